@@ -470,7 +470,10 @@ macro_rules! state {
     };
     ($part:ty) => {
         impl $crate::state::State for $part {
-            fn walk(&mut self, _: &mut $crate::state::Walk<'_>) {}
+            fn walk(&mut self, _: &mut $crate::state::Walk<'_>) {
+                // Does not compile for a part that has fields.
+                let Self {} = self;
+            }
         }
     };
     (@due $walk:ident $field:ident) => { $walk.due($field) };

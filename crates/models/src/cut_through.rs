@@ -136,20 +136,22 @@ pub struct Rest {
 
 impl State for Rest {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        self.packet.walk(walk);
-        walk.value(u64::from(self.port.0) << 16 | u64::from(self.queue.0));
+        let Self { packet, port, queue } = self;
+        packet.walk(walk);
+        walk.value(u64::from(port.0) << 16 | u64::from(queue.0));
     }
 }
 
 impl State for Arriving {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let is_coming = self.until > walk.now();
-        walk.due(&mut self.until);
+        let Self { until, packet, rest } = self;
+        let is_coming = *until > walk.now();
+        walk.due(until);
         walk.value(u64::from(is_coming));
         if is_coming {
-            self.packet.walk(walk);
+            packet.walk(walk);
         }
-        self.rest.walk(walk);
+        rest.walk(walk);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::core::Queues;
 use crate::ids::{PortId, QueueId};
 use crate::message::Post;
 use crate::packet::Packet;
+use crate::streams::{Draws, Keys, label};
 use crate::workload::FlowSpec;
 
 /// Who asked a node to block queues of its own.
@@ -86,33 +87,67 @@ pub struct Effects {
     list: Vec<(u8, Effect)>,
     marked: bool,
     pub(crate) owner: u8,
-    /// Random numbers of each mechanism of this node.
+    /// Random numbers of each mechanism of this node: in the order in which they are drawn, and by packets.
     streams: Box<[Stream]>,
+    draws: Box<[Draws]>,
+    keys: Keys,
+    /// How many were drawn by packets: whoever draws does not repeat itself.
+    drawn: u64,
 }
 
 state!(Effects {
-    value: marked, streams;
-    still: now, list, owner;
+    value: marked, streams, drawn;
+    still: now, list, owner, draws, keys;
 });
 
 impl Effects {
     /// An empty sink, for the mechanisms of a node in their order. Each has random numbers of its own, so that one that is added
     /// moves no draw of the others.
-    pub fn new<'a>(seed: u64, node: u32, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
-        let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {name}"));
-        Self { now: Moment::ZERO, streams: mechanisms.into_iter().map(stream).collect(), list: Vec::new(), marked: false, owner: 0 }
+    pub fn new<'a>(seed: u64, node: u32, keys: &Keys, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
+        let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {}", label(name)));
+        let (streams, draws): (Vec<_>, Vec<_>) = mechanisms.into_iter().map(|name| (stream(name), Draws::new(seed, node, name))).unzip();
+        Self {
+            now: Moment::ZERO,
+            list: Vec::new(),
+            marked: false,
+            owner: 0,
+            streams: streams.into(),
+            draws: draws.into(),
+            keys: keys.clone(),
+            drawn: 0,
+        }
     }
 
     /// For one mechanism.
     #[cfg(test)]
     pub(crate) fn for_tests(seed: u64) -> Self {
-        Self::new(seed, 1, ["test"])
+        Self::new(seed, 1, &Keys::default(), ["test"])
     }
 
     /// The random numbers of the mechanism at hand.
     #[inline]
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.streams[usize::from(self.owner)]
+    }
+
+    /// The key of a flow.
+    #[inline]
+    pub fn key(&self, flow: u32) -> u32 {
+        self.keys.of(flow)
+    }
+
+    /// A random number in 0..n, at most 2^32, that belongs to this copy of a packet, whatever the mechanism at hand has drawn before.
+    #[inline]
+    pub fn draw(&mut self, packet: &Packet, n: u64) -> u64 {
+        self.drawn += 1;
+        let bits = self.draws[usize::from(self.owner)].draw(self.keys.of(packet.flow()), packet.seq(), packet.copy());
+        ((bits >> 32) * n) >> 32
+    }
+
+    /// Whether a copy of a packet is among those that this share of all belongs to.
+    #[inline]
+    pub fn is_drawn(&mut self, packet: &Packet, share: f64) -> bool {
+        (self.draw(packet, 1 << 32) as f64) < share * (1_u64 << 32) as f64
     }
 
     /// Asks for an effect; effects are carried out in order.

@@ -11,6 +11,7 @@ mod holds;
 mod messages;
 mod receive;
 mod sender;
+mod slow;
 mod stamps;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,7 @@ use rustc_hash::FxHashMap;
 use xoff_engine::random::fold;
 use xoff_engine::state;
 use xoff_engine::state::{Across, State as _, Walk, Word};
-use xoff_units::{Moment, index, number, wide};
+use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
 use self::messages::Messages;
@@ -32,6 +33,7 @@ pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
 use self::sender::Sender;
 pub use self::sender::Sent;
+pub use self::slow::Bottlenecks;
 pub use self::turn::{Relist, Turn};
 
 use crate::congestion_control::Scheme;
@@ -66,6 +68,8 @@ pub struct Config {
     pub classify: Classify,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
+    /// The slowest link that the path of a flow may have.
+    pub bottlenecks: Bottlenecks,
 }
 
 impl Config {
@@ -143,6 +147,10 @@ pub struct Endpoint {
     pub delivered_bytes: u64,
     /// Packets that arrived and were new: what flows gained.
     pub accepted: u64,
+    /// When the last of them arrived.
+    pub gained_at: Moment,
+    /// When a flow or a message last began here.
+    pub begun_at: Moment,
     duplicates: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
@@ -221,6 +229,8 @@ impl state::State for Endpoint {
             injected_bytes,
             delivered_bytes,
             accepted,
+            gained_at,
+            begun_at,
             duplicates,
             reordered,
             held_back,
@@ -233,6 +243,9 @@ impl state::State for Endpoint {
         for total in [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications] {
             walk.total(total);
         }
+        // These say how long a run has gained nothing, and decide nothing else.
+        walk.reminder(gained_at);
+        walk.reminder(begun_at);
         books.walk(walk);
         walk.total_each(late_holds.values_mut());
         // A flow that ends is no repetition.
@@ -337,6 +350,8 @@ impl Endpoint {
             injected_bytes: 0,
             delivered_bytes: 0,
             accepted: 0,
+            gained_at: Moment::ZERO,
+            begun_at: Moment::ZERO,
             duplicates: 0,
             reordered: 0,
             late_holds: BTreeMap::new(),
@@ -386,6 +401,11 @@ impl Endpoint {
     fn slot(&self, flow: u32) -> Option<usize> {
         let slot = *self.slots.get(index(flow.wrapping_sub(self.first_flow)))?;
         (slot != NO_SLOT).then_some(index(slot))
+    }
+
+    /// The shortest and the longest timeout of its flows; none where nothing is acknowledged.
+    pub fn timeouts(&self) -> Option<(Duration, Duration)> {
+        self.config.transport.acknowledges().then(|| self.config.transport.timeouts())
     }
 
     /// Says what it counted.

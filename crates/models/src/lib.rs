@@ -35,6 +35,7 @@ pub mod retry;
 pub mod routing;
 pub mod sizing;
 pub mod stack;
+pub mod streams;
 pub mod telemetry;
 pub mod topology;
 pub mod transport;

@@ -76,9 +76,10 @@ pub struct Message {
 
 impl State for MessageId {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.value(u64::from(self.job));
-        walk.message(self.job, self.number, &mut self.place);
-        walk.number(self.job, &mut self.number);
+        let Self { job, number, place } = self;
+        walk.value(u64::from(*job));
+        walk.message(*job, *number, place);
+        walk.number(*job, number);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
-use crate::endpoint::{self, Classify, Config, Endpoint, Mixed};
+use crate::endpoint::{self, Bottlenecks, Classify, Config, Endpoint, Mixed};
 use crate::failover::Failover;
 use crate::fault;
 use crate::framing::Framing;
@@ -29,9 +29,10 @@ use crate::record::Wanted;
 use crate::relay::{self, Scheduler};
 use crate::retry::{self, Retry};
 use crate::routing::ate::Weight;
-use crate::routing::{FirstHop, Map, longest_round_trip, shortest};
+use crate::routing::{FirstHop, MAX_SWITCHES, Map, longest_round_trip, shortest};
 use crate::sizing;
 use crate::stack::{Stack, Stacks};
+use crate::streams;
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
@@ -229,8 +230,11 @@ impl DataQueues {
 }
 
 /// What of a network the lines of all hosts have in common.
-#[derive(Debug, Clone, Copy)]
-pub struct Lines(Line);
+#[derive(Debug, Clone)]
+pub struct Lines {
+    line: Line,
+    bottlenecks: Bottlenecks,
+}
 
 impl Lines {
     /// Those of a network.
@@ -242,7 +246,10 @@ impl Lines {
                 || stack.congestion_control.pulls(nominal).is_some()
                 || stack.transport.wants_round_trip()
         };
-        let needs_it = settings.stacks.list().iter().any(asks) || settings.mechanisms().any(|p| p.wants_round_trip);
+        let shortest = settings.protocols().iter().filter(|p| p.acknowledges()).map(|p| p.timeouts().0).min();
+        let needs_it = settings.stacks.list().iter().any(asks)
+            || settings.mechanisms().any(|p| p.wants_round_trip)
+            || shortest.is_some_and(|timeout| timeout < Self::bound(topology, settings) * 2);
         let delay = |n: u32| settings.delay(&topology.nodes[index(n)]);
         let largest = settings.framing.largest();
         let tail_of = |n: u32, port: PortId, [input, output]: [Serializer; 2]| {
@@ -253,24 +260,45 @@ impl Lines {
             |answer: u64| if needs_it { longest_round_trip(topology, ports, delay, tail_of, largest, answer) } else { Duration::ZERO };
         let (round_trip, answered) = (longest(0), longest(u64::from(settings.framing.control)));
         let trims = settings.mechanisms().any(|p| p.cuts_data);
-        Self(Line { seed: settings.seed, round_trip, answered, trims, ..nominal })
+        Self { line: Line { seed: settings.seed, round_trip, answered, trims, ..nominal }, bottlenecks: Bottlenecks::new(topology, ports) }
     }
 
-    /// The transport and the congestion control of hosts whose ports have these rates, with all that follows from the network, or from
+    /// What no round trip without load exceeds: as long a link, and as slow a node, at each of the most hops that there may be.
+    fn bound(topology: &Topology, settings: &Settings) -> Duration {
+        let frames = settings.framing.largest() + u64::from(settings.framing.control);
+        let link = topology.links.iter().map(|l| l.link.delay * 2 + l.link.rate.time(frames)).max().unwrap_or_default();
+        let node = topology.nodes.iter().map(|node| settings.delay(node) * 2).max().unwrap_or_default();
+        (link + node) * (MAX_SWITCHES as u64 + 1).min(topology.links.len() as u64)
+    }
+
+    /// The longest round trip without load; zero where nothing follows from it.
+    pub const fn longest_round_trip(&self) -> Duration {
+        self.line.answered
+    }
+
+    /// The transport of a stack, as this network settles it.
+    pub fn protocol(&self, stack: &Stack) -> Protocol {
+        Protocol::new(&stack.transport, self.line)
+    }
+
+    /// The transport of hosts whose ports have these rates, and the congestion control of each rate, with all that follows from the network, or from
     /// presets, in the place of what is not given.
-    pub fn settled(&self, rates: &[Rate], stack: &Stack) -> (transport::Table, CongestionControl) {
-        let line = self.fastest(rates);
-        (stack.transport.settled(line), stack.congestion_control.settled(line))
+    pub fn settled(&self, rates: &[Rate], stack: &Stack) -> (transport::Table, Vec<(Rate, CongestionControl)>) {
+        let mut distinct = rates.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let at = |rate: Rate| (rate, stack.congestion_control.settled(self.of(rate)));
+        (stack.transport.settled(self.fastest(rates)), distinct.into_iter().map(at).collect())
     }
 
     /// The line of a port.
     pub fn of(&self, rate: Rate) -> Line {
-        Line { rate, ..self.0 }
+        Line { rate, ..self.line }
     }
 
     /// That of all ports of a host, whose flows leave by any.
     fn fastest(&self, rates: &[Rate]) -> Line {
-        self.of(rates.iter().copied().max().unwrap_or(self.0.rate))
+        self.of(rates.iter().copied().max().unwrap_or(self.line.rate))
     }
 
     /// The lines of a host as one.
@@ -306,6 +334,7 @@ impl Configs {
             loses_pulls: !settings.failures.is_empty(),
             classify: settings.classify.clone(),
             sources: plan.sources.clone(),
+            bottlenecks: self.lines.bottlenecks.leaving_by(rates.clone()),
         });
         self.known.push((rates, place, config.clone()));
         config
@@ -427,7 +456,7 @@ impl Builder<'_> {
             list.push(mechanism);
         }
         let mechanisms = Mechanisms::new(list);
-        let effects = Effects::new(settings.seed, node, mechanisms.iter().map(mechanisms::Mechanism::name));
+        let effects = Effects::new(settings.seed, node, &plan.sources.keys, mechanisms.iter().map(mechanisms::Mechanism::name));
         // So do packets of a flow that gets another way when a link goes down.
         let is_rerouted = settings.failover.is_given() && !settings.failures.is_empty();
         let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0 || is_rerouted;
@@ -507,7 +536,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
     let lines = Lines::new(topology, &ports, settings);
-    let builder = Builder { topology, ports, settings, map, round_trip: lines.0.round_trip, parts };
+    let builder = Builder { topology, ports, settings, map, round_trip: lines.line.round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let mut configs = Configs { known: Vec::new(), lines };
@@ -517,7 +546,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
         let endpoint = spec.is_host.then(|| {
             let weight = match &settings.first_hop {
-                FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), "first hop"))),
+                FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP))),
                 FirstHop::Hash | FirstHop::Highest => None,
             };
             let config = configs.of(&builder.ports[n], settings.stacks.place(n), &plan, settings);

@@ -64,37 +64,41 @@ fields! {
     pub path set_path: u16 = 2 at 32;
 }
 
-/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind in six bits, and above it ten
-/// for the class, in three of them, and the flags.
+/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8. The kind takes five bits, the copy one of
+/// its own beside the flag [`Packet::RETRANSMITTED`], the class three bits, and the flags seven.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
-const KINDS: u64 = 63;
-const FLAGS: u32 = 54;
+const KINDS: u64 = 31;
+const FLAGS: u32 = 53;
+const CLASS: u32 = 54;
 
 /// Nodes a network may have: 24 bits.
 pub const MAX_NODES: usize = 1 << 24;
 
 impl Packet {
     /// Congestion experienced (ECN).
-    pub const CE: u16 = 1 << 3;
+    pub const CE: u16 = 1 << 4;
     /// An ACK that echoes a mark.
-    pub const ECHO: u16 = 1 << 4;
-    /// A packet that was sent before, or its answer.
-    pub const RETRANSMITTED: u16 = 1 << 5;
+    pub const ECHO: u16 = 1 << 5;
+    /// A packet that was sent before, or its answer: any [copy](Self::copy) but the first.
+    pub const RETRANSMITTED: u16 = 1 << 6 | 1;
     /// The last packet of its flow.
-    pub const LAST: u16 = 1 << 6;
+    pub const LAST: u16 = 1 << 7;
     /// A record travels beside it, in the slot that its word says.
-    const SIDE: u16 = 1 << 7;
+    const SIDE: u16 = 1 << 8;
     /// A piece of a flow that wants to be answered at once.
-    pub const ASKS: u16 = 1 << 8;
+    pub const ASKS: u16 = 1 << 9;
     /// The last packet of a message of a connection.
-    pub const MESSAGE: u16 = 1 << 9;
+    pub const MESSAGE: u16 = 1 << 10;
+
+    /// The [copy](Self::copy) of a packet that was sent three times or more again, and of an answer that belongs to no single copy.
+    pub const COPY_UNKNOWN: u8 = 3;
 
     /// A frame to node `dst`.
     #[inline]
     pub const fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
-        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << FLAGS;
+        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << CLASS;
         Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
     }
 
@@ -265,13 +269,13 @@ impl Packet {
     /// The priority class, 0 to 7.
     #[inline]
     pub const fn class(&self) -> u8 {
-        (self.0[2] >> FLAGS) as u8 & 7
+        (self.0[2] >> CLASS) as u8 & 7
     }
 
     /// Puts it into another class.
     #[inline]
     pub const fn set_class(&mut self, class: u8) {
-        self.0[2] = self.0[2] & !(7 << FLAGS) | (class as u64) << FLAGS;
+        self.0[2] = self.0[2] & !(7 << CLASS) | (class as u64) << CLASS;
     }
 
     /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
@@ -293,6 +297,20 @@ impl Packet {
     /// What a frame says beside `seq`; zero of those that say nothing more. Tags, and slots of records, are no part of what is sent.
     pub const fn says(&self) -> u32 {
         if !self.has(Self::SIDE) && (self.is_seen() || self.reports()) { self.word() } else { 0 }
+    }
+
+    /// Which copy of its packet a frame is, or answers: 0 is the first, 1 and 2 were sent again, and the round trip of
+    /// [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
+    #[inline]
+    pub const fn copy(&self) -> u8 {
+        (self.0[2] >> FLAGS & 1) as u8 * 2 + (self.0[2] >> (FLAGS + 6) & 1) as u8
+    }
+
+    /// Says which copy it is, or answers.
+    #[inline]
+    pub const fn set_copy(&mut self, copy: u8) {
+        let (low, high) = (copy as u64 & 1, copy as u64 >> 1);
+        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + 6) | high << FLAGS;
     }
 
     /// Whether a flag is set.
@@ -373,8 +391,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_kinds_and_flags_to_come() {
-        // The next kind, the fortieth and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
-        for number in [Kind::ALL.len() as u64, 39, KINDS] {
+        // The next kind, another and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
+        for number in [Kind::ALL.len() as u64, 25, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
             p.set(Packet::MESSAGE);
@@ -416,6 +434,15 @@ mod tests {
             assert_eq!((record.tag, &record.also[..], record.utilisation), (88, &[2][..], 0.0));
             assert_eq!(nack.alone(record).answers(), answers);
             assert_eq!((nack.alone(record).echoed(Some(record)), nack.alone(record).echoed(None)), (88, 0));
+        }
+    }
+
+    #[test]
+    fn a_packet_knows_which_copy_it_is() {
+        let mut p = Packet::new(Kind::Data, 7, 3, 9, 64, 5);
+        for copy in [0, 1, 2, Packet::COPY_UNKNOWN, 1, 0] {
+            p.set_copy(copy);
+            assert_eq!((p.copy(), p.has(Packet::RETRANSMITTED), p.class(), p.has(Packet::CE)), (copy, copy > 0, 5, false));
         }
     }
 

@@ -63,6 +63,7 @@ pub struct Collector {
     ends: Ends,
     sampling: Sampling,
     shortage: Shortage,
+    stuck: Stuck,
     warnings: Vec<Warning>,
     keeps_flows: bool,
     /// What all parts counted.
@@ -106,6 +107,51 @@ impl Shortage {
     }
 }
 
+/// What all flows have gained.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gains {
+    /// New packets that have arrived anywhere.
+    pub packets: u64,
+    /// When the last of them did.
+    pub at: Moment,
+    /// When a flow or a message began last.
+    pub begun: Moment,
+    /// A flow has something to send or to hear; connections whose ranks compute have not.
+    pub is_busy: bool,
+}
+
+/// Flows that their congestion control held slow on an empty path.
+#[derive(Default)]
+struct Stuck {
+    flows: u64,
+    /// The one that was for longest: its number, and for how many round trips.
+    worst: Option<(u32, u32)>,
+}
+
+/// Round trips below a tenth of a path's rate, without any rise, that call for a warning.
+const STUCK: u32 = 25;
+
+impl Stuck {
+    fn note(&mut self, s: &Sent) {
+        if s.slow.1 < STUCK {
+            return;
+        }
+        self.flows += 1;
+        if self.worst.is_none_or(|worst| (s.slow.1, worst.0) > (worst.1, s.flow)) {
+            self.worst = Some((s.flow, s.slow.1));
+        }
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        let (flow, round_trips) = self.worst?;
+        let why = format!(
+            "{} flows stood below a tenth of their path's rate for {STUCK} round trips or more and became no faster, though no queue, mark or loss was in their way; flow {flow} did for {round_trips} (slow_rtts in the table of flows)",
+            self.flows
+        );
+        Some(Warning::new("host.congestion_control", why))
+    }
+}
+
 impl Collector {
     pub fn new(runner: &Runner) -> Self {
         let plan = &runner.plan;
@@ -125,6 +171,7 @@ impl Collector {
             ends: Ends::new(plan, runner.settings.protocols()[0].acknowledges()),
             sampling: Sampling::new(&runner.scenario().probe),
             shortage: Shortage::default(),
+            stuck: Stuck::default(),
             warnings: warnings(runner),
             keeps_flows: runner.scenario().probe.flows,
             counts: Counts::new(&runner.settings),
@@ -144,9 +191,15 @@ impl Collector {
         self.ends.progress(now, until)
     }
 
-    /// When the last flow ended that has.
-    pub const fn end(&self) -> Moment {
-        self.ends.last
+    /// When a run ended in which nothing is left to do: with the last flow or operation, or, where some are unfinished, with the last data
+    /// packet that left a port.
+    pub fn end(&self, cp: &Checkpoint<'_, Node>) -> Moment {
+        let ended = self.ends.last.max(self.ends.last_operation);
+        if self.ends.missing() == 0 {
+            return ended;
+        }
+        let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
+        ports.map(|p| p.last_data).fold(ended, Moment::max)
     }
 
     /// Nothing has happened yet.
@@ -217,6 +270,19 @@ impl Collector {
         }
     }
 
+    /// Cuts the times of flows whose sources are not done with them: up to the last byte where that has arrived, and else up to now.
+    pub fn close_delays(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
+        let unfinished = |id| cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(cp.now));
+        for s in (0..cp.nodes()).flat_map(unfinished).filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow))) {
+            if let Some(arrived) = self.ends.arrival(s.flow) {
+                let delivered = Delivered { flow: s.flow, message: None, start: s.start, arrived, dst: s.dst };
+                self.delays.complete(&delivered, &self.names.ports);
+            }
+        }
+        let ends = &self.ends;
+        self.delays.close(cp, |flow| ends.arrival(flow).is_some());
+    }
+
     /// See [`Sampling::catch_up`].
     pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>) {
         self.sampling.catch_up(cp, &mut self.rows.samples);
@@ -258,10 +324,15 @@ impl Collector {
         (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)))
     }
 
-    /// New packets that have arrived anywhere, and whether a flow has anything to send or to hear; connections whose ranks compute have not.
-    pub fn gained(cp: &Checkpoint<'_, Node>) -> (u64, bool) {
+    /// What flows have gained.
+    pub fn gains(cp: &Checkpoint<'_, Node>) -> Gains {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
-        endpoints.fold((0, false), |(sum, busy), e| (sum + e.accepted, busy || !e.is_quiet()))
+        endpoints.fold(Gains::default(), |sum, e| Gains {
+            packets: sum.packets + e.accepted,
+            at: sum.at.max(e.gained_at),
+            begun: sum.begun.max(e.begun_at),
+            is_busy: sum.is_busy || !e.is_quiet(),
+        })
     }
 
     fn add_flow(&mut self, plan: &AllFlows, s: &Sent) {
@@ -288,6 +359,7 @@ impl Collector {
             self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         }
         self.retransmitted += s.retransmitted;
+        self.stuck.note(s);
         if !self.keeps_flows {
             return;
         }
@@ -310,6 +382,8 @@ impl Collector {
             notifications: s.notifications,
             holds: s.holds,
             paused: s.paused.ps(),
+            min_rtt: s.least_round_trip.map(Duration::ps),
+            slow_rtts: s.slow.0,
             via,
         });
     }
@@ -455,6 +529,7 @@ impl Collector {
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
+        self.warnings.extend(self.stuck.warning());
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();
         Summary {

@@ -177,12 +177,13 @@ impl Delays {
         self.trails.remove(&flow);
     }
 
-    /// Flows that have not been delivered by the end of the run: what went by at their sources.
-    pub fn close(&mut self, cp: &mut Checkpoint<'_, Node>) {
+    /// Flows that have not been delivered by the end of the run: what went by at their sources. Of those that have been, and whose last
+    /// ACK is under way, nothing is left to say.
+    pub fn close(&mut self, cp: &mut Checkpoint<'_, Node>, has_arrived: impl Fn(u32) -> bool) {
         let now = cp.now;
         for id in 0..cp.nodes() {
             let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
-            for (flow, port, parts) in recorder.unfinished(now) {
+            for (flow, port, parts) in recorder.unfinished(now).into_iter().filter(|(flow, ..)| !has_arrived(*flow)) {
                 let trail = self.trails.remove(&flow).unwrap_or_default();
                 let first = self.rows.len();
                 let all = trail.source.iter().filter_map(|p| p.before.as_ref()).flatten().chain(&parts);

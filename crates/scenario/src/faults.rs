@@ -124,6 +124,8 @@ pub struct Faults {
     /// What fails.
     pub plan: Plan,
     next: Vec<(Schedule, Option<Spell>)>,
+    /// When an outage or a stall was last over, of those that [`Self::will_mend`] has passed.
+    pub mended: Moment,
 }
 
 impl Faults {
@@ -134,17 +136,20 @@ impl Faults {
             let spell = schedule.next();
             (schedule, spell)
         };
-        Self { next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(), plan }
+        Self { next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(), plan, mended: Moment::ZERO }
     }
 
     /// Whether an outage or a stall lasts at a moment that takes longer than this and will be over; moments may not go back.
     pub fn will_mend(&mut self, now: Moment, least: Duration) -> bool {
-        for (schedule, spell) in &mut self.next {
-            while spell.and_then(|spell| spell.end).is_some_and(|end| end <= now) {
+        let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
+        for (unit, (schedule, spell)) in self.plan.units.iter().zip(&mut self.next) {
+            while let Some(end) = spell.and_then(|spell| spell.end).filter(|end| *end <= now) {
+                if stops(unit) {
+                    self.mended = self.mended.max(end);
+                }
                 *spell = schedule.next();
             }
         }
-        let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
         let lasts = |spell: Spell| spell.start <= now && spell.end.is_some_and(|end| end - spell.start >= least);
         self.plan.units.iter().zip(&self.next).any(|(unit, next)| stops(unit) && next.1.is_some_and(lasts))
     }

@@ -8,7 +8,7 @@ use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, 
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
 use xoff_models::workload::MAX_START;
-use xoff_units::{Duration, Moment, wide};
+use xoff_units::{Duration, Moment};
 
 use crate::audit::{STILL, find_deadlock};
 use crate::collect::Collector;
@@ -47,37 +47,37 @@ struct Watch<'a> {
     /// Nothing is left to do but what faults make.
     is_over: bool,
     is_too_large: Option<InputError>,
-    /// Multiples of [`STILL`] and of [`LOOK_EVERY`] that were passed.
+    /// Multiples of [`STILL`] that were passed.
     last_search: u64,
-    last_events: u64,
-    /// New packets that had arrived when they last were more, and when that was.
-    last_gain: (u64, Moment, u64),
-    /// Nothing was gained since then.
-    is_stuck: bool,
+    /// Packets that flows had gained at the last look and since when they gained nothing, and how many events there were at the first look
+    /// that saw both.
+    last: (u64, Moment, u64),
+    /// Since when nothing was gained although flows wait for nothing else.
+    stuck_since: Option<Moment>,
     last_report: Instant,
 }
 
 impl<'a> Watch<'a> {
-    fn new(scenario: &'a Scenario, settings: &Settings, nodes: usize) -> Result<Self, InputError> {
+    fn new(scenario: &'a Scenario, settings: &Settings, cp: &Checkpoint<'_, Node>) -> Result<Self, InputError> {
         // One that is ended before the run is over is none.
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
         let still =
             ends.filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends)).map_or(STILL, |ends| STILL.max(ends));
-        let longest = settings.protocols().iter().map(|protocol| protocol.timeouts().1).max().unwrap_or_default();
+        let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
+        let longest = endpoints.filter_map(|e| e.timeouts()).map(|(_, longest)| longest).max().unwrap_or_default();
         let time = Duration(longest.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
             still,
-            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * wide(nodes)),
+            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
             budget: Budget::new()?,
             trouble: None,
             was_stopped: false,
             is_over: false,
             is_too_large: None,
             last_search: 0,
-            last_events: 0,
-            last_gain: (0, Moment::ZERO, 0),
-            is_stuck: false,
+            last: (0, Moment::ZERO, 0),
+            stuck_since: None,
             last_report: Instant::now(),
         })
     }
@@ -96,16 +96,12 @@ impl<'a> Watch<'a> {
         if self.is_over {
             return ControlFlow::Break(());
         }
-        let (search, measure) = (cp.now.ps() / STILL.ps(), events / LOOK_EVERY);
-        let is_time = search > self.last_search;
-        if is_time {
+        let search = cp.now.ps() / STILL.ps();
+        if search > self.last_search {
             self.last_search = search;
             self.search(cp, resting)?;
-        }
-        if is_time || measure > self.last_events {
-            self.last_events = measure;
             let is_waiting = collector.faults.will_mend(cp.now, self.patience.0 / 2) || !resting.is_empty();
-            self.measure(cp, events, is_waiting)?;
+            self.measure(cp, events, collector.faults.mended, is_waiting)?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
@@ -131,27 +127,27 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
-    /// From when on the run may be given up, if nothing is gained until then: some time before, as what is looked for is looked for now
-    /// and then only.
+    /// From when on the run may be given up, if nothing is gained until then: at a look, of which one comes within [`STILL`].
     fn given_up(&self) -> Option<GivenUp> {
-        let (gained, at, events) = self.last_gain;
-        (self.is_stuck && self.trouble.is_none()).then(|| GivenUp {
+        let (gained, _, events) = self.last;
+        self.stuck_since.filter(|_| self.trouble.is_none()).map(|since| GivenUp {
             gained,
-            at: (at + self.patience.0).saturating_sub(STILL),
-            events: (events + self.patience.1).saturating_sub(LOOK_EVERY),
+            at: (since + self.patience.0).saturating_sub(STILL),
+            events: events + self.patience.1,
         })
     }
 
-    /// Looks whether flows gain packets.
-    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, is_waiting: bool) -> ControlFlow<()> {
-        let (gained, is_busy) = Collector::gained(cp);
-        let (most, at, by) = self.last_gain;
-        // Who waits for what will mend waits for something.
-        self.is_stuck = gained == most && is_busy && !is_waiting;
-        if !self.is_stuck {
-            self.last_gain = (gained, cp.now, events);
-        } else if self.trouble.is_none() && (cp.now.since(at) >= self.patience.0 || events - by >= self.patience.1) {
-            self.trouble = Some(Trouble::Stall(at));
+    /// Looks whether flows gain packets: the moments of what they gained, and of faults that were `mended`, do not depend on when it is
+    /// looked. Who waits for what will mend waits for something.
+    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, mended: Moment, is_waiting: bool) -> ControlFlow<()> {
+        let gains = Collector::gains(cp);
+        let (gained, before, by) = self.last;
+        let since = gains.at.max(gains.begun).max(mended);
+        self.stuck_since = (gains.is_busy && !is_waiting).then_some(since);
+        if (gained, before) != (gains.packets, since) || self.stuck_since.is_none() {
+            self.last = (gains.packets, since, events);
+        } else if self.trouble.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
+            self.trouble = Some(Trouble::Stall(gains.at));
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -164,8 +160,6 @@ const STALL_AT_LEAST: Duration = Duration::ms(100);
 /// Nor does one that handles so many events, and so many more for each node, without any flow gaining a packet.
 const STALL_EVENTS: u64 = 20_000_000;
 const STALL_EVENTS_A_NODE: u64 = 20_000;
-/// How many events may pass until progress is looked for again.
-const LOOK_EVERY: u64 = 1_000_000;
 
 impl Runner {
     /// Runs to the end.
@@ -193,7 +187,7 @@ impl Runner {
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         collector.begin(&engine.checkpoint(Moment::ZERO));
         let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
-        let mut watch = Watch::new(&scenario, &settings, topology.nodes.len())?;
+        let mut watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
         let mut skip = Skip::of(&scenario, &settings, until, skips, &engine.checkpoint(Moment::ZERO));
         let (mut ended, mut is_stopping) = (None, false);
         let finish = engine.run(|cp| {
@@ -241,12 +235,12 @@ impl Runner {
             finish = Finish::Idle;
         }
         if finish == Finish::Idle {
-            cp.now = collector.end();
+            cp.now = collector.end(&cp);
             trouble = trouble.or_else(|| deadlocked(&mut cp));
         }
         collector.catch_up(&mut cp);
         collector.drain_until(Moment::NEVER, &mut cp, &plan, observer);
-        collector.delays.close(&mut cp);
+        collector.close_delays(&mut cp, &plan);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let mut performance = performance(&collector, skip, statistics);

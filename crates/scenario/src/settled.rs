@@ -10,7 +10,7 @@ use xoff_units::{Rate, index};
 use crate::document::Scenario;
 use crate::error::InputError;
 use crate::runner::Runner;
-use crate::table::Input;
+use crate::table::{Input, table_files};
 
 /// A parameter that was not given, and what it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,7 +19,7 @@ pub struct Settled {
     key: String,
     /// Its value, as a scenario has it.
     value: Value,
-    /// The fastest line of the hosts that it is for.
+    /// The line that it is for: of a transport, the fastest of its hosts.
     line: String,
 }
 
@@ -46,10 +46,11 @@ fn table(value: impl Serialize) -> Parts {
     }
 }
 
-/// Both tables of hosts of a stack at a line, as JSON.
-fn tables(runner: &Runner, lines: Lines, (place, rates): &(usize, Vec<Rate>)) -> [Parts; 2] {
-    let (transport, control) = lines.settled(rates, &runner.settings.stacks.list()[*place]);
-    [table(transport), table(control)]
+/// Both tables of hosts of a stack, as JSON: the transport at the fastest line of a host, the congestion control at each line.
+fn tables(runner: &Runner, lines: &Lines, (place, rates): &(usize, Vec<Rate>)) -> [Vec<(Rate, Parts)>; 2] {
+    let (transport, controls) = lines.settled(rates, &runner.settings.stacks.list()[*place]);
+    let fastest = rates.iter().copied().max().unwrap_or_default();
+    [vec![(fastest, table(transport))], controls.into_iter().map(|(rate, control)| (rate, table(control))).collect()]
 }
 
 /// All that was not given, for each kind of host.
@@ -57,14 +58,13 @@ pub fn settled(runner: &Runner) -> Vec<Settled> {
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut list = Vec::new();
     for kind in kinds(runner) {
-        let line = kind.1.iter().copied().max().unwrap_or_default().to_string();
         let stack = &runner.settings.stacks.list()[kind.0];
         let given = [table(&stack.transport), table(&stack.congestion_control)];
-        for ((path, settled), given) in stack.paths().iter().zip(tables(runner, lines, &kind)).zip(given) {
-            for (part, parameters) in settled {
+        for ((path, settled), given) in stack.paths().iter().zip(tables(runner, &lines, &kind)).zip(given) {
+            for (rate, part, parameters) in settled.into_iter().flat_map(|(rate, parts)| parts.into_iter().map(move |p| (rate, p.0, p.1))) {
                 let known = given.get(&part).and_then(Value::as_object);
                 for (key, value) in parameters.as_object().into_iter().flatten() {
-                    let row = Settled { key: format!("{path}.{part}.{key}"), value: value.clone(), line: line.clone() };
+                    let row = Settled { key: format!("{path}.{part}.{key}"), value: value.clone(), line: rate.to_string() };
                     if known.is_none_or(|known| known.get(key) != Some(value)) && !list.contains(&row) {
                         list.push(row);
                     }
@@ -85,12 +85,20 @@ fn filled(runner: &Runner) -> Value {
     let scenario: &Scenario = runner.scenario();
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut filled = json!(scenario);
+    // The rows of tables stand in the document.
+    for (path, _) in table_files(scenario) {
+        let (parent, key) = path.rsplit_once('.').unwrap_or(("", &path));
+        let pointer = format!("/{}", parent.replace('[', "/").replace(']', "").replace('.', "/"));
+        if let Some(table) = filled.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+            table.remove(key);
+        }
+    }
     // Each table of the scenario with all hosts that it is for.
     let mut all: BTreeMap<(usize, Option<usize>), Vec<Parts>> = BTreeMap::new();
     for kind in kinds(runner) {
         let of = runner.settings.stacks.list()[kind.0].of;
-        for (place, settled) in tables(runner, lines, &kind).into_iter().enumerate() {
-            all.entry((place, of[place])).or_default().push(settled);
+        for (place, settled) in tables(runner, &lines, &kind).into_iter().enumerate() {
+            all.entry((place, of[place])).or_default().extend(settled.into_iter().map(|(_, parts)| parts));
         }
     }
     for ((place, of), settled) in all {

@@ -50,7 +50,7 @@ pub struct GivenUp {
 impl GivenUp {
     /// Whether nothing was gained since.
     fn nears(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        Collector::gained(cp).0 == self.gained && cp.now < self.at
+        Collector::gains(cp).packets == self.gained && cp.now < self.at
     }
 
     /// About how many events there are until then.

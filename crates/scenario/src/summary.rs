@@ -158,7 +158,8 @@ pub struct Summary {
     pub seed: u64,
     /// A hash of every event.
     pub fingerprint: String,
-    /// When the last flow's last byte arrived, or where the run was stopped.
+    /// The end of what was simulated: when the last flow or operation ended; where some are unfinished, when the last data packet left a port;
+    /// where the run was ended before, that moment.
     pub simulated_ps: u64,
     /// How often queues were looked at, with `probe.queues` or `probe.replay`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,6 +19,7 @@ use super::contract::{Control, Hosts, Line, Sent, Tag};
 use super::limiter::{Law, Limiter};
 use crate::frames::{self, Kind};
 use crate::packet::Packet;
+use crate::streams;
 use crate::wrong::Wrong;
 
 /// `host.congestion_control.bcn`
@@ -83,23 +84,25 @@ pub struct State {
     /// A source that was stopped goes on then.
     resumes: Moment,
     next_drift: Moment,
+    /// How often it was stopped, on which the next draw depends.
     stops: u64,
+    /// The key of the flow.
+    key: u32,
     limiter: Limiter,
 }
 
 state!(State {
-    value: rate, point;
+    value: rate, point, stops;
     moment: resumes, next_drift;
     part: limiter;
-    total: stops;
+    still: key;
 });
 
-/// What a congestion point says: signed feedback, or zero to stop; which point (none is zero); and the flow.
+/// What a congestion point says: signed feedback, or zero to stop; and which point (none is zero).
 #[derive(Debug, Clone, Copy)]
 struct Feedback {
     value: i32,
     point: u32,
-    flow: u32,
 }
 
 impl Control for Bcn {
@@ -146,6 +149,7 @@ impl Control for Bcn {
     #[inline]
     fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Duration {
         packet.set_tag(s.point);
+        s.key = sent.key;
         self.advance(s, sent.now);
         s.limiter.send(sent.bytes, sent.now);
         let due = self.due(s, sent.now);
@@ -159,7 +163,7 @@ impl Control for Bcn {
 
     fn on_notice(&self, s: &mut State, notice: &Packet, now: Moment) {
         if let Some(frames::Bcn { feedback, point }) = notice.payload() {
-            self.on_feedback(s, Feedback { value: feedback, point, flow: notice.flow() }, now);
+            self.on_feedback(s, Feedback { value: feedback, point }, now);
         }
     }
 
@@ -206,13 +210,13 @@ impl Bcn {
 
     /// A flow starts without a limiter.
     fn start(&self) -> State {
-        State { rate: self.line, point: 0, resumes: Moment::ZERO, next_drift: Moment::NEVER, stops: 0, limiter: Limiter::default() }
+        State { rate: self.line, point: 0, resumes: Moment::ZERO, next_drift: Moment::NEVER, stops: 0, key: 0, limiter: Limiter::default() }
     }
 
     /// A message.
     fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
-        let Feedback { value, point, flow } = feedback;
+        let Feedback { value, point } = feedback;
         if value > 0 {
             if s.point == point {
                 s.rate = (s.rate + self.gi * f64::from(value)).min(self.line);
@@ -231,7 +235,7 @@ impl Bcn {
             // Told again while it waits, it goes on waiting.
             if s.resumes <= now {
                 s.stops += 1;
-                let share = Stream::new(self.seed, u64::from(flow) << 32 | s.stops, "bcn stop").uniform();
+                let share = Stream::new(self.seed, u64::from(s.key) << 32 | s.stops, streams::BCN_STOP).uniform();
                 s.resumes = now + Duration::of_real(self.tmax.real() * share);
                 s.next_drift = s.resumes + self.drift_interval;
             }
@@ -253,7 +257,7 @@ mod tests {
     use super::*;
 
     fn told(value: i32, point: u32) -> Feedback {
-        Feedback { value, point, flow: 3 }
+        Feedback { value, point }
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -326,11 +330,11 @@ mod tests {
     fn a_source_that_is_told_to_stop_waits_at_random_and_once() {
         let b = Bcn::new(&Params::default(), Rate::gbps(10), 1);
         let waits: Vec<u64> = (0..1000)
-            .map(|flow| {
-                let mut s = b.start();
-                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Moment::us(10));
+            .map(|key| {
+                let mut s = State { key, ..b.start() };
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7 }, Moment::us(10));
                 let first = s.resumes;
-                b.on_feedback(&mut s, Feedback { value: 0, point: 7, flow }, Moment::us(10));
+                b.on_feedback(&mut s, Feedback { value: 0, point: 7 }, Moment::us(10));
                 assert!(s.resumes == first && close(s.rate, 10e6));
                 (first - Duration::us(10)).ps()
             })

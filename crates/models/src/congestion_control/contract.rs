@@ -59,6 +59,8 @@ pub enum Tag {
 /// A packet of a flow that starts on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
+    /// The key of its flow, of which draws depend ([`crate::streams`]).
+    pub key: u32,
     /// Bytes on the wire.
     pub bytes: u64,
     /// No packet of the flow is left behind it.

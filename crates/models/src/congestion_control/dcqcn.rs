@@ -621,7 +621,7 @@ mod tests {
         let now = Moment::ms(1);
         let mut s = State { rate: d.minimum, target: d.minimum, is_active: true, next_increase: now + d.increase_interval, ..d.start() };
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1048, 0);
-        d.on_sent(&mut s, &mut packet, Sent { bytes: 1048, is_queue_empty: false, now })
+        d.on_sent(&mut s, &mut packet, Sent { key: 0, bytes: 1048, is_queue_empty: false, now })
     }
 
     #[test]
@@ -644,7 +644,7 @@ mod tests {
         let d = Params { preset: Preset::Paper, ..Params::default() }.resolve(Rate::gbps(100));
         let mut s = d.start();
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1250, 0);
-        let sent = Sent { bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
+        let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
         assert_eq!(d.on_sent(&mut s, &mut packet, sent), Duration::ns(100));
         let cnp = Packet::new(Kind::Cnp, 0, 0, 0, 64, 0);
         d.on_notice(&mut s, &cnp, Moment::ns(20));

@@ -17,6 +17,7 @@ use xoff_units::{Duration, Moment, Rate};
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
 use super::hpcc::{self, Hpcc, Law, Pace};
 use crate::packet::Packet;
+use crate::streams;
 use crate::wrong::Wrong;
 
 /// `host.congestion_control.hpcc_pint`
@@ -104,9 +105,9 @@ impl Control for HpccPint {
         State { pace: self.law.start(), draws: None }
     }
 
-    fn on_sent(&self, s: &mut State, packet: &mut Packet, sent: Sent) -> Duration {
+    fn on_sent(&self, s: &mut State, _: &mut Packet, sent: Sent) -> Duration {
         if self.probability < 1.0 && s.draws.is_none() {
-            s.draws = Some(Stream::new(self.seed, u64::from(packet.flow()), "hpcc_pint"));
+            s.draws = Some(Stream::new(self.seed, u64::from(sent.key), streams::PINT_ANSWERS));
         }
         Law::gap(&mut s.pace, sent)
     }
@@ -187,7 +188,7 @@ mod tests {
         let hpcc = control(&Params { probability: 0.25, ..Params::default() });
         let used = || {
             let mut s = hpcc.start();
-            let sent = Sent { bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
+            let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
             hpcc.on_sent(&mut s, &mut Packet::new(Kind::Data, 3, 0, 9, 1250, 0), sent);
             // All in one round trip, so that the rate after each answer that is used is one of its own.
             (1..=40_000).map(|n| hear(&hpcc, &mut s, 1.0 + f64::from(n) / 40_000.0, 1)).collect::<Vec<_>>()

@@ -29,9 +29,10 @@ pub(super) struct Limiter {
 impl State for Limiter {
     /// Where nothing is owed, it does not matter since when.
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        walk.value(self.owed.word());
-        if self.owed > 0.0 {
-            walk.moment(&mut self.since);
+        let Self { owed, since } = self;
+        walk.value(owed.word());
+        if *owed > 0.0 {
+            walk.moment(since);
         }
     }
 }

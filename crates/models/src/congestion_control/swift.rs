@@ -341,7 +341,7 @@ mod tests {
     fn below_one_packet_a_flow_is_paced_by_its_round_trip() {
         let c = swift(0.05);
         let mut s = c.start();
-        let sent = Sent { bytes: 1048, is_queue_empty: false, now: Moment::ZERO };
+        let sent = Sent { key: 0, bytes: 1048, is_queue_empty: false, now: Moment::ZERO };
         assert_eq!(c.on_sent(&mut s, &mut Packet::default(), sent), Duration::us(240));
         assert_eq!(c.window(&s), 1000, "one at a time");
         s.window = 7.9;

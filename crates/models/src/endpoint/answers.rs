@@ -1,9 +1,9 @@
 //! What a source learns: answers of the receiver, timeouts, and what the network tells its congestion control.
 
-use xoff_units::{Moment, index, number};
+use xoff_units::{Duration, Moment, index, number};
 
 use super::sender::Sender;
-use super::{Config, Endpoint, NO_SLOT, token};
+use super::{Config, Endpoint, NO_SLOT, slow, token};
 use crate::beside::Beside;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::effects::{Effect, Effects};
@@ -16,17 +16,21 @@ impl Sender {
     fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Moment) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
+        let bytes = u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before)) * payload;
+        let copy = packet.copy();
+        let rtt = self.stamps.as_mut().and_then(|stamps| stamps.on_answer(packet.answers(), copy, unacknowledged, now));
+        if let Some(round_trip) = rtt {
+            let is_excused = packet.has(Packet::ECHO) || news.loss.is_some() || !self.waits_for_control(config, now);
+            self.judge(round_trip, bytes, is_excused, config, now);
+        }
         let ack = Ack {
-            bytes: u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before)) * payload,
+            bytes,
             in_flight: self.in_flight(config) * payload,
             acknowledged: unacknowledged,
             next,
             is_marked: packet.has(Packet::ECHO),
             is_loss: news.loss.is_some(),
-            rtt: self
-                .stamps
-                .as_mut()
-                .and_then(|stamps| stamps.on_answer(packet.answers(), packet.has(Packet::RETRANSMITTED), unacknowledged, now)),
+            rtt,
             hops: number(packet.hops()).saturating_sub(1),
             beside,
             tag: packet.echoed(beside),
@@ -35,6 +39,22 @@ impl Sender {
         let scheme = &config.schemes[self.port];
         scheme.on_ack(&mut self.rate, &ack);
         self.next_send = scheme.due(&self.rate, self.next_send);
+    }
+
+    /// Whether the flow has something to send that only its window or pace holds.
+    fn waits_for_control(&self, config: &Config, now: Moment) -> bool {
+        let next = config.transport.next(&self.progress, &self.transport);
+        self.has_credit() && self.held_until() <= now && next.is_some_and(|seq| self.has_arrived(seq))
+    }
+
+    /// Notes whether the flow is slow on an empty path, at an answer that brings `bytes` of news.
+    fn judge(&mut self, round_trip: Duration, bytes: u64, is_excused: bool, config: &Config, now: Moment) {
+        let under_way = self.in_flight(config) * config.framing.payload + bytes;
+        let slowest = config.bottlenecks.of(self.port, self.dst);
+        if let Some(stamps) = &mut self.stamps {
+            let least = stamps.least.unwrap_or(round_trip);
+            stamps.slow.on_answer(&slow::Answer { under_way, round_trip, least, is_excused, slowest, now });
+        }
     }
 }
 

@@ -56,6 +56,12 @@ fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     frame
 }
 
+/// Writes onto the answer to a packet which copy it answers: none where the answer names another packet, as one to a packet that came
+/// before.
+fn echo_copy(answer: &mut Packet, packet: &Packet) {
+    answer.set_copy(if answer.answers() == packet.seq() { packet.copy() } else { Packet::COPY_UNKNOWN });
+}
+
 /// Acknowledges all of a flow to its source.
 pub(super) fn all_here(packet: &Packet, config: &Config) -> Packet {
     let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
@@ -130,7 +136,10 @@ impl Endpoint {
         let r = &mut self.receivers[index(place)];
         let mut replies = Replies::new(effects.now, r.src);
         config.transport.on_header(&mut r.received, &mut r.transport, header, &mut replies);
-        let reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
+        let mut reply = replies.reply.map(|reply| back(reply, header, r.src, config.framing.control));
+        if let Some(answer) = &mut reply {
+            echo_copy(answer, header);
+        }
         let tag = config.echoes_tags().then(|| header.tag());
         let answer = complete(*slot, reply, &[], tag, records);
         self.pull(header, effects);
@@ -159,12 +168,15 @@ impl Endpoint {
         }
         let mut replies = Replies::new(now, r.src);
         let arrival = config.transport.on_data(&mut r.received, &mut r.transport, packet, &mut replies);
-        self.accepted += u64::from(arrival == Arrival::New);
+        if arrival == Arrival::New {
+            self.accepted += 1;
+            self.gained_at = now;
+        }
         self.duplicates += u64::from(arrival == Arrival::Again);
         let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);
         let mut reply = replies.reply.map(back);
-        if let (Some(frame), true) = (&mut reply, packet.has(Packet::RETRANSMITTED)) {
-            frame.set(Packet::RETRANSMITTED);
+        if let Some(answer) = &mut reply {
+            echo_copy(answer, packet);
         }
         let mut notice = None;
         if packet.has(Packet::CE)

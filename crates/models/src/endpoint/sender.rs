@@ -115,7 +115,7 @@ impl Sender {
             packet.set(Packet::LAST);
         }
         if seq < self.progress.highest {
-            packet.set(Packet::RETRANSMITTED);
+            packet.set_copy(1);
             self.retransmitted += 1;
         }
         packet
@@ -176,6 +176,8 @@ impl Sender {
             notifications: told.notifications,
             holds: told.holds,
             paused: told.held - told.held_until.since(now),
+            least_round_trip: self.stamps.as_ref().and_then(|stamps| stamps.least),
+            slow: self.stamps.as_ref().map_or((0, 0), |stamps| (stamps.slow.round_trips, stamps.slow.stuck)),
             class: self.class,
             path: self.path,
             port: self.port,
@@ -206,6 +208,10 @@ pub struct Sent {
     pub holds: u32,
     /// For how long.
     pub paused: Duration,
+    /// The least round trip that its congestion control heard of.
+    pub least_round_trip: Option<Duration>,
+    /// Round trips in which it was slow on an empty path, and those in which it did not become faster.
+    pub slow: (u32, u32),
     /// Its class.
     pub class: u8,
     /// Its pinned path.

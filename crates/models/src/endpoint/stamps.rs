@@ -1,82 +1,99 @@
-//! When the packets of a flow started on the wire, for round-trip times.
+//! When the packets of a flow started on the wire: round-trip times, and how long a flow stays slow on an empty path.
 //!
-//! Answers say whether they answer a packet that was sent again. One that was sent again once before its answer came tells the round
-//! trip of the second copy if the answer says so, and else none; of three copies nobody knows which was answered (Karn, Partridge 1987).
-//! A packet that was answered, as by a NACK, tells again.
+//! Models: a packet and its answer carry the number of the copy ([`Packet::copy`]), so that an answer is compared with the start of the
+//! very copy that it answers. Copies after the third have no number of their own, and tell no round trip (Karn, Partridge 1987). An
+//! answer tells one round trip, and an answer that belongs to no single packet tells none.
+//! Invariant: no round trip is below the least of the flow's path.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment, index, number};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stamp {
-    Started(Moment),
-    /// The first copy was not answered; the second started then.
-    Again(Moment),
-    Answered,
-    /// Several copies are under way.
-    Unclear,
-}
+use super::slow::Slow;
+use crate::packet::Packet;
 
-impl State for Stamp {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
-        match self {
-            Self::Started(at) => walk.moment(at),
-            Self::Again(at) => {
-                walk.value(3);
-                walk.moment(at);
-            }
-            Self::Answered => walk.value(1),
-            Self::Unclear => walk.value(2),
-        }
-    }
+/// The copies of a packet that was sent again.
+#[derive(Debug, Clone)]
+struct Copies {
+    /// The number of the last.
+    last: u8,
+    /// When the second and the third started; never where they did not, or were answered.
+    starts: [Moment; 2],
 }
 
 /// The packets of a flow from the oldest without ACK on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stamps {
     first: u32,
-    list: VecDeque<Stamp>,
+    /// When the first copy of each started; never where that was answered.
+    starts: VecDeque<Moment>,
+    /// Those of them that were sent again.
+    again: BTreeMap<u32, Copies>,
+    /// The least round trip so far.
+    pub least: Option<Duration>,
+    pub slow: Slow,
 }
 
-state!(Stamps {
-    packet: first;
-    part: list;
-});
+impl State for Stamps {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { first, starts, again, least, slow } = self;
+        walk.packet(first);
+        walk.value(starts.len() as u64);
+        for at in starts.iter_mut() {
+            walk.moment(at);
+        }
+        let mut packets: Vec<(u32, Copies)> = std::mem::take(again).into_iter().collect();
+        walk.value(packets.len() as u64);
+        for (seq, copies) in &mut packets {
+            walk.packet(seq);
+            walk.value(u64::from(copies.last));
+            for at in &mut copies.starts {
+                walk.moment(at);
+            }
+        }
+        again.extend(packets);
+        walk.value(least.map_or(0, Duration::ps));
+        slow.walk(walk);
+    }
+}
 
 impl Stamps {
-    /// A packet starts.
-    pub fn on_sent(&mut self, seq: u32, now: Moment) {
+    /// A packet starts; returns the number of its copy.
+    pub fn on_sent(&mut self, seq: u32, now: Moment) -> u8 {
         let at = index(seq.wrapping_sub(self.first));
-        if let Some(stamp) = self.list.get_mut(at) {
-            *stamp = match stamp {
-                Stamp::Answered => Stamp::Started(now),
-                Stamp::Started(_) => Stamp::Again(now),
-                Stamp::Again(_) | Stamp::Unclear => Stamp::Unclear,
-            };
-        } else if at == self.list.len() {
-            self.list.push_back(Stamp::Started(now));
+        if at == self.starts.len() {
+            self.starts.push_back(now);
+            return 0;
         }
+        if at > self.starts.len() {
+            return Packet::COPY_UNKNOWN;
+        }
+        let copies = self.again.entry(seq).or_insert(Copies { last: 0, starts: [Moment::NEVER; 2] });
+        copies.last = Packet::COPY_UNKNOWN.min(copies.last + 1);
+        if let Some(start) = copies.starts.get_mut(usize::from(copies.last) - 1) {
+            *start = now;
+        }
+        copies.last
     }
 
-    /// A packet, or one that was sent again, is answered, and everything before `to` acknowledged; returns its round trip.
-    pub fn on_answer(&mut self, seq: u32, is_again: bool, to: u32, now: Moment) -> Option<Duration> {
-        let mut round_trip = None;
-        if let Some(stamp) = self.list.get_mut(index(seq.wrapping_sub(self.first))) {
-            match *stamp {
-                Stamp::Started(at) => round_trip = Some(now - at),
-                Stamp::Again(at) if is_again => round_trip = Some(now - at),
-                _ => {}
-            }
-            if round_trip.is_some() {
-                *stamp = Stamp::Answered;
-            }
+    /// A copy of a packet is answered, and everything before `to` acknowledged; returns its round trip.
+    pub fn on_answer(&mut self, seq: u32, copy: u8, to: u32, now: Moment) -> Option<Duration> {
+        let start = match copy {
+            0 => self.starts.get_mut(index(seq.wrapping_sub(self.first))),
+            _ => self.again.get_mut(&seq).and_then(|copies| copies.starts.get_mut(usize::from(copy) - 1)),
+        };
+        let started = start.map_or(Moment::NEVER, |at| std::mem::replace(at, Moment::NEVER));
+        let round_trip = (started != Moment::NEVER).then(|| now - started);
+        if let Some(sample) = round_trip {
+            self.least = Some(self.least.map_or(sample, |least| least.min(sample)));
         }
-        let gone = index(to.saturating_sub(self.first)).min(self.list.len());
-        self.list.drain(..gone);
+        let gone = index(to.saturating_sub(self.first)).min(self.starts.len());
+        self.starts.drain(..gone);
         self.first += number(gone);
+        if !self.again.is_empty() {
+            self.again = self.again.split_off(&self.first);
+        }
         round_trip
     }
 }
@@ -89,33 +106,32 @@ mod tests {
     fn the_packet_that_is_answered_tells_once() {
         let mut s = Stamps::default();
         for seq in 0..5 {
-            s.on_sent(seq, Moment::us(u64::from(seq)));
+            assert_eq!(s.on_sent(seq, Moment::us(u64::from(seq))), 0);
         }
         // An ACK of two packets answers the second of them.
-        assert_eq!(s.on_answer(1, false, 2, Moment::us(11)), Some(Duration::us(10)));
-        assert_eq!(s.on_answer(1, false, 2, Moment::us(12)), None);
+        assert_eq!(s.on_answer(1, 0, 2, Moment::us(11)), Some(Duration::us(10)));
+        assert_eq!(s.on_answer(1, 0, 2, Moment::us(12)), None);
         // Packet 4 is answered beyond a gap, and not again when the gap is closed.
-        assert_eq!(s.on_answer(4, false, 2, Moment::us(15)), Some(Duration::us(11)));
-        assert_eq!(s.on_answer(4, false, 5, Moment::us(16)), None);
-        assert_eq!(s.on_answer(u32::MAX - 1, false, 5, Moment::us(28)), None);
+        assert_eq!(s.on_answer(4, 0, 2, Moment::us(15)), Some(Duration::us(11)));
+        assert_eq!(s.on_answer(4, 0, 5, Moment::us(16)), None);
+        assert_eq!(s.on_answer(u32::MAX - 1, 0, 5, Moment::us(28)), None);
+        assert_eq!(s.least, Some(Duration::us(10)));
     }
 
     #[test]
-    fn a_packet_that_is_sent_again_tells_if_it_is_known_which_copy_was_answered() {
+    fn each_answer_is_compared_with_the_copy_that_it_answers() {
         let mut s = Stamps::default();
-        s.on_sent(0, Moment::us(1));
-        s.on_sent(1, Moment::us(2));
-        // A NACK answers packet 1; packet 0 is silent.
-        assert_eq!(s.on_answer(1, false, 0, Moment::us(12)), Some(Duration::us(10)));
-        s.on_sent(0, Moment::us(20));
-        s.on_sent(1, Moment::us(21));
-        assert_eq!(s.on_answer(0, false, 1, Moment::us(25)), None);
-        assert_eq!(s.on_answer(1, true, 2, Moment::us(30)), Some(Duration::us(9)));
-        // The answer of the second of two copies; of three nobody knows.
-        for (seq, at) in [(2, 40), (3, 41), (2, 50), (3, 51), (3, 60)] {
-            s.on_sent(seq, Moment::us(at));
-        }
-        assert_eq!(s.on_answer(2, true, 3, Moment::us(62)), Some(Duration::us(12)));
-        assert_eq!(s.on_answer(3, true, 4, Moment::us(63)), None);
+        let at = |s: &mut Stamps, seq, us| s.on_sent(seq, Moment::us(us));
+        assert_eq!((at(&mut s, 0, 1), at(&mut s, 1, 2)), (0, 0));
+        // The header of packet 1 is answered; its second copy times out, and a third starts. The answer of the second comes late.
+        assert_eq!(s.on_answer(1, 0, 0, Moment::us(12)), Some(Duration::us(10)));
+        assert_eq!((at(&mut s, 1, 20), at(&mut s, 1, 40)), (1, 2));
+        assert_eq!(s.on_answer(1, 1, 0, Moment::us(41)), Some(Duration::us(21)));
+        assert_eq!(s.on_answer(1, 1, 0, Moment::us(42)), None, "once");
+        assert_eq!(s.on_answer(1, 2, 0, Moment::us(50)), Some(Duration::us(10)));
+        // Further copies have no number of their own.
+        assert_eq!((at(&mut s, 1, 60), at(&mut s, 1, 61)), (Packet::COPY_UNKNOWN, Packet::COPY_UNKNOWN));
+        assert_eq!(s.on_answer(1, Packet::COPY_UNKNOWN, 2, Moment::us(70)), None);
+        assert!(s.again.is_empty() && s.starts.is_empty());
     }
 }

@@ -26,7 +26,8 @@ fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, 
         pulls: None,
         loses_pulls: false,
         classify: Classify::default(),
-        sources: Arc::new(Sources { first: vec![0, 100, 200, 200] }),
+        sources: Arc::new(Sources { first: vec![0, 100, 200, 200], ..Sources::default() }),
+        bottlenecks: Bottlenecks::default().leaving_by(vec![line.rate]),
     };
     Endpoint::new(0, Arc::new(config), None, Vec::new(), waiting)
 }
@@ -192,8 +193,8 @@ fn an_answer_tells_the_round_trip_of_the_packet_that_it_answers() {
     e.on_answer(&answer(Kind::Ack, 7, 1), None, Moment::us(1));
     // Packet 0 went with its answer. Packet 2 started at 200 ns.
     let mut stamps = e.senders[index(slot)].as_mut().and_then(|s| s.stamps.take()).unwrap();
-    assert_eq!(stamps.on_answer(0, false, 1, Moment::us(1)), None);
-    assert_eq!(stamps.on_answer(2, false, 3, Moment::us(1)), Some(Duration::ns(800)));
+    assert_eq!(stamps.on_answer(0, 0, 1, Moment::us(1)), None);
+    assert_eq!(stamps.on_answer(2, 0, 3, Moment::us(1)), Some(Duration::ns(800)));
     // A flow whose congestion control hears nothing keeps no times.
     let mut e = plain();
     let slot = start(&mut e, 7, 1000, Moment::ZERO);

@@ -61,6 +61,7 @@ impl Endpoint {
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
     pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
+        self.begun_at = now;
         let place = index(spec.flow - self.first_flow);
         if self.slots.len() <= place {
             self.slots.resize(place + 1, NO_SLOT);
@@ -142,10 +143,15 @@ impl Endpoint {
         let mut resumes = ends;
         if !scheme.is_none() {
             if let Some(stamps) = &mut s.stamps {
-                stamps.on_sent(seq, now);
+                packet.set_copy(stamps.on_sent(seq, now));
             }
             let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
-            s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, OnWire { bytes: u64::from(bytes), is_queue_empty, now });
+            s.next_send = now
+                + scheme.on_sent(
+                    &mut s.rate,
+                    &mut packet,
+                    OnWire { key: config.sources.keys.of(s.flow), bytes: u64::from(bytes), is_queue_empty, now },
+                );
             resumes = s.next_send;
         }
         if config.transport.acknowledges() {

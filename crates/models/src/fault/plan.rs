@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use xoff_engine::random::{Stream, mix};
-use xoff_units::{Duration, Rate, index, number, wide};
+use xoff_units::{Duration, Rate, index, number};
 
 use super::schedule::Schedule;
 use super::{Fault, Queued};
 use crate::ids::PortId;
 use crate::names;
+use crate::streams;
 use crate::topology::{PortSpec, Topology};
 
 /// What a fault does.
@@ -108,6 +109,7 @@ impl Plan {
     pub fn new(faults: &[Fault], topology: &Topology, seed: u64) -> Result<Self, (String, String)> {
         let mut plan = Self::default();
         let ports = topology.ports();
+        let mut turns: BTreeMap<u64, u64> = BTreeMap::new();
         let ends = if faults.is_empty() { Vec::new() } else { ends(topology) };
         for (i, fault) in faults.iter().enumerate() {
             let (key, targets) = targets(fault, topology, &ends);
@@ -120,8 +122,11 @@ impl Plan {
             for target in targets {
                 let schedule = match (fault.between, fault.repair) {
                     (Some(between), Some(repair)) => {
-                        let entity = mix(wide(i)) ^ key_of(target);
-                        Schedule::drawn(fault.at, between, repair, Stream::new(seed, entity, "fault"))
+                        // The first entry that draws for a target has the same draws, whatever is listed before it.
+                        let turn = turns.entry(key_of(target)).or_insert(0_u64);
+                        *turn += 1;
+                        let entity = mix(*turn) ^ key_of(target);
+                        Schedule::drawn(fault.at, between, repair, Stream::new(seed, entity, streams::FAULT))
                     }
                     _ => Schedule::once(fault.at, fault.lasts),
                 };

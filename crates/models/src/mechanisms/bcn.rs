@@ -211,7 +211,7 @@ mod tests {
     use crate::routing::Sources;
 
     fn point(params: &Params) -> (Bcn, Effects) {
-        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10] }), 1), Effects::for_tests(1))
+        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10], ..Sources::default() }), 1), Effects::for_tests(1))
     }
 
     /// Lets the frame of a flow arrive that is sampled while `queue` bytes wait; returns the message's feedback.

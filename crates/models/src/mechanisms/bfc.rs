@@ -29,6 +29,7 @@ use crate::frames;
 use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches};
 use crate::packet::Packet;
 use crate::queueing::port::{Purpose, QueueSpec};
+use crate::streams::Keys;
 use crate::wrong::Wrong;
 
 /// When a queue that was paused may go on.
@@ -121,6 +122,7 @@ pub struct Bfc {
     lanes: Vec<Vec<Lane>>,
     table: FxHashMap<(PortId, u32), Entry>,
     table_size: u32,
+    keys: Keys,
     /// By input and neighbour's queue: what of this node pauses it.
     holds: FxHashMap<(PortId, QueueId), u32>,
     pauses: u64,
@@ -130,7 +132,7 @@ pub struct Bfc {
 state!(Bfc {
     part: lanes;
     keyed: table, holds;
-    still: resume, frame_bytes, hops, table_size;
+    still: resume, frame_bytes, hops, table_size, keys;
     total: pauses, shared;
 });
 
@@ -152,7 +154,7 @@ impl Bfc {
     }
 
     fn key(&self, packet: &Packet, port: PortId) -> (PortId, u32) {
-        (port, (mix(u64::from(packet.flow())) % u64::from(self.table_size)) as u32)
+        (port, (mix(u64::from(self.keys.of(packet.flow()))) % u64::from(self.table_size)) as u32)
     }
 
     /// The queue above which packets that came by a port are counted, at an output.
@@ -202,6 +204,7 @@ impl Install for Bfc {
             hops: site.ports.iter().map(|p| hop(p.link.delay)).collect(),
             lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| Lane::default()).collect()).collect(),
             table: FxHashMap::default(),
+            keys: site.sources.keys.clone(),
             table_size: params.entries * params.queues * number(site.ports.len().max(1)),
             holds: FxHashMap::default(),
             pauses: 0,
@@ -259,7 +262,8 @@ impl Hooks for Bfc {
 
     /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
-        let queue = self.free(port, Moment::ZERO, core, |n| mix(u64::from(packet.flow())) % n);
+        let key = u64::from(self.keys.of(packet.flow()));
+        let queue = self.free(port, Moment::ZERO, core, |n| mix(key) % n);
         self.lanes[port][queue.index() - 1].users += 1;
         Some(queue)
     }
@@ -276,7 +280,7 @@ impl Hooks for Bfc {
         let (now, sticky) = (effects.now, self.hops[packet.in_port()].1);
         let key = self.key(packet, port);
         let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
-        let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.stream().below(n)));
+        let queue = kept.unwrap_or_else(|| self.free(port, now, core, |n| effects.draw(packet, n)));
         let packets = self.table.get(&key).map_or(0, |e| e.packets);
         self.table.insert(key, Entry { queue, packets, last: now });
         let lane = &mut self.lanes[port][queue.index() - 1];
@@ -384,6 +388,7 @@ mod tests {
                 hops: vec![(Duration::us(2), Duration::us(4)); 3],
                 lanes: (0..3).map(|_| (0..3).map(|_| Lane::default()).collect()).collect(),
                 table: FxHashMap::default(),
+                keys: Keys::default(),
                 table_size: 1000,
                 holds: FxHashMap::default(),
                 pauses: 0,

@@ -241,9 +241,9 @@ impl CongestionIsolation {
         }
     }
 
-    fn is_selected(&self, bytes: u32, effects: &mut Effects) -> bool {
-        bytes > self.high
-            || bytes > self.low && effects.stream().uniform() < self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low)
+    fn is_selected(&self, packet: &Packet, bytes: u32, effects: &mut Effects) -> bool {
+        let share = || self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low);
+        bytes > self.high || bytes > self.low && effects.is_drawn(packet, share())
     }
 
     fn congested_bytes(&self, port: PortId, core: &Core) -> u32 {
@@ -340,7 +340,7 @@ impl Hooks for CongestionIsolation {
         let mut is_selecting = false;
         if !self.flows.contains(flow) {
             let bytes: u32 = core.queues_of(port, self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
-            is_selecting = self.is_selected(bytes, effects);
+            is_selecting = self.is_selected(packet, bytes, effects);
             if !is_selecting {
                 packet.set_class(self.class);
                 return None;

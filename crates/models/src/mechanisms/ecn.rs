@@ -73,9 +73,13 @@ fn default_pmax() -> f64 {
 
 /// The markers of one node, by output.
 #[derive(Debug, Clone)]
-pub struct Ecn(Vec<Marker>);
+pub struct Ecn {
+    markers: Vec<Marker>,
+}
 
-state!(Ecn);
+state!(Ecn {
+    still: markers;
+});
 
 /// The marker of an output.
 #[derive(Debug, Clone, Copy)]
@@ -98,11 +102,11 @@ impl Install for Ecn {
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let marker = Marker::new(params);
-        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self(vec![marker; site.ports.len()]))
+        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self { markers: vec![marker; site.ports.len()] })
     }
 
     fn install_at(&mut self, port: PortId, params: &Params) {
-        self.0[port] = Marker::new(params);
+        self.markers[port] = Marker::new(params);
     }
 
     fn properties(_: &Params) -> Properties {
@@ -185,7 +189,7 @@ impl Hooks for Ecn {
 
     #[inline]
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
-        let marker = &self.0[event.port];
+        let marker = &self.markers[event.port];
         if marker.classes != u8::MAX && marker.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0 {
             return;
         }
@@ -193,7 +197,7 @@ impl Hooks for Ecn {
             Scope::Queue => core.egress_bytes(event.port, event.queue),
             Scope::Port => core.waiting_bytes(event.port),
         };
-        if queue > marker.kmin && (queue > marker.kmax || effects.stream().uniform() < marker.probability(queue)) {
+        if queue > marker.kmin && (queue > marker.kmax || effects.is_drawn(event.packet, marker.probability(queue))) {
             effects.mark();
         }
     }
@@ -218,7 +222,7 @@ mod tests {
         for (queue, bytes) in bytes.into_iter().enumerate() {
             core.ports[0].queues[1 + queue].bytes.add(bytes);
         }
-        let (mut ecn, mut effects) = (Ecn(vec![Marker::new(params)]), Effects::for_tests(1));
+        let (mut ecn, mut effects) = (Ecn { markers: vec![Marker::new(params)] }, Effects::for_tests(1));
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
             ecn.on_dequeue(

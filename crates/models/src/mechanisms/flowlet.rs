@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, wide};
 
 use crate::core::Core;
 use crate::count::{Count, Tally};
@@ -130,7 +130,7 @@ impl Hooks for Flowlet {
         if let Some(port) = self.table.go_on(packet.flow(), now) {
             return Some(port);
         }
-        let port = choices[effects.stream().place(choices.len())];
+        let port = choices[effects.draw(packet, wide(choices.len())) as usize];
         self.begun += 1;
         self.table.begin(packet.flow(), port, now);
         Some(port)
@@ -153,7 +153,8 @@ mod tests {
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
-        for _ in 0..40_000 {
+        for seq in 0..40_000 {
+            packet.set_seq(seq);
             effects.now += gap;
             let port = flowlet.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
             counts[port.index() - 2] += 1;

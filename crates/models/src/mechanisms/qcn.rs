@@ -148,7 +148,7 @@ mod tests {
     use crate::routing::Sources;
 
     fn point() -> Qcn {
-        Qcn::new(&Params::default(), Points::new(1, Sources { first: vec![0, 1] }), 1)
+        Qcn::new(&Params::default(), Points::new(1, Sources { first: vec![0, 1], ..Sources::default() }), 1)
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::random::{Stream, mix};
+use xoff_engine::random::mix;
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment, index, number, wide};
@@ -197,12 +197,12 @@ impl Install for Reps {
 }
 
 impl Reps {
-    fn choose(&mut self, packet: &Packet, now: Moment, stream: &mut Stream) -> u16 {
+    fn choose(&mut self, packet: &Packet, effects: &mut Effects) -> u16 {
         let flow = self.flows.entry(packet.flow()).or_default();
-        flow.thaw(now);
+        flow.thaw(effects.now);
         let again = flow.again(self.buffer);
         self.recycled += u64::from(again.is_some());
-        let value = again.unwrap_or_else(|| stream.below(u64::from(self.values)) as u16);
+        let value = again.unwrap_or_else(|| effects.draw(packet, u64::from(self.values)) as u16);
         flow.note(packet.seq(), value);
         value
     }
@@ -214,14 +214,14 @@ impl Hooks for Reps {
         if self.is_host { at_switch.and(Watches::DEPARTURE).and(Watches::ANSWER) } else { at_switch }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, _: &mut Effects) -> Option<PortId> {
-        let hash = mix(u64::from(packet.flow()) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
+    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
+        let hash = mix(u64::from(effects.key(packet.flow())) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
         Some(choices[((hash * wide(choices.len())) >> 32) as usize])
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
         if event.is_own {
-            event.packet.set_tag(u32::from(self.choose(event.packet, effects.now, effects.stream())));
+            event.packet.set_tag(u32::from(self.choose(event.packet, effects)));
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
         fn send(&mut self) -> u16 {
             let packet = Packet::new(Kind::Data, 3, self.next, 9, 1000, 0);
             self.next += 1;
-            self.reps.choose(&packet, self.effects.now, self.effects.stream())
+            self.reps.choose(&packet, &mut self.effects)
         }
 
         fn answer(&mut self, kind: Kind, came: u32, is_marked: bool) {

@@ -86,8 +86,8 @@ impl Install for Spray {
 }
 
 /// The value of a packet: all of them in turn, shifted by a number that is drawn anew each time, and for copies that are sent again.
-fn entropy(packet: &Packet, entropies: u32) -> u64 {
-    let (flow, turn, again) = (u64::from(packet.flow()), packet.seq() / entropies, u64::from(packet.has(Packet::RETRANSMITTED)));
+fn entropy(key: u32, packet: &Packet, entropies: u32) -> u64 {
+    let (flow, turn, again) = (u64::from(key), packet.seq() / entropies, u64::from(packet.has(Packet::RETRANSMITTED)));
     let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
     (u64::from(packet.seq()) + shift) % u64::from(entropies)
 }
@@ -100,14 +100,15 @@ impl Hooks for Spray {
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
         let n = wide(choices.len());
         let at = match self.choice {
-            Choice::Random => effects.stream().below(n),
+            Choice::Random => effects.draw(packet, n),
             Choice::RoundRobin => {
                 let turns = &mut self.turns[choices[0]];
                 *turns = turns.wrapping_add(1);
                 u64::from(*turns) % n
             }
             Choice::Entropy => {
-                let hash = mix(u64::from(packet.flow()) ^ mix(entropy(packet, self.entropies) + 1) ^ self.salt) >> 32;
+                let key = effects.key(packet.flow());
+                let hash = mix(u64::from(key) ^ mix(entropy(key, packet, self.entropies) + 1) ^ self.salt) >> 32;
                 (hash * n) >> 32
             }
         };
@@ -127,7 +128,8 @@ mod tests {
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
-        for _ in 0..40_000 {
+        for seq in 0..40_000 {
+            packet.set_seq(seq);
             let port = spray.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
             counts[port.index() - 2] += 1;
         }
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_flow_has_so_many_values_and_takes_each_once_in_a_turn() {
-        let value = |seq| entropy(&Packet::new(Kind::Data, 3, seq, 9, 1000, 0), 64);
+        let value = |seq| entropy(3, &Packet::new(Kind::Data, 3, seq, 9, 1000, 0), 64);
         let turn = |from: u32| {
             let mut values: Vec<u64> = (from..from + 64).map(value).collect();
             values.sort_unstable();
@@ -146,7 +148,7 @@ mod tests {
         assert!((0..64).any(|seq| value(seq) != value(seq + 64)), "in another order");
         let mut again = Packet::new(Kind::Data, 3, 5, 9, 1000, 0);
         again.set(Packet::RETRANSMITTED);
-        assert_ne!(entropy(&again, 64), value(5));
+        assert_ne!(entropy(3, &again, 64), value(5));
     }
 
     #[test]

@@ -68,7 +68,10 @@ pub struct Trimming {
     bounced: u64,
 }
 
-state!(Trimming);
+state!(Trimming {
+    total: trimmed, bounced;
+    still: limit, size, headers, sources;
+});
 
 const TRIMMED: Count = Count::number("trimmed", "packets cut to their headers");
 const BOUNCED: Count = Count::number("bounced", "headers sent back to their sources");
@@ -185,7 +188,7 @@ mod tests {
     fn a_header_without_room_is_dropped_or_goes_back() {
         let (mut core, mut effects) = (Core::for_tests(2, 2), Effects::for_tests(1));
         let mut packet = Packet::new(Kind::Data, 3, 5, 9, 1500, 1);
-        let sources = Some(Arc::new(Sources { first: vec![0, 2, 8] }));
+        let sources = Some(Arc::new(Sources { first: vec![0, 2, 8], ..Sources::default() }));
         let mut back = Trimming { limit: 0, size: 64, headers: 200, sources, trimmed: 0, bounced: 0 };
         let mut gone = Trimming { limit: 0, size: 64, headers: 200, sources: None, trimmed: 0, bounced: 0 };
         let place = Place { port: PortId(1), queue: QueueId(2) };

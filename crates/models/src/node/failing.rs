@@ -12,6 +12,7 @@ use crate::fault::schedule::{Schedule, Spell};
 use crate::ids::PortId;
 use crate::packet::Packet;
 use crate::retry::Retry;
+use crate::streams;
 use crate::topology::PortSpec;
 
 /// A spell of a fault: the place of the fault in the plan, and which of its spells.
@@ -220,7 +221,7 @@ impl Failing {
             past: 0,
             changes: 0,
             came: vec![Condition { since: Moment::ZERO, rate: spec.link.rate, delay: spec.link.delay }],
-            errors: Stream::new(seed, u64::from(node) << 16 | u64::from(port.0), "bit errors"),
+            errors: Stream::new(seed, u64::from(node) << 16 | u64::from(port.0), streams::BIT_ERRORS),
             arrived: Moment::ZERO,
             settling: 0,
             before: (0, Duration::ZERO),

@@ -13,6 +13,7 @@ use xoff_units::{Duration, Moment};
 
 use crate::frames::Kind;
 use crate::packet::Packet;
+use crate::streams;
 
 /// Its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +60,7 @@ state!(Share {
 impl Share {
     /// Of a host at rest.
     pub fn new(adaption: &Adaption, host: u32) -> Self {
-        let mut stream = Stream::new(adaption.seed, u64::from(host), "share of pulls");
+        let mut stream = Stream::new(adaption.seed, u64::from(host), streams::PULLS);
         let ends = Moment::ZERO + Self::interval(adaption, &mut stream);
         Self { rate: 1.0, average: 0.0, calm: 0, arrived: 0, marked: 0, cut: 0, cut_last: 0, ends, stream }
     }

@@ -14,6 +14,7 @@ use xoff_engine::random::mix;
 use xoff_units::{Duration, Serializer, index, number, wide};
 
 use crate::packet::Packet;
+use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology, Wiring};
 
 /// `host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path.
@@ -34,6 +35,8 @@ pub enum FirstHop {
 pub struct Sources {
     /// For each node its first flow, and one entry more.
     pub first: Vec<u32>,
+    /// What hashes and draws of a flow depend on.
+    pub keys: Keys,
 }
 
 impl Sources {
@@ -43,9 +46,10 @@ impl Sources {
     }
 }
 
-/// Pinned paths, in pairs: an even number for data and the next one for what comes back.
+/// Pinned paths, in pairs: an even number for data and the next one for what comes back; and the keys by which other flows are hashed.
 #[derive(Debug, Default)]
 pub struct Paths {
+    keys: Keys,
     start: Vec<u32>,
     ports: Vec<PortId>,
 }
@@ -56,7 +60,13 @@ impl Paths {
 
     /// None yet.
     pub fn new() -> Self {
-        Self { start: vec![0, 0, 0], ports: Vec::new() }
+        Self { keys: Keys::default(), start: vec![0, 0, 0], ports: Vec::new() }
+    }
+
+    /// The same for flows with these keys.
+    #[must_use]
+    pub fn with(self, keys: Keys) -> Self {
+        Self { keys, ..self }
     }
 
     /// Whether no path is pinned.
@@ -140,7 +150,7 @@ impl Routes {
             1 => self.choices.get(index(start)).copied().unwrap_or_default(),
             0 => self.destinations.port[index(dst)],
             n => {
-                let hash = mix(u64::from(flow) ^ self.salt) >> 32;
+                let hash = mix(u64::from(self.paths.keys.of(flow)) ^ self.salt) >> 32;
                 self.choices[index(start) + ((hash * u64::from(n)) >> 32) as usize]
             }
         }
@@ -520,7 +530,7 @@ mod tests {
     #[test]
     fn numbers_tell_sources() {
         // Node 1 sends nothing, and node 3 is a switch.
-        let sources = Sources { first: vec![0, 2, 2, 5, 5] };
+        let sources = Sources { first: vec![0, 2, 2, 5, 5], ..Sources::default() };
         assert_eq!([0, 1, 2, 4].map(|flow| sources.of(flow)), [0, 0, 2, 2]);
     }
 

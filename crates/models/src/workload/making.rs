@@ -1,7 +1,7 @@
 //! What every kind of traffic makes its flows with: hosts by name, checks of sizes and ends, limits, random streams.
 //!
-//! Keys in errors are whole paths from the document's root. The streams of a workload are keyed by its place in the document, its
-//! kind and, where each host draws for itself, the host, so that workloads do not disturb one another.
+//! Keys in errors are whole paths from the document's root. The streams of a workload are keyed by its name and its turn among those
+//! of that name, its kind and, where each host draws for itself, the host, so that workloads do not disturb one another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
 use super::{Connections, Drawn, Feed, Flow, Host, Problem, Together, Workload};
 use crate::framing::Framing;
 use crate::job::{Builder, Graph, Lines};
+use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
 /// Waits of flows for others, 16 bytes each or more: 1 GB.
@@ -49,6 +50,8 @@ pub(super) struct Listed<'a> {
     pub start: Moment,
     pub class: u8,
     pub workload: u16,
+    /// What its hashes and draws depend on.
+    pub key: u32,
     /// It was under way when its workload began.
     pub is_warm: bool,
     /// Its row, when it stands in a list.
@@ -64,6 +67,8 @@ pub(super) struct Listed<'a> {
 pub(super) struct DrawnAt {
     pub workload: u16,
     pub node: u32,
+    /// What the keys of its flows depend on.
+    pub entity: u64,
     pub flows: Box<dyn Drawn>,
 }
 
@@ -88,6 +93,12 @@ pub struct Making<'a> {
     seed: u64,
     index: usize,
     kind: &'static str,
+    /// What the streams and the keys of flows of the workload at hand depend on.
+    entity: u64,
+    /// The flows that were listed before those of the workload at hand.
+    before: usize,
+    /// How many workloads there were of each name.
+    turns: HashMap<String, u32>,
 }
 
 impl<'a> Making<'a> {
@@ -96,11 +107,33 @@ impl<'a> Making<'a> {
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
         let (collectives, jobs, lasts) = (Vec::new(), Vec::new(), Moment::ZERO);
-        Self { workload: first, topology, ports, framing, nodes, listed, drawn, collectives, jobs, lasts, hosts, seed, index: 0, kind: "" }
+        Self {
+            workload: first,
+            topology,
+            ports,
+            framing,
+            nodes,
+            listed,
+            drawn,
+            collectives,
+            jobs,
+            lasts,
+            hosts,
+            seed,
+            index: 0,
+            kind: "",
+            entity: 0,
+            before: 0,
+            turns: HashMap::new(),
+        }
     }
 
     pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
-        (self.index, self.workload, self.kind) = (index, workload, kind);
+        (self.index, self.workload, self.kind, self.before) = (index, workload, kind, self.listed.len());
+        let name = workload.name.as_deref().unwrap_or_else(|| label(kind));
+        let turn = self.turns.entry(name.to_string()).or_default();
+        self.entity = streams::workload(name, *turn);
+        *turn += 1;
     }
 
     /// The workload's place in the document.
@@ -157,7 +190,7 @@ impl<'a> Making<'a> {
 
     /// The workload's random stream.
     pub fn stream(&self) -> Stream {
-        Stream::new(self.seed, wide(self.index), self.kind)
+        Stream::new(self.seed, self.entity, label(self.kind))
     }
 
     /// The stream of one host, where each draws for itself.
@@ -167,7 +200,7 @@ impl<'a> Making<'a> {
 
     /// Another stream of that host, so that what is drawn for one purpose does not disturb the other.
     pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
-        Stream::new(self.seed, wide(self.index) << 32 | u64::from(host), purpose)
+        Stream::new(self.seed, at_host(self.entity, host), label(purpose))
     }
 
     /// Refuses a flow from a host to itself; `key` is what lists the flow.
@@ -263,14 +296,16 @@ impl<'a> Making<'a> {
 
     /// Adds flows that are drawn at a node when their time comes.
     pub fn add_drawn(&mut self, node: u32, flows: impl Drawn + 'static) {
-        self.drawn.push(DrawnAt { workload: self.index as u16, node, flows: Box::new(flows) });
+        let entity = at_host(self.entity, node);
+        self.drawn.push(DrawnAt { workload: self.index as u16, node, entity, flows: Box::new(flows) });
     }
 
     /// Lists a flow that was checked.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
         let (after, is_warm, detail, arrivals, connection) = (Vec::new(), false, None, None, None);
-        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, is_warm, detail, arrivals, connection });
+        let key = Keys::key(self.entity, wide(position - self.before));
+        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, key, is_warm, detail, arrivals, connection });
         &mut self.listed[position]
     }
 }

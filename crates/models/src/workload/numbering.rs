@@ -17,6 +17,7 @@ use crate::endpoint::{Connection, Log};
 use crate::framing::Framing;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
+use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
@@ -195,7 +196,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
     flows.pairs = listed.iter().map(|f| (f.src, f.dst)).collect();
     flows.pairs.sort_unstable();
     flows.pairs.dedup();
-    flows.paths = Arc::new(paths);
+    flows.paths = Arc::new(paths.with(flows.sources.keys.clone()));
     Ok(flows)
 }
 
@@ -241,6 +242,7 @@ impl<'a> Numbering<'a> {
         let n = self.topology.nodes.len();
         let mut first = vec![0_u32; n + 1];
         let mut next = 0_u32;
+        let mut keys = Vec::with_capacity(self.flows.flows as usize);
         let mut specs: Vec<FlowSpec> = Vec::with_capacity(self.listed.len());
         let mut drawn = drawn.iter_mut().peekable();
         for node in 0..n as u32 {
@@ -254,6 +256,7 @@ impl<'a> Numbering<'a> {
                 if last_name.replace(name) != Some(name) {
                     self.flows.ranges.push((next, name));
                 }
+                keys.push(f.key);
                 let mut spec = FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path: 0, class: f.class };
                 if let Some((_, row)) = f.detail {
                     self.label(specs.len(), row, next)?;
@@ -267,11 +270,12 @@ impl<'a> Numbering<'a> {
                 self.flows.ranges.push((next, u32::from(at.workload)));
                 at.flows.number_from(next);
                 self.flows.bytes = self.flows.bytes.saturating_add(at.flows.bytes());
+                keys.extend((0..at.flows.count()).map(|number| Keys::key(at.entity, number)));
                 next += at.flows.count() as u32;
             }
         }
         first[n] = next;
-        self.flows.sources = Arc::new(Sources { first });
+        self.flows.sources = Arc::new(Sources { first, keys: Keys::new(keys) });
         Ok(specs)
     }
 

@@ -14,6 +14,7 @@ use xoff_units::{Duration, Moment, wide};
 
 use super::sizes::{Named, SizeTable};
 use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Offer, Problem, Traffic, Warm};
+use crate::streams;
 
 /// `workload[…].poisson`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -140,7 +141,7 @@ impl Traffic for Params {
 impl Params {
     /// What is left of a host's flows that came before the workload's start; its stream is its own, so that those to come stay.
     fn list_flows_under_way(making: &mut Making<'_>, node: u32, mean: f64, sizes: &SizeTable, destinations: &[u32]) {
-        let mut stream = making.stream_for(node, "poisson warm");
+        let mut stream = making.stream_for(node, streams::WARM);
         for _ in 0..Warm::draw(mean, &mut stream) {
             let dst = other_than(node, destinations, &mut stream);
             let size = sizes.draw_residual(&mut stream);

@@ -16,6 +16,8 @@ pub struct Ends {
     completed: u64,
     /// The last of these moments.
     pub last: Moment,
+    /// When the last operation of a job ended.
+    pub last_operation: Moment,
     /// Flows whose last packet has left, where nothing is heard of its arrival.
     left: Vec<Sent>,
     /// Flows that lost a packet which nobody sends again.
@@ -55,6 +57,7 @@ impl Ends {
             arrived: vec![Moment::NEVER; plan.flows as usize],
             completed: 0,
             last: Moment::ZERO,
+            last_operation: Moment::ZERO,
             left: Vec::new(),
             lost: BTreeSet::new(),
             repeats,
@@ -110,9 +113,10 @@ impl Ends {
         self.bytes_completed += bytes;
     }
 
-    /// Operations of jobs are over.
-    pub const fn end(&mut self, operations: u64) {
+    /// Operations of jobs are over, the last of them at a moment.
+    pub fn end(&mut self, operations: u64, last: Moment) {
         self.operations.0 += operations;
+        self.last_operation = self.last_operation.max(last);
     }
 
     /// A flow lost a packet.
@@ -227,7 +231,7 @@ mod tests {
         run_workload("", graph, |ends, _, cp| {
             for id in 0..cp.nodes() {
                 let endpoint = cp.node_mut(id).endpoint.as_mut();
-                ends.end(endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())));
+                ends.end(endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())), Moment::ZERO);
             }
             let progress = ends.progress(cp.now, None);
             seen.push((progress.operations_completed, progress.operations_total, (progress.share * 4.0) as u64));

@@ -10,7 +10,7 @@ use xoff_models::message::Delivered;
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::workload::AllFlows;
-use xoff_units::{index, wide};
+use xoff_units::{Moment, index, wide};
 
 use super::Collector;
 use crate::delays;
@@ -43,7 +43,7 @@ impl Collector {
         }
         // What reduces in a switch has messages alone.
         ended.retain(|one| one.rank < plan.jobs[index(one.job)].processors);
-        self.ends.end(wide(ended.len()));
+        self.ends.end(wide(ended.len()), ended.last().map_or(Moment::ZERO, |one| one.end));
         if self.keeps_flows {
             self.rows.operations.extend(ended.iter().map(|one| operation(plan, one)));
         }

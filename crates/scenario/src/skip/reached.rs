@@ -166,19 +166,23 @@ impl Reached {
         is_again.then_some(further)
     }
 
-    /// By how many times as many packets this is further than another than a third one was, over as many: the same for all flows that went
-    /// on in an episode.
+    /// What frames of a flow carry: its packets, what its receiver granted, and what its packets ask for.
+    fn carried(&self, flow: u32) -> [u32; 3] {
+        [self.packets(flow), self.granted(flow), self.asked(flow)]
+    }
+
+    /// By how many times as much this is further than another than a third one was, over as many: the same for all that frames of flows
+    /// carry that went on in an episode.
     pub fn ratio(&self, first: &Self, [begun, ended]: [&Self; 2]) -> Option<[u32; 2]> {
         let mut ratio = None;
-        for (flow, passed) in &ended.packets {
-            let (before, then, now) = (first.packets(*flow), begun.packets(*flow), self.packets(*flow));
-            if *passed == then || (now, then) == (before, before) {
-                continue;
-            }
-            let [x, y] = [now - before, then - before];
-            let [of, over] = *ratio.get_or_insert([x, y]);
-            if y == 0 || u64::from(x) * u64::from(over) != u64::from(y) * u64::from(of) {
-                return None;
+        for flow in ended.packets.keys().copied().filter(|flow| ended.carried(*flow) != begun.carried(*flow)) {
+            let [before, then, now] = [first, begun, self].map(|reached| reached.carried(flow));
+            for ((before, then), now) in before.into_iter().zip(then).zip(now).filter(|((b, t), n)| (b, b) != (t, n)) {
+                let (Some(x), Some(y)) = (now.checked_sub(before), then.checked_sub(before)) else { return None };
+                let [of, over] = *ratio.get_or_insert([x, y]);
+                if y == 0 || u64::from(x) * u64::from(over) != u64::from(y) * u64::from(of) {
+                    return None;
+                }
             }
         }
         Some(ratio.unwrap_or([0, 1]))

@@ -26,6 +26,8 @@ pub struct Flow {
     pub notifications: u32,
     pub holds: u32,
     pub paused: u64,
+    pub min_rtt: Option<u64>,
+    pub slow_rtts: u32,
     /// The nodes between its ends, by their place in [`Ways`].
     pub via: u32,
 }
@@ -118,6 +120,16 @@ impl Row for Flow {
                 name: "paused_ps",
                 meaning: "For how long it was held so; pauses of the port that it left by are not in it.",
                 data: Data::U64(r.iter().map(|r| r.paused).collect()),
+            },
+            Column {
+                name: "min_rtt_ps",
+                meaning: "The least round trip that its congestion control measured; null without one that does.",
+                data: Data::MaybeU64(r.iter().map(|r| r.min_rtt).collect()),
+            },
+            Column {
+                name: "slow_rtts",
+                meaning: "Round trips in which its congestion control alone held it below a tenth of the slowest link that its path may have, though no answer showed a queue, a mark or a loss.",
+                data: Data::U32(r.iter().map(|r| r.slow_rtts).collect()),
             },
             Column {
                 name: "via",

@@ -40,7 +40,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         relay: &relay::Params::default(),
         round_trip: Duration::ZERO,
         map: &map,
-        sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30] }),
+        sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30], ..Sources::default() }),
     };
     let here = ConWeave::install(params, &site, &mut core).unwrap();
     (here, core, Effects::for_tests(1))

@@ -1,0 +1,123 @@
+"""How a run ends, and what is said of that, does not depend on `until` or on what was fast-forwarded."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import xoff
+
+CASES = Path(__file__).parent / "cases"
+LINK = {"rate": "100Gbps", "delay": "1us"}
+RECORDED = {"audits": dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "record")}
+STAR = {"network": {"star": {"hosts": 4, "link": LINK}}, **RECORDED}
+
+
+def without_performance(result: xoff.Result) -> dict[str, Any]:
+    """Give all numbers and words of a summary but those of what was fast-forwarded."""
+    return {key: value for key, value in result.summary.items() if key != "performance"}
+
+
+def assert_same_with_and_without(scenario: Any) -> tuple[xoff.Result, xoff.Result]:
+    """Compare summary, audits and tables of a run that fast-forwards and of one that does not."""
+    fast, full = xoff.run(scenario), xoff.run(scenario, skip=False)
+    assert without_performance(fast) == without_performance(full)
+    for table in full.tables:
+        assert fast.table(table).equals(full.table(table)), table
+    return fast, full
+
+
+@pytest.mark.parametrize(
+    "case", ["trimmed_and_skipped.json", "spine_down_for_ever.json", "rccc_layers_and_late_flows.json"]
+)
+def test_counts_ends_and_fingerprints_are_those_of_a_full_run(case: str) -> None:
+    scenario = json.loads((CASES / case).read_text())
+    scenario["audits"] = RECORDED["audits"]
+    fast, full = assert_same_with_and_without(scenario)
+    assert full.summary["performance"]["packet_hops_skipped"] == 0
+    if case == "trimmed_and_skipped.json":
+        assert fast.summary["trimming"]["trimmed"] > 20_000
+        assert fast.summary["performance"]["packet_hops_skipped"] > 0
+
+
+def test_the_last_gain_is_said_and_not_when_it_was_looked_for() -> None:
+    # The link to host 2 is down for ever from 1 ms on. Host 0 still has what it got of host 2 to send on to host 1.
+    ring = {"collective": {"operation": "all_gather", "algorithm": "ring", "size": "40MB", "hosts": [0, 1, 2]}}
+    fault = {"link": "host2-switch0", "state": "down", "at": "1ms"}
+    fast, _ = assert_same_with_and_without(STAR | {"workload": [ring], "fault": [fault]})
+    words = fast.summary["audits"]["completion"]
+    since = re.search(r"since ([0-9.]+)ns", words)
+    assert since is not None
+    assert 1e6 < float(since[1]) < 1.2e6
+    # It is given up at the first look, one a millisecond, a hundred of them after that.
+    assert 101e9 < fast.summary["simulated_ps"] < 103e9
+
+
+def drawn(rng: Random) -> dict[str, Any]:
+    """Draw a job beside flows under faults that last for ever, hosts that stall, and an end at an odd moment."""
+    fabric = {"leaf_spine": {"leaves": 2, "spines": rng.choice([1, 2]), "hosts_per_leaf": 2, "link": LINK}}
+    ranks = rng.sample(range(4), rng.choice([2, 3, 4]))
+    size = f"{rng.choice([2, 6, 11])}MB"
+    job = {"collective": {"operation": "all_reduce", "algorithm": "ring", "size": size, "hosts": ranks}}
+    ends = [rng.sample(range(4), 2) for _ in range(rng.randint(0, 2))]
+    flows = [
+        {"src": a, "dst": b, "size": f"{rng.randint(1, 3000)}KB", "start": f"{rng.randint(0, 2_000)}us"}
+        for a, b in ends
+    ]
+    places = [{"node": "spine0"}, {"link": "leaf0-spine0"}, {"link": "host1-leaf0"}]
+    fault: dict[str, Any] = {"host": "host0", "stall": True}
+    if rng.random() < 0.7:
+        fault = {**rng.choice(places), "state": "down"}
+    fault |= {"at": f"{rng.randint(1, 900_000)}ns"}
+    if rng.random() < 0.4:
+        fault["for"] = rng.choice(["77us", "3ms", "60ms"])
+    transport = rng.choice([{"go_back_n": {"rto": "1ms"}}, {"irn": {}}, {"selective": {"rto": "300us"}}])
+    scenario = {"network": fabric, "host": {"transport": transport}, "fault": [fault], **RECORDED}
+    if rng.random() < 0.4:
+        scenario["switch"] = {"flow_control": {"pfc": {}}}
+    if rng.random() < 0.4:
+        scenario["until"] = f"{rng.randint(10**8, 10**11)}ps"
+    scenario["workload"] = [job, *([{"flows": flows}] if flows else [])]
+    return scenario
+
+
+@pytest.mark.parametrize("number", range(16))
+def test_a_drawn_run_that_is_given_up_ends_as_a_full_one(number: int) -> None:
+    assert_same_with_and_without(drawn(Random(f"ends {number}")))
+
+
+def test_simulated_time_is_that_of_what_was_simulated() -> None:
+    # Raw flows of which a packet is lost never complete: two senders of 10 MB each at 100 Gb/s take 0.8 ms or more.
+    incast = {"incast": {"senders": [1, 2], "receiver": 0, "size": "10MB"}}
+    raw = {"host": {"transport": {"raw": {}}}, "switch": {"buffer": {"per_port": "20KB"}}, "workload": [incast]}
+    result = xoff.run(STAR | raw)
+    flows = result.summary["flows"]
+    assert flows["completed"] < flows["total"]
+    assert 0.83e9 < result.summary["simulated_ps"] < 0.85e9
+    # A job that computes last ends with that.
+    operations = [
+        {"rank": 0, "kind": "send", "peer": 1, "size": "1KB", "name": "sent"},
+        {"rank": 0, "kind": "compute", "duration": "5us", "after": ["sent"]},
+        {"rank": 1, "kind": "recv", "peer": 0, "size": "1KB"},
+    ]
+    result = xoff.run(STAR | {"workload": [{"graph": {"operations": operations}}]})
+    ends = result.table("operations")["end_ps"].to_pylist()
+    assert result.summary["simulated_ps"] == max(ends)
+
+
+def test_the_parts_of_a_flow_whose_ack_is_under_way_end_with_its_last_byte() -> None:
+    # `until` cut the run there, and the parts went on up to that moment.
+    result = xoff.run(CASES / "ack_under_way.toml")
+    assert result.summary["audits"]["delays"] == "ok"
+    flows = {row["flow"]: row["fct_ps"] for row in result.flows.to_pylist() if row["fct_ps"] is not None}
+    assert flows
+    sums = dict.fromkeys(flows, 0)
+    for row in result.table("delays").to_pylist():
+        if row["flow"] in sums:
+            sums[row["flow"]] += row["time_ps"]
+    assert sums == flows
