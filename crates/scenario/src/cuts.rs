@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use xoff_engine::Sets;
+use xoff_models::network::Lines;
 use xoff_models::topology::Topology;
 use xoff_models::transport::Protocol;
 use xoff_units::{index, number, wide};
@@ -72,7 +73,8 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
         let lost = whole.saturating_sub(joined(t, None, Some(n)));
         kinds.entry((lost, "switch")).or_insert_with(|| (name(n).into(), 0)).1 += 1;
     }
-    let mut protocols = runner.settings.protocols();
+    let lines = Lines::new(t, &runner.ports, &runner.settings);
+    let mut protocols: Vec<Protocol> = runner.settings.stacks.list().iter().map(|stack| lines.protocol(stack)).collect();
     protocols.dedup_by_key(|protocol| (protocol.name(), protocol.timeouts().0));
     let each = |say: &dyn Fn(&Protocol) -> String| protocols.iter().map(say).collect::<Vec<_>>().join(", ");
     let transport = each(&|protocol| protocol.name().into());

@@ -6,6 +6,7 @@ use serde::Serialize;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::{Part, at};
+use xoff_models::network::Lines;
 use xoff_models::queueing::buffer::{self, Accounting, Buffer};
 use xoff_models::relay::Scheduler;
 use xoff_models::stack::Stack;
@@ -44,6 +45,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     list.extend(uncut(runner));
     list.extend(unheard(runner));
     list.extend(scattered(runner));
+    list.extend(hasty(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
@@ -61,6 +63,23 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         list.push(Warning::new("workload", "nothing is sent"));
     }
     list
+}
+
+/// Timeouts that are over before an answer can come.
+fn hasty(runner: &Runner) -> Vec<Warning> {
+    let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
+    let longest = lines.longest_round_trip();
+    let warn = |stack: &Stack| {
+        let protocol = lines.protocol(stack);
+        let shortest = protocol.timeouts().0;
+        (protocol.acknowledges() && shortest < longest).then(|| {
+            let why = format!(
+                "times out after {shortest}, and the longest round trip without load takes {longest}: packets are sent again before their answers can come; give a longer timeout, or leave it out"
+            );
+            Warning::new(format!("{}.{}", stack.paths()[0], protocol.name()), why)
+        })
+    };
+    runner.settings.stacks.list().iter().filter_map(warn).collect()
 }
 
 /// Headers that no packet is longer than.

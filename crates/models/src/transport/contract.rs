@@ -129,6 +129,20 @@ impl Replies {
     }
 }
 
+/// Judges a timeout that a table may give.
+pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(), Wrong> {
+    if timeout.is_some_and(|timeout| timeout < Duration::ns(100)) {
+        return Err((key, "it must be 100ns or longer".into()));
+    }
+    Ok(())
+}
+
+/// A timeout that was not given: the one that the source of a transport has, or twice the longest round trip without load where that is
+/// longer. A shorter one would send every packet again before its answer can come.
+pub fn default_timeout(of_source: Duration, line: Line) -> Duration {
+    of_source.max(line.answered * 2)
+}
+
 /// The contract of a transport.
 pub trait Transport: Sized {
     /// Its table in the scenario.

@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
 use crate::frames::Kind;
 use crate::framing::Framing;
+use crate::line::Line;
 use crate::packet::Packet;
 use crate::wrong::Wrong;
 
@@ -21,17 +22,22 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Retransmission timeout, restarted by each packet sent and each ACK that makes progress.
-    pub rto: Duration,
+    /// Retransmission timeout, restarted by each packet sent and each ACK that makes progress. Default: 4ms, or twice the longest round trip
+    /// without load where that is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<Duration>,
     /// Least time between two NACKs for the same packet.
     pub nack_interval: Duration,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { rto: Duration::ms(4), nack_interval: Duration::us(4) }
+        Self { rto: None, nack_interval: Duration::us(4) }
     }
 }
+
+/// The timeout where no path is longer.
+const RTO: Duration = Duration::ms(4);
 
 /// Go-Back-N with its parameters.
 #[derive(Debug, Clone)]
@@ -72,15 +78,16 @@ impl Transport for GoBackN {
     const LABEL: &'static str = "Go-Back-N";
     const BEARS_REORDERING: bool = false;
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params { rto: Some(params.rto.unwrap_or_else(|| default_timeout(RTO, line))), ..params.clone() }
+    }
+
     fn new(params: &Params, _: &Framing) -> Self {
-        Self { rto: params.rto, nack_interval: params.nack_interval }
+        Self { rto: params.rto.unwrap_or(RTO), nack_interval: params.nack_interval }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
-        if params.rto < Duration::ns(100) {
-            return Err(("rto", "it must be 100ns or longer".into()));
-        }
-        Ok(())
+        check_timeout("rto", params.rto)
     }
 
     fn sender(&self) {}

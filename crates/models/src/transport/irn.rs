@@ -17,7 +17,7 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
 use super::beyond::Beyond;
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
 use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
@@ -31,17 +31,23 @@ pub struct Params {
     /// Payload that may be in flight. Default: the product of the line's rate and the longest round trip without queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bdp: Option<Bytes>,
-    /// Timeout while few packets are in flight.
-    pub rto_low: Duration,
-    /// Timeout otherwise.
-    pub rto_high: Duration,
+    /// Timeout while few packets are in flight. Default: 100us, or twice the longest round trip without load where that is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_low: Option<Duration>,
+    /// Timeout otherwise. Default: 320us, or `rto_low` where that is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_high: Option<Duration>,
     /// How many are few.
     pub few: u32,
 }
 
+/// Timeouts of the paper's RTO_low and RTO_high, where no path is longer.
+const RTO_LOW: Duration = Duration::us(100);
+const RTO_HIGH: Duration = Duration::us(320);
+
 impl Default for Params {
     fn default() -> Self {
-        Self { bdp: None, rto_low: Duration::us(100), rto_high: Duration::us(320), few: 3 }
+        Self { bdp: None, rto_low: None, rto_high: None, few: 3 }
     }
 }
 
@@ -122,7 +128,9 @@ impl Transport for Irn {
 
     fn settled(params: &Params, line: Line) -> Params {
         let product = Bytes(line.product(line.round_trip) as u64);
-        Params { bdp: Some(params.bdp.unwrap_or(product)), ..params.clone() }
+        let rto_low = params.rto_low.unwrap_or_else(|| default_timeout(RTO_LOW, line));
+        let rto_high = params.rto_high.unwrap_or(RTO_HIGH).max(rto_low);
+        Params { bdp: Some(params.bdp.unwrap_or(product)), rto_low: Some(rto_low), rto_high: Some(rto_high), ..params.clone() }
     }
 
     fn wants_round_trip(params: &Params) -> bool {
@@ -131,15 +139,17 @@ impl Transport for Irn {
 
     fn new(params: &Params, framing: &Framing) -> Self {
         let window = (params.bdp.unwrap_or_default().0 / framing.payload).max(1);
-        Self { window, rto_low: params.rto_low, rto_high: params.rto_high, few: params.few }
+        let rto_low = params.rto_low.unwrap_or(RTO_LOW);
+        Self { window, rto_low, rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low), few: params.few }
     }
 
     fn validate(params: &Params, framing: &Framing) -> Result<(), Wrong> {
-        if params.rto_low < Duration::ns(100) {
-            return Err(("rto_low", "it must be 100ns or longer".into()));
-        }
-        if params.rto_high < params.rto_low {
-            return Err(("rto_high", format!("{} is below rto_low, {}", params.rto_high, params.rto_low)));
+        check_timeout("rto_low", params.rto_low)?;
+        check_timeout("rto_high", params.rto_high)?;
+        if let Some(high) = params.rto_high
+            && high < params.rto_low.unwrap_or(RTO_LOW)
+        {
+            return Err(("rto_high", format!("{high} is below rto_low, {}", params.rto_low.unwrap_or(RTO_LOW))));
         }
         if let Some(bdp) = params.bdp.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
             let payload = framing.payload;

@@ -65,9 +65,12 @@ macro_rules! registry {
                 None$(.or_else(|| self.$module.as_ref().map(|p| Protocol::$name(Transport::new(p, framing)))))*
             }
 
-            fn default(framing: &Framing) -> Protocol {
-                let all = [$(|framing: &Framing| Protocol::$name(Transport::new(&$module::Params::default(), framing))),*];
-                all[0](framing)
+            fn default(line: Line) -> Protocol {
+                let all = [$(|line: Line| {
+                    let params = <$module::$name as Transport>::settled(&$module::Params::default(), line);
+                    Protocol::$name(Transport::new(&params, &line.framing))
+                }),*];
+                all[0](line)
             }
 
             /// The same with what follows from a line, or from other parameters, in the place of what is not given.
@@ -211,7 +214,7 @@ registry! {
 impl Protocol {
     /// The transport that is configured, of hosts at a line.
     pub fn new(table: &Table, line: Line) -> Self {
-        table.settled(line).first(&line.framing).unwrap_or_else(|| Table::default(&line.framing))
+        table.settled(line).first(&line.framing).unwrap_or_else(|| Table::default(line))
     }
 
     /// See [`Transport::pulls`].

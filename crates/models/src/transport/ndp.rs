@@ -20,7 +20,7 @@ use xoff_engine::state;
 use xoff_engine::state::Word;
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use super::contract::{Arrival, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
 use super::selective::{self, Selective};
 use crate::count::Count;
 use crate::frames::Kind;
@@ -40,12 +40,17 @@ pub struct Params {
     /// Share of its line that a host pulls, above 0 and up to 1.
     pub rate: f64,
     /// A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
-    pub rto: Duration,
+    /// Default: 20ms, or twice the longest round trip without load where that is longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<Duration>,
 }
+
+/// The timeout where no path is longer.
+const RTO: Duration = Duration::ms(20);
 
 impl Default for Params {
     fn default() -> Self {
-        Self { window: None, rate: 0.99, rto: Duration::ms(20) }
+        Self { window: None, rate: 0.99, rto: None }
     }
 }
 
@@ -120,7 +125,11 @@ impl Transport for Ndp {
 
     fn settled(params: &Params, line: Line) -> Params {
         let filled = line.product(line.answered) / line.framing.largest() as f64;
-        Params { window: Some(params.window.unwrap_or(filled.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)), ..params.clone() }
+        Params {
+            window: Some(params.window.unwrap_or(filled.ceil().clamp(1.0, f64::from(u32::MAX)) as u32)),
+            rto: Some(params.rto.unwrap_or_else(|| default_timeout(RTO, line))),
+            ..params.clone()
+        }
     }
 
     fn wants_round_trip(params: &Params) -> bool {
@@ -128,7 +137,7 @@ impl Transport for Ndp {
     }
 
     fn new(params: &Params, framing: &Framing) -> Self {
-        let packets = Selective::new(&selective::Params { rto: params.rto, ..selective::Params::default() }, framing);
+        let packets = Selective::new(&selective::Params { rto: params.rto.or(Some(RTO)), ..selective::Params::default() }, framing);
         Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
@@ -139,9 +148,7 @@ impl Transport for Ndp {
         if !(params.rate > 0.0 && params.rate <= 1.0) {
             return Err(("rate", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate)));
         }
-        if params.rto < Duration::ns(100) {
-            return Err(("rto", "it must be 100ns or longer".into()));
-        }
+        check_timeout("rto", params.rto)?;
         Ok(())
     }
 

@@ -21,19 +21,22 @@ use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Bytes, Duration, Moment, index};
 
 use super::beyond::Beyond;
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport};
+use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
 use crate::frames::Kind;
 use crate::framing::Framing;
+use crate::line::Line;
 use crate::packet::Packet;
 use crate::wrong::Wrong;
 
 /// `host.transport.selective`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us and the time
-    /// that six full queues take: 100us for 178 KB at 100 Gb/s.
-    pub rto: Duration,
+    /// that six full queues take: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round trip without load where that is
+    /// longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto: Option<Duration>,
     /// Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator, where it is 16KiB.
     /// Default: for every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,11 +46,8 @@ pub struct Params {
     pub tolerance: Option<u32>,
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { rto: Duration::us(100), ack_every: None, tolerance: None }
-    }
-}
+/// That of Ultra Ethernet's simulator for 178 KB at 100 Gb/s.
+const RTO: Duration = Duration::us(100);
 
 /// The transport with its parameters worked out.
 #[derive(Debug, Clone)]
@@ -222,14 +222,16 @@ impl Transport for Selective {
     const LABEL: &'static str = "selective";
     const WINDOWS_HOLD_LOST: bool = true;
 
+    fn settled(params: &Params, line: Line) -> Params {
+        Params { rto: Some(params.rto.unwrap_or_else(|| default_timeout(RTO, line))), ..params.clone() }
+    }
+
     fn new(params: &Params, _: &Framing) -> Self {
-        Self { rto: params.rto, ack_every: params.ack_every.map(|b| b.0), tolerance: params.tolerance }
+        Self { rto: params.rto.unwrap_or(RTO), ack_every: params.ack_every.map(|b| b.0), tolerance: params.tolerance }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
-        if params.rto < Duration::ns(100) {
-            return Err(("rto", "it must be 100ns or longer".into()));
-        }
+        check_timeout("rto", params.rto)?;
         if params.ack_every == Some(Bytes(0)) {
             return Err(("ack_every", "it must be above zero; leave it out to answer every packet".into()));
         }
