@@ -19,7 +19,7 @@ from xoff import _core, running, wording
 from xoff._core import InputError
 from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
-from xoff.options import Json, Set, overrides, settings
+from xoff.options import Force, Json, Set, overrides, settings
 from xoff.results import AuditError, Result, write_new
 from xoff.sizing import size
 from xoff.version import __version__
@@ -84,8 +84,14 @@ def run(
     seed: Seed = None,
     threads: Threads = 1,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keeps the result in this directory.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keeps the result in this directory; one of the same scenario is replaced.",
+            show_default=False,
+        ),
     ] = None,
+    force: Force = False,
     no_skip: Annotated[
         bool, typer.Option("--no-skip", help="Simulates again what repeats itself; the result is the same.")
     ] = False,
@@ -97,6 +103,10 @@ def run(
     from xoff.display import run_bar
 
     prepared = running.prepare(file, overrides=settings(set), seed=seed)
+    if out is not None:
+        from xoff.replacing import check_result
+
+        check_result(out, prepared, force=force)
     try:
         with run_bar(escape(prepared.name)) as bar:
             # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
@@ -261,6 +271,7 @@ def sweep(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     status: Annotated[bool, typer.Option("--status", help="Says how far the study is, and runs nothing.")] = False,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Does the I-th of N parts of the study, as in a job array.")
@@ -305,6 +316,7 @@ def sweep(
         rows=None if everything else 30,
         as_json=as_json,
         keep=keep or (),
+        force=force,
     )
     raise typer.Exit(code)
 
@@ -321,6 +333,7 @@ def tune(
             metavar="DIR", help="Keeps the search in this directory. Default: as for sweep.", show_default=False
         ),
     ] = None,
+    force: Force = False,
     runs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Replaces objective.runs, what the search may cost.", show_default=False),
@@ -339,7 +352,7 @@ def tune(
     """Looks for the best settings within limits; started again, it goes on where it was."""
     from xoff.study.tune_command import command
 
-    code = command(file, out=out, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
+    code = command(file, out=out, force=force, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
     raise typer.Exit(code)
 
 

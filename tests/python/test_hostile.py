@@ -303,7 +303,7 @@ def test_what_a_killed_report_leaves_is_in_nobodys_way(scenario_file: Path, xoff
     place = scenario_file.parent / "result"
     assert xoff_here("run", scenario_file, "--out", "result").returncode == 0
     (place / ".report-left").mkdir()
-    assert xoff_here("run", scenario_file, "--seed", "9", "--out", "result").returncode == 0
+    assert xoff_here("run", scenario_file, "--seed", "9", "--out", "result", "--force").returncode == 0
     assert not (place / ".report-left").exists()
 
 
@@ -312,7 +312,7 @@ def test_a_link_stays_a_link(scenario_file: Path, xoff_here: Command) -> None:
     (place / "disk").mkdir()
     (place / "result").symlink_to(place / "disk" / "r1")
     for seed in ("1", "2"):
-        assert xoff_here("run", scenario_file, "--seed", seed, "--out", "result").returncode == 0
+        assert xoff_here("run", scenario_file, "--seed", seed, "--out", "result", "--force").returncode == 0
         assert (place / "result").is_symlink()
         assert xoff.load(place / "disk" / "r1").summary["seed"] == int(seed)
     assert sorted(path.name for path in (place / "disk").iterdir()) == ["r1"]

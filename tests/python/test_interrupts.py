@@ -76,7 +76,7 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(TOML)
     (tmp_path / "long.toml").write_text(_STREAMING)
     first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
-    running = start("run", "long.toml", "--out", "result")
+    running = start("run", "long.toml", "--out", "result", "--force")
     wait_until(lambda: any(tmp_path.glob(".result.partial-*")), running)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE_SECONDS)

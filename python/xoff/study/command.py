@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from xoff import _core, display, wording
 from xoff._core import InputError
+from xoff.replacing import check_study
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
@@ -41,6 +42,7 @@ def command(
     rows: int | None,
     as_json: bool,
     keep: Sequence[str] = (),
+    force: bool = False,
 ) -> int:
     """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one.
 
@@ -52,6 +54,7 @@ def command(
     if status:
         _show_status(study, as_json)
         return 0
+    check_study(study.directory, study.plan.name, force=force)
     _warn_impossible(study)
     _announce(study)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 from rich.markup import escape
 
 from xoff import display, plots, running
+from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
 from xoff.study.tune import Setting, Tuning
@@ -21,6 +22,7 @@ def command(
     file: Path,
     *,
     out: Path | None,
+    force: bool,
     runs: int | None,
     workers: int | None,
     threads: int,
@@ -29,6 +31,7 @@ def command(
 ) -> int:
     """Do what ``xoff tune`` does; return its exit code: 0, or 1 if no setting keeps the limits with every seed."""
     tuning = Tuning(file, out if out is not None else place_of(file), runs=runs)
+    check_study(tuning.directory, tuning.plan.name, force=force)
     display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
     try:
         with executor_of(dask) as executor, display.StudyBar() as bar:
