@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, locks, wording
+from xoff import _core, counts, locks, memory, wording
 from xoff._core import InputError
 from xoff.documents import read_json
 from xoff.shape import mismatch
@@ -597,17 +597,9 @@ def _check_size(file: Path, metadata: Any) -> None:
     # Texts are written once, and a number for each row.
     widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
     size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
-    if size > (memory := _memory()):
+    if size > (most := memory.allowed()):
         why = f"its {metadata.num_rows:,} rows would take {wording.size(size)} of memory"
-        raise InputError(f"{file}: {why}; this machine has {wording.size(memory)}")
-
-
-def _memory() -> int:
-    """The memory of this machine in bytes; what no machine has if it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 2**48
+        raise InputError(f"{file}: {why}; {wording.size(most)} are left to this process")
 
 
 @cache

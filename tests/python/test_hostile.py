@@ -22,7 +22,7 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import InputError, plots, report, results, wording
+from xoff import InputError, memory, plots, report, wording
 from xoff.study import Study
 
 
@@ -462,8 +462,8 @@ def test_a_table_of_more_rows_than_memory_has_room_for_is_refused(foreign: Path)
     pq.write_table(pa.concat_tables([table.slice(0, 1)] * 1000), file)
     assert xoff.load(foreign).samples.num_rows == 1000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(results, "_memory", lambda: 10_000)
-        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take \d+.0 KB of memory; this"):
+        patch.setattr(memory, "allowed", lambda: 10_000)
+        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take .* of memory; 10.0 KB are"):
             xoff.load(foreign).table("samples")
 
 
