@@ -173,7 +173,8 @@ def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) 
         found.by_cause["sending"] += step.ps
         return
     if together != step.ps:
-        raise InputError(f"the parts of a message of {step.operation['name']!r} do not add up: another run has them")
+        what = f"the parts of a message of {step.operation['name']!r} do not add up (`time_ps`)"
+        raise InputError(f"delays.parquet: is damaged, or of another run: {what}")
     for row in rows:
         ps = row["time_ps"]
         found.by_cause[_CAUSE.get(row["kind"], "queueing")] += ps
