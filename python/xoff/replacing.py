@@ -44,7 +44,7 @@ def check_study(directory: Path, name: str, *, force: bool) -> None:
     except (OSError, ValueError, TypeError, KeyError):
         # A study that is damaged is written anew.
         return
-    if found != name:
+    if isinstance(found, str) and found != name:
         raise InputError(
             f"--out {directory}: holds the study {shown(found)}, and not {shown(name)}; choose another directory, or "
             "replace its tables with --force"
