@@ -108,7 +108,7 @@ def run(
 
         check_result(out, prepared, force=force)
     try:
-        with run_bar(escape(prepared.name)) as bar:
+        with run_bar(escape(wording.plain(prepared.name))) as bar:
             # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
             keep = () if out is None else None
             result = running.run_prepared(
@@ -121,7 +121,7 @@ def run(
     if as_json:
         print(json.dumps(result.summary))
         return
-    _show(result, prepared.name)
+    _show(result, wording.plain(prepared.name))
 
 
 def _show(result: Result, title: str) -> None:
@@ -610,7 +610,7 @@ def new(
     from xoff.new import DOCUMENTS, create, write_document
 
     for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
-        print(path)
+        print(wording.plain(str(path)))
 
 
 def main() -> None:

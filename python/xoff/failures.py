@@ -74,7 +74,7 @@ def guarded(command: Callable[[], object]) -> int:
             raise
         message = str(describe()).strip()
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(message)
+            print(wording.shown(message))
             return 0
         return _fail(message or type(error).__name__, 2)
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from xoff import _core, counts, locks, wording
 from xoff._core import InputError
-from xoff.documents import read_json
+from xoff.documents import named, read_json
 from xoff.reading import parquet_reader
 from xoff.shape import mismatch
 from xoff.summary import Summary
@@ -367,10 +367,11 @@ class DirectoryWriter:
     def append(self, name: str, stream: Any) -> None:
         """Add rows to a table: anything with an Arrow C stream."""
         reader = pa.RecordBatchReader.from_stream(stream)
-        for batch in reader:
-            if batch.num_rows:
-                self._writer(name, reader.schema, batch.nbytes).write_batch(batch)
-        self._writer(name, reader.schema, 0)
+        with named(self.path / f"{name}.parquet"):
+            for batch in reader:
+                if batch.num_rows:
+                    self._writer(name, reader.schema, batch.nbytes).write_batch(batch)
+            self._writer(name, reader.schema, 0)
 
     def _writer(self, name: str, schema: pa.Schema, size: int) -> Any:
         """Return what writes a table whose first rows have so many bytes."""
@@ -400,8 +401,9 @@ class DirectoryWriter:
         """Complete the directory and give it its name; a result of the same name is replaced. Returns what is in it."""
         tables = sorted(self._writers)
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
-        for writer in self._writers.values():
-            writer.close()
+        for name, writer in self._writers.items():
+            with named(self.path / f"{name}.parquet"):
+                writer.close()
         self._writers = {}
         place = self._place()
         scenario = json.loads(json.dumps(scenario)) if inputs else scenario
@@ -410,11 +412,12 @@ class DirectoryWriter:
 
             # The directory holds all that a second run of it needs, wherever the first one read its tables.
             (place / "inputs").mkdir(exist_ok=True)
-            pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
+            with named(self.path / "inputs" / f"{number}.parquet"):
+                pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
             _replace(scenario, key, f"inputs/{number}.parquet")
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
-            with (place / f"{name}.json").open("w", encoding="utf-8") as file:
+            with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
                 # Nobody leafs through a store, and what is not indented is written in a fifth of the time.
                 indent = None if self._in_place else 2
                 file.write(f"{json.dumps(document, indent=indent, ensure_ascii=False)}\n")
@@ -498,8 +501,9 @@ def write_new(file: Path, text: str) -> None:
     """Write a file that appears when it is complete."""
     part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(text, "utf-8")
-        part.replace(file)
+        with named(file):
+            part.write_text(text, "utf-8")
+            part.replace(file)
     finally:
         part.unlink(missing_ok=True)
 

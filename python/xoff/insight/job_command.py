@@ -39,7 +39,7 @@ def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[li
         return None
 
     def tell(text: str) -> None:
-        print(f"xoff: {text}", file=sys.stderr, flush=True)
+        print(f"xoff: {wording.plain(text)}", file=sys.stderr, flush=True)
 
     runs = what_if.Runs(result, patience=None if asked else what_if.PATIENCE_SECONDS, tell=tell)
     return [[runs.gain(one.job, change) for change in changes(result, one)] for one in found]

@@ -64,7 +64,7 @@ def command(
             bar.begin(escape(study.plan.name))
             report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
     except KeyboardInterrupt:
-        print(f"xoff: {kept(study)}", file=sys.stderr)
+        print(wording.plain(f"xoff: {kept(study)}"), file=sys.stderr)
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -184,7 +184,7 @@ def _groups(plan: Plan) -> list[tuple[str, str]]:
 def _warn_impossible(study: Study) -> None:
     groups = _groups(study.plan)
     for where, message in groups[:_ROWS]:
-        print(f"xoff: impossible: {where}: {message}", file=sys.stderr)
+        print(wording.shown(f"xoff: impossible: {where}: {message}"), file=sys.stderr)
     if len(groups) > _ROWS:
         print(f"xoff: … and {len(groups) - _ROWS:,} more impossible combinations", file=sys.stderr)
 
