@@ -40,8 +40,8 @@ SCENARIO: dict[str, Any] = {
 KEYS = [(table, column) for table, columns in reading.WORDS.items() for column in columns]
 REFERENCES = [
     ("operations", "rank"), ("operations", "place"), ("operations", "operation"), ("operations", "after_place"),
-    ("operations", "workload"), ("messages", "operation"), ("messages", "message"), ("delays", "operation"),
-    ("delays", "node"), ("delays", "port"), ("links", "peer"),
+    ("operations", "workload"), ("operations", "then"), ("messages", "operation"), ("messages", "message"),
+    ("delays", "operation"), ("delays", "node"), ("delays", "port"), ("links", "peer"),
 ]  # fmt: skip
 COLUMNS = [(table["name"], column["name"]) for table in json.loads(_core.tables()) for column in table["columns"]]
 

@@ -148,6 +148,13 @@ class Job:
         except KeyError:
             raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation") from None
 
+    def places(self, text: str | None) -> list[int]:
+        """Return the places that a cell of `then` lists."""
+        try:
+            return [int(place) for place in (text or "").split(";") if place]
+        except ValueError:
+            raise self._damaged("operations", f"{(text or '')[:80]!r} lists no places", "then") from None
+
     def _damaged(self, table: str, why: str, column: str) -> InputError:
         return InputError(f"{self._place}: {table}.parquet: is damaged: {why} (`{column}`)")
 
@@ -188,7 +195,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     members: dict[int, list[dict[str, Any]]] = {}
     for row in job.operations:
         key = (row["rank"], row["place"])
-        after = [(row["rank"], int(place)) for place in row["then"].split(";") if place]
+        after = [(row["rank"], place) for place in job.places(row["then"])]
         after = [other for other in after if other in job.by_place]
         left[key] = len(after)
         for other in after:
