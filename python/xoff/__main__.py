@@ -10,16 +10,21 @@ import os
 import signal
 from types import FrameType
 
+# What ends a run as Ctrl-C does. `xoff.running` has the same, and takes its time to import.
+_INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
+
 
 def main() -> None:
     """Run the command."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+    # One that somebody ignores or handles, as `nohup` and tests do, is left to them.
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    ours = [number for number in _INTERRUPTING if signal.getsignal(number) in usual]
+    for number in ours:
+        signal.signal(number, _end)
     from xoff import cli
 
-    if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, before)
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
     cli.main()
 
 

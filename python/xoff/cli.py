@@ -5,14 +5,11 @@ Exit codes: 0 done; 1 an audit or a claim failed; 2 bad input, with one message 
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
-import re
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TextIO, cast
 
@@ -20,8 +17,9 @@ import typer
 
 from xoff import _core, running, wording
 from xoff._core import InputError
+from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
-from xoff.options import Json, Set, overrides, settings
+from xoff.options import Force, Json, Set, overrides, settings
 from xoff.results import AuditError, Result, write_new
 from xoff.sizing import size
 from xoff.version import __version__
@@ -86,8 +84,14 @@ def run(
     seed: Seed = None,
     threads: Threads = 1,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keeps the result in this directory.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keeps the result in this directory; one of the same scenario is replaced.",
+            show_default=False,
+        ),
     ] = None,
+    force: Force = False,
     no_skip: Annotated[
         bool, typer.Option("--no-skip", help="Simulates again what repeats itself; the result is the same.")
     ] = False,
@@ -99,8 +103,12 @@ def run(
     from xoff.display import run_bar
 
     prepared = running.prepare(file, overrides=settings(set), seed=seed)
+    if out is not None:
+        from xoff.replacing import check_result
+
+        check_result(out, prepared, force=force)
     try:
-        with run_bar(escape(prepared.name)) as bar:
+        with run_bar(escape(wording.plain(prepared.name))) as bar:
             # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
             keep = () if out is None else None
             result = running.run_prepared(
@@ -113,7 +121,7 @@ def run(
     if as_json:
         print(json.dumps(result.summary))
         return
-    _show(result, prepared.name)
+    _show(result, wording.plain(prepared.name))
 
 
 def _show(result: Result, title: str) -> None:
@@ -263,6 +271,7 @@ def sweep(
             show_default=False,
         ),
     ] = None,
+    force: Force = False,
     status: Annotated[bool, typer.Option("--status", help="Says how far the study is, and runs nothing.")] = False,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Does the I-th of N parts of the study, as in a job array.")
@@ -307,6 +316,7 @@ def sweep(
         rows=None if everything else 30,
         as_json=as_json,
         keep=keep or (),
+        force=force,
     )
     raise typer.Exit(code)
 
@@ -323,6 +333,7 @@ def tune(
             metavar="DIR", help="Keeps the search in this directory. Default: as for sweep.", show_default=False
         ),
     ] = None,
+    force: Force = False,
     runs: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Replaces objective.runs, what the search may cost.", show_default=False),
@@ -341,7 +352,7 @@ def tune(
     """Looks for the best settings within limits; started again, it goes on where it was."""
     from xoff.study.tune_command import command
 
-    code = command(file, out=out, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
+    code = command(file, out=out, force=force, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
     raise typer.Exit(code)
 
 
@@ -364,13 +375,23 @@ def explain(
         typer.Option(metavar="NODE:PORT", help="Says what passed, queued and was paused there.", show_default=False),
     ] = None,
     job: Annotated[bool, typer.Option("--job", help="Follows jobs along their critical paths, by cause.")] = False,
+    what_if: Annotated[
+        bool | None,
+        typer.Option(
+            "--what-if/--no-what-if",
+            help="With --job: measures by second runs what a faster link, and no pauses, would gain. Default: where a "
+            "run is short.",
+            show_default=False,
+        ),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
     as_json: Json = False,
 ) -> None:
     """Says why flows and jobs were slow, to the picosecond, and who paused whom."""
     from xoff.insight.command import Question, command
 
-    command(directory, Question(flow or [], worst, pauses, port, job), everything=everything, as_json=as_json)
+    question = Question(flow or [], worst, pauses, port, job, what_if)
+    command(directory, question, everything=everything, as_json=as_json)
 
 
 @app.command()
@@ -589,26 +610,7 @@ def new(
     from xoff.new import DOCUMENTS, create, write_document
 
     for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
-        print(path)
-
-
-class _Aside:
-    """Standard error: progress and warnings that can no longer be said stop no work, and change no exit code."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        print(wording.plain(str(path)))
 
 
 def main() -> None:
@@ -622,78 +624,12 @@ def main() -> None:
         # The name of a file need not be text.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.stderr = cast(TextIO, _Aside(sys.stderr))
+    sys.stderr = cast(TextIO, Aside(sys.stderr))
     # As little may be left behind as after Ctrl-C.
     for number in running.INTERRUPTING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     sys.exit(guarded(lambda: app(prog_name="xoff", standalone_mode=False)))
-
-
-def guarded(command: Callable[[], object]) -> int:
-    """Run a command and return its exit code; every failure that is not a fault of xoff ends in one message."""
-    try:
-        code = command()
-        sys.stdout.flush()
-        if code == 130:
-            # Typer turns Ctrl-C into this code.
-            raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
-    except AuditError as error:
-        return _fail(str(error), 1)
-    except InputError as error:
-        # What does not stand further in is no line of its own, but a value of somebody else.
-        return _fail(re.sub(r"\n(?!  )", "\ufffd", str(error)), 2, getattr(error, "errors", None))
-    except BrokenPipeError:
-        # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except SystemExit as leaving:
-        # Typer and Rich end so, with code 1, when the reader of our output left; they have made standard output mute.
-        if isinstance(leaving.__context__, BrokenPipeError):
-            return 0
-        return leaving.code if isinstance(leaving.code, int) else 0
-    except KeyboardInterrupt:
-        print("xoff: interrupted", file=sys.stderr)
-        return 130
-    except MemoryError:
-        return _fail("there is not enough memory for this", 2)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", 2)
-    except Exception as error:
-        # Typer's own errors, such as an unknown option, know how to say what is wrong.
-        describe = getattr(error, "format_message", None)
-        if describe is None:
-            raise
-        message = str(describe()).strip()
-        if type(error).__name__ == "NoArgsIsHelpError":
-            print(message)
-            return 0
-        return _fail(message or type(error).__name__, 2)
-
-
-# A line of a message is cut here: a value of somebody else may have millions of characters.
-_LINE = 2000
-
-
-def _fail(message: str, code: int, errors: list[dict[str, Any]] | None = None) -> int:
-    """Print a failure; with ``--json`` also as an object on standard output.
-
-    errors: what is wrong with a document, one by one: ``path``, ``message`` and ``line``.
-    """
-    lines = [wording.plain(line) for line in message.split("\n")]
-    lines = [line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}" for line in lines]
-    # An output that is full or gone changes no exit code.
-    with contextlib.suppress(OSError):
-        print("xoff: error: " + "\n".join(lines), file=sys.stderr, flush=True)
-    if "--json" in sys.argv[1:]:
-        try:
-            print(json.dumps({"error": "\n".join(lines), **({} if errors is None else {"errors": errors})}), flush=True)
-        except OSError:
-            # It may be this output that failed, as on a disk that is full: what is left of it is not tried again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from rich.markup import escape
 
-from xoff import cli, counts, display, running
+from xoff import counts, display, failures, running
 from xoff._core import InputError
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m xoff.demo", description=demonstrate.__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where results and figure go")
     arguments = parser.parse_args()
-    sys.exit(cli.guarded(lambda: demonstrate(arguments.out)))
+    sys.exit(failures.guarded(lambda: demonstrate(arguments.out)))
 
 
 if __name__ == "__main__":

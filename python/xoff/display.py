@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bars
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -22,9 +23,18 @@ from xoff.running import Progress
 if TYPE_CHECKING:
     from xoff.study import Advance
 
+
+class _Harmless(Console):
+    """A console whose text, which may be of a foreign file, controls no terminal; what Rich itself sends does."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=wording.shown(segment.text))
+
+
 # Text that goes to a file or a pipe is not cut to the width of a terminal.
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = _Harmless(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+err = _Harmless(stderr=True, highlight=False, soft_wrap=True)
 
 # A run that ends within this time shows no bar: it would only flicker.
 _PATIENCE_SECONDS = 1.0

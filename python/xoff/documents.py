@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,3 +31,15 @@ def read_json(path: Path) -> Any:
         return json.loads(read_bytes(path).decode("utf-8"))
     except RecursionError:
         raise ValueError(f"{path}: is nested too deeply") from None
+
+
+@contextmanager
+def named(file: Path) -> Iterator[None]:
+    """Have an `OSError` say which file it is of: that of a full disk comes from an open file, and has no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno or 0, why, str(file)) from error

@@ -145,6 +145,21 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
     return answer
 
 
+def check_rows(scenario: running.Source, overrides: running.Overrides, control: str, answer: dict[str, Any]) -> None:
+    """Add what `xoff check` warns of with the marks of each row, in its words: these are judged by one function."""
+    given = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
+    for row in answer["rows"]:
+        red = {"kmin": f"{row['kmin_bytes']}B", "kmax": f"{row['kmax_bytes']}B", "pmax": row["pmax"]}
+        marked = [*given, ("switch.ecn", {"red": red})]
+        try:
+            # Marks are for this control, whichever the scenario has.
+            found = running.check(scenario, overrides=[*marked, ("host.congestion_control", {control: {}})])
+        except InputError:
+            found = running.check(scenario, overrides=marked)
+        told = dict.fromkeys(one["message"] for one in found["warnings"] if one["path"].startswith("switch.ecn"))
+        answer["warnings"] += [f"{row['what']}: {wording.size(row['kmin_bytes'])}: {message}" for message in told]
+
+
 def _row(what: str, kmin: int, kmax: int, pmax: float, source: str) -> dict[str, Any]:
     return {"what": what, "kmin_bytes": kmin, "kmax_bytes": kmax, "pmax": pmax, "source": source}
 

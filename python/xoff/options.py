@@ -26,6 +26,7 @@ Set = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Puts one JSON object on standard output and nothing else.")]
+Force = Annotated[bool, typer.Option("--force", help="Replaces what another scenario or study has in the directory.")]
 
 
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -20,7 +19,8 @@ import pyarrow as pa
 
 from xoff import _core, counts, locks, wording
 from xoff._core import InputError
-from xoff.documents import read_json
+from xoff.documents import named, read_json
+from xoff.reading import parquet_reader
 from xoff.shape import mismatch
 from xoff.summary import Summary
 
@@ -320,7 +320,7 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
     if wrong := mismatch(summary, Summary):
         raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
     files = (file for file in sorted(path.glob("*.parquet")) if tables is None or file.stem in tables)
-    readers = {file.stem: _parquet_reader(file) for file in files}
+    readers = {file.stem: parquet_reader(file) for file in files}
     return Result(scenario, cast(Summary, summary), readers, directory=path)
 
 
@@ -367,10 +367,11 @@ class DirectoryWriter:
     def append(self, name: str, stream: Any) -> None:
         """Add rows to a table: anything with an Arrow C stream."""
         reader = pa.RecordBatchReader.from_stream(stream)
-        for batch in reader:
-            if batch.num_rows:
-                self._writer(name, reader.schema, batch.nbytes).write_batch(batch)
-        self._writer(name, reader.schema, 0)
+        with named(self.path / f"{name}.parquet"):
+            for batch in reader:
+                if batch.num_rows:
+                    self._writer(name, reader.schema, batch.nbytes).write_batch(batch)
+            self._writer(name, reader.schema, 0)
 
     def _writer(self, name: str, schema: pa.Schema, size: int) -> Any:
         """Return what writes a table whose first rows have so many bytes."""
@@ -400,8 +401,9 @@ class DirectoryWriter:
         """Complete the directory and give it its name; a result of the same name is replaced. Returns what is in it."""
         tables = sorted(self._writers)
         # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
-        for writer in self._writers.values():
-            writer.close()
+        for name, writer in self._writers.items():
+            with named(self.path / f"{name}.parquet"):
+                writer.close()
         self._writers = {}
         place = self._place()
         scenario = json.loads(json.dumps(scenario)) if inputs else scenario
@@ -410,11 +412,12 @@ class DirectoryWriter:
 
             # The directory holds all that a second run of it needs, wherever the first one read its tables.
             (place / "inputs").mkdir(exist_ok=True)
-            pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
+            with named(self.path / "inputs" / f"{number}.parquet"):
+                pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
             _replace(scenario, key, f"inputs/{number}.parquet")
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
-            with (place / f"{name}.json").open("w", encoding="utf-8") as file:
+            with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
                 # Nobody leafs through a store, and what is not indented is written in a fifth of the time.
                 indent = None if self._in_place else 2
                 file.write(f"{json.dumps(document, indent=indent, ensure_ascii=False)}\n")
@@ -436,7 +439,7 @@ class DirectoryWriter:
         else:
             place.rename(self._target)
         self._temporary = None
-        readers = {name: _parquet_reader(self.path / f"{name}.parquet") for name in tables}
+        readers = {name: parquet_reader(self.path / f"{name}.parquet") for name in tables}
         return Result(scenario, cast(Summary, summary), readers, directory=self.path)
 
     def __exit__(
@@ -498,8 +501,9 @@ def write_new(file: Path, text: str) -> None:
     """Write a file that appears when it is complete."""
     part = file.with_name(f".{file.name}.part")
     try:
-        part.write_text(text, "utf-8")
-        part.replace(file)
+        with named(file):
+            part.write_text(text, "utf-8")
+            part.replace(file)
     finally:
         part.unlink(missing_ok=True)
 
@@ -563,91 +567,6 @@ def _not_recorded(name: str, recorded: list[str]) -> str:
         "contributions": '; set `probe.delays = "all"` in the scenario',
     }.get(name, "")
     return f"this run did not record `{name}`{advice} (recorded: {', '.join(recorded) or 'nothing'})"
-
-
-def _parquet_reader(file: Path) -> Callable[[], pa.Table]:
-    def read() -> pa.Table:
-        import pyarrow.parquet
-
-        if not file.is_file():
-            # A pipe never ends, and a directory would be read as tables of somewhere else.
-            raise InputError(f"{file}: is damaged, or no table of a result: it is not a regular file")
-        try:
-            with pyarrow.parquet.ParquetFile(file) as content:
-                _check_size(file, content.metadata)
-                table = content.read()
-        except (pa.ArrowException, OSError) as error:
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
-        if len(set(table.column_names)) < table.num_columns:
-            raise InputError(f"{file}: is damaged, or no table of a result: two of its columns have one name")
-        for column, (kind, is_optional) in _declared().get(file.stem, {}).items():
-            if column not in table.column_names:
-                raise InputError(f"{file}: is damaged, or of another version: it has no column `{column}`")
-            if wrong := _wrong(table[column], column, kind, is_optional=is_optional):
-                raise InputError(f"{file}: is damaged: {wrong}")
-        return table
-
-    return read
-
-
-def _check_size(file: Path, metadata: Any) -> None:
-    """Refuse a table that would not fit into memory: a file of some bytes may hold a value a million million times."""
-    columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
-    # Texts are written once, and a number for each row.
-    widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
-    size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
-    if size > (memory := _memory()):
-        why = f"its {metadata.num_rows:,} rows would take {wording.size(size)} of memory"
-        raise InputError(f"{file}: {why}; this machine has {wording.size(memory)}")
-
-
-def _memory() -> int:
-    """The memory of this machine in bytes; what no machine has if it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 2**48
-
-
-@cache
-def _declared() -> dict[str, dict[str, tuple[str, bool]]]:
-    """For each table of a result its columns: the type, and whether cells may be without a value."""
-    tables = json.loads(_core.tables())
-    return {
-        table["name"]: {column["name"]: (column["type"], bool(column["maybe"])) for column in table["columns"]}
-        for table in tables
-    }
-
-
-def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool) -> str | None:
-    """What of a column is not as it is declared: all numbers of results are zero or more, and most are whole."""
-    import pyarrow.compute
-
-    is_text, found = kind == "Utf8", cells.type
-    if _is_text(found) is not is_text:
-        return f"the column `{column}` does not hold {'texts' if is_text else 'numbers'}"
-    if cells.null_count and not is_optional:
-        return f"a cell of the column `{column}` is empty"
-    if is_text:
-        return None
-    if pa.types.is_floating(found) and not kind.startswith("Float"):
-        return f"the column `{column}` does not hold whole numbers"
-    if pa.types.is_unsigned_integer(found):
-        return None
-    if pa.types.is_floating(found) and not pyarrow.compute.all(pyarrow.compute.is_finite(cells)).as_py():
-        return f"a number of the column `{column}` is not finite" if len(cells) > cells.null_count else None
-    least = pyarrow.compute.min(cells).as_py()
-    return f"a number of the column `{column}` is below zero" if least is not None and least < 0 else None
-
-
-@cache
-def _is_text(kind: pa.DataType) -> bool | None:
-    """Whether a type is one of text, or of numbers; None if it is neither."""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return False
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return True if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
 
 
 def _replace(document: dict[str, Any], key: str, value: str) -> None:

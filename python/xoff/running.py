@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import threading
 import tomllib
@@ -73,6 +74,7 @@ _MAX_SCENARIO_BYTES = 64 * 2**20
 _SHOWN = 100
 # As deep as the readers of TOML and JSON go.
 _MAX_DEPTH = 100
+_UNREADABLE = re.compile(r"line (?P<line>\d+): (?P<why>this is not (?:TOML|JSON): .*)", re.DOTALL)
 # What no part of a key has that is not quoted.
 _NO_KEY = frozenset(" \t={}[],")
 
@@ -306,10 +308,17 @@ def prepare(
     settings = [(key, _setting(_checked(value, key))) for key, value in pairs]
     try:
         resolved, named = _core.resolve(text, format, settings)
-    except InputError:
+    except InputError as error:
         if isinstance(scenario, Text) and (command := _study_command(scenario)):
             why = f"is a study, which is many runs: {command} {scenario.path}"
             raise InputError(f"{scenario.path}: {why}") from None
+        if isinstance(scenario, Text) and (wrong := _UNREADABLE.fullmatch(str(error))):
+            # Some mistakes are in no line.
+            line = f"line {wrong['line']}: " if wrong["line"] != "0" else ""
+            placed = InputError(f"{scenario.path}: {line}{wrong['why']}")
+            one = {"path": "", "message": wrong["why"], "line": int(wrong["line"]) or None}
+            setattr(placed, "errors", [one])  # noqa: B010 (its type declares none)
+            raise placed from None
         raise
     unknown = sorted(set(given) - {part for pair in named for part in pair})
     if unknown:

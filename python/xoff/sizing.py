@@ -188,6 +188,8 @@ def size_ecn(
             "alpha": alpha,
         }
     answer = marking.ecn(path, control, flows, memory=memory)
+    if scenario is not None:
+        marking.check_rows(scenario, settings(set), control, answer)
     if verify:
         answer["measured"] = marking.verify_ecn(path, control, answer["rows"], flows)
     if as_json:

@@ -22,12 +22,24 @@ _QUANTITIES = {
 _QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?) ?([A-Za-z]+)")
 
 
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+# Controls; soft hyphens, marks and overrides of direction, and other formats but joiners, which scripts need; ends of
+# lines; halves of characters; what is no character.
+_FORMATS = (
+    "\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\ufffe\uffff\U000e0001\U000e0020-\U000e007f"
+)
+_UNPRINTABLE = re.compile(f"[{_FORMATS}]")
+_HARMFUL = re.compile(f"(?![\n\t])[{_FORMATS}]")
 
 
 def plain(text: str) -> str:
-    """A text from a file of somebody else, with a sign in place of each character that ends lines or documents."""
+    """A text from a file of somebody else, with a sign in place of each character that controls or formats others."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def shown(text: str) -> str:
+    """The same for text that has lines."""
+    return _HARMFUL.sub("\ufffd", text)
 
 
 def file_name(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 import xoff
-from xoff import InputError, _core, cli, options, report, running
+from xoff import InputError, _core, cli, failures, options, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -49,7 +49,7 @@ def take(step: tuple[str, ...]) -> Outcome:
     sys.argv = ["xoff", name, *arguments]
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            code = cli.guarded(lambda: STEPS[name](*arguments))
+            code = failures.guarded(lambda: STEPS[name](*arguments))
     finally:
         sys.argv = before
     return Outcome(code, out.getvalue(), err.getvalue())

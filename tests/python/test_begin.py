@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,46 @@ def test_a_new_study_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
     study = xoff.sweep(document | {"seeds": 1}, out=tmp_path / "out")
     assert study.status().complete == 8
     assert study.warnings == {}
+
+
+NEEDS = {
+    "host.congestion_control.dcqcn": {"switch.ecn"},
+    "host.congestion_control.hpcc": {"switch.telemetry", "framing.header", "framing.control"},
+    "switch.flow_control.congestion_isolation": {"switch.classes"},
+}
+"""What a part does not work without, or costs."""
+PARTS = ("switch.flow_control", "switch.routing", "host.transport", "host.congestion_control", "network")
+
+
+def things(document: dict[str, Any]) -> dict[str, Any]:
+    """A scenario as a flat table: a key for each part, and for each other setting of the top tables."""
+    found: dict[str, Any] = {}
+    for table in ("network", "framing", "switch", "host"):
+        for key, value in document[table].items():
+            path = f"{table}.{key}"
+            if path in PARTS:
+                found |= {f"{path}.{part}": parameters for part, parameters in value.items()}
+            else:
+                found[path] = value
+    return found | {
+        key: value for key, value in document.items() if key not in {"network", "framing", "switch", "host"}
+    }
+
+
+def test_each_row_of_a_new_study_differs_from_the_base_in_one_thing(xoff_here: Command, tmp_path: Path) -> None:
+    xoff_here("new", "study", "study")
+    document = tomllib.loads((tmp_path / "study.toml").read_text())
+    study = xoff.sweep(document | {"seeds": 1}, out=tmp_path / "out")
+    base = things(xoff.resolve(document["scenario"], seed=1))
+    rows = {str(point["variant"]): things(result.scenario) for point, _, result in study.results()}
+    assert len(rows) == 8
+    for name, row in rows.items():
+        changed = {key for key in base.keys() | row.keys() if base.get(key) != row.get(key)}
+        needed = {key for part in changed for key in NEEDS.get(part, set())}
+        rest = changed - needed
+        assert len(rest) == (name != "PFC") + name.count("in the place of"), (name, changed)
+        # A part that both have has the same parameters in both.
+        assert not [key for key in rest & base.keys() & row.keys() if key.startswith(PARTS)], name
 
 
 def test_a_new_job_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import InputError, plots, report, results, wording
+from xoff import InputError, memory, plots, report, wording
 from xoff.study import Study
 
 
@@ -303,7 +303,7 @@ def test_what_a_killed_report_leaves_is_in_nobodys_way(scenario_file: Path, xoff
     place = scenario_file.parent / "result"
     assert xoff_here("run", scenario_file, "--out", "result").returncode == 0
     (place / ".report-left").mkdir()
-    assert xoff_here("run", scenario_file, "--seed", "9", "--out", "result").returncode == 0
+    assert xoff_here("run", scenario_file, "--seed", "9", "--out", "result", "--force").returncode == 0
     assert not (place / ".report-left").exists()
 
 
@@ -312,7 +312,7 @@ def test_a_link_stays_a_link(scenario_file: Path, xoff_here: Command) -> None:
     (place / "disk").mkdir()
     (place / "result").symlink_to(place / "disk" / "r1")
     for seed in ("1", "2"):
-        assert xoff_here("run", scenario_file, "--seed", seed, "--out", "result").returncode == 0
+        assert xoff_here("run", scenario_file, "--seed", seed, "--out", "result", "--force").returncode == 0
         assert (place / "result").is_symlink()
         assert xoff.load(place / "disk" / "r1").summary["seed"] == int(seed)
     assert sorted(path.name for path in (place / "disk").iterdir()) == ["r1"]
@@ -462,8 +462,8 @@ def test_a_table_of_more_rows_than_memory_has_room_for_is_refused(foreign: Path)
     pq.write_table(pa.concat_tables([table.slice(0, 1)] * 1000), file)
     assert xoff.load(foreign).samples.num_rows == 1000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(results, "_memory", lambda: 10_000)
-        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take \d+.0 KB of memory; this"):
+        patch.setattr(memory, "allowed", lambda: 10_000)
+        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take .* of memory; 10.0 KB are"):
             xoff.load(foreign).table("samples")
 
 

@@ -76,7 +76,7 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(TOML)
     (tmp_path / "long.toml").write_text(_STREAMING)
     first = xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
-    running = start("run", "long.toml", "--out", "result")
+    running = start("run", "long.toml", "--out", "result", "--force")
     wait_until(lambda: any(tmp_path.glob(".result.partial-*")), running)
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=PATIENCE_SECONDS)
@@ -166,3 +166,19 @@ def test_a_full_disk_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OSError, match="No space left"):
         xoff.run(tmp_path / "small.toml", out=tmp_path / "result")
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_an_interrupt_before_imports_are_done_ends_as_later_ones(tmp_path: Path, number: signal.Signals) -> None:
+    # In the place of a library that takes its time.
+    (tmp_path / "typer.py").write_text("import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(600)\n")
+    package = Path(xoff.__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{package}"}
+    words = [sys.executable, "-B", "-m", "xoff", "schema"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        wait_until(lambda: (tmp_path / "here").exists(), running)
+        running.send_signal(number)
+        out, messages = running.communicate(timeout=PATIENCE_SECONDS)
+    assert (running.returncode, out, messages) == (130, "", "xoff: interrupted\n")

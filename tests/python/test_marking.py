@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,3 +86,32 @@ def test_what_makes_no_sense_is_refused(
     done = xoff_here("size", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("control", ["dctcp", "dcqcn", "nscc"])
+@pytest.mark.parametrize("xoff", ["20KB", "60KB", "150KB", "1MB", "5MB"])
+@pytest.mark.parametrize("rate", ["100Gbps", "800Gbps"])
+def test_what_is_offered_for_a_scenario_is_judged_as_check_does(
+    xoff_here: Command, tmp_path: Path, control: str, xoff: str, rate: str
+) -> None:
+    document = {
+        "network": {"star": {"hosts": 4, "link": {"rate": rate, "delay": "2us"}}},
+        "switch": {"buffer": "unlimited", "flow_control": {"pfc": {"xoff": xoff}}},
+        "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "100KB"}}],
+    }
+    (tmp_path / "s.json").write_text(json.dumps(document))
+    done = xoff_here("size", "ecn", "--scenario", "s.json", "--control", control, "--json")
+    answer = json.loads(done.stdout)
+    limit = {"20KB": 20_000, "60KB": 60_000, "150KB": 150_000, "1MB": 10**6, "5MB": 5 * 10**6}[xoff]
+    late = {row["what"] for row in answer["rows"] if row["kmin_bytes"] > limit}
+    told = {one.partition(": ")[0] for one in answer["warnings"] if "marking starts above XOFF" in one}
+    assert told == late
+    for row in answer["rows"]:
+        red = {"kmin": f"{row['kmin_bytes']}B", "kmax": f"{row['kmax_bytes']}B", "pmax": row["pmax"]}
+        done = xoff_here("check", "s.json", "--json", "--set", f"switch.ecn.red={toml(red)}")
+        warned = any("marking starts above XOFF" in one["message"] for one in json.loads(done.stdout)["warnings"])
+        assert warned == (row["what"] in told)
+
+
+def toml(table: dict[str, Any]) -> str:
+    return "{" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + "}"

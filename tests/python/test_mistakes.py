@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -13,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import xoff
 from patience import PATIENCE_SECONDS, wait_until
 from small import TOML, Command
-from xoff import InputError, running, tables
+from xoff import InputError, memory, running, tables
 
 
 def test_all_mistakes_of_a_file_come_at_once(scenario_file: Path, xoff_command: Command) -> None:
@@ -105,6 +107,52 @@ def test_a_table_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(tables, "MAX_ROWS", 99)
     with pytest.raises(InputError, match=r"workload\[0\].table: .*flows.parquet has 100 rows; 99 are possible"):
         tables.read_table("workload[0].table", tmp_path / "flows.parquet")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("key", ["workload[0].table", "network.explicit.links", "workload[0].graph.operations"])
+def test_a_table_that_memory_has_no_room_for_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, kind: str
+) -> None:
+    file = tmp_path / f"rows.{kind}"
+    rows = pa.table({"src": [1] * 100})
+    pq.write_table(rows, file) if kind == "parquet" else csv.write_csv(rows, file)
+    assert tables.read_table(key, file).num_rows == 100
+    monkeypatch.setattr(tables, "_LARGE_FILE", 10)
+    monkeypatch.setattr(memory, "allowed", lambda: 20_000)
+    wanted = re.escape(f"{key}: {file} has 10") + r"\d rows, which take about 40.\d KB; 20.0 KB of memory are left"
+    with pytest.raises(InputError, match=wanted):
+        tables.read_table(key, file)
+    monkeypatch.setattr(tables, "MAX_ROWS", 99)
+    with pytest.raises(InputError, match=r"has 10\d rows; 99 are possible"):
+        tables.read_table(key, file)
+
+
+def test_millions_of_rows_in_a_small_file_end_in_one_message_under_a_limit(tmp_path: Path) -> None:
+    """A column of one value takes hardly any room in a file, and gigabytes where it is read."""
+    rows = 20_000_000
+    column = pa.nulls(rows, pa.int64()).fill_null(0)
+    pq.write_table(pa.table({"src": column, "dst": column, "size": column}), tmp_path / "flows.parquet")
+    assert (tmp_path / "flows.parquet").stat().st_size < 1_000_000
+    (tmp_path / "many.toml").write_text(TOML[: TOML.index("[[workload]]")] + '[[workload]]\ntable = "flows.parquet"\n')
+    words = f"ulimit -v 3000000; exec {sys.executable} -m xoff check many.toml"
+    done = subprocess.run(
+        ["/bin/bash", "-c", words], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "xoff: error: workload[0].table: flows.parquet has 20,000,000 rows; 16,777,216 are possible\n",
+    )
+
+
+def test_memory_is_what_limits_leave() -> None:
+    code = "from xoff import memory; print(memory.allowed())"
+    found = []
+    for limit in ("unlimited", "4000000"):
+        words = ["/bin/bash", "-c", f"ulimit -v {limit}; {sys.executable} -c '{code}'"]
+        found.append(int(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout))
+    assert 0 < found[1] < 4_096_000_000
+    assert found[1] < found[0] or found[0] < 4_096_000_000
 
 
 def test_ctrl_c_while_a_network_is_built(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def test_a_killed_run_keeps_what_was_there_and_its_left_overs_go(scenario: dict[
     xoff.run(scenario, out=tmp_path / "result")
     before = {file.name: file.read_bytes() for file in (tmp_path / "result").iterdir()}
     (tmp_path / "long.json").write_text(json.dumps(scenario).replace("100KB", "4GB"))
-    words = [_PROGRAM, "run", "long.json", "--out", "result"]
+    words = [_PROGRAM, "run", "long.json", "--out", "result", "--force"]
     with subprocess.Popen(
         words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from small import Command
-from xoff import cli, demo
+from xoff import demo, failures
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TEXT = (_ROOT / "README.md").read_text("utf-8")
@@ -71,7 +71,7 @@ def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> N
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.guarded(lambda: demo.demonstrate(tmp_path / "demo")) == 0
+    assert failures.guarded(lambda: demo.demonstrate(tmp_path / "demo")) == 0
     assert (tmp_path / "demo" / "fct.svg").is_file()
     assert (tmp_path / "demo" / "pfc-sfc" / "summary.json").is_file()
     del capsys

@@ -126,7 +126,7 @@ def test_the_report_of_a_result(scenario_file: Path, xoff_here: Command) -> None
     (scenario_file.parent / "again.json").write_bytes(base64.b64decode(again))
     assert xoff.run(scenario_file.parent / "again.json").fingerprint == result.fingerprint
     # A result with its report is a result, that another run may replace, report and all.
-    assert xoff_here("run", scenario_file, "--seed", "8", "--out", "result").returncode == 0
+    assert xoff_here("run", scenario_file, "--seed", "8", "--out", "result", "--force").returncode == 0
     assert not (place / "report.html").exists()
 
 

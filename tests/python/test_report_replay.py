@@ -153,7 +153,7 @@ def test_pauses_alone_make_a_replay() -> None:
 
 def test_a_run_without_records_says_what_to_set(scenario_file: Path, xoff_here: Command) -> None:
     def page(*settings: str) -> str:
-        assert xoff_here("run", scenario_file, *settings, "--out", "result").returncode == 0
+        assert xoff_here("run", scenario_file, *settings, "--out", "result", "--force").returncode == 0
         assert xoff_here("report", "result", "--format", "html").returncode == 0
         return (scenario_file.parent / "result" / "report.html").read_text("utf-8")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,8 @@ import xoff
 from small import Command
 from xoff import InputError
 from xoff.study import Study
-from xoff.study.axes import dimensions
-from xoff.study.plan import read
+from xoff.study.axes import Level, dimensions
+from xoff.study.plan import Combinations, read
 from xoff.study.settings import kind, kinds, nearest
 
 _XOFF = "switch.flow_control.pfc.xoff"
@@ -449,3 +452,67 @@ def test_any_study_is_a_plan_or_one_message(document: dict[str, Any]) -> None:
             assert pa.scalar(values[column.name], column.type).as_py() == values[column.name]
             assert isinstance(column.text(values[column.name]), str)
     json.dumps(plan.to_dict(), default=str)
+
+
+@pytest.mark.parametrize("lengths", [(3,), (1, 4), (2, 3, 5), (7, 1, 1, 2)])
+def test_points_are_made_as_they_are_asked_for(lengths: tuple[int, ...]) -> None:
+    dimensions = [
+        tuple(Level(((f"a{axis}", value),), ((f"a{axis}", value),)) for value in range(length))
+        for axis, length in enumerate(lengths)
+    ]
+    points = Combinations(dimensions)
+    wanted = [tuple(pair for level in levels for pair in level.settings) for levels in itertools.product(*dimensions)]
+    assert [point.settings for point in points] == wanted
+    assert [point.index for point in points] == list(range(len(points))) == list(range(math.prod(lengths)))
+    assert points[-1] == points[len(points) - 1]
+    assert points[:2] == [points[index] for index in range(min(2, len(points)))]
+    sample = points.sample(4)
+    assert sample == points.sample(4)
+    assert len({point.index for point in sample}) == min(4, len(points))
+    assert {0, len(points) - 1} <= {point.index for point in sample}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"axes": {"a": 4_000, "b": 25_000}}, "100,000,000 combinations (4,000 × 25,000) with 1 seed are too many"),
+        ({"axes": {"a": 1_000}, "seeds": 1_001}, "axes: 1,000 combinations with 1,001 seeds are too many"),
+        ({"axes": {"a": 100, "b": 100, "c": 100, "d": 2}}, "2,000,000 combinations (100 × 100 × 100 × 2)"),
+        ({"variants": {"x": {"axes": {"a": 2_000, "b": 2_000}}}}, "variants.x: 4,000,000 combinations are too many"),
+    ],
+)
+def test_more_runs_than_a_study_may_have_are_refused_before_they_are_made(
+    scenario: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    paths = {"a": "switch.delay", "b": "switch.flow_control.pfc.xoff", "c": "framing.control", "d": "framing.header"}
+
+    def axes(counts: dict[str, int]) -> dict[str, Any]:
+        return {paths[key]: {"from": 1, "to": 1 + count, "points": count} for key, count in counts.items()}
+
+    study: dict[str, Any] = {"scenario": scenario, "seeds": 1} | change
+    if "axes" in study:
+        study["axes"] = axes(study["axes"])
+    for variant in study.get("variants", {}).values():
+        variant["axes"] = axes(variant["axes"])
+    tracemalloc.start()
+    with pytest.raises(InputError) as error:
+        read(study)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert message in str(error.value)
+    assert "1,000,000 runs are possible" in str(error.value)
+    assert most < 60e6
+
+
+def test_of_many_points_some_are_checked(xoff_here: Command, scenario: dict[str, Any], tmp_path: Path) -> None:
+    axes = {
+        "switch.delay": {"from": "1us", "to": "2us", "points": 100},
+        "framing.header": {"from": "40B", "to": "89B", "step": "1B"},
+    }
+    (tmp_path / "study.json").write_text(json.dumps({"scenario": scenario, "axes": axes, "seeds": 2}))
+    done = xoff_here("check", "study.json")
+    assert done.returncode == 0
+    assert "study.json is valid: 5,000 points, 2 seeds, 10,000 runs\n2,000 of them were looked at" in done.stdout
+    assert len(done.stdout.splitlines()) < 40
+    found = json.loads(xoff_here("check", "study.json", "--json").stdout)
+    assert (found["runs"], found["checked"], len(found["points"])) == (10_000, 2_000, 2_000)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,12 @@ import pytest
 import xoff
 from small import Command
 from xoff import InputError
+from xoff.statistics import Comparison, Interval
 from xoff.study import objective, tune_figure
+from xoff.study.objective import Goal
+from xoff.study.plan import Point
+from xoff.study.tune import Setting
+from xoff.study.tune_conclusion import conclude
 
 HEADER, SIZE = 100, 64_000
 
@@ -170,9 +177,12 @@ def test_the_tuned_thresholds_beat_those_of_a_search_by_hand(tmp_path: Path) -> 
 
 def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) -> None:
     file = tmp_path / "search.json"
-    file.write_text(json.dumps(STUDY))
+    # The base pauses, which the best do not.
+    pausing = FABRIC | {"switch": FABRIC["switch"] | {"flow_control": {"pfc": {"xoff": "30KB"}}}}
+    file.write_text(json.dumps(STUDY | {"scenario": pausing}))
     done = xoff_here("tune", file, "--out", "tuned", "--runs", 24)
     assert done.returncode == 0, done.stderr
+    assert "all 3 unseen seeds; the base did with 0. Run it:" in done.stdout
     assert "minimise FCT mean; PFC pauses at most 0" in done.stderr
     assert "that the search never saw" in done.stdout
     assert "xoff run" in done.stdout
@@ -265,3 +275,68 @@ def test_a_damaged_outcome_is_told_of(damage: str, tmp_path: Path, xoff_here: Co
     assert "tune.json: cannot be read" in done.stderr
     with pytest.raises(ValueError, match=r".+"):
         tune_figure.check({})
+
+
+def drawn_setting(words: str, kept: int, of: int, verdicts: dict[str, str]) -> Setting:
+    """A setting that ran again, with these verdicts against the base."""
+    point = Point(0, (), {})
+    nothing = Interval(0.0, None, None, 1)
+    against = {metric: Comparison(1.0, 1.0, nothing, 0.0, None, verdict) for metric, verdict in verdicts.items()}
+    return Setting(point, words, {}, {}, kept, of, against)
+
+
+VERDICTS = ("lower", "higher", "no difference shown", "the same", "one seed")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_setting_is_recommended_only_if_it_is_confirmed_and_better(seed: int) -> None:
+    draw = random.Random(seed)
+    goals = [Goal(f"g{number}", draw.random() < 0.5) for number in range(draw.choice([1, 1, 2]))]
+    of = draw.choice([0, 1, 5])
+    best = [
+        drawn_setting(
+            f"s{number}", draw.choice([of, draw.randint(0, of)]), of, {g.metric: draw.choice(VERDICTS) for g in goals}
+        )
+        for number in range(draw.randint(0, 4))
+    ]
+    base = draw.choice([None, drawn_setting("base", draw.choice([of, draw.randint(0, of)]), of, {})])
+    found = conclude(goals, base, best)
+    one = found.recommended
+    if one is None:
+        for other in best:
+            better = any(other.against[g.metric].verdict == ("lower" if g.is_least else "higher") for g in goals)
+            assert not (other.confirmed and of and (better or base is None or not base.confirmed))
+        assert "The best:" not in found.text
+        return
+    assert one.confirmed
+    assert one.words in found.text
+    better = any(one.against[g.metric].verdict == ("lower" if g.is_least else "higher") for g in goals)
+    assert better or not of or base is None or not base.confirmed
+
+
+def test_all_of_the_best_that_exceed_a_limit_are_warned_of(tmp_path: Path) -> None:
+    found = xoff.tune(STUDY, out=tmp_path / "tuned", runs=24)
+    assert found.best
+    for which in range(len(found.best)):
+        found.best[which] = replace(found.best[which], kept=2)
+        told = [one for one in found._warned() if "kept the limits with 2 of 3" in one]
+        assert len(told) == which + 1
+    assert found.conclusion.recommended is None
+    assert "None of the best kept the limits with all 3 seeds" in found.conclusion.text
+    assert found.to_dict()["recommended"] is None
+
+
+def test_a_search_without_an_effect_recommends_nothing(tmp_path: Path, xoff_here: Command) -> None:
+    """What varies decides nothing: no pause is ever asked for."""
+    idle = STUDY | {
+        "axes": {"switch.flow_control.pfc.xoff": {"from": "200KB", "to": "350KB"}},
+        "objective": {"minimise": "fct_mean_ps", "runs": 8, "confirm": 3},
+    }
+    (tmp_path / "idle.json").write_text(json.dumps(idle))
+    done = xoff_here("tune", "idle.json", "--out", "idle")
+    assert done.returncode == 0
+    assert "No difference between the base and" in done.stdout
+    assert ("Run it" in done.stdout, "The best:" in done.stdout) == (False, False)
+    found = json.loads((tmp_path / "idle" / "tune.json").read_text())
+    assert found["recommended"] is None
+    assert found["conclusion"].startswith("No difference")

@@ -30,6 +30,8 @@ class Question:
     pauses: bool = False
     port: str | None = None
     job: bool = False
+    what_if: bool | None = None
+    """Whether second runs measure what jobs would gain; None: those of short runs."""
 
 
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
@@ -41,8 +43,10 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     if question.job and is_more:
         raise InputError("--job: is a question of its own; ask for flows, pauses and ports without it")
     if question.job or (not is_more and _is_of_jobs(result)):
-        _explain_jobs(result, directory, everything=everything, as_json=as_json)
+        _explain_jobs(result, directory, question.what_if, everything=everything, as_json=as_json)
         return
+    if question.what_if:
+        raise InputError("--what-if: measures what jobs would gain; ask for it with --job")
     if not is_more:
         worst, pauses = 5, True
     for flow in flows:
@@ -85,13 +89,14 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
         _show_port(facts)
 
 
-def _explain_jobs(result: Result, directory: Path, *, everything: bool, as_json: bool) -> None:
+def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, everything: bool, as_json: bool) -> None:
     found, forest = job_command.explain(result, directory)
+    measured = job_command.gains(result, found, asked=wanted)
     if as_json:
-        print(json.dumps({"jobs": job_command.answer(found)}))
+        print(json.dumps({"jobs": job_command.answer(found, measured)}))
         return
-    for one in found:
-        job_command.show(one, forest, everything=everything)
+    for number, one in enumerate(found):
+        job_command.show(one, forest, None if measured is None else measured[number], everything=everything)
 
 
 def _check_known(result: Result, flow: int) -> None:

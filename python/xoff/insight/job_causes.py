@@ -38,6 +38,20 @@ Key = tuple[int, int]
 """A message: the number of its operation, and its place there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a message of a path crossed, and what that took."""
+
+    places: tuple[tuple[str, int], ...]
+    """Its outputs, by node and port."""
+    sending: Mapping[tuple[str, int], int]
+    """For how long it was sent there."""
+    control_ps: int
+    """For how long congestion control kept its source waiting."""
+    marked: tuple[str, int] | None
+    """The output on its way that marked most packets."""
+
+
 @dataclass(slots=True)
 class Causes:
     """The critical path of a job, added up."""
@@ -52,8 +66,14 @@ class Causes:
     """Whose computation it was, or who sent."""
     by_link: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
     """By node, port and the node at the other end: waiting there, behind packets or paused."""
+    by_queue: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
+    """The same without pauses."""
+    by_marking: dict[tuple[str, int, str] | None, int] = field(default_factory=lambda: defaultdict(int))
+    """What congestion control made wait, by the port on the message's way that marked most packets; None: none did."""
     by_root: dict[Root, int] = field(default_factory=lambda: defaultdict(int))
     """Of pauses, by where they begin."""
+    ways: list[Way] = field(default_factory=list)
+    """What the messages of the path crossed."""
 
     def share(self, ps: int) -> float:
         """The part of the job's time that a time is."""
@@ -71,6 +91,10 @@ class Causes:
             "by_rank": {str(rank): ps for rank, ps in sorted(self.by_rank.items())},
             "by_link": [
                 {"node": node, "port": port, "peer": peer, "ps": ps} for (node, port, peer), ps in largest(self.by_link)
+            ],
+            "by_marking": [
+                {"ps": ps} | dict(zip(("node", "port", "peer"), place or (None, None, None), strict=True))
+                for place, ps in largest(self.by_marking)
             ],
             "by_root": [{**root.to_dict(), "ps": ps} for root, ps in largest(self.by_root)],
             "path": [step.to_dict() for step in self.steps],
@@ -94,6 +118,7 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
         if (key := (row["operation"], row["message"])) in wanted:
             rows[key].append(row)
     found = Causes(job, steps)
+    marks = _marks(result)
     for step in steps:
         name = str(step.operation["name"])
         found.by_operation[name] += step.ps
@@ -104,8 +129,38 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
             continue
         found.by_label[str(step.message["label"])] += step.ps
         found.by_rank[step.message["rank"]] += step.ps
-        _add(found, step, rows[step.message["operation"], step.message["message"]], forest)
+        parts = rows[step.message["operation"], step.message["message"]]
+        _add(found, step, parts, forest)
+        _add_way(found, step, parts, marks, forest)
     return found
+
+
+def _marks(result: Result) -> dict[tuple[str, int], int]:
+    """Return how many packets each output marked in the whole run."""
+    marks: dict[tuple[str, int], int] = defaultdict(int)
+    for row in result.queues.to_pylist():
+        marks[row["node"], row["port"]] += row["marked"]
+    return marks
+
+
+def _add_way(
+    found: Causes, step: Step, rows: list[dict[str, Any]], marks: Mapping[tuple[str, int], int], forest: Forest
+) -> None:
+    """Add what a message crossed, and by whose marks it was held back."""
+    places = tuple(dict.fromkeys((row["node"], row["port"]) for row in rows))
+    if step.kind == "leaving":
+        rows = [row for row in rows if row["hop"] == 0 and row["kind"] not in _ON_ITS_WAY]
+    sending: dict[tuple[str, int], int] = defaultdict(int)
+    for row in rows:
+        if row["kind"] in {"transmission", "serialization"}:
+            sending[row["node"], row["port"]] += row["time_ps"]
+    control = sum(row["time_ps"] for row in rows if _CAUSE.get(row["kind"]) == "control")
+    marked = max(places, key=lambda place: marks.get(place, 0), default=None)
+    if marked is not None and not marks.get(marked):
+        marked = None
+    if control:
+        found.by_marking[None if marked is None else (*marked, forest.peers[marked])] += control
+    found.ways.append(Way(places, sending, control, marked))
 
 
 def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) -> None:
@@ -118,13 +173,16 @@ def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) 
         found.by_cause["sending"] += step.ps
         return
     if together != step.ps:
-        raise InputError(f"the parts of a message of {step.operation['name']!r} do not add up: another run has them")
+        what = f"the parts of a message of {step.operation['name']!r} do not add up (`time_ps`)"
+        raise InputError(f"delays.parquet: is damaged, or of another run: {what}")
     for row in rows:
         ps = row["time_ps"]
         found.by_cause[_CAUSE.get(row["kind"], "queueing")] += ps
         if row["kind"] in _AT_A_LINK:
             place = (row["node"], row["port"])
             found.by_link[*place, forest.peers[place]] += ps
+            if row["kind"] != "paused":
+                found.by_queue[*place, forest.peers[place]] += ps
         if row["kind"] == "paused" and (root := forest.root_of(row)) is not None:
             found.by_root[root] += ps
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from xoff import wording
-from xoff.insight import job_causes, words
+from xoff.insight import job_causes, what_if, words
 from xoff.insight.again import repeated
 from xoff.insight.job_causes import CAUSES, Causes
 from xoff.insight.job_path import jobs
@@ -28,7 +29,33 @@ def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest]:
     return [job_causes.causes(job, steps, traced, forest) for job, steps in found], forest
 
 
-def show(causes: Causes, forest: Forest, *, everything: bool) -> None:
+def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[list[what_if.Gain]] | None:
+    """Measure what each job would gain by second runs; None if they are not wanted, or nobody asked and runs are long.
+
+    asked: whether they are wanted; None does those of a short run.
+    """
+    took = float((result.summary.get("performance") or {}).get("cpu_seconds") or 0)
+    if asked is False or (asked is None and took > what_if.SHORT_CPU_SECONDS):
+        return None
+
+    def tell(text: str) -> None:
+        print(f"xoff: {wording.plain(text)}", file=sys.stderr, flush=True)
+
+    runs = what_if.Runs(result, patience=None if asked else what_if.PATIENCE_SECONDS, tell=tell)
+    return [[runs.gain(one.job, change) for change in changes(result, one)] for one in found]
+
+
+def changes(result: Result, causes: Causes) -> list[what_if.Change]:
+    """Return what is compared with a run: its dearest link made faster, and its dearest pauses made needless."""
+    wanted: list[what_if.Change | None] = []
+    if (link := what_if.dearest(result, causes)) is not None:
+        wanted.append(what_if.faster_link(result, *link))
+    if causes.by_root:
+        wanted.append(what_if.without_pauses(result, job_causes.largest(causes.by_root)[0][0].cause))
+    return [one for one in wanted if one is not None]
+
+
+def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *, everything: bool) -> None:
     """Print a job."""
     from rich.markup import escape
 
@@ -69,35 +96,43 @@ def show(causes: Causes, forest: Forest, *, everything: bool) -> None:
         whole=False,
     )
     section(
+        "congestion control, by the port on the way that marked most",
+        {
+            "no port on the way marked" if place is None else words.place(*place[:2], forest.peers): ps
+            for place, ps in causes.by_marking.items()
+        },
+        whole=False,
+    )
+    section(
         "pauses that begin at", {words.root_place(root, forest): ps for root, ps in causes.by_root.items()}, whole=False
     )
-    for line in _sentences(causes, forest):
+    for line in [*sentences(measured), _slack(causes)]:
         display.out.print(escape(line), soft_wrap=True)
 
 
-def _sentences(causes: Causes, forest: Forest) -> list[str]:
-    """What would be gained, and what is nearest to the path."""
-    lines = []
-    if causes.by_link:
-        (node, port, _), ps = job_causes.largest(causes.by_link)[0]
-        at = words.place(node, port, forest.peers)
-        lines.append(f"Were {at} free, the job would gain {wording.time(ps)} at most ({causes.share(ps):.1%}).")
-    if causes.by_root:
-        root, ps = job_causes.largest(causes.by_root)[0]
-        gain = f"{wording.time(ps)} at most ({causes.share(ps):.1%})"
-        lines.append(f"Without the pauses that begin at {words.root_place(root, forest)} it would gain {gain}.")
+def sentences(measured: list[what_if.Gain] | None) -> list[str]:
+    """What second runs found that a job would gain."""
+    if measured is None:
+        return ["--what-if measures by second runs what a faster link, and no pauses, would gain."]
+    return [line for gain in measured for line in (f"{gain.change.why}.", gain.sentence())]
+
+
+def _slack(causes: Causes) -> str:
+    """What is nearest to the path."""
     slack = causes.job.slack()
     ranks: dict[int, int] = {}
     for (rank, _), ps in slack.items():
         ranks[rank] = min(ranks.get(rank, ps), ps)
     tight = sum(1 for ps in ranks.values() if ps == 0)
-    lines.append(
+    return (
         f"{tight:,} of {len(ranks):,} ranks have an operation that could not have ended later without the job "
         f"doing so; {sum(1 for ps in slack.values() if ps):,} of {len(slack):,} operations could have."
     )
-    return lines
 
 
-def answer(found: list[Causes]) -> list[dict[str, Any]]:
+def answer(found: list[Causes], measured: list[list[what_if.Gain]] | None) -> list[dict[str, Any]]:
     """Return what ``--json`` has."""
-    return [one.to_dict() for one in found]
+    if measured is None:
+        return [{**one.to_dict(), "what_if": None} for one in found]
+    pairs = zip(found, measured, strict=True)
+    return [{**one.to_dict(), "what_if": [gain.to_dict() for gain in gains]} for one, gains in pairs]

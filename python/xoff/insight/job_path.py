@@ -88,7 +88,7 @@ class Job:
         try:
             return dict(self._messages.slice(self._row[operation, number], 1).to_pylist()[0])
         except KeyError:
-            raise self._damaged(f"operation {operation} has no message {number}") from None
+            raise self._damaged("messages", f"operation {operation} has no message {number}", "message") from None
 
     def path(self) -> list[Step]:
         """Return the critical path, from the beginning to the end."""
@@ -96,12 +96,12 @@ class Job:
         operation: dict[str, Any] | None = self.last
         while operation is not None:
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("its operations wait for one another in a circle")
+                raise self._damaged("operations", "they wait for one another in a circle", "after_place")
             operation = self._back(operation, steps)
         steps.reverse()
         ends = [step.end_ps for step in steps[:-1]]
         if [step.start_ps for step in steps[1:]] != ends or sum(step.ps for step in steps) != self.total_ps:
-            raise self._damaged("its operations and messages do not follow one another")
+            raise self._damaged("operations", "operations and messages do not follow one another", "end_ps")
         return [step for step in steps if step.ps]
 
     def _back(self, operation: dict[str, Any], steps: list[Step]) -> dict[str, Any] | None:
@@ -131,7 +131,7 @@ class Job:
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
             )
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("its messages wait for one another in a circle")
+                raise self._damaged("messages", "they wait for one another in a circle", "after_message")
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
         if operation["after"] == "start":
@@ -139,16 +139,24 @@ class Job:
         try:
             return self.by_place[operation["rank"], operation["after_place"]]
         except KeyError:
-            raise self._damaged(f"rank {operation['rank']} has no operation {operation['after_place']}") from None
+            why = f"rank {operation['rank']} has no operation {operation['after_place']}"
+            raise self._damaged("operations", why, "after_place") from None
 
     def _of_number(self, rank: int, number: int) -> dict[str, Any]:
         try:
             return self.by_number[rank, number]
         except KeyError:
-            raise self._damaged(f"rank {rank} takes no part in operation {number}") from None
+            raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation") from None
 
-    def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self._place}: is damaged: {why}")
+    def places(self, text: str | None) -> list[int]:
+        """Return the places that a cell of `then` lists."""
+        try:
+            return [int(place) for place in (text or "").split(";") if place]
+        except ValueError:
+            raise self._damaged("operations", f"{(text or '')[:80]!r} lists no places", "then") from None
+
+    def _damaged(self, table: str, why: str, column: str) -> InputError:
+        return InputError(f"{self._place}: {table}.parquet: is damaged: {why} (`{column}`)")
 
     def slack(self) -> dict[tuple[int, int], int]:
         """Return how much later each operation could have ended without the job ending later, by rank and place.
@@ -187,7 +195,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     members: dict[int, list[dict[str, Any]]] = {}
     for row in job.operations:
         key = (row["rank"], row["place"])
-        after = [(row["rank"], int(place)) for place in row["then"].split(";") if place]
+        after = [(row["rank"], place) for place in job.places(row["then"])]
         after = [other for other in after if other in job.by_place]
         left[key] = len(after)
         for other in after:

@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from xoff import plots, wording
 from xoff._core import InputError
+from xoff.documents import named
 from xoff.insight.words import micro
 from xoff.report import run_page, study_page
 from xoff.report.page import Bar, Page
@@ -62,11 +63,13 @@ def write(
         for name, draw in page.figures.items() if pictures else ():
             if figure is not None:
                 figure(name)
-            drawn += plots.save(draw(), Path(work), name, pictures)
+            with named(path / "figures" / name):
+                drawn += plots.save(draw(), Path(work), name, pictures)
         temporary = Path(work) / "report.html"
         # Half a character, which JSON can hold and UTF-8 cannot, is shown as a question mark.
-        temporary.write_bytes(render(page).encode("utf-8", "replace"))
-        synchronise(temporary)
+        with named(path / "report.html"):
+            temporary.write_bytes(render(page).encode("utf-8", "replace"))
+            synchronise(temporary)
         if drawn:
             (path / "figures").mkdir(exist_ok=True)
         for file in drawn:

@@ -92,7 +92,9 @@ def searched(study: Study) -> dict[str, Any] | None:
 def _search(found: dict[str, Any] | None) -> Iterator[Picture]:
     """What a search tried, and what it found."""
     if found is not None:
-        notes = [f"Best: {one['words']}." for one in found["best"][:_FEW]] + found["warnings"]
+        said = found.get("conclusion")
+        notes = [said] if isinstance(said, str) else []
+        notes += [f"Among the best: {one['words']}." for one in found["best"][:_FEW]] + found["warnings"]
         yield Picture("The search", plots.svg(tune_figure.draw(found)), notes or ["No setting keeps the limits."])
 
 

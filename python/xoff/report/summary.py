@@ -120,6 +120,10 @@ def search_sentences(found: dict[str, Any]) -> list[str]:
     known = best["unseen"] or best["seen"]
     seeds = "seeds that the search never saw" if best["unseen"] else "the seeds of the search"
     told = [f"Of {tried:,} settings that were tried the best is {best['words']}."]
+    if best.get("kept_limits") != best.get("of"):
+        told = [
+            f"{best['words']} kept the limits with {best['kept_limits']} of {best['of']} seeds it was not chosen by."
+        ]
     if metric in known:
         one = known[metric]
         told.append(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xoff import counts
+from xoff.documents import named
 from xoff.reproduce.design import lines as design_lines
 from xoff.reproduce.judged import NOTHING_VARIED
 from xoff.reproduce.parameters import Parameter, rows
@@ -110,8 +111,9 @@ def write(
     ):
         file = name.parent / f"{name.name}{suffix}"
         part = name.parent / f".{name.name}{suffix}.part"
-        part.write_text(text, "utf-8")
-        part.replace(file)
+        with named(file):
+            part.write_text(text, "utf-8")
+            part.replace(file)
 
 
 def _lines(

@@ -30,6 +30,8 @@ OF_VARIANTS = ("axes", "unset")
 """What stands in a variant beside settings."""
 _RANGE = ("from", "to", "step", "points", "scale")
 _MAX_VALUES = 100_000
+MAX_COMBINATIONS = 1_000_000
+"""Runs that a study may have."""
 
 Value: TypeAlias = "str | int | float | bool"
 
@@ -301,6 +303,8 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
             if axis.path in axes:
                 raise InputError(f"{axis.key}: is an axis of the whole study, too")
         listed = [(axis.path, axis.values) for axis in own if not isinstance(axis.values, Span)]
+        if (count := len(levels) + math.prod(len(values) for _, values in listed)) > MAX_COMBINATIONS:
+            raise InputError(f"{where}: {count:,} combinations are too many; {MAX_COMBINATIONS:,} runs are possible")
         for combination in itertools.product(*([(path, value) for value in values] for path, values in listed)):
             level = _level(list(combination))
             levels.append(Level((*fixed, *level.settings), ((VARIANT, str(name)), *level.labels)))

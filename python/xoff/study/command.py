@@ -16,14 +16,17 @@ from rich.markup import escape
 
 from xoff import _core, display, wording
 from xoff._core import InputError
+from xoff.replacing import check_study
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
 from xoff.study.axes import VARIANT
 from xoff.study.figures import words
-from xoff.study.plan import Plan, read
+from xoff.study.plan import Plan, begin
 
 # Of mistakes.
 _ROWS = 30
+_LOOKED_AT = 2_000
+"""Points that `xoff check` looks at; of more, as many are drawn."""
 _NOTHING_RANDOM = "Every seed gave the same result: nothing in this scenario is random, and one seed is enough"
 # Of more points, only the first metric is compared on the terminal.
 _FEW_POINTS = 5
@@ -41,6 +44,7 @@ def command(
     rows: int | None,
     as_json: bool,
     keep: Sequence[str] = (),
+    force: bool = False,
 ) -> int:
     """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one.
 
@@ -52,6 +56,7 @@ def command(
     if status:
         _show_status(study, as_json)
         return 0
+    check_study(study.directory, study.plan.name, force=force)
     _warn_impossible(study)
     _announce(study)
     try:
@@ -59,7 +64,7 @@ def command(
             bar.begin(escape(study.plan.name))
             report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
     except KeyboardInterrupt:
-        print(f"xoff: {kept(study)}", file=sys.stderr)
+        print(wording.plain(f"xoff: {kept(study)}"), file=sys.stderr)
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -83,13 +88,15 @@ def place_of(file: Path) -> Path:
 
 def check(file: Path, *, as_json: bool) -> int:
     """Look at each point of a study without running it; return the exit code: 1 if some are impossible."""
+    plan = begin(file)
     with display.PlanBar() as planning:
-        plan = read(file, planning.report)
+        looked_at = plan.look_at(_LOOKED_AT, planning.report)
+    whole = len(looked_at) == len(plan.points)
     found: dict[str, list[str]] = {}
     reports: list[dict[str, Any]] = []
     first = {run.point.index: run for run in reversed(plan.runs)}
     with display.PlanBar("Checking", "points") as checking:
-        for number, point in enumerate(point for point in plan.points if point.index in first):
+        for number, point in enumerate(point for point in looked_at if point.index in first):
             checking.report(number, len(first))
             prepared = plan.prepare(point, first[point.index].seed)
             report = json.loads(_core.check(prepared.resolved, prepared.tables))
@@ -97,6 +104,8 @@ def check(file: Path, *, as_json: bool) -> int:
             for one in report["warnings"]:
                 found.setdefault(f"{one['path']}: {one['message']}", []).append(plan.coordinates(point))
     impossible = _groups(plan)
+    # What is possible of others is not known.
+    runs = len(plan.runs) if whole else len(plan.points) * len(plan.seeds)
     if as_json:
         print(
             json.dumps(
@@ -104,7 +113,8 @@ def check(file: Path, *, as_json: bool) -> int:
                     "name": plan.name,
                     "points": reports,
                     "seeds": list(plan.seeds),
-                    "runs": len(plan.runs),
+                    "runs": runs,
+                    "checked": len(looked_at),
                     "impossible": [{"point": where, "message": message} for where, message in impossible],
                     "warnings": [{"message": message, "points": points} for message, points in found.items()],
                 }
@@ -113,15 +123,22 @@ def check(file: Path, *, as_json: bool) -> int:
         return 1 if impossible else 0
     seeds = f"{len(plan.seeds)} seed{'s' if len(plan.seeds) > 1 else ''}"
     verdict = "is valid" if not impossible else "has combinations that are impossible"
-    points = f"{len(first):,} point{'s' if len(first) != 1 else ''}"
-    display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {len(plan.runs):,} runs")
+    count = len(first) if whole else len(plan.points)
+    points = f"{count:,} point{'s' if count != 1 else ''}"
+    display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {runs:,} runs")
+    if not whole:
+        display.out.print(
+            f"{len(looked_at):,} of them were looked at: those of first and last values, others at random"
+        )
     if plan.design is not None:
         display.out.print(escape(plan.design.words()))
     for where, message in impossible[:_ROWS]:
         display.out.print(f"[red]impossible[/red] {escape(where)}: {escape(message)}")
-    for message, where_found in found.items():
+    for message, where_found in list(found.items())[:_ROWS]:
         shown = "; ".join(where_found[:3]) + (f"; … {len(where_found):,} points in all" if len(where_found) > 3 else "")
         display.out.print(f"[yellow]warning[/yellow] {escape(message)} ({escape(shown)})")
+    if (more := len(impossible[_ROWS:]) + len(list(found)[_ROWS:])) > 0:
+        display.out.print(f"… and {more:,} more (all of them with --json)")
     return 1 if impossible else 0
 
 
@@ -167,7 +184,7 @@ def _groups(plan: Plan) -> list[tuple[str, str]]:
 def _warn_impossible(study: Study) -> None:
     groups = _groups(study.plan)
     for where, message in groups[:_ROWS]:
-        print(f"xoff: impossible: {where}: {message}", file=sys.stderr)
+        print(wording.shown(f"xoff: impossible: {where}: {message}"), file=sys.stderr)
     if len(groups) > _ROWS:
         print(f"xoff: … and {len(groups) - _ROWS:,} more impossible combinations", file=sys.stderr)
 

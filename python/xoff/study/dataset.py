@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xoff._core import InputError
+from xoff.documents import named
 from xoff.results import synchronise
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
@@ -119,7 +120,8 @@ def write(plan: Plan, store: Store, directory: Path, more: Mapping[str, pa.Table
     with store.workspace() as work:
         for name, tables in pieces.items():
             target = directory / f"{name}.parquet"
-            _write(work / target.name, tables, {_PLAN: plan.digest().encode()})
+            with named(target):
+                _write(work / target.name, tables, {_PLAN: plan.digest().encode()})
             (work / target.name).rename(target)
             written.append(target)
     synchronise(directory)

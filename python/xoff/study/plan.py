@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
+import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, overload
 
 import pyarrow as pa
 
@@ -21,7 +23,7 @@ from xoff._core import InputError
 from xoff.shape import mismatch
 from xoff.study import design as designs
 from xoff.study import metrics
-from xoff.study.axes import Column, Factor, Level, check_path, columns, dimensions, factors, unset
+from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
@@ -43,7 +45,6 @@ KEYS = {
 }
 TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
 _KEPT = ["flows", "links"]
-_MAX_RUNS = 1_000_000
 # The columns of the tables beside which those of the parameters stand.
 _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
@@ -86,6 +87,46 @@ class Point:
     """What it is called: a value for each path that varies, or for ``variant``."""
 
 
+class Combinations(Sequence[Point]):
+    """Every combination of the levels of some dimensions, the last changing first; each is made as it is asked for."""
+
+    def __init__(self, dimensions: Sequence[Sequence[Level]]) -> None:
+        self._dimensions = tuple(dimensions)
+        self._count = math.prod(map(len, self._dimensions))
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Point: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Point]: ...
+    def __getitem__(self, index: int | slice) -> Point | Sequence[Point]:
+        if isinstance(index, slice):
+            return [self[one] for one in range(*index.indices(len(self)))]
+        number = rest = range(self._count)[index]
+        levels = []
+        for dimension in reversed(self._dimensions):
+            rest, place = divmod(rest, len(dimension))
+            levels.append(dimension[place])
+        return _point(number, levels[::-1])
+
+    def sample(self, count: int) -> list[Point]:
+        """Return so many of them, the same ones each time: those of first and last levels, and others at random."""
+        corners = itertools.product(*({0, len(dimension) - 1} for dimension in self._dimensions))
+        chosen = {0, self._count - 1, *(self._index(corner) for corner in itertools.islice(corners, count // 2 - 1))}
+        draw = random.Random(0)  # noqa: S311 (it decides what is looked at, and nothing that is secret)
+        while len(chosen) < min(count, self._count):
+            chosen.add(draw.randrange(self._count))
+        return [self[index] for index in sorted(chosen)]
+
+    def _index(self, places: Sequence[int]) -> int:
+        index = 0
+        for dimension, place in zip(self._dimensions, places, strict=True):
+            index = index * len(dimension) + place
+        return index
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A point with a seed."""
@@ -113,7 +154,7 @@ class Plan:
     columns: tuple[Column, ...]
     keep: tuple[str, ...]
     metrics: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: Sequence[Point]
     seeds: tuple[int, ...]
     document: Mapping[str, Any]
     """The study as it was given, with the base scenario in it."""
@@ -231,12 +272,12 @@ class Plan:
 
     def add(self, settings: Sequence[Level]) -> Point:
         """Add the point of these levels, with its runs, or return the one that is there already."""
-        (point,) = _points([settings], len(self.points))
+        point = _point(len(self.points), settings)
         known = next((one for one in self.points if one.settings == point.settings), None)
         if known is not None:
             return known
         self.points = (*self.points, point)
-        self._find(list(itertools.product([point], self.seeds)), None)
+        self._find([point], self.seeds, None)
         return point
 
     def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -244,7 +285,21 @@ class Plan:
 
         progress: called with how many combinations are looked at, and how many there are.
         """
-        self._find(list(itertools.product(self.points, self.seeds)), progress)
+        self._find(self.points, self.seeds, progress)
+        self._judge()
+
+    def look_at(self, count: int, progress: Callable[[int, int], None] | None = None) -> list[Point]:
+        """Do the same for so many combinations alone, where there are more, with one seed; return those looked at."""
+        if len(self.points) <= count or not isinstance(self.points, Combinations):
+            self.enumerate(progress)
+            return list(self.points)
+        sample = self.points.sample(count)
+        self._find(sample, self.seeds[:1], progress)
+        self._judge()
+        return sample
+
+    def _judge(self) -> None:
+        """Refuse a study of which no run is possible, or whose metrics no run has."""
         self.check_metrics()
         messages = {one.message for one in self.impossible}
         if self.impossible and not self.runs and len(messages) == 1:
@@ -255,10 +310,10 @@ class Plan:
         if self.impossible and self.design is not None:
             self._check_blocks(self.design)
 
-    def _find(self, wanted: Sequence[tuple[Point, int]], progress: Callable[[int, int], None] | None) -> None:
+    def _find(self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None) -> None:
         """Find the keys of the runs of these points and seeds, and which are impossible."""
-        total = len(wanted)
-        for number, (point, seed) in enumerate(wanted):
+        total = len(points) * len(seeds)
+        for number, (point, seed) in enumerate((point, seed) for point in points for seed in seeds):
             if progress is not None and number % 256 == 0:
                 progress(number, total)
             try:
@@ -315,6 +370,13 @@ def read(
 
     Raises `InputError`, which names the key.
     """
+    plan = begin(source, keep)
+    plan.enumerate(progress)
+    return plan
+
+
+def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> Plan:
+    """Read a study without looking at its combinations; arguments as for `read`."""
     document, directory, name = _opened(source)
     if keep:
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
@@ -322,14 +384,7 @@ def read(
         named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
         why = f"`{named}` looks for it; a sweep takes a study without it"
         raise InputError(f"objective: {why}")
-    plan = _begun(document, directory, name, lambda seeds: _layout(document, _MAX_RUNS // seeds))
-    if len(plan.points) * len(plan.seeds) > _MAX_RUNS:
-        raise InputError(
-            f"axes: {len(plan.points):,} combinations with {len(plan.seeds)} seeds are too many; "
-            f"{_MAX_RUNS:,} runs are possible"
-        )
-    plan.enumerate(progress)
-    return plan
+    return _begun(document, directory, name, lambda seeds: _layout(document, seeds))
 
 
 def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Factor, ...]]:
@@ -369,7 +424,7 @@ def _begun(
     document: Mapping[str, Any],
     directory: Path,
     name: str,
-    layout: Callable[[int], tuple[tuple[Column, ...], tuple[Point, ...], Design | None]],
+    layout: Callable[[int], tuple[tuple[Column, ...], Sequence[Point], Design | None]],
 ) -> Plan:
     """The plan of a study whose runs are not looked at yet; `layout` takes how many seeds it has."""
     base, base_directory = _base(document, directory)
@@ -464,32 +519,42 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
         return dict(base.to_dict() if isinstance(base, running.SupportsToDict) else base)
 
 
-def _layout(document: Mapping[str, Any], most: int) -> tuple[tuple[Column, ...], tuple[Point, ...], Design | None]:
-    """The columns and points of a study: every combination, or those of its design, at most so many."""
+def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...], Sequence[Point], Design | None]:
+    """The columns and points of a study with so many seeds: every combination, or those of its design."""
     asked = designs.read(document)
     if asked is None:
         found = dimensions(document)
-        return columns(found, _TAKEN), _points(itertools.product(*found)), None
+        _check_count([len(one) for one in found], seeds)
+        return columns(found, _TAKEN), Combinations(found), None
     varied = factors(document)
-    rows = designs.rows(*asked, varied, most)
+    rows = designs.rows(*asked, varied, MAX_COMBINATIONS // seeds)
+    _check_count([len(rows)], seeds)
     combinations, places = designs.combinations(varied, rows)
     shown = [
         (factor.at(0), factor.at(1), *(levels[index] for levels in combinations)) for index, factor in enumerate(varied)
     ]
     made = columns(shown, _TAKEN)
     names, ends = designs.named(varied, made)
-    return made, _points(combinations), Design(*asked, names, ends, tuple(rows), tuple(places))
-
-
-def _points(combinations: Iterable[Sequence[Level]], first: int = 0) -> tuple[Point, ...]:
-    return tuple(
-        Point(
-            index,
-            tuple(pair for level in levels for pair in level.settings),
-            {path: label for level in levels for path, label in level.labels},
-        )
-        for index, levels in enumerate(combinations, first)
+    return (
+        made,
+        tuple(itertools.starmap(_point, enumerate(combinations))),
+        Design(*asked, names, ends, tuple(rows), tuple(places)),
     )
+
+
+def _check_count(lengths: Sequence[int], seeds: int) -> None:
+    """Refuse more runs than a study may have, before any of them is made."""
+    if (count := math.prod(lengths)) * seeds > MAX_COMBINATIONS:
+        product = f" ({' × '.join(f'{length:,}' for length in lengths)})" if len(lengths) > 1 else ""
+        with_seeds = f"with {seeds:,} seed{'s' if seeds > 1 else ''}"
+        raise InputError(
+            f"axes: {count:,} combinations{product} {with_seeds} are too many; {MAX_COMBINATIONS:,} runs are possible"
+        )
+
+
+def _point(index: int, levels: Sequence[Level]) -> Point:
+    settings = tuple(pair for level in levels for pair in level.settings)
+    return Point(index, settings, {path: label for level in levels for path, label in level.labels})
 
 
 def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
@@ -497,7 +562,7 @@ def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
         # One run a point, with the seed of the scenario.
         return (int(running.prepare(base, directory=directory, read=None).document["seed"]),)
     whole = isinstance(found, int) and not isinstance(found, bool)
-    if whole and 1 <= found <= _MAX_RUNS:
+    if whole and 1 <= found <= MAX_COMBINATIONS:
         return tuple(range(1, found + 1))
     if isinstance(found, list | tuple) and found and all(type(one) is int and 0 <= one < 2**63 for one in found):
         if len(set(found)) < len(found):

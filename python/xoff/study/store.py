@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from xoff import locks
-from xoff.documents import read_bytes, read_json
+from xoff.documents import named, read_bytes, read_json
 from xoff.results import PARTS, Result, load, synchronise
 from xoff.shape import mismatch
 from xoff.summary import Summary
@@ -204,5 +204,6 @@ def write_failure(place: Path, status: str, message: str, audits: Mapping[str, s
 
 def write_text(file: Path, text: str) -> None:
     """Write a text, and have it on the disk."""
-    file.write_text(text, "utf-8")
-    synchronise(file)
+    with named(file):
+        file.write_text(text, "utf-8")
+        synchronise(file)

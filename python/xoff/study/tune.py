@@ -39,6 +39,7 @@ from xoff.study.metrics import metrics as metrics_of
 from xoff.study.objective import Objective, read
 from xoff.study.plan import Point, read_factors
 from xoff.study.store import write_text
+from xoff.study.tune_conclusion import Conclusion, conclude
 from xoff.study.tune_figure import DOCUMENT, draw
 
 if TYPE_CHECKING:
@@ -342,12 +343,17 @@ class Tuning:
                 )
         if lost := len(self.lost):
             found.append(f"{lost:,} runs were not done: {next(iter(self.lost.values()))}")
-        for one in self.best[:1] if len(self.objective.goals) == 1 else self.best:
-            if not one.confirmed:
-                found.append(
-                    f"{one.words}: kept the limits with {one.kept} of {one.of} seeds that the search never saw"
-                )
+        found += [
+            f"{one.words}: kept the limits with {one.kept} of {one.of} seeds that the search never saw"
+            for one in self.best
+            if not one.confirmed
+        ]
         return found
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What follows from it: which setting to run, if one was shown to be better than the base."""
+        return conclude(self.objective.goals, self.base, self.best)
 
     def nearest(self) -> Tried | None:
         """Of settings that exceed limits, the one that exceeds them least."""
@@ -391,6 +397,8 @@ class Tuning:
             "base": None if self.base is None else self._document(self.base),
             "best": [self._document(one) for one in self.best],
             "warnings": self.warnings,
+            "conclusion": self.conclusion.text,
+            "recommended": None if (one := self.conclusion.recommended) is None else dict(one.point.settings),
         }
 
     def _factor(self, factor: Factor) -> dict[str, Any]:
@@ -407,6 +415,7 @@ class Tuning:
             "unseen": {name: _json(interval) for name, interval in one.unseen.items()},
             "kept_limits": one.kept,
             "of": one.of,
+            "confirmed": one.confirmed,
             "against_base": {
                 name: {"relative": found.relative, "verdict": found.verdict, "difference": _json(found.difference)}
                 for name, found in one.against.items()

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, plots, running
+from xoff import display, plots, running, wording
+from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
 from xoff.study.tune import Setting, Tuning
@@ -21,21 +22,23 @@ def command(
     file: Path,
     *,
     out: Path | None,
+    force: bool,
     runs: int | None,
     workers: int | None,
     threads: int,
     dask: str | None,
     as_json: bool,
 ) -> int:
-    """Do what ``xoff tune`` does; return its exit code: 0, or 1 if no setting keeps the limits."""
+    """Do what ``xoff tune`` does; return its exit code: 0, or 1 if no setting keeps the limits with every seed."""
     tuning = Tuning(file, out if out is not None else place_of(file), runs=runs)
+    check_study(tuning.directory, tuning.plan.name, force=force)
     display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
     try:
         with executor_of(dask) as executor, display.StudyBar() as bar:
             bar.begin(escape(tuning.plan.name))
             tuning.run(executor=executor, workers=workers, threads=threads, progress=bar.report)
     except KeyboardInterrupt:
-        print(f"xoff: {kept(tuning.study)}", file=display.err.file)
+        print(wording.plain(f"xoff: {kept(tuning.study)}"), file=display.err.file)
         raise
     figures = (
         plots.save(tuning.plot, tuning.directory / "figures", "tune")
@@ -46,7 +49,7 @@ def command(
         print(json.dumps(tuning.to_dict() | {"figures": [str(path) for path in figures]}))
     else:
         _show(tuning, file, figures)
-    return 0 if tuning.best else 1
+    return 0 if any(one.confirmed for one in tuning.best) else 1
 
 
 def check(file: Path, *, as_json: bool) -> int:
@@ -104,9 +107,11 @@ def _show(tuning: Tuning, file: Path, figures: list[Path]) -> None:
         display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
     report = tuning.report
     display.out.print(f"\n{report.simulated:,} runs were simulated, {report.found:,} were there")
-    best = tuning.best[0]
-    display.out.print(f"The best: [b]{escape(best.words)}[/b]. Run it:", soft_wrap=True)
-    display.out.print(f"  {escape(repeat(tuning, best, file))}", soft_wrap=True)
+    conclusion = tuning.conclusion
+    run_it = " Run it:" if conclusion.recommended else ""
+    display.out.print(f"[b]{escape(conclusion.text)}[/b]{run_it}", soft_wrap=True)
+    if conclusion.recommended is not None:
+        display.out.print(f"  {escape(repeat(tuning, conclusion.recommended, file))}", soft_wrap=True)
     place = escape(str(tuning.directory))
     display.out.print(
         f"All settings are in [b]{place}/runs.parquet[/b], and what was found in [b]{place}/tune.json[/b]"

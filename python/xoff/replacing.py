@@ -1,0 +1,92 @@
+"""What a command may replace: a result of the same scenario, a study of the same name, and more with ``--force``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from xoff import wording
+from xoff._core import InputError
+from xoff.documents import read_json
+from xoff.running import Prepared, shown
+
+_NAMED = 2
+"""Differences that a message names."""
+
+
+def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
+    """Raise `InputError` if a directory, or that of a failed run beside it, holds a result of another scenario."""
+    if force:
+        return
+    # A path such as `.` has no name of its own.
+    whole = directory if directory.name not in {"", ".."} else directory.absolute()
+    for place in (directory, whole.parent / f"{whole.name}.failed"):
+        if not (place / "scenario.json").is_file():
+            continue
+        differences = list(_differences(place, prepared))
+        if differences:
+            named = ", ".join(differences[:_NAMED])
+            more = f" and {len(differences) - _NAMED:,} more" if len(differences) > _NAMED else ""
+            raise InputError(
+                f"--out {directory}: {place} holds the result of another scenario, which differs in {named}{more}; "
+                "choose another directory, or replace it with --force"
+            )
+
+
+def check_study(directory: Path, name: str, *, force: bool) -> None:
+    """Raise `InputError` if a directory holds a study of another name: its document and tables would be replaced."""
+    if force or not (directory / "study.json").is_file():
+        return
+    try:
+        found = read_json(directory / "study.json")["name"]
+    except (OSError, ValueError, TypeError, KeyError):
+        # A study that is damaged is written anew.
+        return
+    if isinstance(found, str) and found != name:
+        raise InputError(
+            f"--out {directory}: holds the study {shown(found)}, and not {shown(name)}; choose another directory, or "
+            "replace its tables with --force"
+        )
+
+
+def _differences(place: Path, prepared: Prepared) -> Iterator[str]:
+    """Yield the keys in which the scenario of a result differs from one, and the tables whose rows differ."""
+    try:
+        kept = read_json(place / "scenario.json")
+    except (OSError, ValueError):
+        yield "scenario.json, which cannot be read"
+        return
+    for key in _unlike(kept, prepared.document, ""):
+        if key not in prepared.tables or not _is_table(place, kept, key, prepared.tables[key]):
+            yield wording.plain(key) or "all"
+
+
+def _unlike(first: Any, second: Any, path: str) -> Iterator[str]:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for key in dict.fromkeys((*first, *second)):
+            below = f"{path}.{key}" if path else str(key)
+            if key in first and key in second:
+                yield from _unlike(first[key], second[key], below)
+            else:
+                yield below
+    elif isinstance(first, list) and isinstance(second, list):
+        nothing = object()
+        for index, (one, other) in enumerate(zip_longest(first, second, fillvalue=nothing)):
+            yield from _unlike(one, other, f"{path}[{index}]")
+    elif first != second:
+        yield path
+
+
+def _is_table(place: Path, kept: Any, key: str, table: Any) -> bool:
+    """Tell whether a result was made with these rows; it holds them in a file of its own."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    for part in key.replace("[", ".").replace("]", "").split("."):
+        kept = kept[int(part)] if isinstance(kept, list) else kept[part]
+    try:
+        return bool(pyarrow.parquet.read_table(place / str(kept)).equals(pa.table(table)))
+    except (pa.ArrowException, OSError, ValueError, TypeError):
+        return False
