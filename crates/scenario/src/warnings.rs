@@ -1,9 +1,11 @@
 //! What looks wrong with a scenario that can run: said by `xoff check`, and by every run.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::Serialize;
 use xoff_models::ids::PortId;
+use xoff_models::job::Graph;
 use xoff_models::mechanism::Levels;
 use xoff_models::mechanisms::{Part, at};
 use xoff_models::network::Lines;
@@ -46,6 +48,7 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     list.extend(unheard(runner));
     list.extend(scattered(runner));
     list.extend(hasty(runner));
+    list.extend(shared_hosts(runner));
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
@@ -63,6 +66,18 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         list.push(Warning::new("workload", "nothing is sent"));
     }
     list
+}
+
+/// Jobs at hosts where another job is: the first of them with each.
+fn shared_hosts(runner: &Runner) -> Vec<Warning> {
+    let jobs = &runner.plan.jobs;
+    let warn = |(i, job): (usize, &Arc<Graph>)| {
+        let (other, host) = jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;
+        let name = &runner.topology.nodes[index(host)].name;
+        let why = format!("{name} has ranks of workload[{other}], too, and each computes as if it were alone; give `hosts` to tell them apart");
+        Some(Warning::new(format!("workload[{}]", job.workload), why))
+    };
+    jobs.iter().enumerate().filter_map(warn).collect()
 }
 
 /// Timeouts that are over before an answer can come.

@@ -1,6 +1,6 @@
 //! The graph of a job: what each of its ranks does, and what each operation waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
@@ -17,11 +17,11 @@ use crate::wrong::Wrong;
 pub enum Work {
     /// Keeps its rank busy.
     Compute(Duration),
-    /// Sends a message; it is over when the last packet leaves.
+    /// Sends a message; it is over when the last packet begins to leave.
     Send(u32),
     /// Is over when that message is here.
     Receive(u32),
-    /// Takes part in a collective: it is over when all that this rank receives in it is here, and all that it sends has left.
+    /// Takes part in a collective: it is over when all that this rank receives in it is here, and the last packet of all that it sends begins to leave.
     Collective {
         /// The collective's number.
         number: u32,
@@ -227,6 +227,13 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A host of its ranks at which another job has one, too.
+    pub fn first_shared_host(&self, other: &Self) -> Option<u32> {
+        let hosts = |graph: &Self| -> Vec<u32> { graph.ranks[..index(graph.processors)].iter().map(|rank| rank.node).collect() };
+        let known: BTreeSet<u32> = hosts(other).into_iter().collect();
+        hosts(self).into_iter().find(|host| known.contains(host))
+    }
+
     /// Operations of all ranks.
     pub fn operations(&self) -> u64 {
         self.ranks[..index(self.processors)].iter().map(|rank| wide(rank.operations().len())).sum()

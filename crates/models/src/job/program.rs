@@ -217,7 +217,7 @@ impl Program {
         }
     }
 
-    /// The last packet of a message of an operation has left.
+    /// The last packet of a message of an operation begins to leave.
     fn leave(&mut self, place: u32, message: u32, now: Moment) {
         let Some(active) = self.active.get_mut(&place) else { return };
         active.to_leave -= 1;
@@ -309,7 +309,7 @@ impl Programs {
         }
     }
 
-    /// The last packet of a message has left.
+    /// The last packet of a message begins to leave.
     pub fn leave(&mut self, id: MessageId, effects: &mut Effects) {
         if let Some((of, place)) = self.find(id) {
             let program = &mut self.0[usize::from(of)];

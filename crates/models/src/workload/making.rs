@@ -289,6 +289,20 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
+    /// Refuses a training job at hosts that another one trains on: a processor does one thing at a time.
+    pub(super) fn check_alone(&self, workloads: &[Workload]) -> Result<(), Problem> {
+        let Some(own) = self.jobs.last().filter(|job| job.workload == self.index()) else { return Ok(()) };
+        let others = self.jobs.iter().filter(|job| job.workload != own.workload && workloads[index(job.workload)].training.is_some());
+        for other in others {
+            if let Some(host) = other.first_shared_host(own) {
+                let name = &self.topology.nodes[index(host)].name;
+                let why = format!("{name} trains workload[{}], too; give both jobs hosts of their own (hosts)", other.workload);
+                return Err((format!("{}.hosts", self.key()), why));
+            }
+        }
+        Ok(())
+    }
+
     /// Says that the workload's flows are measured together.
     pub fn measure(&mut self, collective: Together) {
         self.collectives.push(collective);

@@ -188,6 +188,9 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
         names.push(workload.name.clone().unwrap_or_else(|| name.to_string()));
         making.begin(w, workload, name);
         kind.make(&mut making)?;
+        if workload.training.is_some() {
+            making.check_alone(workloads)?;
+        }
     }
     numbering::number(making, workloads, names)
 }

@@ -77,7 +77,7 @@ impl Row for Flow {
             Column { name: "start_ps", meaning: "When it started.", data: Data::U64(r.iter().map(|r| r.start).collect()) },
             Column {
                 name: "fct_ps",
-                meaning: "From its start to the receiver's last byte; null if that never came.",
+                meaning: "From its start to the receiver's last byte; null if that never came, and of connections, whose messages are measured.",
                 data: Data::MaybeU64(r.iter().map(|r| r.fct).collect()),
             },
             Column {
