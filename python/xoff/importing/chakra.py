@@ -3,8 +3,14 @@
 Source: MLCommons Chakra's ``et_def.proto`` and feeder; ASTRA-sim for what nodes mean. A file is a sequence of messages,
 each behind its length: the metadata of the file, then nodes. A node is ready when all that it depends on (by control or
 data) is over; of those of a rank one computation on the processor, one on the accelerator and one collective or send
-are under way at a time. The size of a collective is the data of a rank as in NCCL's tests; its ranks are those of its
-group (``pg_name``), or all.
+are under way at a time. The ranks of a collective are those of its group (``pg_name``); without one, or with ``0``, all
+ranks (``Workload::extract_comm_group``).
+
+``comm_size`` is what a rank has before the collective: the constructors of ``Ring``, ``AllToAll`` and
+``HalvingDoubling`` of ASTRA-sim (``system/astraccl/native_collectives/collective_algorithm``), and the inputs that
+Chakra's converter for PyTorch adds up (``PyTorchNode.comm_size``). Of an all-gather it is the share of the rank, so
+that the data of the collective is as many times that as there are ranks; of an all-reduce, a reduce-scatter and an
+all-to-all it is all of it.
 
 Loads and stores of memory and metadata take no time; gathers and scatters, and the dimensions of a topology that a
 collective is to use (``involved_dim``), are not carried over.
@@ -134,16 +140,23 @@ def _operation(
         if "involved_dim" in node.values:
             notes.add(source, (), "the dimensions that a collective is to use are not carried over")
         group = str(node.values.get("pg_name") or _ALL)
+        if group == "0" and group not in groups:
+            group = _ALL
         if group not in groups:
             raise wrong("its group is not known; give --groups with the ranks of each")
         number, members = groups[group]
         if rank not in members:
             raise wrong(f"rank {rank} is not in its group")
-        size = None if kind == "barrier" else max(whole("comm_size", 2**46), len(members))
+        size = None if kind == "barrier" else _data(kind, whole("comm_size", 2**42), len(members))
         return Operation(rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll")
     if node.type.startswith("MEM"):
         notes.add(source, (), "loads and stores of memory take no time here")
     return nothing
+
+
+def _data(kind: str, given: int, ranks: int) -> int:
+    """Return the bytes of a collective as ``collective.size`` counts them; a rank sends at least one to each other."""
+    return max(given, 1) * ranks if kind == "all_gather" else max(given, ranks)
 
 
 def _read(path: Path) -> Iterator[_Node]:
