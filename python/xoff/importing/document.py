@@ -83,15 +83,24 @@ class Operation:
     size: int | None = None
     group: str = ""
     label: str = ""
+    flop: int | None = None
+    memory: int | None = None
+    """In bytes."""
 
-    def row(self) -> str:
-        """Return it as a row of a table; none of its values holds what would end a cell."""
+    def row(self, *, is_computed: bool) -> str:
+        """Return it as a row of a table; none of its values holds what would end a cell.
+
+        is_computed: whether the table has columns for what takes as long as a processor needs.
+        """
         duration = "" if self.duration is None else f"{self.duration}ps"
         size = "" if self.size is None else f"{self.size}B"
         peer = "" if self.peer is None else self.peer
         after = ";".join(self.after)
         cells = (self.rank, self.kind, self.name, after, self.stream, self.unit, duration, peer, self.tag or "", size)
-        return ",".join(map(str, (*cells, self.group, self.label))) + "\n"
+        more: tuple[str | int, ...] = ()
+        if is_computed:
+            more = "" if self.flop is None else self.flop, "" if self.memory is None else f"{self.memory}B"
+        return ",".join(map(str, (*cells, self.group, self.label, *more))) + "\n"
 
 
 @dataclass(slots=True)
@@ -102,6 +111,8 @@ class Job:
     operations: list[Operation] = field(default_factory=list)
     groups: dict[str, list[int]] = field(default_factory=dict)
     settings: dict[str, Value] = field(default_factory=dict)
+    processor: dict[str, Value] = field(default_factory=dict)
+    """How fast its ranks compute, where operations do not say how long they take."""
 
     @property
     def count(self) -> int:
@@ -124,8 +135,12 @@ class Job:
 
     def tables(self) -> dict[str, Iterable[str]]:
         """Return its tables."""
-        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label\n"
-        tables: dict[str, Iterable[str]] = {"operations.csv": (head, *(one.row() for one in self.operations))}
+        is_computed = bool(self.processor)
+        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label"
+        rows = (one.row(is_computed=is_computed) for one in self.operations)
+        tables: dict[str, Iterable[str]] = {
+            "operations.csv": (f"{head},flop,memory\n" if is_computed else f"{head}\n", *rows)
+        }
         if self.groups:
             members = (f"{name},{rank}\n" for name, ranks in self.groups.items() for rank in ranks)
             tables["groups.csv"] = ("group,rank\n", *members)
@@ -136,7 +151,8 @@ class Job:
         values: dict[str, Value] = {"operations_table": "operations.csv", **self.settings}
         if self.groups:
             values["groups_table"] = "groups.csv"
-        return [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
+        found = [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
+        return [*found, Table("workload.graph.processor", self.processor)] if self.processor else found
 
 
 @dataclass(slots=True)
