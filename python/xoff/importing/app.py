@@ -84,8 +84,9 @@ def import_goal(
     """A job in GOAL, the format of LogGOPSim and ATLAHS: sends, receives and computation of ranks."""
     from xoff.importing.command import command
     from xoff.importing.goal import convert
+    from xoff.importing.source import MAX_JOB_BYTES
 
-    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
 @importing.command("simai")
@@ -103,9 +104,10 @@ def import_simai(
     """A job of SimAI: the layers that its workload files list, by tensor, data and expert parallelism."""
     from xoff.importing.command import command
     from xoff.importing.simai import convert
+    from xoff.importing.source import MAX_JOB_BYTES
 
     converted = partial(convert, gpus=gpus, per_server=per_server)
-    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
 @importing.command("chakra")

@@ -30,12 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from xoff._core import InputError
-from xoff.importing.document import Imported, Job, Operation, Table, Value
+from xoff.importing.document import MAX_OPERATIONS, MAX_STAR, Imported, Job, Operation, Table, Value
 from xoff.importing.goal import DELAY, RATE
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, shown
+from xoff.importing.source import MAX_JOB_BYTES, MAX_MESSAGE, MAX_NS, Source, read_bytes, shown
 
-_MAX_BYTES = 2**30
 _MAX_NODES = 2**22
 _NODE_TYPES = ("INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "COMM_SEND", "COMM_RECV", "COMM_COLL")
 _COLLECTIVES = {
@@ -80,6 +79,8 @@ def convert(
 
     flops, memory: floating-point operations, and bytes of memory, of an accelerator in a second.
     """
+    if len(paths) > MAX_STAR:
+        raise InputError(f"{paths[0]}: there are {len(paths):,} traces; {MAX_STAR:,} are possible")
     notes = Notes()
     job = Job("job")
     if flops is not None:
@@ -88,6 +89,8 @@ def convert(
     for rank, path in enumerate(paths):
         source = Source(path, b"")
         nodes = sorted(_read(path), key=lambda node: node.id)
+        if len(job.operations) + len(nodes) > MAX_OPERATIONS:
+            raise InputError(f"{path}: with it the traces have more than {MAX_OPERATIONS:,} nodes")
         known = {node.id for node in nodes}
         if len(known) != len(nodes):
             raise InputError(f"{path}: two nodes have the same number")
@@ -112,7 +115,16 @@ def convert(
         Table("network.star.link", {"rate": RATE, "delay": DELAY}),
         Table("switch.flow_control.pfc"),
     ]
-    return Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
+    if not job.operations:
+        raise InputError(f"{paths[0]}: the traces have no nodes")
+    found = Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
+
+    def place(_: int, row: int) -> str:
+        one = job.operations[row]
+        return f"{paths[one.rank]}: node {one.where}"
+
+    found.file, found.place = paths[0], place
+    return found
 
 
 def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
@@ -144,7 +156,7 @@ def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Not
         elif not size:
             notes.add(source, (), "computation with num_ops and no tensor_size takes no memory; there no time at all")
         memory = size if "memory" in processor and size else None
-        return Operation(rank, "compute", name, after, unit=unit, flop=flop, memory=memory)
+        return Operation(rank, "compute", name, after, unit=unit, flop=flop, memory=memory, where=node.id)
     if flop and not node.duration_ps:
         remedy = (
             "give --flops"
@@ -154,7 +166,7 @@ def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Not
         raise node.wrong(source.path, f"computes {flop:,} operations (num_ops) and has no duration; {remedy}")
     if not node.duration_ps:
         notes.add(source, (), "computation with neither a duration nor num_ops takes no time here, and 1 ns there")
-    return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps)
+    return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps, where=node.id)
 
 
 def _operation(
@@ -167,15 +179,16 @@ def _operation(
     source: Source,
 ) -> Operation:
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
-    nothing = Operation(rank, "compute", name, after, duration=0)
+    nothing = Operation(rank, "compute", name, after, duration=0, where=node.id)
     if node.type in {"COMM_SEND", "COMM_RECV"}:
         is_send = node.type == "COMM_SEND"
         peer = node.whole(path, "comm_dst" if is_send else "comm_src", ranks - 1)
-        size = max(node.whole(path, "comm_size", 2**42), 1) if is_send else None
+        size = max(node.whole(path, "comm_size", MAX_MESSAGE), 1) if is_send else None
         kind, unit = ("send", "comm") if is_send else ("recv", "")
-        return Operation(
-            rank, kind, name, after, unit=unit, peer=peer, tag=node.whole(path, "comm_tag", 2**62), size=size
-        )
+        if is_send and not node.values.get("comm_size"):
+            notes.add(source, (), "a message of no bytes has one")
+        tag = node.whole(path, "comm_tag", 2**62)
+        return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=tag, size=size, where=node.id)
     if node.type == "COMM_COLL":
         given = node.values.get("comm_type", 0)
         kind = _COLLECTIVES.get(
@@ -195,7 +208,9 @@ def _operation(
         if rank not in members:
             raise node.wrong(path, f"rank {rank} is not in its group {shown(group)}")
         size = None if kind == "barrier" else _data(kind, node.whole(path, "comm_size", 2**42), len(members))
-        return Operation(rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll")
+        return Operation(
+            rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll", where=node.id
+        )
     if node.type.startswith("MEM"):
         notes.add(source, (), "loads and stores of memory take no time here")
     return nothing
@@ -207,7 +222,7 @@ def _data(kind: str, given: int, ranks: int) -> int:
 
 
 def _read(path: Path) -> Iterator[_Node]:
-    content = _content(path)
+    content = read_bytes(path, MAX_JOB_BYTES)
     nodes = _of_json(path) if content[:1] in {b"{", b"["} else _of_protobuf(path, content)
     for count, node in enumerate(nodes):
         if count >= _MAX_NODES:
@@ -215,20 +230,9 @@ def _read(path: Path) -> Iterator[_Node]:
         yield node
 
 
-def _content(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path}: is larger than 1 GB")
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{str(path)!r}: is not the name of a file") from None
-
-
 def _json(path: Path) -> Any:
     try:
-        return json.loads(_content(path))
+        return json.loads(read_bytes(path, MAX_JOB_BYTES))
     except (ValueError, RecursionError):
         raise InputError(f"{path}: is not JSON") from None
 
@@ -257,8 +261,8 @@ def _of_json(path: Path) -> Iterator[_Node]:
 
 def _micro(path: Path, id: int, value: Any) -> int:
     """A time in microseconds, in picoseconds."""
-    if not isinstance(value, int | float) or not 0 <= value <= 10**9:
-        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to 1e9")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_NS // 1000:
+        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to {MAX_NS // 1000}")
     return round(value * 10**6)
 
 

@@ -52,7 +52,7 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         (network.name(node), "switch" if is_switch else "relay" if node in relays else "host", None)
         for node, is_switch in enumerate(network.is_switch)
     ]
-    return Imported(
+    found = Imported(
         about=f"Imported from {files}, files of the HPCC family of ns-3 simulators.",
         name=flows.path.stem,
         top=settings.top(begin),
@@ -62,14 +62,26 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         workloads=[
             Workload(
                 f"group {pg}" if port is None else f"group {pg}, port {port}",
-                found,
+                of_group,
                 classes.index(pg),
                 _said_of_flows(begin) if index == 0 else "",
             )
-            for index, ((pg, port), found) in enumerate(groups.items())
+            for index, ((pg, port), of_group) in enumerate(groups.items())
         ],
         notes=notes,
     )
+
+    def place(which: int, row: int) -> str:
+        index = int([one for one in found.workloads if one.flows][which].flows[row].id)
+        return flows.place(_line(flows, index, 5 if is_conweave else 6))
+
+    found.file, found.place = flows.path, place
+    return found
+
+
+def _line(source: Source, index: int, values: int) -> int:
+    """Return the line of the last value of a flow."""
+    return next(islice((line for _, line in source.words()), (index + 1) * values, None))
 
 
 def _relays(source: Source, network: Network, flows: list[Flow], notes: Notes) -> set[int]:

@@ -17,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.document import MAX_OPERATIONS, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, shown
+from xoff.importing.source import MAX_NS, Source, shown
 
 _KINDS = {
     "ALLREDUCE": "all_reduce",
@@ -29,12 +29,15 @@ _KINDS = {
 }
 _POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 _MAX_LAYERS = 2**16
+# What a rank computes and sends for a layer.
+_MOST_OF_A_LAYER = 6
 _LEAST = 4096
 """What a smaller collective of a layer forward is raised to."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    line: int
     time_ns: int
     kind: str
     """None of a collective."""
@@ -89,7 +92,11 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
             Table("network.star.link", {"rate": "2880Gbps", "delay": "25ns"}),
         ]
     tables += [Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
-    return Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
+    if not job.operations:
+        file.wrong(file.last, "the workload has no layers")
+    made = Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
+    made.file, made.place = file.path, lambda _, row: file.place(job.operations[row].where)
+    return made
 
 
 def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
@@ -124,7 +131,10 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
         why = f"{stages} stages with EP groups of {expert} TP groups of {tensor} ranks"
         file.wrong(line, f"{ranks} GPUs do not make {why}; TP x EP x PP has to divide the GPUs")
     number, count = lines[1]
-    return _Header(ranks, tensor, expert, stages, file.whole(count[0], number, "layers", _MAX_LAYERS))
+    layers = file.whole(count[0], number, "layers", _MAX_LAYERS)
+    if ranks * layers * _MOST_OF_A_LAYER > MAX_OPERATIONS:
+        file.wrong(number, f"{layers:,} layers on {ranks:,} GPUs may be more than {MAX_OPERATIONS:,} operations")
+    return _Header(ranks, tensor, expert, stages, layers)
 
 
 def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Part, _Part, _Part]:
@@ -144,7 +154,7 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
         if place == 0 and 0 < size_bytes < _LEAST:
             size_bytes = _LEAST
         found = _KINDS.get(bare, "") if size_bytes else ""
-        parts.append(_Part(file.whole(time, line, f"{column}: time", 10**12), found, group, size_bytes))
+        parts.append(_Part(line, file.whole(time, line, f"{column}: time", MAX_NS), found, group, size_bytes))
     return parts[0], parts[1], parts[2]
 
 
@@ -179,10 +189,10 @@ def _program(job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], grou
         number += 1
         before = (after,) if after else ()
         if kind == "compute":
-            job.operations.append(Operation(rank, kind, name, before, duration=part.time_ns * 1000))
+            job.operations.append(Operation(rank, kind, name, before, duration=part.time_ns * 1000, where=part.line))
         else:
             group = f"{part.group}{groups[part.group][0]}"
-            one = Operation(rank, kind, name, before, size=part.size, group=group, label=part.group)
+            one = Operation(rank, kind, name, before, size=part.size, group=group, label=part.group, where=part.line)
             job.operations.append(one)
         return name
 
