@@ -13,6 +13,9 @@ _EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "import"
 _KINDS = {
     "hpcc": ["hpcc-topology.txt", "hpcc-flows.txt", "hpcc-config.txt"],
     "htsim": ["alltoall.cm", "leaf-spine.topo"],
+    "goal": ["ring.goal"],
+    "simai": ["layers.txt"],
+    "chakra": ["chakra.0.json", "chakra.1.json"],
 }
 _WORDS = [
     "",

@@ -173,11 +173,19 @@ def _export(name: str) -> None:
 def _import(kind: str, *files: str) -> None:
     from functools import partial
 
-    from xoff.importing import hpcc, htsim
+    from xoff.importing import chakra, goal, hpcc, htsim, simai
     from xoff.importing.command import command
 
-    convert: Callable[..., Any] = hpcc.convert if kind == "hpcc" else partial(htsim.convert, unit="us")
-    command(convert, [Path(file) for file in files], name=Path(files[0]), out=Path("imported"), as_json=True)
+    paths = [Path(file) for file in files]
+    converts: dict[str, Callable[..., Any]] = {
+        "hpcc": hpcc.convert,
+        "htsim": partial(htsim.convert, unit="us"),
+        "goal": goal.convert,
+        "simai": partial(simai.convert, gpus=16, per_server=8),
+        "chakra": partial(chakra.convert, paths=paths, groups=None),
+    }
+    read: list[Path | None] = [] if kind == "chakra" else [*paths]
+    command(converts[kind], read, name=paths[0], out=Path("imported"), as_json=True)
 
 
 def _threads(file: str) -> None:

@@ -395,7 +395,7 @@ _HOSTILE = {
     "missing links": (["3 1 9\n0\n1 0 1Gbps 1us 0\n2 0 1Gbps 1us 0\n", _FIVE], "0.txt", 5, "the file ends"),
     "huge counts": (["99999999999 1 1\n", _FIVE], "0.txt", 1, "the number of nodes: `99999999999`"),
     "negative": (["3 1 -2\n", _FIVE], "0.txt", 1, "the number of links: `-2`"),
-    "astra-sim": (["8 4 2 8 H100\n", _FIVE], "0.txt", 1, "headers of astra-sim"),
+    "another header": (["8 4 2 8 H100\n", _FIVE], "0.txt", 1, "5 values; the first line is `nodes switches links`"),
     "no such node": (["3 1 1\n0\n1 7 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "a node of a link: `7`"),
     "itself": (["3 1 1\n0\n1 1 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "linked to itself"),
     "alone": (["3 1 1\n0\n1 0 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "node 2 has no link"),

@@ -84,8 +84,9 @@ def import_goal(
     """A job in GOAL, the format of LogGOPSim and ATLAHS: sends, receives and computation of ranks."""
     from xoff.importing.command import command
     from xoff.importing.goal import convert
+    from xoff.importing.source import MAX_JOB_BYTES
 
-    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
 @importing.command("simai")
@@ -103,9 +104,10 @@ def import_simai(
     """A job of SimAI: the layers that its workload files list, by tensor, data and expert parallelism."""
     from xoff.importing.command import command
     from xoff.importing.simai import convert
+    from xoff.importing.source import MAX_JOB_BYTES
 
     converted = partial(convert, gpus=gpus, per_server=per_server)
-    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose)
+    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
 @importing.command("chakra")
@@ -120,6 +122,22 @@ def import_chakra(
         Path | None,
         typer.Option(metavar="JSON", help="The ranks of each group, by its name.", show_default=False),
     ] = None,
+    flops: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="FLOP/s of an accelerator, such as 1e15: nodes with num_ops take as long as it needs.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_bandwidth: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            help="Bytes of an accelerator's memory in a second, such as 3e12: computation reads its tensor_size.",
+            show_default=False,
+        ),
+    ] = None,
     out: ImportedTo = None,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -128,5 +146,10 @@ def import_chakra(
     from xoff.importing.chakra import convert
     from xoff.importing.command import command
 
-    converted = partial(convert, paths=files, groups=groups)
+    for option, value in (("--flops", flops), ("--memory-bandwidth", memory_bandwidth)):
+        if value is not None and not 1 <= value <= 1e21:
+            raise InputError(f"{option}: {value:g} was given; a number from 1 to 1e21 is needed")
+    if memory_bandwidth is not None and flops is None:
+        raise InputError("--memory-bandwidth: needs --flops")
+    converted = partial(convert, paths=files, groups=groups, flops=flops, memory=memory_bandwidth)
     command(converted, [], name=files[0], out=out, as_json=as_json, is_verbose=verbose)

@@ -3,8 +3,18 @@
 Source: MLCommons Chakra's ``et_def.proto`` and feeder; ASTRA-sim for what nodes mean. A file is a sequence of messages,
 each behind its length: the metadata of the file, then nodes. A node is ready when all that it depends on (by control or
 data) is over; of those of a rank one computation on the processor, one on the accelerator and one collective or send
-are under way at a time. The size of a collective is the data of a rank as in NCCL's tests; its ranks are those of its
-group (``pg_name``), or all.
+are under way at a time. The ranks of a collective are those of its group (``pg_name``); without one, or with ``0``, all
+ranks (``Workload::extract_comm_group``).
+
+``comm_size`` is what a rank has before the collective: the constructors of ``Ring``, ``AllToAll`` and
+``HalvingDoubling`` of ASTRA-sim (``system/astraccl/native_collectives/collective_algorithm``), and the inputs that
+Chakra's converter for PyTorch adds up (``PyTorchNode.comm_size``). Of an all-gather it is the share of the rank, so
+that the data of the collective is as many times that as there are ranks; of an all-reduce, a reduce-scatter and an
+all-to-all it is all of it.
+
+Computation takes its recorded duration. Given ``flops``, what runs on the accelerator with ``num_ops`` takes what it
+takes under ASTRA-sim's ``roofline-enabled`` (``Workload::issue_comp``): the longer of ``num_ops`` at that rate and
+``tensor_size`` at the rate of the memory.
 
 Loads and stores of memory and metadata take no time; gathers and scatters, and the dimensions of a topology that a
 collective is to use (``involved_dim``), are not carried over.
@@ -13,18 +23,18 @@ collective is to use (``involved_dim``), are not carried over.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from xoff._core import InputError
-from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.document import MAX_OPERATIONS, MAX_STAR, Imported, Job, Operation, Table, Value
 from xoff.importing.goal import DELAY, RATE
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source
+from xoff.importing.source import MAX_JOB_BYTES, MAX_MESSAGE, MAX_NS, Source, read_bytes, shown
 
-_MAX_BYTES = 2**30
 _MAX_NODES = 2**22
 _NODE_TYPES = ("INVALID", "METADATA", "MEM_LOAD", "MEM_STORE", "COMP", "COMM_SEND", "COMM_RECV", "COMM_COLL")
 _COLLECTIVES = {
@@ -36,25 +46,51 @@ _BY_NAME = {
     "REDUCE_SCATTER": 7, "REDUCE_SCATTER_BLOCK": 8, "BARRIER": 9,
 }  # fmt: skip
 _ALL = "all"
+_WHOLE = re.compile("[0-9]{1,19}")
 
 
 @dataclass(slots=True)
 class _Node:
     id: int
     type: str
+    name: str = ""
     duration_ps: int = 0
     after: list[int] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
 
+    def wrong(self, path: Path, why: str) -> InputError:
+        """Return the error that names the node."""
+        called = f" ({shown(self.name)})" if self.name else ""
+        return InputError(f"{path}: node {self.id}{called}: {why}")
 
-def convert(*, paths: Sequence[Path], groups: Path | None) -> Imported:
-    """Turn traces into a scenario: a star of their ranks, whose rates are not in the files."""
+    def whole(self, path: Path, name: str, most: int) -> int:
+        """Return an attribute that is a whole number; without it zero."""
+        value = self.values.get(name, 0)
+        value = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise self.wrong(path, f"{name} is not a whole number from 0 to {most}")
+        return value
+
+
+def convert(
+    *, paths: Sequence[Path], groups: Path | None, flops: float | None = None, memory: float | None = None
+) -> Imported:
+    """Turn traces into a scenario: a star of their ranks, whose rates are not in the files.
+
+    flops, memory: floating-point operations, and bytes of memory, of an accelerator in a second.
+    """
+    if len(paths) > MAX_STAR:
+        raise InputError(f"{paths[0]}: there are {len(paths):,} traces; {MAX_STAR:,} are possible")
     notes = Notes()
     job = Job("job")
+    if flops is not None:
+        job.processor = {"flops": flops} if memory is None else {"flops": flops, "memory": memory}
     names = _groups(groups, len(paths))
     for rank, path in enumerate(paths):
         source = Source(path, b"")
         nodes = sorted(_read(path), key=lambda node: node.id)
+        if len(job.operations) + len(nodes) > MAX_OPERATIONS:
+            raise InputError(f"{path}: with it the traces have more than {MAX_OPERATIONS:,} nodes")
         known = {node.id for node in nodes}
         if len(known) != len(nodes):
             raise InputError(f"{path}: two nodes have the same number")
@@ -62,7 +98,10 @@ def convert(*, paths: Sequence[Path], groups: Path | None) -> Imported:
             lacking = next((other for other in node.after if other not in known), None)
             if lacking is not None:
                 raise InputError(f"{path}: node {node.id}: depends on node {lacking}, which is not there")
-            job.operations.append(_operation(rank, node, path, names, len(paths), notes, source))
+            if node.type == "COMP":
+                job.operations.append(_computation(rank, node, job.processor, notes, source))
+            else:
+                job.operations.append(_operation(rank, node, path, names, len(paths), notes, source))
     # Groups of the table have names of ours, which no name of a file can be taken for.
     for number, members in names.values():
         if len(members) > 1:
@@ -76,7 +115,16 @@ def convert(*, paths: Sequence[Path], groups: Path | None) -> Imported:
         Table("network.star.link", {"rate": RATE, "delay": DELAY}),
         Table("switch.flow_control.pfc"),
     ]
-    return Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
+    if not job.operations:
+        raise InputError(f"{paths[0]}: the traces have no nodes")
+    found = Imported(f"Chakra traces of {len(paths):,} ranks", "job", tables=tables, job=job, notes=notes)
+
+    def place(_: int, row: int) -> str:
+        one = job.operations[row]
+        return f"{paths[one.rank]}: node {one.where}"
+
+    found.file, found.place = paths[0], place
+    return found
 
 
 def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
@@ -95,6 +143,32 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
     return found
 
 
+def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Notes, source: Source) -> Operation:
+    """Return what a node computes, with its duration, or with what a processor has to do."""
+    name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
+    unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
+    flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))
+    if flop and unit == "gpu" and processor:
+        if node.duration_ps:
+            notes.add(source, (), "with --flops the recorded durations of nodes that have num_ops are not taken")
+        if "memory" not in processor:
+            notes.add(source, (), "the memory is as fast as it has to be; --memory-bandwidth says how fast it is")
+        elif not size:
+            notes.add(source, (), "computation with num_ops and no tensor_size takes no memory; there no time at all")
+        memory = size if "memory" in processor and size else None
+        return Operation(rank, "compute", name, after, unit=unit, flop=flop, memory=memory, where=node.id)
+    if flop and not node.duration_ps:
+        remedy = (
+            "give --flops"
+            if unit == "gpu"
+            else "give it a duration: --flops is of accelerators, and it runs on the CPU"
+        )
+        raise node.wrong(source.path, f"computes {flop:,} operations (num_ops) and has no duration; {remedy}")
+    if not node.duration_ps:
+        notes.add(source, (), "computation with neither a duration nor num_ops takes no time here, and 1 ns there")
+    return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps, where=node.id)
+
+
 def _operation(
     rank: int,
     node: _Node,
@@ -104,50 +178,51 @@ def _operation(
     notes: Notes,
     source: Source,
 ) -> Operation:
-    def wrong(why: str) -> InputError:
-        return InputError(f"{path}: node {node.id}: {why}")
-
-    def whole(name: str, most: int) -> int:
-        value = node.values.get(name, 0)
-        value = int(value) if isinstance(value, str) and value.isdigit() else value
-        if not isinstance(value, int) or not 0 <= value <= most:
-            raise wrong(f"{name} is not a whole number from 0 to {most}")
-        return value
-
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
-    nothing = Operation(rank, "compute", name, after, duration=0)
-    if node.type == "COMP":
-        unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
-        return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps)
+    nothing = Operation(rank, "compute", name, after, duration=0, where=node.id)
     if node.type in {"COMM_SEND", "COMM_RECV"}:
         is_send = node.type == "COMM_SEND"
-        peer = whole("comm_dst" if is_send else "comm_src", ranks - 1)
-        size = max(whole("comm_size", 2**42), 1) if is_send else None
+        peer = node.whole(path, "comm_dst" if is_send else "comm_src", ranks - 1)
+        size = max(node.whole(path, "comm_size", MAX_MESSAGE), 1) if is_send else None
         kind, unit = ("send", "comm") if is_send else ("recv", "")
-        return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=whole("comm_tag", 2**62), size=size)
+        if is_send and not node.values.get("comm_size"):
+            notes.add(source, (), "a message of no bytes has one")
+        tag = node.whole(path, "comm_tag", 2**62)
+        return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=tag, size=size, where=node.id)
     if node.type == "COMM_COLL":
         given = node.values.get("comm_type", 0)
-        kind = _COLLECTIVES.get(_BY_NAME.get(given, -1) if isinstance(given, str) else whole("comm_type", 9), "")
+        kind = _COLLECTIVES.get(
+            _BY_NAME.get(given, -1) if isinstance(given, str) else node.whole(path, "comm_type", 9), ""
+        )
         if not kind:
             notes.add(source, (), "gathers and scatters are not carried over: they take no time")
             return nothing
         if "involved_dim" in node.values:
             notes.add(source, (), "the dimensions that a collective is to use are not carried over")
         group = str(node.values.get("pg_name") or _ALL)
+        if group == "0" and group not in groups:
+            group = _ALL
         if group not in groups:
-            raise wrong("its group is not known; give --groups with the ranks of each")
+            raise node.wrong(path, f"its group {shown(group)} is not known; give --groups with the ranks of each")
         number, members = groups[group]
         if rank not in members:
-            raise wrong(f"rank {rank} is not in its group")
-        size = None if kind == "barrier" else max(whole("comm_size", 2**46), len(members))
-        return Operation(rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll")
+            raise node.wrong(path, f"rank {rank} is not in its group {shown(group)}")
+        size = None if kind == "barrier" else _data(kind, node.whole(path, "comm_size", 2**42), len(members))
+        return Operation(
+            rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll", where=node.id
+        )
     if node.type.startswith("MEM"):
         notes.add(source, (), "loads and stores of memory take no time here")
     return nothing
 
 
+def _data(kind: str, given: int, ranks: int) -> int:
+    """Return the bytes of a collective as ``collective.size`` counts them; a rank sends at least one to each other."""
+    return max(given, 1) * ranks if kind == "all_gather" else max(given, ranks)
+
+
 def _read(path: Path) -> Iterator[_Node]:
-    content = _content(path)
+    content = read_bytes(path, MAX_JOB_BYTES)
     nodes = _of_json(path) if content[:1] in {b"{", b"["} else _of_protobuf(path, content)
     for count, node in enumerate(nodes):
         if count >= _MAX_NODES:
@@ -155,20 +230,9 @@ def _read(path: Path) -> Iterator[_Node]:
         yield node
 
 
-def _content(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path}: is larger than 1 GB")
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{str(path)!r}: is not the name of a file") from None
-
-
 def _json(path: Path) -> Any:
     try:
-        return json.loads(_content(path))
+        return json.loads(read_bytes(path, MAX_JOB_BYTES))
     except (ValueError, RecursionError):
         raise InputError(f"{path}: is not JSON") from None
 
@@ -187,16 +251,18 @@ def _of_json(path: Path) -> Iterator[_Node]:
         kind = kind.removesuffix("_NODE")
         if kind not in _NODE_TYPES:
             raise InputError(f"{path}: node {one['Id']}: its type is none of {', '.join(_NODE_TYPES)}")
-        after = [*one.get("data_deps", ()), *one.get("ctrl_deps", ())]
-        if not all(isinstance(other, int) for other in after):
+        lists = [one.get(key) or [] for key in ("data_deps", "ctrl_deps")]
+        if not all(isinstance(found, list) and all(isinstance(other, int) for other in found) for found in lists):
             raise InputError(f"{path}: node {one['Id']}: what it depends on is not a list of numbers")
-        yield _Node(one["Id"], kind, _micro(path, one["Id"], one.get("runtime", 0)), after, one)
+        name = one.get("Name")
+        time = _micro(path, one["Id"], one.get("runtime", 0))
+        yield _Node(one["Id"], kind, name if isinstance(name, str) else "", time, [*lists[0], *lists[1]], one)
 
 
 def _micro(path: Path, id: int, value: Any) -> int:
     """A time in microseconds, in picoseconds."""
-    if not isinstance(value, int | float) or not 0 <= value <= 10**9:
-        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to 1e9")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_NS // 1000:
+        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to {MAX_NS // 1000}")
     return round(value * 10**6)
 
 
@@ -224,7 +290,7 @@ def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
                 raise InputError(f"{path}: node {message.id}: its type is none of {', '.join(_NODE_TYPES)}")
             after = [*message.ctrl_deps, *message.data_deps]
             time = _micro(path, message.id, message.duration_micros)
-            yield _Node(message.id, _NODE_TYPES[message.type], time, after, _values(message.attr))
+            yield _Node(message.id, _NODE_TYPES[message.type], message.name, time, after, _values(message.attr))
         is_first = False
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from xoff import wording
 from xoff.importing.document import Imported
 from xoff.importing.notes import HEADINGS, Notes
-from xoff.importing.source import Source, read
+from xoff.importing.source import MAX_BYTES, Source, read
 
 
 def command(
@@ -21,12 +21,14 @@ def command(
     out: Path | None,
     as_json: bool,
     is_verbose: bool = False,
+    most: int = MAX_BYTES,
 ) -> None:
     """Turn files into a scenario.
 
     name: the file after which the directory is called if none is given. is_verbose: also print what changes no result.
+    most: bytes of a file.
     """
-    sources: list[Source | None] = [None if file is None else read(file) for file in files]
+    sources: list[Source | None] = [None if file is None else read(file, most) for file in files]
     found = convert(*sources)
     directory = Path("out") / wording.file_name(name.stem) if out is None else out
     written = found.write(directory)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,7 +22,17 @@ from xoff.results import check_name, synchronise
 Value: TypeAlias = str | int | float | bool
 
 SCENARIO = "scenario.toml"
+# Of all ranks of a job.
+MAX_OPERATIONS = 2**23
+# Hosts of a star.
+MAX_STAR = 16_000
 _WIDTH = 118
+# What the core says of a row of a table. The name of an operation is one that the import gave it.
+_ROW = re.compile(
+    r"workload\[(\d+)\]\.(?:table|graph\.operations_table)\[(\d+)\]\.(\w+): "
+    r"(?:`\w+` \(\w+\) of rank \d+, line \d+ of the file: )?(.*)",
+    re.S,
+)
 
 
 @dataclass(slots=True)
@@ -83,15 +94,26 @@ class Operation:
     size: int | None = None
     group: str = ""
     label: str = ""
+    flop: int | None = None
+    memory: int | None = None
+    """In bytes."""
+    where: int = 0
+    """Where the input has it: a line, or the number of a node."""
 
-    def row(self) -> str:
-        """Return it as a row of a table; none of its values holds what would end a cell."""
+    def row(self, *, is_computed: bool) -> str:
+        """Return it as a row of a table; none of its values holds what would end a cell.
+
+        is_computed: whether the table has columns for what takes as long as a processor needs.
+        """
         duration = "" if self.duration is None else f"{self.duration}ps"
         size = "" if self.size is None else f"{self.size}B"
         peer = "" if self.peer is None else self.peer
         after = ";".join(self.after)
         cells = (self.rank, self.kind, self.name, after, self.stream, self.unit, duration, peer, self.tag or "", size)
-        return ",".join(map(str, (*cells, self.group, self.label))) + "\n"
+        more: tuple[str | int, ...] = ()
+        if is_computed:
+            more = "" if self.flop is None else self.flop, "" if self.memory is None else f"{self.memory}B"
+        return ",".join(map(str, (*cells, self.group, self.label, *more))) + "\n"
 
 
 @dataclass(slots=True)
@@ -102,30 +124,17 @@ class Job:
     operations: list[Operation] = field(default_factory=list)
     groups: dict[str, list[int]] = field(default_factory=dict)
     settings: dict[str, Value] = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """How many messages and collectives it has."""
-        collectives: dict[tuple[str, int], int] = {}
-        for one in self.operations:
-            if one.group:
-                collectives[one.group, one.rank] = collectives.get((one.group, one.rank), 0) + 1
-        of_group: dict[str, int] = {}
-        for (group, _), count in collectives.items():
-            of_group[group] = max(of_group.get(group, 0), count)
-        return sum(one.kind == "send" for one in self.operations) + sum(of_group.values())
-
-    @property
-    def bytes(self) -> int:
-        """The payload of its messages, and the data of a rank in its collectives."""
-        firsts = {group: ranks[0] for group, ranks in self.groups.items()}
-        counted = (one for one in self.operations if one.kind == "send" or firsts.get(one.group) == one.rank)
-        return sum(one.size or 0 for one in counted)
+    processor: dict[str, Value] = field(default_factory=dict)
+    """How fast its ranks compute, where operations do not say how long they take."""
 
     def tables(self) -> dict[str, Iterable[str]]:
         """Return its tables."""
-        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label\n"
-        tables: dict[str, Iterable[str]] = {"operations.csv": (head, *(one.row() for one in self.operations))}
+        is_computed = bool(self.processor)
+        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label"
+        rows = (one.row(is_computed=is_computed) for one in self.operations)
+        tables: dict[str, Iterable[str]] = {
+            "operations.csv": (f"{head},flop,memory\n" if is_computed else f"{head}\n", *rows)
+        }
         if self.groups:
             members = (f"{name},{rank}\n" for name, ranks in self.groups.items() for rank in ranks)
             tables["groups.csv"] = ("group,rank\n", *members)
@@ -136,7 +145,8 @@ class Job:
         values: dict[str, Value] = {"operations_table": "operations.csv", **self.settings}
         if self.groups:
             values["groups_table"] = "groups.csv"
-        return [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
+        found = [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
+        return [*found, Table("workload.graph.processor", self.processor)] if self.processor else found
 
 
 @dataclass(slots=True)
@@ -157,23 +167,31 @@ class Imported:
     job: Job | None = None
     """A graph of operations."""
     notes: Notes = field(default_factory=Notes)
+    file: Path | None = None
+    """The first of the files."""
+    place: Callable[[int, int], str] | None = None
+    """Says where in the files a row of a table is from: ``job.goal: line 5``.
+
+    It is given the number of the workload, of those that have flows, and that of the row.
+    """
+    _of_job: dict[str, int] = field(default_factory=dict)
 
     @property
     def flows(self) -> int:
-        """How many flows the input has; of a job, messages and collectives."""
-        return (self.job.count if self.job else 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
+        """How many flows the input has; of a job that was written, those that its messages share."""
+        return self._of_job.get("flows", 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
 
     @property
     def bytes(self) -> int:
-        """The payload of the flows that the input has; of a collective, the data of a rank."""
-        return (self.job.bytes if self.job else 0) + sum(
+        """The payload of the flows that the input has; of a job that was written, of all its messages."""
+        return self._of_job.get("bytes", 0) + sum(
             flow.size for one in self.workloads if not one.is_added for flow in one.flows
         )
 
     def write(self, out: Path) -> list[Path]:
         """Write the scenario and its tables into a new directory, which appears when it is complete; return the files.
 
-        Raises `InputError` if there is something already.
+        Raises `InputError` if there is something already, or if the scenario is not valid, with the place in the input.
         """
         check_name(out)
         try:
@@ -191,8 +209,7 @@ class Imported:
         try:
             place.chmod(0o755)
             names = self._write(place)
-            # What was written is what the core takes.
-            running.resolve(place / SCENARIO)
+            self._check(place / SCENARIO)
             for name in (*names, "."):
                 synchronise(place / name)
             place.rename(target)
@@ -201,6 +218,24 @@ class Imported:
                 shutil.rmtree(place)
             raise
         return [out / name for name in names]
+
+    def _check(self, scenario: Path) -> None:
+        """Refuse what `xoff check` would refuse."""
+        try:
+            found = running.check(scenario)["workload"]
+        except InputError as error:
+            raise InputError(self._refusal(str(error))) from None
+        if self.job is not None:
+            self._of_job = {"flows": found["flows"], "bytes": found["bytes"]}
+
+    def _refusal(self, text: str) -> str:
+        """Return what is wrong with the input, of what is wrong with the scenario."""
+        if self.place is not None and (found := _ROW.fullmatch(text)) is not None:
+            which, row, key, why = found.groups()
+            # Groups have names of ours.
+            why = re.sub(r"the group `\w+`", "its group", why)
+            return f"{self.place(int(which), int(row))}: {key}: {why}"
+        return text if self.file is None else f"{self.file}: {text}"
 
     def _write(self, place: Path) -> list[str]:
         tables: dict[str, Iterable[str]] = {}

@@ -11,17 +11,18 @@ The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are what the ne
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.document import MAX_STAR, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, shown
+from xoff.importing.source import MAX_MESSAGE, MAX_NS, Source, shown
 
-_MAX_RANKS = 2**20
 _MAX_OPERATIONS = 2**22
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# What others begin with has a beginning of its own if it waits for more than this.
+_SHORT = 4
 _OPTIONS = ("tag", "cpu", "nic")
 _REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 # Nobody says how fast the network is.
@@ -40,6 +41,8 @@ class _One:
     cpu: int = 0
     requires: list[int] = field(default_factory=list)
     begins_with: list[int] = field(default_factory=list)
+    is_begun_with: bool = False
+    """Whether others begin with it."""
 
 
 def convert(file: Source) -> Imported:
@@ -55,15 +58,22 @@ def convert(file: Source) -> Imported:
     tags = _tags(ranks, sends, file, notes)
     for rank, operations in ranks.items():
         for number, one in enumerate(operations):
-            after = tuple(f"o{other}" for other in dict.fromkeys(_before(operations, number)))
+            after = _after(operations, one)
+            if _has_beginning(one):
+                job.operations.append(Operation(rank, "compute", f"b{number}", after, duration=0, where=one.line))
+                after = (f"b{number}",)
             unit = f"cpu{one.cpu}" if one.kind == "calc" else ""
             if one.kind == "calc":
                 duration = one.size * 1000
-                job.operations.append(Operation(rank, "compute", f"o{number}", after, unit=unit, duration=duration))
+                job.operations.append(
+                    Operation(rank, "compute", f"o{number}", after, unit=unit, duration=duration, where=one.line)
+                )
             else:
                 peer, tag = tags[rank, number]
                 size = one.size if one.kind == "send" else None
-                job.operations.append(Operation(rank, one.kind, f"o{number}", after, peer=peer, tag=tag, size=size))
+                job.operations.append(
+                    Operation(rank, one.kind, f"o{number}", after, peer=peer, tag=tag, size=size, where=one.line)
+                )
     notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
     if any(one.kind != "calc" for operations in ranks.values() for one in operations):
         text = "L, o, g, G, O and S of LogGOPS are not carried over: the network takes what it takes, and hosts nothing"
@@ -71,16 +81,48 @@ def convert(file: Source) -> Imported:
     network = Table("network.star", {"hosts": max(len(ranks), 1)})
     link = Table("network.star.link", {"rate": RATE, "delay": DELAY})
     pfc = Table("switch.flow_control.pfc")
-    return Imported(f"A GOAL schedule, {file.name}", "job", tables=[network, link, pfc], job=job, notes=notes)
+    if not job.operations:
+        file.wrong(file.last, "the schedule has no operations")
+    found = Imported(f"A GOAL schedule, {file.name}", "job", tables=[network, link, pfc], job=job, notes=notes)
+    found.file, found.place = file.path, lambda _, row: file.place(job.operations[row].where)
+    return found
 
 
-def _before(operations: list[_One], number: int, depth: int = 0) -> Iterator[int]:
-    """Yield what an operation begins after; what begins with another begins after what that does."""
-    one = operations[number]
-    yield from one.requires
-    for other in one.begins_with:
-        if depth < 64:
-            yield from _before(operations, other, depth + 1)
+def _after(operations: list[_One], one: _One) -> tuple[str, ...]:
+    """Return the names of all that an operation begins after."""
+    names = {f"o{other}": None for other in one.requires}
+    for number in one.begins_with:
+        other = operations[number]
+        # What another operation waits for is put in its place where it is short, and else is an operation by itself.
+        waits = {f"b{number}": None} if _has_beginning(other) else {f"o{before}": None for before in other.requires}
+        names |= waits
+    return tuple(names)
+
+
+def _has_beginning(one: _One) -> bool:
+    """Tell whether the beginning of an operation, which others begin with, is an operation of its own."""
+    return one.is_begun_with and (len(one.requires) > _SHORT or bool(one.begins_with))
+
+
+class _Offers:
+    """The messages to a rank that nobody has received yet, by source, by tag and all, in the order of the file."""
+
+    def __init__(self, left: Counter[tuple[int, int]]) -> None:
+        self._left = left
+        self._kinds: dict[tuple[int | None, int | None], deque[tuple[int, int]]] = {}
+        for source, tag in left:
+            for kind in ((source, None), (None, tag), (None, None)):
+                self._kinds.setdefault(kind, deque()).append((source, tag))
+
+    def take(self, source: int | None, tag: int | None) -> tuple[int, int] | None:
+        """Take a message of a source and of a tag; None stands for any."""
+        waiting = self._kinds.get((source, tag), deque())
+        while waiting and not self._left[waiting[0]]:
+            waiting.popleft()
+        if not waiting:
+            return None
+        self._left[waiting[0]] -= 1
+        return waiting[0]
 
 
 def _tags(
@@ -106,18 +148,11 @@ def _tags(
                 file.wrong(one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for it")
             own[one.peer, one.tag] -= 1
             found[rank, number] = (one.peer, one.tag)
+    offers = {rank: _Offers(left.get(rank, Counter())) for rank in dict.fromkeys(rank for rank, _, _ in wild)}
     for rank, number, one in wild:
-        own = left.get(rank, Counter())
-        fits = (
-            (source, tag)
-            for (source, tag), count in own.items()
-            if count and one.peer in {None, source} and one.tag in {None, tag}
-        )
-        if (match := next(fits, None)) is None:
+        match = offers[rank].take(one.peer, one.tag)
+        if match is None:
             file.wrong(one.line, f"nobody sends rank {rank} a message for it")
-        own[match] -= 1
-        if not own[match]:
-            del own[match]
         found[rank, number] = match
         text = "a receive from anybody, or of any tag, gets the first message of the file that is left; there the first"
         notes.add(file, one.line, f"{text} that arrives")
@@ -141,7 +176,7 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
         if count is None:
             if words[0] != "num_ranks" or len(words) != 2:
                 file.wrong(line, f"{shown(words[0])}: a schedule begins with num_ranks and their number")
-            count = file.whole(words[1], line, "num_ranks", _MAX_RANKS)
+            count = file.whole(words[1], line, "num_ranks", MAX_STAR)
         elif current is None:
             if words[0] != "rank" or len(words) != 3 or words[2] != "{":
                 file.wrong(line, f"{shown(' '.join(words))}: `rank R {{` is expected")
@@ -186,14 +221,14 @@ def _operation(
         labels[label] = len(operations)
     match words:
         case ["calc", time, *options]:
-            one = _One(line, "calc", file.whole(time, line, "calc", 10**12))
+            one = _One(line, "calc", file.whole(time, line, "calc", MAX_NS))
         case ["send", size, "to", peer, *options]:
             if not size.endswith("b"):
                 file.wrong(line, f"{shown(size)}: a size ends in `b`")
-            one = _One(line, "send", max(file.whole(size[:-1], line, "send", 2**42), 1))
+            one = _One(line, "send", max(file.whole(size[:-1], line, "send", MAX_MESSAGE), 1))
             one.peer = file.whole(peer, line, "to", count - 1)
         case ["recv", size, "from", peer, *options]:
-            one = _One(line, "recv", file.whole(size.removesuffix("b"), line, "recv", 2**42))
+            one = _One(line, "recv", file.whole(size.removesuffix("b"), line, "recv", MAX_MESSAGE))
             one.peer = None if peer == "-1" else file.whole(peer, line, "from", count - 1)
         case _:
             file.wrong(line, f"{shown(' '.join(words))}: send, recv, calc, requires or irequires is expected")
@@ -218,4 +253,8 @@ def _require(
             if label not in labels:
                 file.wrong(line, f"no operation of this rank has the label {shown(label)}")
         one = operations[labels[later]]
-        (one.requires if how == "requires" else one.begins_with).append(labels[earlier])
+        if how == "requires":
+            one.requires.append(labels[earlier])
+        else:
+            one.begins_with.append(labels[earlier])
+            operations[labels[earlier]].is_begun_with = True

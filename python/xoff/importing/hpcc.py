@@ -1,9 +1,10 @@
 """Scenarios of the HPCC family of ns-3 simulators: a topology, flows, and a file of settings.
 
 The files are those that HPCC's ``third.cc`` and ConWeave's ``network-load-balance.cc`` read as streams of words: line
-breaks do not matter, and what follows the last word that is expected is a remark. A flow has six values in HPCC
-(source, destination, priority group, destination port, bytes, start in seconds), and five in ConWeave, which has no
-port. kB are 1000 bytes there, MB 1024 · 1024, ports are numbered from 1, and traffic begins at 2 s.
+breaks do not matter, and what follows the last word that is expected is a remark. The first line of a topology says
+which program of the family it is for (``hpcc_topology.py``). A flow has six values in HPCC (source, destination,
+priority group, destination port, bytes, start in seconds), and five in ConWeave, which has no port. kB are 1000 bytes
+there, MB 1024 · 1024, ports are numbered from 1, and traffic begins at 2 s.
 """
 
 from __future__ import annotations
@@ -15,16 +16,11 @@ from typing import TypeAlias
 from xoff.importing.document import Flow, Imported, Table, Workload, listed, time
 from xoff.importing.hpcc_network import Network
 from xoff.importing.hpcc_settings import Settings
+from xoff.importing.hpcc_topology import read_topology
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, Words, shown
+from xoff.importing.source import Source, Words
 
-_MAX_NODES = 2**20
-_MAX_LINKS = 2**22
 _MAX_FLOWS = 2**24
-# Rates have thresholds of their own, and a search for round trips goes over all links from each place that hosts have:
-# more than the largest network takes minutes.
-_MAX_RATES = 256
-_MAX_SEARCH = 2**29
 # Workloads by priority group and port are results by name; a port for each flow would be none.
 _MAX_WORKLOADS = 16
 # Generators of this family begin here.
@@ -37,7 +33,7 @@ Group: TypeAlias = tuple[int, int | None]
 def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
     """Turn the files into a scenario."""
     notes = Notes()
-    network = _topology(topology, notes)
+    network = read_topology(topology, notes)
     is_conweave, read = _flows(flows, network, notes)
     settings = Settings(config, network, notes, is_conweave=is_conweave)
     begin = _begin(flows, read.flows, settings)
@@ -51,11 +47,12 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         {"nodes_table": "nodes.csv", "links_table": "links.csv"},
         "Node 7 of the topology is h7 if it is a host and s7 if it is a switch; its port p there is port p - 1 here.",
     )
+    relays = _relays(flows, network, read.flows, notes)
     nodes: list[tuple[str, str, int | None]] = [
-        (network.name(node), "switch" if is_switch else "host", None)
+        (network.name(node), "switch" if is_switch else "relay" if node in relays else "host", None)
         for node, is_switch in enumerate(network.is_switch)
     ]
-    return Imported(
+    found = Imported(
         about=f"Imported from {files}, files of the HPCC family of ns-3 simulators.",
         name=flows.path.stem,
         top=settings.top(begin),
@@ -65,14 +62,40 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
         workloads=[
             Workload(
                 f"group {pg}" if port is None else f"group {pg}, port {port}",
-                found,
+                of_group,
                 classes.index(pg),
                 _said_of_flows(begin) if index == 0 else "",
             )
-            for index, ((pg, port), found) in enumerate(groups.items())
+            for index, ((pg, port), of_group) in enumerate(groups.items())
         ],
         notes=notes,
     )
+
+    def place(which: int, row: int) -> str:
+        index = int([one for one in found.workloads if one.flows][which].flows[row].id)
+        return flows.place(_line(flows, index, 5 if is_conweave else 6))
+
+    found.file, found.place = flows.path, place
+    return found
+
+
+def _line(source: Source, index: int, values: int) -> int:
+    """Return the line of the last value of a flow."""
+    return next(islice((line for _, line in source.words()), (index + 1) * values, None))
+
+
+def _relays(source: Source, network: Network, flows: list[Flow], notes: Notes) -> set[int]:
+    """Return the hosts that have to pass packets on, as some flow has no path over switches alone."""
+    meet = network.meets()
+    for index, one in enumerate(flows):
+        a, b = (int(str(end)[1:]) for end in (one.src, one.dst))
+        if not meet(a, b):
+            text = (
+                f"flow {index}, from {one.src} to {one.dst}, has no path over switches; hosts with several links pass"
+            )
+            notes.add(source, (), f"{text} packets on here (kind relay in nodes.csv), and there they do not")
+            return network.joined_hosts()
+    return set()
 
 
 def _said_of_flows(begin: int) -> str:
@@ -81,50 +104,6 @@ def _said_of_flows(begin: int) -> str:
         f"{taken}The id of a flow is its place in the input, from 0 on. A completion time there ends with the last ACK "
         "at the sender: fct_acked_ps of the table flows."
     )
-
-
-def _topology(source: Source, notes: Notes) -> Network:
-    words = Words(source)
-    fields = sum(1 for _ in takewhile(lambda word: word[1] == 1, islice(source.words(), 7)))
-    if fields in {5, 6}:
-        why = f"{fields} values; `nodes switches links` is needed (headers of astra-sim and SimAI are not read)"
-        source.wrong(1, why)
-    nodes = words.whole("the number of nodes", _MAX_NODES)
-    switches = words.whole("the number of switches", nodes)
-    count = words.whole("the number of links", _MAX_LINKS)
-    network = Network([False] * nodes)
-    for _ in range(switches):
-        network.is_switch[words.whole("the number of a switch", nodes - 1)] = True
-    linked = [False] * nodes
-    seen: set[tuple[int, int]] = set()
-    for _ in range(count):
-        a, b = (words.whole("a node of a link", nodes - 1) for _ in range(2))
-        line = words.line
-        if a == b:
-            source.wrong(line, f"node {a} is linked to itself")
-        bps = source.rate(words.take("the rate of a link"), words.line, "the rate of a link")
-        if bps == 0:
-            source.wrong(words.line, "the rate of a link: it is zero")
-        delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
-        error = words.take("the error rate of a link")
-        if source.number(error, words.line, "the error rate of a link") > 0:
-            why = "links that lose packets at random (error rate {}) lose none here"
-            notes.add(source, line, why.format(shown(error)), many=why.format("another"))
-        linked[a] = linked[b] = True
-        if (pair := (min(a, b), max(a, b))) in seen:
-            notes.add(
-                source, line, "one more link between two nodes: the last of them alone is used there, here all are"
-            )
-        seen.add(pair)
-        network.links.append((a, b, bps, delay))
-    if not all(linked):
-        source.wrong(words.line, f"node {linked.index(False)} has no link")
-    if (rates := len({bps for _, _, bps, _ in network.links})) > _MAX_RATES:
-        source.wrong(1, f"its links have {rates:,} rates; {_MAX_RATES} are possible")
-    if (places := len(network.places())) * count > _MAX_SEARCH:
-        why = f"{_MAX_SEARCH:,} are possible, one times the other"
-        source.wrong(1, f"hosts at {places:,} places and {count:,} links; {why}")
-    return network
 
 
 class _Read:

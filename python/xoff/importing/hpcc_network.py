@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -12,6 +13,8 @@ class Network:
 
     is_switch: list[bool]
     links: list[tuple[int, int, int, int]] = field(default_factory=list)
+    errors: dict[tuple[int, int], float] = field(default_factory=dict)
+    """The share of packets that a link loses at random, by its two nodes, the lower first, where it is not zero."""
 
     def name(self, node: int) -> str:
         """The name of a node in the scenario."""
@@ -44,3 +47,32 @@ class Network:
         """The rate of the first port of the first host."""
         first = self.is_switch.index(False) if False in self.is_switch else -1
         return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
+
+    def meets(self) -> Callable[[int, int], bool]:
+        """Return a function that says whether two hosts have a path that no other host is on."""
+        first = list(range(len(self.is_switch)))
+
+        def found(node: int) -> int:
+            while first[node] != node:
+                first[node] = first[first[node]]
+                node = first[node]
+            return node
+
+        for a, b, _, _ in self.links:
+            if self.is_switch[a] and self.is_switch[b]:
+                first[found(a)] = found(b)
+        # Of a host the hosts at its links, and one switch of each group of switches that are linked to one another.
+        hosts: dict[int, set[int]] = {}
+        switches: dict[int, set[int]] = {}
+        for a, b, _, _ in self.links:
+            for end, other in ((a, b), (b, a)):
+                if not self.is_switch[end]:
+                    groups = switches if self.is_switch[other] else hosts
+                    groups.setdefault(end, set()).add(found(other))
+        none: set[int] = set()
+        return lambda a, b: b in hosts.get(a, none) or not switches.get(a, none).isdisjoint(switches.get(b, none))
+
+    def joined_hosts(self) -> set[int]:
+        """Return the hosts that have several links."""
+        counts = Counter(end for a, b, _, _ in self.links for end in (a, b))
+        return {node for node, count in counts.items() if count > 1 and not self.is_switch[node]}

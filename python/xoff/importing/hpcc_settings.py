@@ -12,6 +12,7 @@ from collections import deque
 from decimal import Decimal
 
 from xoff.importing.document import Table, Value, listed, rate, size, time
+from xoff.importing.hpcc_errors import ERRORS, faults
 from xoff.importing.hpcc_network import Network
 from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words, shown
@@ -185,9 +186,11 @@ class Settings:
         """All tables but those of network and workloads."""
         if self.source is None:
             framing = Table("framing", self._framing(0, 1000), "Sizes of frames there, without telemetry.")
+            faults = self._faults(0, 1000)
             comment = "No file of settings was given: nothing is lost, and flows go at line rate."
             acks = [] if self._is_conweave else [_acks_at_switches()]
-            return [framing, *self._switch(classes, []), Table("switch.flow_control.pfc", comment=comment), *acks]
+            pfc = Table("switch.flow_control.pfc", comment=comment)
+            return [framing, *self._switch(classes, []), pfc, *acks, *faults]
         self._say_of_all()
         mode = self._whole("CC_MODE", 1)
         payload = self._whole("PACKET_PAYLOAD_SIZE", 1000)
@@ -197,7 +200,8 @@ class Settings:
         overrides = _overrides(thresholds, self._alphas(), headrooms)
         switch = [self._buffer(headroom), *marks, *self._flow_control(mode, payload), *overrides]
         host = [self._acks(mode), self._retransmission(payload), self._control(mode, payload)]
-        return [framing, *self._switch(classes, switch), *(one for one in host if one)]
+        faults = self._faults(mode, payload)
+        return [framing, *self._switch(classes, switch), *(one for one in host if one), *faults]
 
     def _acks(self, mode: int) -> Table | None:
         """Where ACKs wait: at HPCC's switches with the data of their group, whatever its file says."""
@@ -218,14 +222,29 @@ class Settings:
         return _acks_at_switches()
 
     def _framing(self, mode: int, payload: int) -> dict[str, Value]:
-        header = _HEADER_BYTES + (self._pint_bytes() if mode == 10 else _STAMP_BYTES.get(mode, 0))
         ack = _ACK_BYTES.get(mode, 60)
         return {
             "payload": f"{payload}B",
-            "header": f"{header}B",
+            "header": f"{self._header(mode)}B",
             "control": f"{ack}B",
             "minimum": f"{_HEADER_BYTES + 1}B",
         }
+
+    def _faults(self, mode: int, payload: int) -> list[Table]:
+        """Return faults of links that lose packets at random: with their own rates, or with that of the settings."""
+        key = "ERROR_RATE_PER_LINK"
+        given = float(self._decimal(key) or 0)
+        if given:
+            self._say(key, ERRORS)
+        found = faults(self._network, payload + self._header(mode), given)
+        if found and (self.source is None or self._has_pfc()):
+            comment = "A resume may be lost: a pause that is not refreshed ends by itself. There it would not."
+            found.append(Table("switch.flow_control.pfc", {"quanta": 65_535}, comment))
+        return found
+
+    def _header(self, mode: int) -> int:
+        """Return the bytes of headers of data."""
+        return _HEADER_BYTES + (self._pint_bytes() if mode == 10 else _STAMP_BYTES.get(mode, 0))
 
     def _pint_base(self) -> float:
         """The base of what PINT writes; without the setting, that of the program."""
@@ -250,8 +269,6 @@ class Settings:
             self._say(key, text, matters=False)
         for key, (value, text) in _ONE_VALUE.items():
             self._say_unless(key, value, text)
-        if self._decimal("ERROR_RATE_PER_LINK"):
-            self._say("ERROR_RATE_PER_LINK", "links lose no packets at random here")
         if "LINK_DOWN" in self._found and self._found["LINK_DOWN"][0][0] != "0":
             self._say("LINK_DOWN", "links do not fail here")
         self._say_of_pauses()

@@ -101,7 +101,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
             is_added=True,
         )
     ]
-    return Imported(
+    found = Imported(
         about=f"Imported from {files}, of htsim.",
         name=matrix.path.stem,
         tables=[*network.tables, *([classes] if messages else []), pfc],
@@ -110,6 +110,15 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
         workloads=[Workload("connections", flows, 0, "The id of a flow is that of its connection."), *more],
         notes=notes,
     )
+
+    def place(which: int, row: int) -> str:
+        one = [one for one in found.workloads if one.flows][which].flows[row]
+        # What stands for a trigger comes after the flow that fires it.
+        name = one.after[0] if which else one.id
+        return matrix.place(next(other.line for other in read.connections if other.id == name))
+
+    found.file, found.place = matrix.path, place
+    return found
 
 
 def _matrix(source: Source, notes: Notes) -> _Matrix:

@@ -5,8 +5,11 @@ which the next one waits for. Backward from the last layer: compute the gradient
 what comes next waits for, then that of the weights and its collective, which goes on beside it. Collectives of the
 first two are of tensor-parallel ranks, those of weights of replicas, unless their names say otherwise.
 
-Groups: TP ranks follow one another; replicas have a stride of W / DP; EP is the same place in as many TP groups that
-follow one another; DP_EP has a stride of EP of those.
+Groups never cross a stage of the pipeline. A stage is W / PP ranks that follow one another: Megatron's rank order
+``tp-cp-ep-dp-pp`` (``RankGenerator`` in ``parallel_state.py``). In a stage TP ranks follow one another. Replicas (DP)
+are a stride of TP apart; there are W / (TP PP), as in SimAI's ``Layer.cc``. EP is the same place in EP TP groups that
+follow one another. Replicas of an expert (DP_EP) are a stride of TP EP apart. SimAI's ``Sys::mock_nccl_comms_init``
+sets PP to 1, so that its DP groups cross stages and its runs hang, which its maintainers call a fault.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from xoff.importing.document import Imported, Job, Operation, Table
+from xoff.importing.document import MAX_OPERATIONS, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
-from xoff.importing.source import Source, shown
+from xoff.importing.source import MAX_NS, Source, shown
 
 _KINDS = {
     "ALLREDUCE": "all_reduce",
@@ -26,12 +29,15 @@ _KINDS = {
 }
 _POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 _MAX_LAYERS = 2**16
+# What a rank computes and sends for a layer.
+_MOST_OF_A_LAYER = 6
 _LEAST = 4096
 """What a smaller collective of a layer forward is raised to."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    line: int
     time_ns: int
     kind: str
     """None of a collective."""
@@ -44,6 +50,7 @@ class _Header:
     ranks: int
     tensor: int
     expert: int
+    stages: int
     layers: int
 
 
@@ -59,8 +66,9 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
         notes.add(file, line, "stands after the last layer, and is left out", matters=False)
     job = Job("job")
     groups = {name: _groups(name, header) for name in ("TP", "DP", "EP", "DP_EP")}
+    own = {name: _of_ranks(found) for name, found in groups.items()}
     for rank in range(header.ranks):
-        _program(job, rank, layers, groups, header)
+        _program(job, rank, layers, {name: (numbers[rank], sizes[rank]) for name, (numbers, sizes) in own.items()})
     used = {one.group for one in job.operations if one.group}
     for name, found in groups.items():
         for number, ranks in enumerate(found):
@@ -84,7 +92,11 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
             Table("network.star.link", {"rate": "2880Gbps", "delay": "25ns"}),
         ]
     tables += [Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
-    return Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
+    if not job.operations:
+        file.wrong(file.last, "the workload has no layers")
+    made = Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
+    made.file, made.place = file.path, lambda _, row: file.place(job.operations[row].where)
+    return made
 
 
 def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
@@ -94,23 +106,35 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
     policy, *rest = words
     if policy != _POLICY:
         notes.add(file, line, f"is of the policy {shown(policy)}, and is taken for one of {_POLICY}")
-    known = {"model_parallel_NPU_group:", "ep:", "pp:", "vpp:", "ga:", "all_gpus:", "pp_comm", "pp_comm:"}
+    known = {
+        *("model_parallel_NPU_group:", "ep:", "pp:", "vpp:", "ga:", "all_gpus:", "pp_comm", "pp_comm:"),
+        *("checkpoints:", "checkpoint_initiates:"),
+    }
     values: dict[str, int] = {}
     for word, value in pairwise(rest):
         if word in known:
             values[word.rstrip(":")] = file.whole(value, line, word, 2**42)
-    if values.get("checkpoints"):
+    if values.get("checkpoints") or values.get("checkpoint_initiates"):
         notes.add(file, line, "checkpoints are not carried over")
     if values.get("pp", 1) > 1 or values.get("pp_comm"):
-        notes.add(file, line, "stages of a pipeline are not carried over: nothing is sent between them there, either")
+        text = "stages of a pipeline work at once, and nothing is sent between them, as in SimAI's network; the time of"
+        notes.add(
+            file, line, f"{text} bubbles and of messages between stages, which SimAI adds by a formula, is not here"
+        )
     ranks = gpus or values.get("all_gpus")
     if not ranks:
         file.wrong(line, "it does not say how many GPUs there are; give --gpus")
-    tensor, expert = values.get("model_parallel_NPU_group", 1) or 1, values.get("ep", 1) or 1
-    if ranks > 2**16 or ranks % tensor or (ranks // tensor) % expert:
-        file.wrong(line, f"{ranks} GPUs do not make groups of {tensor} tensor-parallel ranks, and of {expert} of those")
+    tensor, expert, stages = (values.get(key, 1) or 1 for key in ("model_parallel_NPU_group", "ep", "pp"))
+    if ranks > 2**16:
+        file.wrong(line, f"all_gpus: {ranks} is too many; {2**16} are possible")
+    if ranks % (tensor * expert * stages):
+        why = f"{stages} stages with EP groups of {expert} TP groups of {tensor} ranks"
+        file.wrong(line, f"{ranks} GPUs do not make {why}; TP x EP x PP has to divide the GPUs")
     number, count = lines[1]
-    return _Header(ranks, tensor, expert, file.whole(count[0], number, "layers", _MAX_LAYERS))
+    layers = file.whole(count[0], number, "layers", _MAX_LAYERS)
+    if ranks * layers * _MOST_OF_A_LAYER > MAX_OPERATIONS:
+        file.wrong(number, f"{layers:,} layers on {ranks:,} GPUs may be more than {MAX_OPERATIONS:,} operations")
+    return _Header(ranks, tensor, expert, stages, layers)
 
 
 def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Part, _Part, _Part]:
@@ -130,34 +154,34 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
         if place == 0 and 0 < size_bytes < _LEAST:
             size_bytes = _LEAST
         found = _KINDS.get(bare, "") if size_bytes else ""
-        parts.append(_Part(file.whole(time, line, f"{column}: time", 10**12), found, group, size_bytes))
+        parts.append(_Part(line, file.whole(time, line, f"{column}: time", MAX_NS), found, group, size_bytes))
     return parts[0], parts[1], parts[2]
 
 
 def _groups(name: str, header: _Header) -> list[list[int]]:
-    """Return the groups of a kind, by number."""
+    """Return the groups of a kind, in the order of their first ranks; each rank is in one."""
     ranks, tensor, expert = header.ranks, header.tensor, header.expert
-    if name == "TP":
-        return [list(range(first, first + tensor)) for first in range(0, ranks, tensor)]
-    if name == "DP":
-        return [list(range(place, ranks, tensor)) for place in range(tensor)]
-    if name == "EP":
-        blocks = range(0, ranks, tensor * expert)
-        return [list(range(b + place, b + tensor * expert, tensor)) for b in blocks for place in range(tensor)]
-    return [list(range(place, ranks, tensor * expert)) for place in range(tensor * expert)]
+    stage = ranks // header.stages
+    # The ranks of a group are `stride` apart, within blocks of `block` ranks that follow one another.
+    stride, block = {
+        "TP": (1, tensor),
+        "DP": (tensor, stage),
+        "EP": (tensor, tensor * expert),
+        "DP_EP": (tensor * expert, stage),
+    }[name]
+    blocks = range(0, ranks, block)
+    return [list(range(first + place, first + block, stride)) for first in blocks for place in range(stride)]
 
 
-def _program(
-    job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], groups: dict[str, list[list[int]]], header: _Header
-) -> None:
-    """List what a rank does."""
+def _of_ranks(groups: list[list[int]]) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the number and the size of each rank's group."""
+    numbers = {rank: number for number, ranks in enumerate(groups) for rank in ranks}
+    return numbers, {rank: len(groups[number]) for rank, number in numbers.items()}
+
+
+def _program(job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], groups: dict[str, tuple[int, int]]) -> None:
+    """List the operations of a rank. groups: the number and the size of its group of each kind."""
     last, number = "", 0
-    numbers = {
-        "TP": rank // header.tensor,
-        "DP": rank % header.tensor,
-        "EP": rank // (header.tensor * header.expert) * header.tensor + rank % header.tensor,
-        "DP_EP": rank % (header.tensor * header.expert),
-    }
 
     def add(kind: str, part: _Part, after: str) -> str:
         nonlocal number
@@ -165,15 +189,15 @@ def _program(
         number += 1
         before = (after,) if after else ()
         if kind == "compute":
-            job.operations.append(Operation(rank, kind, name, before, duration=part.time_ns * 1000))
+            job.operations.append(Operation(rank, kind, name, before, duration=part.time_ns * 1000, where=part.line))
         else:
-            group = f"{part.group}{numbers[part.group]}"
-            one = Operation(rank, kind, name, before, size=part.size, group=group, label=part.group)
+            group = f"{part.group}{groups[part.group][0]}"
+            one = Operation(rank, kind, name, before, size=part.size, group=group, label=part.group, where=part.line)
             job.operations.append(one)
         return name
 
     def sends(part: _Part) -> bool:
-        return bool(part.kind) and len(groups[part.group][numbers[part.group]]) > 1
+        return bool(part.kind) and groups[part.group][1] > 1
 
     for forward, _, _ in layers:
         last = add("compute", forward, last)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,7 +20,9 @@ from xoff import wording
 from xoff._core import InputError
 
 # Flows of the largest scenario, a line each, and as many lines of remarks.
-_MAX_BYTES = 2**30
+MAX_BYTES = 2**30
+# Operations of the largest job, a line each.
+MAX_JOB_BYTES = 2**28
 _MAX_LINES = 2**25
 # A line of words that belong together; what is a stream of words has lines of any length.
 _MAX_LINE = 2**16
@@ -39,6 +43,9 @@ _TIMES = {"": 10**12, "s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 
 # More than any link or run has; what follows from these stays in 64 bits.
 _MAX_RATE = 10**13
 _MAX_TIME = 281 * 10**12
+MAX_NS = _MAX_TIME // 1000
+# A message of 2^32 packets of 1000 B would be too large.
+MAX_MESSAGE = (2**32 - 1) * 1000
 
 
 @dataclass(slots=True)
@@ -78,7 +85,11 @@ class Source:
 
     def wrong(self, line: int, why: str) -> NoReturn:
         """Raise `InputError` for a line."""
-        raise InputError(f"{self.path}: line {line}: {why}")
+        raise InputError(f"{self.place(line)}: {why}")
+
+    def place(self, line: int) -> str:
+        """Return the file and a line, as messages begin."""
+        return f"{self.path}: line {line}"
 
     def whole(self, word: str, line: int, what: str, most: int = 2**63 - 1) -> int:
         """Read a whole number."""
@@ -148,21 +159,31 @@ class Words:
         return self.source.whole(self.take(what), self.line, what, most)
 
 
-def read(path: Path) -> Source:
-    """Read a file. Raises `InputError` if it is not there, too large, or not text."""
+def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
+    """Read a regular file. Raises `InputError` if it is none, is not there, or has more than so many bytes."""
     try:
-        with path.open("rb") as file:
-            # In pieces, as room for the largest file would be taken at once for any.
+        # A pipe that nobody writes to would be waited for.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            found = os.fstat(file.fileno())
+            is_regular = stat.S_ISREG(found.st_mode)
+            # In pieces, as room for the largest file would be taken at once for any. A file may grow.
             held = io.BytesIO()
-            while held.tell() <= _MAX_BYTES and (chunk := file.read(_CHUNK)):
+            while is_regular and found.st_size <= most and held.tell() <= most and (chunk := file.read(_CHUNK)):
                 held.write(chunk)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError:
         raise InputError(f"{str(path)!r}: is not the name of a file") from None
-    if held.tell() > _MAX_BYTES:
-        raise InputError(f"{path}: is larger than {wording.size(_MAX_BYTES)}")
-    content = held.getvalue().removeprefix(codecs.BOM_UTF8)
+    if not is_regular:
+        raise InputError(f"{path}: is not a regular file; write what it holds into one")
+    if max(found.st_size, held.tell()) > most:
+        raise InputError(f"{path}: is larger than {wording.size(most)}")
+    return held.getvalue()
+
+
+def read(path: Path, most: int = MAX_BYTES) -> Source:
+    """Read a file. Raises `InputError` if it is not there, too large, or not text."""
+    content = read_bytes(path, most).removeprefix(codecs.BOM_UTF8)
     if content.count(b"\n") >= _MAX_LINES:
         raise InputError(f"{path}: has more than {_MAX_LINES:,} lines")
     if (wrong := _no_text(content)) is not None:

@@ -1,0 +1,48 @@
+"""Error rates of the HPCC family: links that lose packets at random, as faults.
+
+There a link loses each packet with its rate, whatever the packet's size (``RateErrorModel`` with
+``ERROR_UNIT_PACKET``, which a link without a rate of its own has from ``ERROR_RATE_PER_LINK``). Here each bit is
+damaged with a probability, which is chosen so that a frame with a whole payload is lost as often.
+"""
+
+from __future__ import annotations
+
+import math
+
+from xoff._core import InputError
+from xoff.importing.document import Table
+from xoff.importing.hpcc_network import Network
+
+ERRORS = (
+    "links that lose packets at random: data frames of a whole payload are lost as often as there, other frames less "
+    "often (fault.bit_error_rate)"
+)
+# Each fault is looked for among all links.
+_MAX_SEARCH = 2**28
+
+
+def faults(network: Network, frame: int, given: float) -> list[Table]:
+    """Return the faults of links.
+
+    frame: bytes of a data frame. given: the rate of links that have none of their own.
+    """
+    rates: dict[tuple[int, int], float] = {}
+    for a, b, _, _ in network.links:
+        pair = min(a, b), max(a, b)
+        rates[pair] = network.errors.get(pair, given)
+    lossy = {pair: rate for pair, rate in rates.items() if rate}
+    if len(lossy) == len(rates) and len(set(lossy.values())) == 1:
+        return [_fault("*", next(iter(lossy.values())), frame)]
+    if len(lossy) * len(network.links) > _MAX_SEARCH:
+        why = f"{len(lossy):,} of {len(network.links):,} links lose packets at random; with one rate for all they may"
+        raise InputError(f"error rates: {why}, or be fewer")
+    return [_fault(f"{network.name(a)}-{network.name(b)}", rate, frame) for (a, b), rate in lossy.items()]
+
+
+def _fault(link: str, rate: float, frame: int) -> Table:
+    return Table("fault", {"link": link, "bit_error_rate": bit_error_rate(rate, frame)}, is_listed=True)
+
+
+def bit_error_rate(rate: float, frame: int) -> float:
+    """Return the probability of a bit with which a frame of so many bytes is lost with a rate."""
+    return 1.0 if rate >= 1 else -math.expm1(math.log1p(-rate) / (8 * frame))

@@ -1,0 +1,121 @@
+"""Topology files of the HPCC family: a line of numbers, the switches, and links.
+
+The first line says for which program a file is: ``nodes switches links`` (HPCC, ConWeave, astra-sim), ``nodes switches
+tors links`` (PowerTCP of ns3-datacenter), ``nodes switches tors links rate rate`` (Reverie there), or ``nodes
+gpus_per_server nvswitches switches links gpu_type`` (SimAI). Words of switches may follow on that line: then the third
+number is one of links, and more than there are switches. A link is ``node node rate delay error_rate``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from xoff.importing.hpcc_errors import ERRORS
+from xoff.importing.hpcc_network import Network
+from xoff.importing.notes import Notes
+from xoff.importing.source import Source, Words
+
+_MAX_NODES = 2**20
+_MAX_LINKS = 2**22
+# Rates have thresholds of their own, and a search for round trips goes over all links from each place that hosts have:
+# more than the largest network takes minutes.
+_MAX_RATES = 256
+_MAX_SEARCH = 2**29
+_FORMS = (
+    "`nodes switches links` (HPCC, ConWeave), `nodes switches tors links` (PowerTCP), `nodes switches tors links rate "
+    "rate` (Reverie) or `nodes gpus_per_server nvswitches switches links gpu_type` (SimAI)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    nodes: int
+    switches: int
+    links: int
+
+
+def read_topology(source: Source, notes: Notes) -> Network:
+    """Read a topology. Raises `InputError` with the line where it is none."""
+    words = Words(source)
+    header = _header(source, words, notes)
+    nodes = header.nodes
+    network = Network([False] * nodes)
+    for _ in range(header.switches):
+        network.is_switch[words.whole("the number of a switch", nodes - 1)] = True
+    linked = [False] * nodes
+    seen: set[tuple[int, int]] = set()
+    for _ in range(header.links):
+        a, b = (words.whole("a node of a link", nodes - 1) for _ in range(2))
+        line = words.line
+        if a == b:
+            source.wrong(line, f"node {a} is linked to itself")
+        bps = source.rate(words.take("the rate of a link"), words.line, "the rate of a link")
+        if bps == 0:
+            source.wrong(words.line, "the rate of a link: it is zero")
+        delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
+        error = float(source.number(words.take("the error rate of a link"), words.line, "the error rate of a link"))
+        linked[a] = linked[b] = True
+        if (pair := (min(a, b), max(a, b))) in seen:
+            notes.add(
+                source, line, "one more link between two nodes: the last of them alone is used there, here all are"
+            )
+        seen.add(pair)
+        # The last of several links between two nodes counts, as there.
+        network.errors.pop(pair, None)
+        if error:
+            network.errors[pair] = error
+            notes.add(source, line, ERRORS)
+        network.links.append((a, b, bps, delay))
+    _check(source, words, network, linked)
+    return network
+
+
+def _check(source: Source, words: Words, network: Network, linked: list[bool]) -> None:
+    if not all(linked):
+        source.wrong(words.line, f"node {linked.index(False)} has no link")
+    if (rates := len({bps for _, _, bps, _ in network.links})) > _MAX_RATES:
+        source.wrong(1, f"its links have {rates:,} rates; {_MAX_RATES} are possible")
+    count = len(network.links)
+    if (places := len(network.places())) * count > _MAX_SEARCH:
+        why = f"{_MAX_SEARCH:,} are possible, one times the other"
+        source.wrong(1, f"hosts at {places:,} places and {count:,} links; {why}")
+
+
+def _header(source: Source, words: Words, notes: Notes) -> _Header:
+    """Take the first line."""
+    first = [word for word, _ in takewhile(lambda word: word[1] == 1, islice(source.words(), 7))]
+    whole = [int(word) if word.isascii() and word.isdigit() and len(word) < 12 else -1 for word in first]
+    is_long = 4 <= len(first) <= 6
+    if len(first) == 6 and whole[5] < 0:
+        return _of_simai(words, source, notes)
+    has_tors = is_long and 0 <= whole[2] <= whole[1]
+    if is_long and (len(first) == 5 or not has_tors) and not _has_switches(whole):
+        source.wrong(1, f"{len(first)} values; the first line is {_FORMS}")
+    nodes = words.whole("the number of nodes", _MAX_NODES)
+    switches = words.whole("the number of switches", nodes)
+    if has_tors:
+        words.whole("the number of ToR switches", switches)
+    count = words.whole("the number of links", _MAX_LINKS)
+    if has_tors and len(first) == 6:
+        for what in ("the rate of servers", "the rate between switches"):
+            source.rate(words.take(what), words.line, what)
+        notes.add(source, 1, "the rates of the first line shape buffers there; links have their own", matters=False)
+    return _Header(nodes, switches, count)
+
+
+def _has_switches(whole: list[int]) -> bool:
+    """Whether what follows three numbers on the first line are the switches, or the first of them."""
+    nodes, switches, links, *more = whole
+    return links >= nodes - 1 > 0 and len(more) <= switches and all(0 <= one < nodes for one in more)
+
+
+def _of_simai(words: Words, source: Source, notes: Notes) -> _Header:
+    nodes = words.whole("the number of nodes", _MAX_NODES)
+    words.whole("the GPUs of a server", _MAX_NODES)
+    nvswitches = words.whole("the number of NVSwitches", nodes)
+    switches = words.whole("the number of switches", nodes - nvswitches)
+    count = words.whole("the number of links", _MAX_LINKS)
+    words.take("the type of GPUs")
+    notes.add(source, 1, "NVSwitches are switches as the others are; GPUs of a server and their type shape collectives")
+    return _Header(nodes, nvswitches + switches, count)
