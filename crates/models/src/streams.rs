@@ -26,6 +26,9 @@ pub const BCN_STOP: &str = "bcn stop";
 /// Flows that are under way when their workload begins.
 pub const WARM: &str = "poisson warm";
 
+/// How late packets start at hosts.
+pub const JITTER: &str = "jitter";
+
 /// The labels of parts whose names are others today.
 const RENAMED: &[(&str, &str)] = &[];
 
