@@ -80,7 +80,8 @@ def import_goal(
     order: Annotated[
         str,
         typer.Option(
-            metavar="message|packet", help="How messages of a rank leave: one after another, or packet by packet in turn."
+            metavar="message|packet",
+            help="How messages of a rank leave: one after another, or packet by packet in turn.",
         ),
     ] = "message",
     out: ImportedTo = None,
@@ -94,7 +95,15 @@ def import_goal(
 
     if order not in ORDERS:
         raise InputError(f"--order: `{order}` is no order of messages; allowed are {', '.join(ORDERS)}")
-    command(partial(convert, order=order), [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
+    command(
+        partial(convert, order=order),
+        [file],
+        name=file,
+        out=out,
+        as_json=as_json,
+        is_verbose=verbose,
+        most=MAX_JOB_BYTES,
+    )
 
 
 @importing.command("simai")

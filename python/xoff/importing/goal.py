@@ -39,7 +39,6 @@ class _One:
     """None for any source."""
     tag: int | None = 0
     cpu: int = 0
-    nic: int = 0
     requires: list[int] = field(default_factory=list)
     begins_with: list[int] = field(default_factory=list)
     is_begun_with: bool = False
@@ -107,7 +106,7 @@ def _unit(one: _One, order: str) -> str:
     """Return of what one operation is under way at a time: a processor, a network interface, or nothing."""
     if one.kind == "calc":
         return f"cpu{one.cpu}"
-    return f"nic{one.nic}" if one.kind == "send" and order == "message" else ""
+    return "nic0" if one.kind == "send" and order == "message" else ""
 
 
 def _after(operations: list[_One], one: _One) -> tuple[str, ...]:
