@@ -26,7 +26,7 @@ def paths(scenario: dict[str, Any]) -> list[str]:
 
 def test_ports_of_hosts_that_do_not_mark_are_not_warned_of() -> None:
     # A relaying GPU has XOFF at 100 KB, and marks nothing unless `host.relay.ecn` says so.
-    scenario = {
+    scenario: dict[str, Any] = {
         "network": {"rail": RAIL},
         "framing": {"payload": "9000B"},
         "switch": {**MARKS, "flow_control": {"pfc": {}}},
@@ -89,7 +89,7 @@ def test_a_timeout_below_the_round_trip_is_warned_of_and_the_default_sends_nothi
 
 def test_jitter_lets_equal_senders_share_and_a_sender_that_is_shut_out_is_named() -> None:
     # Frames of equal senders stay in step: one finds no room until the other is over. Hardware shares 50.4 to 49.6.
-    def incast(jitter: float) -> tuple[list[int], list[dict[str, str]]]:
+    def incast(jitter: float) -> tuple[list[int], list[Any]]:
         scenario = {
             "network": {"star": {"hosts": 3, "link": LINK}},
             "framing": {"payload": "4096B", "header": "82B"},

@@ -88,8 +88,8 @@ def convert(file: Source, order: str = "message") -> Imported:
         text = "L, o, g, G, O and S of LogGOPS are not carried over: the network takes what it takes, and hosts nothing"
         notes.add(file, (), text)
         says = {
-            "message": "the messages of a rank leave one after another, as in LogGOPSim; --order packet lets them share",
-            "packet": "the messages of a rank share its interface packet by packet; LogGOPSim sends one after another",
+            "message": "messages of a rank leave one after another, as in LogGOPSim; --order packet lets them share",
+            "packet": "messages of a rank share its interface packet by packet; LogGOPSim sends one after another",
         }
         notes.add(file, (), says[order])
     network = Table("network.star", {"hosts": max(len(ranks), 1)})
