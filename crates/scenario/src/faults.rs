@@ -143,8 +143,9 @@ impl Faults {
     pub fn will_mend(&mut self, now: Moment, least: Duration) -> bool {
         let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
         for (unit, (schedule, spell)) in self.plan.units.iter().zip(&mut self.next) {
-            while let Some(end) = spell.and_then(|spell| spell.end).filter(|end| *end <= now) {
-                if stops(unit) {
+            while let Some((start, end)) = spell.and_then(|spell| Some((spell.start, spell.end?))).filter(|ends| ends.1 <= now) {
+                // Who meets short outages again and again waits for none of them.
+                if stops(unit) && end - start >= least {
                     self.mended = self.mended.max(end);
                 }
                 *spell = schedule.next();

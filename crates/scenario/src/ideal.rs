@@ -51,6 +51,8 @@ pub struct Alone {
     pub routing: Arc<Map>,
     /// Packets of a flow may take all shortest ways at once, as a mechanism chooses for each.
     is_routed: bool,
+    /// Packets of a flow may overtake one another.
+    overtake: bool,
     /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
     is_uniform: bool,
     /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
@@ -88,8 +90,9 @@ impl Alone {
             // A host with ports of its own choice may have several that differ.
             && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
         let is_routed = runner.scenario().switch.mechanisms().any(|p| p.routes);
+        let overtake = is_routed || runner.scenario().switch.mechanisms().any(|p| p.reorders);
         let framing = runner.settings.framing;
-        Self { framing, switch_delay, headers, routing: Arc::default(), is_routed, is_uniform, known: HashMap::new() }
+        Self { framing, switch_delay, headers, routing: Arc::default(), is_routed, overtake, is_uniform, known: HashMap::new() }
     }
 
     /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
@@ -205,12 +208,18 @@ impl Alone {
         let (mut first, mut slowest, mut longest) = (0, 0, 0);
         for (n, leg) in way.iter().enumerate() {
             let of_full = leg.rate.time(full).ps();
+            // Packets that may overtake one another: the last full one comes at the pace so far, or the link has been busy with all of them.
+            let paced = first + of_full + (packets - 2) * slowest + (whole - first - head(n, full));
             let through = if leg.parallel > 1 {
                 let in_turns = (packets - 1).div_ceil(leg.parallel) * of_full;
-                first + in_turns.max((packets - 2) * slowest + of_full) + (whole - first - head(n, full))
+                paced.max(first + in_turns + (whole - first - head(n, full)))
             } else {
                 slowest = slowest.max(of_full);
-                first + of_full + (packets - 2) * slowest + lasts
+                if n > 0 && self.overtake {
+                    paced.max(first + (packets - 1) * of_full + lasts)
+                } else {
+                    first + of_full + (packets - 2) * slowest + lasts
+                }
             };
             longest = longest.max(through);
             first += head(n, full);
