@@ -11,7 +11,6 @@ names all cases run. A job takes from zero until the last rank is done.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import random
 import re
@@ -426,15 +425,9 @@ def imported(name: str, files: list[Path], folder: Path, *, in_turn: bool) -> Pa
     command = [sys.executable, "-m", "xoff", "import", kind, *map(str, files), "--out", str(folder)]
     if name in TRACES and TRACES[name].has_roofline:
         command += ["--flops", f"{PEAK_TFLOPS}e12", "--memory-bandwidth", f"{MEMORY_GB}e9"]
+    if kind == "goal":
+        command += ["--order", "message" if in_turn else "packet"]
     subprocess.run(command, capture_output=True, check=True)
-    if in_turn:
-        table = folder / "operations.csv"
-        with table.open(newline="") as file:
-            rows = list(csv.DictReader(file))
-        with table.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows({**row, "unit": "nic0"} if row["kind"] == "send" else row for row in rows)
     return folder / "scenario.toml"
 
 

@@ -1095,6 +1095,9 @@ class Faults(_Part):
     overtake: int | None = None
     """Each switch lets this many data packets overtake the one before them in their queue."""
 
+    hurry: int | None = None
+    """Each switch lets this many data packets pass the forwarding delay of the next."""
+
 
 @dataclass(kw_only=True)
 class Switch(_Part):
@@ -1152,7 +1155,9 @@ class GoBackN(_Part):
     """`host.transport.go_back_n`."""
 
     rto: str | None = None
-    """Retransmission timeout, restarted by each packet sent and each ACK that makes progress."""
+    """Retransmission timeout, restarted by each packet sent and each ACK that makes progress. Default: 4ms, or twice
+    the longest round trip without load where that is longer.
+    """
 
     nack_interval: str | None = None
     """Least time between two NACKs for the same packet."""
@@ -1168,10 +1173,12 @@ class Irn(_Part):
     """
 
     rto_low: str | None = None
-    """Timeout while few packets are in flight."""
+    """Timeout while few packets are in flight. Default: 100us, or twice the longest round trip without load where that
+    is longer.
+    """
 
     rto_high: str | None = None
-    """Timeout otherwise."""
+    """Timeout otherwise. Default: 320us, or `rto_low` where that is longer."""
 
     few: int | None = None
     """How many are few."""
@@ -1183,7 +1190,8 @@ class Selective(_Part):
 
     rto: str | None = None
     """A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us
-    and the time that six full queues take: 100us for 178 KB at 100 Gb/s.
+    and the time that six full queues take: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round
+    trip without load where that is longer.
     """
 
     ack_every: str | None = None
@@ -1206,7 +1214,9 @@ class Ndp(_Part):
     """Share of its line that a host pulls, above 0 and up to 1."""
 
     rto: str | None = None
-    """A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost."""
+    """A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
+    Default: 20ms, or twice the longest round trip without load where that is longer.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1641,6 +1651,11 @@ class HostSettings(_Part):
 
     classify: Classify | None = None
     """Which class a flow gets, when it is not that of its workload."""
+
+    jitter: float | None = None
+    """Packets of a flow start up to this share of a packet's time late, each by a draw of its own: 0 to 10. Nothing is
+    skipped then, as nothing repeats itself.
+    """
 
     first_hop: Literal["hash", "highest"] | FirstHop | None = None
     """By which of several ports a flow leaves its host."""

@@ -110,6 +110,31 @@ def test_the_same_job_has_the_same_answer(imported: Import, xoff_here: Command, 
         assert other["compute_ps"] == goal["compute_ps"] == 10_000_000
 
 
+# As LogGOPSim with G = 1 ns and L = 3000 ns: two links of 1 us, and a packet's time at the switch.
+AS_LOGGOPS: dict[str, Any] = {
+    "network.star.link": {"rate": "8Gbps", "delay": "1us"},
+    "framing": {"payload": "1000B", "header": "0B"},
+    "switch": {},
+    "host.transport.raw": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "in_turn", "sharing"), [("bbcast16", 4.012e9, 10.006e9), ("dring", 9.024e9, 12.019e9)]
+)
+def test_messages_of_a_rank_leave_in_the_order_of_the_source(
+    imported: Import, case: str, in_turn: float, sharing: float
+) -> None:
+    # A binomial broadcast of 16 and a double ring: LogGOPSim has 4.012 and 9.024 ms.
+    file = Path(__file__).parent / "cases" / f"{case}.goal"
+    said = imported("goal", file)
+    assert "leave one after another, as in LogGOPSim" in messages(said)
+    assert job_of(said["scenario"], **AS_LOGGOPS)["iteration_ps"] == pytest.approx(in_turn, rel=1e-3)
+    said = imported("goal", file, options=("--order", "packet"), out="sharing")
+    assert "share its interface packet by packet" in messages(said)
+    assert job_of(said["scenario"], **AS_LOGGOPS)["iteration_ps"] == pytest.approx(sharing, rel=1e-3)
+
+
 def test_what_is_lost_is_said(imported: Import) -> None:
     goal = GOAL.replace("recv 500000b from 1 tag 2", "recv 1b from -1 tag -1")
     said = imported("goal", goal.replace("to 0 tag 1", "to 0 tag 1 nic 3"))

@@ -15,7 +15,7 @@ from tests.validation.test_pfc_closed_forms import MTU, stalled, worst_case
 import xoff
 from patience import PATIENCE_SECONDS
 
-AUDITS = ["completion", "conservation", "deadlock", "delays", "loss", "order", "pauses"]
+AUDITS = ["completion", "conservation", "deadlock", "delays", "ideal", "loss", "order", "pauses"]
 
 
 def _is_fine(state: str) -> bool:
@@ -260,3 +260,18 @@ def test_the_command_carries_what_is_recorded(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert json.loads(done.stdout)["audits"]["deadlock"].startswith("recorded: ")
     assert (tmp_path / "result").is_dir()
+
+
+def test_a_flow_that_is_faster_than_alone_is_noticed() -> None:
+    # A packet passes the forwarding delay of the second of two switches: 300 ns less than it takes alone.
+    link = {"rate": "100Gbps", "delay": "1us"}
+    scenario = {
+        "network": {"line": {"switches": 2, "hosts_per_switch": 1, "link": link}},
+        "switch": {"delay": "300ns"},
+        "workload": [{"flows": [{"src": 0, "dst": 1, "size": "1KB"}]}],
+    }
+    assert set(xoff.run(scenario).audits.values()) == {"ok"}
+    scenario["switch"] = {"delay": "300ns", "faults": {"hurry": 1}}
+    _, failed = violations(scenario)
+    assert list(failed) == ["ideal"]
+    assert failed["ideal"].startswith("failed: flow 0 took ")

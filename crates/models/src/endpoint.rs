@@ -8,6 +8,7 @@ mod answers;
 mod classify;
 mod credit;
 mod holds;
+mod jitter;
 mod messages;
 mod receive;
 mod sender;
@@ -28,6 +29,7 @@ use xoff_engine::state::{Across, State as _, Walk, Word};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
+pub use self::jitter::Jitter;
 use self::messages::Messages;
 pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
@@ -66,6 +68,8 @@ pub struct Config {
     pub loses_pulls: bool,
     /// Which class a new flow gets.
     pub classify: Classify,
+    /// How late packets start, if they do.
+    pub jitter: Option<Jitter>,
     /// Whose flow a number is.
     pub sources: Arc<Sources>,
     /// The slowest link that the path of a flow may have.
@@ -152,6 +156,8 @@ pub struct Endpoint {
     /// When a flow or a message last began here.
     pub begun_at: Moment,
     duplicates: u64,
+    /// How often a packet was drawn to be late: who draws does not repeat itself.
+    drawn: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
     held_back: u64,
@@ -231,6 +237,7 @@ impl state::State for Endpoint {
             accepted,
             gained_at,
             begun_at,
+            drawn,
             duplicates,
             reordered,
             held_back,
@@ -244,6 +251,7 @@ impl state::State for Endpoint {
             walk.total(total);
         }
         // These say how long a run has gained nothing, and decide nothing else.
+        walk.value(*drawn);
         walk.reminder(gained_at);
         walk.reminder(begun_at);
         books.walk(walk);
@@ -352,6 +360,7 @@ impl Endpoint {
             accepted: 0,
             gained_at: Moment::ZERO,
             begun_at: Moment::ZERO,
+            drawn: 0,
             duplicates: 0,
             reordered: 0,
             late_holds: BTreeMap::new(),

@@ -335,6 +335,8 @@ pub struct Properties {
     pub plans_queues: bool,
     /// It cuts payloads off packets that find no room, which a transport has to bring again.
     pub cuts_data: bool,
+    /// It marks packets that find a queue: at switches, and at hosts that relay with `host.relay.ecn`.
+    pub marks_data: bool,
     /// It chooses among ports; at most one mechanism may.
     pub routes: bool,
     /// It sends packets of a flow by several ports at a time, so that they overtake one another.

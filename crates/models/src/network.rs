@@ -13,7 +13,7 @@ use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
-use crate::endpoint::{self, Bottlenecks, Classify, Config, Endpoint, Mixed};
+use crate::endpoint::{self, Bottlenecks, Classify, Config, Endpoint, Jitter, Mixed};
 use crate::failover::Failover;
 use crate::fault;
 use crate::framing::Framing;
@@ -58,6 +58,8 @@ pub struct Settings {
     pub priority_classes: u8,
     /// Which class a new flow gets.
     pub classify: Classify,
+    /// Share of a packet's time by which packets start late at most.
+    pub jitter: f64,
     /// How hosts send.
     pub stacks: Stacks,
     /// Hosts that pass packets on.
@@ -333,6 +335,7 @@ impl Configs {
             pulls: transport.pulls(whole).or_else(|| stack.congestion_control.pulls(whole)),
             loses_pulls: !settings.failures.is_empty(),
             classify: settings.classify.clone(),
+            jitter: Jitter::new(settings.jitter, settings.seed),
             sources: plan.sources.clone(),
             bottlenecks: self.lines.bottlenecks.leaving_by(rates.clone()),
         });
@@ -585,6 +588,7 @@ impl Settings {
             turns: None,
             priority_classes: 0,
             classify: Classify::default(),
+            jitter: 0.0,
             stacks: Stacks::uniform(Stack::default()),
             relay: relay::Params::default(),
             first_hop: FirstHop::default(),

@@ -70,6 +70,8 @@ pub struct Faults {
     pub vanish: u32,
     /// Each switch lets this many data packets overtake the one before them in their queue.
     pub overtake: u32,
+    /// Each switch lets this many data packets pass the forwarding delay of the next.
+    pub hurry: u32,
 }
 
 /// `host.acks`: where the answers of receivers wait.
@@ -200,7 +202,7 @@ impl State for Node {
         }
         walk.value(u64::from(*is_odd));
         walk.value(u64::from(*is_rerouted));
-        walk.value((faults.vanish, faults.overtake).word());
+        walk.value((faults.vanish, faults.overtake, faults.hurry).word());
         mechanisms.walk(walk);
         core.walk(walk);
         effects.walk(walk);
@@ -261,8 +263,8 @@ impl Node {
         let next_sample = if wanted.queues == Duration::ZERO { Moment::NEVER } else { Moment::ZERO };
         let recorder = || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
         let delays = (wanted.delays != Traced::None).then(recorder);
-        let is_watched = wanted.packets || delays.is_some();
         let faults = if self.forwards { faults } else { Faults::default() };
+        let is_watched = wanted.packets || delays.is_some() || faults.hurry > 0;
         Self { wanted, next_sample, is_watched, is_odd: faults.vanish > 0, delays, acks, faults, ..self }
     }
 

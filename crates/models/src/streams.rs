@@ -3,7 +3,7 @@
 //! A draw depends on the seed, on the part that draws, and on what the draw is about, and on nothing beside: with and without another
 //! workload, flow or fault, a scenario has common random numbers. A flow is known by the name of its workload, the turn of that
 //! workload among those of its name, and its number in the workload. The labels here never change, whatever the parts are called.
-//! Limits: a switch that draws at intervals (QCN, BCN, PINT) or chooses by load (DRILL, adaptive routing, flowlets, ConWeave), and a
+//! Limits: a switch that draws at intervals (QCN, BCN, PINT) or chooses by load (DRILL, adaptive routing, flowlets, `ConWeave`), and a
 //! link that damages bits, draw in the order in which packets come, so that other traffic moves these draws.
 
 use std::sync::Arc;
@@ -25,6 +25,9 @@ pub const PINT_ANSWERS: &str = "hpcc_pint";
 pub const BCN_STOP: &str = "bcn stop";
 /// Flows that are under way when their workload begins.
 pub const WARM: &str = "poisson warm";
+
+/// How late packets start at hosts.
+pub const JITTER: &str = "jitter";
 
 /// The labels of parts whose names are others today.
 const RENAMED: &[(&str, &str)] = &[];

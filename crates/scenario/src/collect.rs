@@ -64,6 +64,9 @@ pub struct Collector {
     sampling: Sampling,
     shortage: Shortage,
     stuck: Stuck,
+    shut_out: ShutOut,
+    /// The first flow, or message, that took less than alone in the network, and both times.
+    too_fast: Option<(u32, [Duration; 2])>,
     warnings: Vec<Warning>,
     keeps_flows: bool,
     /// What all parts counted.
@@ -128,6 +131,39 @@ struct Stuck {
     worst: Option<(u32, u32)>,
 }
 
+/// Flows that sent half of their packets again, or more: others take the room that they need.
+#[derive(Default)]
+struct ShutOut {
+    flows: u64,
+    /// The one that did so most: its number, the packets that it has, and those that it sent again.
+    worst: Option<(u32, u64, u64)>,
+}
+
+impl ShutOut {
+    fn note(&mut self, s: &Sent) {
+        let own = s.packets - s.retransmitted;
+        if 2 * s.retransmitted < own || s.retransmitted == 0 {
+            return;
+        }
+        self.flows += 1;
+        if self.worst.is_none_or(|(flow, packets, again)| {
+            let [this, other] = [s.retransmitted * packets, again * own];
+            (this, flow) > (other, s.flow)
+        }) {
+            self.worst = Some((s.flow, own, s.retransmitted));
+        }
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        let (flow, own, again) = self.worst?;
+        let why = format!(
+            "{} flows sent half of their packets again, or more: others shut them out, or they time out too early; flow {flow} sent {again} packets again, of {own}",
+            self.flows
+        );
+        Some(Warning::new("host.transport", why))
+    }
+}
+
 /// Round trips below a tenth of a path's rate, without any rise, that call for a warning.
 const STUCK: u32 = 25;
 
@@ -172,6 +208,8 @@ impl Collector {
             sampling: Sampling::new(&runner.scenario().probe),
             shortage: Shortage::default(),
             stuck: Stuck::default(),
+            shut_out: ShutOut::default(),
+            too_fast: None,
             warnings: warnings(runner),
             keeps_flows: runner.scenario().probe.flows,
             counts: Counts::new(&runner.settings),
@@ -352,14 +390,14 @@ impl Collector {
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.set_path(s.path);
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
-        let slowdown = fct.map(|f| f as f64 / ideal.own.real());
-        let slowdown = slowdown.filter(|_| !is_connection);
+        let slowdown = fct.filter(|_| !is_connection).map(|fct| self.slowdown(s.flow, fct, ideal.own));
         if !is_connection {
             self.measure(plan, &Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown });
             self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         }
         self.retransmitted += s.retransmitted;
         self.stuck.note(s);
+        self.shut_out.note(s);
         if !self.keeps_flows {
             return;
         }
@@ -389,6 +427,14 @@ impl Collector {
         });
     }
 
+    /// What a flow, or a message of one, took by what it takes alone.
+    fn slowdown(&mut self, flow: u32, fct: u64, ideal: Duration) -> f64 {
+        if fct < ideal.ps() {
+            self.too_fast.get_or_insert((flow, [Duration(fct), ideal]));
+        }
+        fct as f64 / ideal.real()
+    }
+
     fn measure(&mut self, plan: &AllFlows, over: &Over) {
         self.measures.add(over);
         if !plan.is_warm(over.workload) {
@@ -414,6 +460,7 @@ impl Collector {
         ledger.missing = self.ends.missing();
         ledger.flows = self.ends.count().0;
         ledger.uncut = self.delays.wrong;
+        ledger.too_fast = self.too_fast;
         ledger.stuck = Self::stuck(cp, &self.jobs);
         judge(&ledger, &self.names, scenario, end)
     }
@@ -530,7 +577,7 @@ impl Collector {
     }
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
-        self.warnings.extend(self.stuck.warning());
+        self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();
         Summary {

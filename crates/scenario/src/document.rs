@@ -206,6 +206,10 @@ pub struct HostSettings {
     /// Which class a flow gets, when it is not that of its workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classify: Option<Classify>,
+    /// Packets of a flow start up to this share of a packet's time late, each by a draw of its own: 0 to 10. Nothing is skipped then, as
+    /// nothing repeats itself.
+    #[serde(skip_serializing_if = "is_default")]
+    pub jitter: f64,
     /// By which of several ports a flow leaves its host.
     pub first_hop: FirstHop,
     /// Hosts that pass packets on.

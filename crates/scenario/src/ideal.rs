@@ -21,10 +21,15 @@ struct Leg {
     delay: Duration,
     /// The bytes after which that node knows where a frame goes, if it cuts through.
     header: Option<u64>,
+    /// As many links of this rate as packets of the flow may take side by side.
+    parallel: u64,
 }
 
 impl Leg {
     fn is_as_good_as(&self, other: &Self) -> bool {
+        if self.parallel != other.parallel {
+            return false;
+        }
         if self.header.is_none() && other.header.is_none() {
             return self.rate >= other.rate && self.delay <= other.delay;
         }
@@ -44,6 +49,8 @@ pub struct Alone {
     headers: Vec<Vec<Option<u64>>>,
     /// The routes as the run began: what they changed to is no part of what a flow would take in the network as it should be.
     pub routing: Arc<Map>,
+    /// Packets of a flow may take all shortest ways at once, as a mechanism chooses for each.
+    is_routed: bool,
     /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
     is_uniform: bool,
     /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
@@ -80,7 +87,9 @@ impl Alone {
             && delays.next().is_none_or(|first| delays.all(|other| other == first))
             // A host with ports of its own choice may have several that differ.
             && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
-        Self { framing: runner.settings.framing, switch_delay, headers, routing: Arc::default(), is_uniform, known: HashMap::new() }
+        let is_routed = runner.scenario().switch.mechanisms().any(|p| p.routes);
+        let framing = runner.settings.framing;
+        Self { framing, switch_delay, headers, routing: Arc::default(), is_routed, is_uniform, known: HashMap::new() }
     }
 
     /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
@@ -114,22 +123,31 @@ impl Alone {
             }
             self.time(&way, size)
         });
-        Ideal { own: time, fastest: fastest.fold(time, Duration::min), via }
+        let fastest = fastest.fold(time, Duration::min);
+        Ideal { own: if self.is_routed { fastest } else { time }, fastest, via }
     }
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
         let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[index(port.peer)] };
         let header = self.headers.get(index(port.peer)).and_then(|inputs| inputs[port.peer_port]);
-        Leg { rate: port.link.rate, delay: port.link.delay + behind, header }
+        Leg { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
+    }
+
+    /// The same of a port among others, by each of which packets may go on.
+    fn leg_among(&self, ports: &[PortSpec], out: PortId, choices: &[PortId], dst: u32) -> Leg {
+        let leg = self.leg(&ports[out.index()], dst);
+        let all: u64 = choices.iter().map(|choice| ports[choice.index()].link.rate.0).sum();
+        Leg { parallel: if self.is_routed { all.div_ceil(leg.rate.0.max(1)).max(1) } else { 1 }, ..leg }
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
     fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: PortId, mut probe: Packet) -> (Way, Vec<u32>) {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
-            let out = if way.is_empty() { port } else { self.routing.routes[index(at)].port(&probe) };
+            let routes = &self.routing.routes[index(at)];
+            let (out, choices) = if way.is_empty() { (port, &[][..]) } else { (routes.port(&probe), routes.choices(probe.dst())) };
             let port = &ports[index(at)][out];
-            way.push(self.leg(port, probe.dst()));
+            way.push(self.leg_among(&ports[index(at)], out, choices, probe.dst()));
             probe.hop();
             at = port.peer;
             if at == probe.dst() || way.len() > 250 {
@@ -154,7 +172,7 @@ impl Alone {
                 let only = [if choices.is_empty() { routes.port(&probe) } else { PortId(0) }];
                 for out in if choices.is_empty() { &only } else { choices } {
                     let port = &ports[index(at)][*out];
-                    let leg = self.leg(port, probe.dst());
+                    let leg = self.leg_among(&ports[index(at)], *out, choices, probe.dst());
                     let there = next.entry(port.peer).or_default();
                     for way in &ways {
                         add(there, way.iter().copied().chain([leg]).collect());
@@ -168,7 +186,8 @@ impl Alone {
 
     /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
     /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
-    /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
+    /// A packet is on the next link when its head is in, which at nodes that store it is all of it. Where packets go side by side, the
+    /// first comes when it comes, and the last full one leaves when all of them have had their turns.
     fn time(&self, way: &[Leg], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
@@ -182,11 +201,18 @@ impl Alone {
         if packets == 1 {
             return latency + Duration(lasts);
         }
+        let whole: u64 = (0..way.len()).map(|n| head(n, full)).sum();
         let (mut first, mut slowest, mut longest) = (0, 0, 0);
         for (n, leg) in way.iter().enumerate() {
             let of_full = leg.rate.time(full).ps();
-            slowest = slowest.max(of_full);
-            longest = longest.max(first + of_full + (packets - 2) * slowest + lasts);
+            let through = if leg.parallel > 1 {
+                let in_turns = (packets - 1).div_ceil(leg.parallel) * of_full;
+                first + in_turns.max((packets - 2) * slowest + of_full) + (whole - first - head(n, full))
+            } else {
+                slowest = slowest.max(of_full);
+                first + of_full + (packets - 2) * slowest + lasts
+            };
+            longest = longest.max(through);
             first += head(n, full);
             lasts -= head(n, last);
         }

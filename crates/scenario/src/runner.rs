@@ -70,6 +70,7 @@ impl Runner {
             },
             priority_classes: scenario.switch.priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
+            jitter: scenario.host.jitter,
             stacks,
             relay: scenario.host.relay.clone(),
             first_hop: scenario.host.first_hop.clone(),

@@ -112,6 +112,9 @@ fn host(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let f = &s.framing;
     check_buffer("host.relay", &s.host.relay.buffer, f.payload.0 + f.header.0 + f.gap.0)?;
+    if !(0.0..=10.0).contains(&s.host.jitter) {
+        return wrong("host.jitter", format!("{} is out of range; allowed are 0 to 10", s.host.jitter));
+    }
     if let Some(classify) = &s.host.classify {
         if let Some(mice) = classify.mice.filter(|m| m.class >= s.switch.classes) {
             let allowed = s.switch.classes;

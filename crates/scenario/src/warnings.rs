@@ -74,7 +74,8 @@ fn shared_hosts(runner: &Runner) -> Vec<Warning> {
     let warn = |(i, job): (usize, &Arc<Graph>)| {
         let (other, host) = jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;
         let name = &runner.topology.nodes[index(host)].name;
-        let why = format!("{name} has ranks of workload[{other}], too, and each computes as if it were alone; give `hosts` to tell them apart");
+        let why =
+            format!("{name} has ranks of workload[{other}], too, and each computes as if it were alone; give `hosts` to tell them apart");
         Some(Warning::new(format!("workload[{}]", job.workload), why))
     };
     jobs.iter().enumerate().filter_map(warn).collect()
@@ -156,6 +157,8 @@ pub struct IngressPorts {
     pub place: usize,
     /// How many there are.
     pub count: u64,
+    /// The node is a host that relays.
+    pub is_host: bool,
 }
 
 /// All ingress ports where levels are; thresholds that move are as they are for a port that alone uses the switch's memory.
@@ -178,10 +181,18 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
             }
             let place = runner.settings.locals.place(n, number);
             let counted_after = runner.settings.ingress(n as u32, number, &runner.ports[n], node).counted_after;
-            let key = (p.link.rate, p.link.delay, levels.headroom, levels.xoff, levels.xon, levels.available, place);
+            let key = (p.link.rate, p.link.delay, levels.headroom, levels.xoff, levels.xon, levels.available, place, node.is_host);
             found
                 .entry(key)
-                .or_insert(IngressPorts { rate: p.link.rate, delay: p.link.delay, levels, counted_after, place, count: 0 })
+                .or_insert(IngressPorts {
+                    rate: p.link.rate,
+                    delay: p.link.delay,
+                    levels,
+                    counted_after,
+                    place,
+                    is_host: node.is_host,
+                    count: 0,
+                })
                 .count += 1;
         }
     }
@@ -192,7 +203,7 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
 fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     let mut list = Vec::new();
     let classes = runner.scenario().switch.classes;
-    for IngressPorts { rate, delay, levels, place, .. } in ports {
+    for IngressPorts { rate, delay, levels, place, is_host, .. } in ports {
         for part in runner.settings.locals.list()[*place].mechanisms.parts() {
             let properties = part.properties();
             if let Some(available) = levels.available
@@ -208,10 +219,18 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 );
                 list.push(Warning::new(at(part.path(), "xoff"), why));
             }
-            list.extend(part.warn(levels).map(|(key, why)| Warning::new(at(part.path(), key), why)));
+            if !(*is_host && marks_at_switches_alone(runner, part.as_ref())) {
+                let warning = part.warn(levels).map(|(key, why)| Warning::new(at(part.path(), key), why));
+                list.extend(warning.filter(|w| !list.contains(w)));
+            }
         }
     }
     list
+}
+
+/// Whether a part marks packets at switches, and not at hosts that relay.
+fn marks_at_switches_alone(runner: &Runner, part: &dyn Part) -> bool {
+    part.properties().marks_data && !runner.scenario().host.relay.ecn
 }
 
 /// What looks wrong at ports, said once of those that are alike.
@@ -221,7 +240,7 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
         for number in PortId::all(runner.ports[n].len()) {
             let ingress = runner.settings.ingress(n as u32, number, &runner.ports[n], node);
-            for part in &parts {
+            for part in parts.iter().filter(|part| !(node.is_host && marks_at_switches_alone(runner, part.as_ref()))) {
                 let warning = part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));
                 list.extend(warning.filter(|w| !list.contains(w)));
             }

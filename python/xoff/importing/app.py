@@ -77,16 +77,33 @@ def import_htsim(
 @importing.command("goal")
 def import_goal(
     file: Annotated[Path, typer.Argument(metavar="GOAL", help="A schedule, as text.", show_default=False)],
+    order: Annotated[
+        str,
+        typer.Option(
+            metavar="message|packet",
+            help="How messages of a rank leave: one after another, or packet by packet in turn.",
+        ),
+    ] = "message",
     out: ImportedTo = None,
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """A job in GOAL, the format of LogGOPSim and ATLAHS: sends, receives and computation of ranks."""
     from xoff.importing.command import command
-    from xoff.importing.goal import convert
+    from xoff.importing.goal import ORDERS, convert
     from xoff.importing.source import MAX_JOB_BYTES
 
-    command(convert, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
+    if order not in ORDERS:
+        raise InputError(f"--order: `{order}` is no order of messages; allowed are {', '.join(ORDERS)}")
+    command(
+        partial(convert, order=order),
+        [file],
+        name=file,
+        out=out,
+        as_json=as_json,
+        is_verbose=verbose,
+        most=MAX_JOB_BYTES,
+    )
 
 
 @importing.command("simai")

@@ -45,8 +45,15 @@ class _One:
     """Whether others begin with it."""
 
 
-def convert(file: Source) -> Imported:
-    """Turn a schedule into a scenario: a star of its ranks, whose rates are not in the file."""
+ORDERS = ("message", "packet")
+"""How the messages of a rank that are ready share its interface: one after another, or packet by packet."""
+
+
+def convert(file: Source, order: str = "message") -> Imported:
+    """Turn a schedule into a scenario: a star of its ranks, whose rates are not in the file.
+
+    order: one of `ORDERS`; LogGOPSim sends the messages of a network interface one after another.
+    """
     notes = Notes()
     ranks = _ranks(file, notes)
     job = Job("job")
@@ -62,7 +69,7 @@ def convert(file: Source) -> Imported:
             if _has_beginning(one):
                 job.operations.append(Operation(rank, "compute", f"b{number}", after, duration=0, where=one.line))
                 after = (f"b{number}",)
-            unit = f"cpu{one.cpu}" if one.kind == "calc" else ""
+            unit = _unit(one, order)
             if one.kind == "calc":
                 duration = one.size * 1000
                 job.operations.append(
@@ -72,12 +79,19 @@ def convert(file: Source) -> Imported:
                 peer, tag = tags[rank, number]
                 size = one.size if one.kind == "send" else None
                 job.operations.append(
-                    Operation(rank, one.kind, f"o{number}", after, peer=peer, tag=tag, size=size, where=one.line)
+                    Operation(
+                        rank, one.kind, f"o{number}", after, unit=unit, peer=peer, tag=tag, size=size, where=one.line
+                    )
                 )
     notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
     if any(one.kind != "calc" for operations in ranks.values() for one in operations):
         text = "L, o, g, G, O and S of LogGOPS are not carried over: the network takes what it takes, and hosts nothing"
         notes.add(file, (), text)
+        says = {
+            "message": "messages of a rank leave one after another, as in LogGOPSim; --order packet lets them share",
+            "packet": "messages of a rank share its interface packet by packet; LogGOPSim sends one after another",
+        }
+        notes.add(file, (), says[order])
     network = Table("network.star", {"hosts": max(len(ranks), 1)})
     link = Table("network.star.link", {"rate": RATE, "delay": DELAY})
     pfc = Table("switch.flow_control.pfc")
@@ -86,6 +100,13 @@ def convert(file: Source) -> Imported:
     found = Imported(f"A GOAL schedule, {file.name}", "job", tables=[network, link, pfc], job=job, notes=notes)
     found.file, found.place = file.path, lambda _, row: file.place(job.operations[row].where)
     return found
+
+
+def _unit(one: _One, order: str) -> str:
+    """Return of what one operation is under way at a time: a processor, a network interface, or nothing."""
+    if one.kind == "calc":
+        return f"cpu{one.cpu}"
+    return "nic0" if one.kind == "send" and order == "message" else ""
 
 
 def _after(operations: list[_One], one: _One) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ fn host(transport: &Table, control: &CongestionControl, waiting: Vec<(Vec<u32>, 
         pulls: None,
         loses_pulls: false,
         classify: Classify::default(),
+        jitter: None,
         sources: Arc::new(Sources { first: vec![0, 100, 200, 200], ..Sources::default() }),
         bottlenecks: Bottlenecks::default().leaving_by(vec![line.rate]),
     };

@@ -154,6 +154,11 @@ impl Endpoint {
                 );
             resumes = s.next_send;
         }
+        if let Some(jitter) = &config.jitter {
+            self.drawn += 1;
+            resumes = resumes.max(ends + jitter.after(config.sources.keys.of(s.flow), seq, packet.copy(), ends - now));
+            s.next_send = s.next_send.max(resumes);
+        }
         if config.transport.acknowledges() {
             s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
             if !s.is_rto_set {

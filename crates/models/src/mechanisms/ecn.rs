@@ -110,7 +110,8 @@ impl Install for Ecn {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { tells_sources: Some("no host reacts to marks (host.congestion_control)"), ..Properties::default() }
+        let tells_sources = Some("no host reacts to marks (host.congestion_control)");
+        Properties { tells_sources, marks_data: true, ..Properties::default() }
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {

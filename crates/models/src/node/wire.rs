@@ -114,7 +114,7 @@ impl Node {
             None => ends,
             Some(cut) => cut.head(port, &frame, p.peer, &self.core.routing).map_or(ends, |head| now + head),
         };
-        let (arrives, peer_delay) = (handled + p.delay, p.peer_delay);
+        let (mut arrives, peer_delay) = (handled + p.delay, p.peer_delay);
         // MAC control and what ends there do not go through the peer's forwarding.
         let is_express = frame.is_link_local() || (peer_delay > Duration::ZERO && frame.dst() == p.peer);
         if frame.is_data() {
@@ -135,6 +135,10 @@ impl Node {
         if self.is_watched {
             self.watch(port, queue, &frame, now, handled);
             self.keep(port, &frame, ends, cx);
+            if self.faults.hurry > 0 && frame.is_data() && !is_express {
+                self.faults.hurry -= 1;
+                arrives = arrives - peer_delay;
+            }
             if let Some(failing) = &self.failing {
                 failing.stamp(port, &mut frame);
             }

@@ -41,7 +41,7 @@ pub struct Params {
     pub few: u32,
 }
 
-/// Timeouts of the paper's RTO_low and RTO_high, where no path is longer.
+/// Timeouts of the paper's `RTO_low` and `RTO_high`, where no path is longer.
 const RTO_LOW: Duration = Duration::us(100);
 const RTO_HIGH: Duration = Duration::us(320);
 

@@ -104,9 +104,9 @@ impl Collector {
         };
         self.delays.complete(&delivered, &self.names.ports);
         let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
-        let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own.ps();
+        let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own;
         let fct = (one.at - message.posted).ps();
-        let slowdown = fct as f64 / ideal as f64;
+        let slowdown = self.slowdown(post.flow, fct, ideal);
         let (start, arrived) = (message.posted.ps(), one.at.ps());
         self.ends.deliver(post.bytes);
         self.measure(plan, &Over { workload, size: post.bytes, start, arrived: Some(arrived), slowdown: Some(slowdown) });
@@ -138,7 +138,7 @@ impl Collector {
                 after: post.after,
                 left: message.left.ps(),
                 fct,
-                ideal,
+                ideal: ideal.ps(),
                 slowdown,
             });
         }
