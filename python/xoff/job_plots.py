@@ -135,13 +135,11 @@ def _joined(spans: list[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
     return made
 
 
-def pictures(operations: pa.Table, jobs: pa.Table) -> list[tuple[str, str, list[str]]]:
-    """Each figure of each job: its title, its drawing as SVG, and what is to be said of it."""
+def pictures(operations: pa.Table, jobs: pa.Table, job: str) -> list[tuple[str, str, list[str]]]:
+    """Return each figure of a job: its title, its drawing as SVG, and notes on it."""
     found = []
-    for job in names(operations):
-        name = wording.plain(job)
-        found.append((f"{name}: ranks over time", plots.svg(gantt(operations, jobs, job)), notes(jobs, job)))
-        if _of(jobs, job).num_rows:
-            said = ["What is exposed delayed what a rank computed next; the parts of a rank add up to the iteration."]
-            found.append((f"{name}: what an iteration went by with", plots.svg(bars(jobs, job)), said))
+    if _of(jobs, job).num_rows:
+        said = ["What is exposed delayed what a rank computed next; the parts of a rank add up to the iteration."]
+        found.append(("What an iteration went by with", plots.svg(bars(jobs, job)), said))
+    found.append(("Ranks over time", plots.svg(gantt(operations, jobs, job)), notes(jobs, job)))
     return found

@@ -42,6 +42,10 @@ class Recorded(Protocol):
         """One row a flow."""
 
     @property
+    def messages(self) -> pa.Table:
+        """One row a message of a job that was delivered."""
+
+    @property
     def links(self) -> pa.Table:
         """One row a direction of a link."""
 
@@ -194,6 +198,30 @@ def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, flo
     return sorted(rows.items(), key=lambda row: (-sum(span for _, _, span in row[1]), row[0]))
 
 
+def subject(groups: Iterable[tuple[str, pa.Table]]) -> str:
+    """Return what the rows of `measured` tables are: flows, messages, or both."""
+    kinds = set()
+    for _, rows in groups:
+        # Messages alone have a number in their operation.
+        flows = rows["message"].null_count if "message" in rows.column_names else rows.num_rows
+        kinds |= {"flows"} if flows else set()
+        kinds |= {"messages"} if flows < rows.num_rows else set()
+    return " and ".join(sorted(kinds)) or "flows"
+
+
+def axis_labels(groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> tuple[str, str]:
+    """Return the titles of both axes of a distribution of completion times or slowdowns."""
+    what = subject(groups)
+    time = {"flows": "flow completion time (µs)", "messages": "message completion time (µs)"}
+    x = "slowdown (FCT / ideal FCT)" if slowdown else time.get(what, "completion time (µs)")
+    return x, f"share of the {what}"
+
+
+def size_label(groups: Sequence[tuple[str, pa.Table]]) -> str:
+    """Return what sizes are of: flows, messages, or both."""
+    return {"flows": "flow size", "messages": "message size"}.get(subject(groups), "size")
+
+
 def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> None:
     """Draw the cumulative distribution of completion times or slowdowns of each group of flows."""
     for index, (name, flows) in enumerate(groups):
@@ -213,8 +241,9 @@ def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bo
     if values and max(values) > 10 * min(values):
         axes.set_xscale("log")
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("slowdown (FCT / ideal FCT)" if slowdown else "flow completion time (µs)")
-    axes.set_ylabel("share of the flows")
+    x_label, y_label = axis_labels(groups, slowdown=slowdown)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
     legend(axes, len(groups))
 
 
@@ -246,7 +275,7 @@ def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
         rotation_mode="anchor",
     )
     axes.set_yscale("log")
-    axes.set_xlabel("flow size up to (bins of equally many flows)")
+    axes.set_xlabel(f"{size_label(groups)} up to (bins of equally many {subject(groups)})")
     axes.set_ylabel("slowdown (FCT / ideal FCT)")
     legend(axes, 2 * len(groups))
 
@@ -261,7 +290,7 @@ def _draw_boxes(axes: Axes, groups: Sequence[tuple[str, pa.Table]], size: int) -
     flat = [value for one in values for value in one]
     if flat and min(flat) > 0 and max(flat) > 10 * min(flat):
         axes.set_yscale("log")
-    axes.set_xlabel(f"all flows have {_short(size)}; box: quartiles, whiskers: least and most")
+    axes.set_xlabel(f"all {subject(groups)} have {_short(size)}; box: quartiles, whiskers: least and most")
     axes.set_ylabel("slowdown (FCT / ideal FCT)")
 
 
@@ -272,24 +301,27 @@ class Plot:
         self._result = result
 
     def fct_cdf(self, *, by: str | None = "workload", slowdown: bool = False) -> Figure:
-        """Cumulative distribution of the flow completion times, or of the slowdowns, one curve for each group."""
+        """Cumulative distribution of the completion times, or of the slowdowns, one curve for each group.
+
+        Of jobs it is of messages, as in the summary.
+        """
         with rc_context(STYLE):
             figure, axes = canvas()
-            draw_cdf(axes, groups(completed(self._result.flows), by), slowdown=slowdown)
+            draw_cdf(axes, groups(measured(self._result), by), slowdown=slowdown)
             return figure
 
     def slowdown_by_size(self, *, by: str | None = None) -> Figure:
-        """Slowdown in 20 bins of 5 % of the flows each, by size: median and 99th percentile of each group."""
+        """Median and 99th percentile of the slowdown in 20 bins of equally many flows or messages, by size."""
         with rc_context(STYLE):
             figure, axes = canvas()
-            draw_slowdown(axes, groups(completed(self._result.flows), by))
+            draw_slowdown(axes, groups(measured(self._result), by))
             return figure
 
     def fct_bars(self, by: str = "workload") -> Figure:
-        """Mean flow completion time of each group, with whiskers from the shortest to the longest."""
+        """Mean completion time of each group (of jobs, of messages), with whiskers from the shortest to the longest."""
         with rc_context(STYLE):
             figure, axes = canvas()
-            found = groups(completed(self._result.flows), by)
+            found = groups(measured(self._result), by)
             labels = ["\n".join(textwrap.wrap(name, 18)[:3]) for name, _ in found]
             times = [[value / _PS_PER_US for value in flows["fct_ps"].to_pylist()] for _, flows in found]
             means = [sum(values) / len(values) for values in times]
@@ -301,7 +333,7 @@ class Plot:
             axes.set_xticks(range(len(found)), labels, rotation=30 if len(found) > 6 else 0)
             axes.grid(visible=False, axis="x")
             axes.set_xlabel(f"{by}; bar: mean, whisker: shortest to longest")
-            axes.set_ylabel("flow completion time (µs)")
+            axes.set_ylabel(axis_labels(found)[0])
             return figure
 
     def link_use(self, *, rows: int = 48) -> Figure:
@@ -369,8 +401,40 @@ class Plot:
 
 
 def completed(flows: pa.Table) -> pa.Table:
-    """The flows that were delivered."""
+    """The flows that were delivered; connections of jobs, whose messages are measured, are none of them."""
     return flows.filter(pc.is_valid(flows["fct_ps"]))
+
+
+def measured(result: Recorded) -> pa.Table:
+    """Return the flows and messages that `fct_ps` and `slowdown` of the summary's workloads are of.
+
+    These are the delivered flows that carry no messages, and the delivered messages of jobs.
+    """
+    flows = completed(result.flows)
+    try:
+        messages = result.messages
+    except LookupError:
+        return flows
+    if not messages.num_rows:
+        return flows
+    parts = [flows, messages.select(_MESSAGES)]
+    # Where nothing but messages was measured, no column is of flows alone.
+    parts = parts if flows.num_rows else parts[1:]
+    return pa.concat_tables([_plain(part) for part in parts], promote_options="default")
+
+
+_MESSAGES = (
+    "flow", "message", "workload", "label", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps",
+    "slowdown",
+)  # fmt: skip
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Return a table whose names are texts: two tables number the same names differently."""
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            rows = rows.set_column(place, field.name, pc.cast(rows[field.name], field.type.value_type))
+    return rows
 
 
 def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:

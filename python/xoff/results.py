@@ -195,17 +195,18 @@ class Result:
         summary = self.summary
         fct: Mapping[str, Any] = summary.get("fct_ps") or {}
         slowdown: Mapping[str, Any] = summary.get("slowdown") or {}
-        flows: Mapping[str, Any] = summary.get("flows") or {}
         performance: Mapping[str, Any] = summary.get("performance") or {}
+        what, (done, total) = measured(summary), measured_counts(summary)
+        of = "" if what == "flows" else f" of {what},"
         lines = [
             ("simulated", wording.time(summary.get("simulated_ps"))),
-            ("flows", f"{flows.get('completed', 0):,} of {flows.get('total', 0):,} completed"),
-            ("FCT mean", wording.time(fct.get("mean"))),
-            ("FCT median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
-            ("FCT longest", wording.time(fct.get("max"))),
-            ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
-            *_collectives(summary),
             *_jobs(summary),
+            *_collectives(summary),
+            (what, f"{done:,} of {total:,} completed"),
+            (f"FCT{of} mean", wording.time(fct.get("mean"))),
+            (f"FCT{of} median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
+            (f"FCT{of} longest", wording.time(fct.get("max"))),
+            ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
         lines += _high_water(summary)
@@ -235,6 +236,28 @@ class Result:
         )
         caption = html.escape(str(self.scenario.get("name") or "scenario"))
         return f"<table><caption>{caption}</caption><tbody>{cells}</tbody></table>"
+
+
+def measured(summary: Mapping[str, Any]) -> str:
+    """Return what the completion times of a summary are of: flows, messages of jobs, or both."""
+    workloads = (summary.get("workloads") or {}).values()
+    jobs = [one for one in workloads if "job" in one or "collective" in one]
+    # A connection is counted in `flows` of the run, and its messages in `flows` of its workload.
+    if not jobs or measured_counts(summary) == _counts(summary):
+        return "flows"
+    return "messages" if len(jobs) == len(workloads) else "flows and messages"
+
+
+def measured_counts(summary: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many flows and messages of jobs were delivered, and how many there are."""
+    found = [_counts(one) for one in (summary.get("workloads") or {}).values()] or [_counts(summary)]
+    return sum(completed for completed, _ in found), sum(total for _, total in found)
+
+
+def _counts(summary: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many flows were delivered, and how many there are, of a run or a workload."""
+    flows: Mapping[str, int] = summary.get("flows") or {}
+    return flows.get("completed", 0), flows.get("total", 0)
 
 
 def _collectives(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

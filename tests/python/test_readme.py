@@ -113,6 +113,50 @@ def test_the_share_of_directions_that_hold_is_that_of_the_pages() -> None:
     assert "Six more hold under a choice of their own." in " ".join(_TEXT.split())
 
 
+def _page(name: str) -> str:
+    """Return a page with its lines joined."""
+    return " ".join((_ROOT / name).read_text("utf-8").split())
+
+
+def test_speeds_beside_other_simulators_are_those_of_the_page_that_measured_them() -> None:
+    page = (_ROOT / "docs/beside-others.md").read_text("utf-8")
+    number = r"([\d.]+)"
+    row = rf"^\| (.+?) \| (\d+) \| {number} M \| {number} M \| \*\*{number}\*\* "
+    found = {(name, hosts): values for name, hosts, *values in re.findall(row, page, re.M)}
+    htsim, larger = found["htsim", "128"], found["htsim", "1024"]
+    hpcc, conweave = found["HPCC's ns-3", "128"], found["ConWeave's ns-3", "128"]
+    own = f"{hpcc[1]}–{conweave[1]} M beside ns-3, {htsim[1]} M beside htsim"
+    forks = f"{hpcc[0]} M (HPCC), {conweave[0]} M (ConWeave)"
+    title = "data packet-hops per CPU-second, 128 hosts"
+    assert f"| {title} | {own} | {forks} | {htsim[0]} M | not measured |" in _TEXT
+    assert f"| the same, 1024 hosts | {larger[1]} M | not measured | {larger[0]} M | not measured |" in _TEXT
+    ratios = f"{hpcc[2]} to {conweave[2]} times as fast as the forks of ns-3, and "
+    ratios += f"{float(htsim[2]):.0f} to {float(larger[2]):.0f} times as htsim"
+    assert ratios in _page("README.md")
+
+
+def test_times_of_collectives_are_those_of_the_page_that_measured_them() -> None:
+    page = (_ROOT / "docs/performance.md").read_text("utf-8")
+    rows = [re.search(rf"^\| {name} \|.*\| ([\d.]+) \| (\d+) \|$", page, re.M) for name in _COLLECTIVES]
+    times = [[float(time) for time in row.groups()] for row in rows if row is not None]
+    fast, full = (sum(of_each) for of_each in zip(*times, strict=True))
+    minutes = {3: "three", 4: "four", 5: "five"}[round(full / 60)]
+    assert f"take {fast:.1f} CPU-seconds in the place of {minutes} minutes" in _page("README.md")
+    told = _page("docs/performance.md")
+    assert f"take {fast:.1f} CPU-seconds, Python's start apart, in the place of {minutes} minutes" in told
+    assert f"reduce-scatter on 128 GPUs (2.3 billion packet-hops of 1000 B) take {fast:.1f} CPU-seconds" in _page(
+        "CHANGELOG.md"
+    )
+    iteration = re.search(r"^\| an iteration of GPT-13B, 128 GPUs,.*\| ([\d.]+) \| (\d+) \|$", page, re.M)
+    assert iteration is not None
+    told = f"an iteration of GPT-13B on 128 GPUs takes {iteration[1]} in the place of {iteration[2]}."
+    assert told in _page("CHANGELOG.md")
+
+
+# Of GPT-13B's parameters: the all-gather and the reduce-scatter.
+_COLLECTIVES = ("128 GPUs", "128 GPUs, reduce-scatter")
+
+
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
 def test_links(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text("utf-8")):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from xoff import connections
 from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.exporting.rows import Nodes, again, given, rows
@@ -33,12 +34,13 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     nodes = Nodes(result)
     incasts = _incasts(result)
     ports: Counter[tuple[str, str]] = Counter()
+    carried = connections.ends(result)
     written = left_out = 0
-    columns = ("src", "dst", "workload", "size_bytes", "start_ps", "fct_ps?", "ideal_fct_ps")
+    columns = ("flow", "src", "dst", "workload", "size_bytes", "start_ps", "fct_ps?", "ideal_fct_ps")
     with place.open("w", encoding="ascii") as file:
-        for src, dst, workload, size, start, fct, ideal in rows(result, "flows", *columns):
+        for flow, src, dst, workload, size, start, fct, ideal in rows(result, "flows", *columns):
             if fct is None:
-                left_out += 1
+                left_out += flow not in carried
                 continue
             # HPCC numbers the flows of a pair from 10000 on; a port has 16 bits.
             port = _FIRST_PORT + ports[src, dst] % (2**16 - _FIRST_PORT)
@@ -49,6 +51,8 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
             file.write(f"{ends} {port} {kind} {size} {times}\n")
             written += 1
     notes = [f"{left_out:,} flows did not end and are not in it"] if left_out else []
+    if carried:
+        notes.append(f"{len(carried):,} connections of jobs are not in it: their times are those of their messages")
     if given(result, "probe", "flows") is False:
         notes.append(f"this run did not record flows; repeat it with them: {again(result, 'probe.flows=true')}")
     return Written({"flows": written}, tuple(notes))

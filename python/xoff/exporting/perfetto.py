@@ -26,6 +26,7 @@ from typing import BinaryIO
 
 from xoff import wording
 from xoff._core import InputError
+from xoff.connections import ends
 from xoff.exporting.format import Written
 from xoff.exporting.rows import again, quantity, rows
 from xoff.results import Result
@@ -97,6 +98,7 @@ def _samples(result: Result, tracks: _Tracks) -> int:
 
 def _flows(result: Result, tracks: _Tracks) -> int:
     columns = ("start_ps", "flow", "src", "dst", "workload", "label?", "size_bytes", "fct_ps?", "ideal_fct_ps", "via")
+    carried = ends(result)
     # By start; a lane of a host is free again when its flow has ended.
     lanes: dict[str, list[tuple[float, int]]] = {}
     count = 0
@@ -104,7 +106,8 @@ def _flows(result: Result, tracks: _Tracks) -> int:
         rows(result, "flows", *columns), key=lambda row: row[:2]
     ):
         busy = lanes.setdefault(src, [])
-        end = None if fct is None else start + fct
+        # A connection lasts until its last message arrived.
+        end = carried.get(flow) if fct is None else start + fct
         until = float("inf") if end is None else end
         if busy and busy[0][0] <= start:
             lane = heapq.heapreplace(busy, (until, busy[0][1]))[1]

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from xoff import wording
 from xoff._core import InputError
+from xoff.connections import ends
 from xoff.insight import Forest, Tiling, job_command, ports, sound, tilings, words
 from xoff.insight.again import repeated, whole
 from xoff.results import Result
@@ -51,7 +52,7 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
         worst, pauses = 5, True
     for flow in flows:
         _check_known(result, flow)
-    connections = _connections(result)
+    connections = ends(result)
     if (carried := next((flow for flow in flows if flow in connections), None)) is not None:
         why = "is a connection, whose messages are cut one by one; --job follows those that a job waited for"
         raise InputError(f"--flow {carried}: {why}")
@@ -110,20 +111,15 @@ def _check_known(result: Result, flow: int) -> None:
     raise InputError(f"--flow {flow}: there is none of this number; there are {least} to {most}")
 
 
-def _connections(result: Result) -> set[int]:
-    """Return the flows that carry messages."""
-    return set(result.messages["flow"].to_pylist()) if "messages" in result.tables else set()
-
-
 def _is_of_jobs(result: Result) -> bool:
     """Tell whether all flows are connections of jobs."""
-    return result.flows.num_rows > 0 and set(result.flows["flow"].to_pylist()) <= _connections(result)
+    return result.flows.num_rows > 0 and set(result.flows["flow"].to_pylist()) <= set(ends(result))
 
 
 def _slowest(result: Result, count: int) -> list[int]:
     """Return the flows with the largest slowdowns; those that were not delivered come first."""
     rows = result.flows.select(["flow", "slowdown"])
-    connections = pa.array(sorted(_connections(result)), rows["flow"].type)
+    connections = pa.array(sorted(ends(result)), rows["flow"].type)
     if rows.num_rows and not (rows := rows.filter(pc.invert(pc.is_in(rows["flow"], connections)))).num_rows:
         raise InputError("--worst: all flows are connections of jobs; --job follows what these waited for")
     if not rows.num_rows:

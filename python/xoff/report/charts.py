@@ -42,7 +42,7 @@ def chart(
 
 
 def cdf(id: str, title: str, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> dict[str, Any]:
-    """Cumulative distributions of completion times or slowdowns, one series for each group of flows."""
+    """Cumulative distributions of completion times or slowdowns, one series for each group of flows or messages."""
     curves = [
         (name, *_thinned(*plots.cumulative(flows, "slowdown" if slowdown else "fct_ps"))) for name, flows in groups
     ]
@@ -51,15 +51,13 @@ def cdf(id: str, title: str, groups: Sequence[tuple[str, pa.Table]], *, slowdown
         {"name": name, "values": [_digits(share) for share in _at(places, values, shares)]}
         for name, values, shares in curves
     ]
-    label = "slowdown (FCT / ideal FCT)" if slowdown else "flow completion time (µs)"
+    x_label, y_label = plots.axis_labels(groups, slowdown=slowdown)
     log = bool(places) and places[0] > 0 and places[-1] > 10 * places[0]
-    return chart(
-        id, title, (label, [_digits(place) for place in places]), "share of the flows", series, log_x=log, steps=True
-    )
+    return chart(id, title, (x_label, [_digits(place) for place in places]), y_label, series, log_x=log, steps=True)
 
 
 def slowdown(id: str, title: str, groups: Sequence[tuple[str, pa.Table]]) -> dict[str, Any]:
-    """Median and 99th percentile of the slowdown by bins of flow size."""
+    """Median and 99th percentile of the slowdown by bins of size."""
     found = [(name, plots.size_bins(flows)) for name, flows in groups]
     places = sorted({one.largest_bytes / 1000 for _, bins in found for one in bins})
     series = []
@@ -71,9 +69,8 @@ def slowdown(id: str, title: str, groups: Sequence[tuple[str, pa.Table]]) -> dic
                 {"name": f"{name}, {what}", "values": values, "dash": dash, "colour": COLOURS[index % len(COLOURS)]}
             )
     log = bool(places) and places[-1] > 10 * places[0]
-    return chart(
-        id, title, ("flow size up to (KB)", places), "slowdown (FCT / ideal FCT)", series, log_x=log, log_y=True
-    )
+    label = f"{plots.size_label(groups)} up to (KB)"
+    return chart(id, title, (label, places), "slowdown (FCT / ideal FCT)", series, log_x=log, log_y=True)
 
 
 def queues(id: str, result: Result, top: int = 8) -> dict[str, Any]:

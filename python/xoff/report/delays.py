@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xoff import wording
+from xoff import connections, wording
 from xoff.insight import Forest, Tiling, Tree, tilings, words
 from xoff.insight.repeat import has_delays
 from xoff.report.page import Bar, Delays, Piece, Spread
@@ -34,8 +34,11 @@ _GROUPS = [
 ]
 
 
-def build(result: Result) -> Delays:
-    """Collect what the page of a result shows of delays."""
+def build(result: Result) -> Delays | None:
+    """Collect what the page of a result shows of delays; None if all flows are connections and nothing was paused."""
+    of_flows = "flows" in result.tables and result.flows.num_rows > len(connections.ends(result))
+    if not of_flows and not ("pauses" in result.tables and result.pauses.num_rows):
+        return None
     if "delays" not in result.tables or "flows" not in result.tables or not result.flows.num_rows:
         again = "xoff run scenario.json --set 'probe.delays=\"all\"' --out result"
         note = f"This run did not write down what completion times went by with; for bars and trees here: {again}."

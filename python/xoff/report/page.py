@@ -60,6 +60,17 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A job: its numbers, tables of its time, notes on these, and figures."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    tables: Sequence[Table]
+    notes: Sequence[str]
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """What there is to replay."""
 
@@ -154,8 +165,7 @@ class Page:
     delays: Delays | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
-    jobs: list[Picture] = field(default_factory=list)
-    """What ranks of jobs did, and what their time went by with."""
+    jobs: list[Part] = field(default_factory=list)
     measured: list[Picture] = field(default_factory=list)
     """What a study asks for, where there is no parameter to draw it along."""
     effects: list[Picture] = field(default_factory=list)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from xoff import counts, wording
+from xoff import connections, counts, wording
 from xoff.plots import colour
 from xoff.report import topology
 from xoff.report.page import Replay
@@ -79,7 +79,7 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
         data["pauses"], left_out = _pauses(result.pauses, ports, names, budget["pauses"])
         notes += left_out
     if flows is not None:
-        data["flows"], left_out = _flows(flows, places, budget["flows"])
+        data["flows"], left_out = _flows(flows, places, budget["flows"], connections.ends(result))
         notes += left_out
     if "faults" in result.tables:
         data["faults"], left_out = _faults(result.table("faults"), drawn, budget["faults"])
@@ -162,11 +162,21 @@ def _pauses(
     return sorted(kept, key=lambda row: row[4]), notes
 
 
-def _flows(flows: pa.Table, places: dict[str, int], budget: int) -> tuple[list[list[Any]], list[str]]:
-    """Each flow's name, ends, start, time to its last byte (-1 if that never came), bytes, and nodes between."""
+def _flows(
+    flows: pa.Table, places: dict[str, int], budget: int, carried: Mapping[int, int | None]
+) -> tuple[list[list[Any]], list[str]]:
+    """Each flow's name, ends, start, time to its last byte (-1 if that never came), bytes, and nodes between.
+
+    carried: connections, which last until their last message arrived.
+    """
+
+    def lasts(flow: int, start: int, fct: int | None) -> int:
+        end = carried.get(flow)
+        return end - start if end is not None else -1 if fct is None else fct
+
     rows = [
         [
-            label or f"flow {flow}", places.get(src, -1), places.get(dst, -1), start, -1 if fct is None else fct, size,
+            label or f"flow {flow}", places.get(src, -1), places.get(dst, -1), start, lasts(flow, start, fct), size,
             [places[name] for name in via.split(", ") if name in places],
         ]
         for flow, label, src, dst, start, fct, size, via in _rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,21 +10,21 @@ import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import counts, job_plots, plots
-from xoff.plots import COLOURS, colour, completed, groups
-from xoff.report import charts, delays, replay, topology
+from xoff import connections, counts, job_plots, plots
+from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
+from xoff.report import charts, delays, jobs, replay, topology
 from xoff.report.narrative import tell
-from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Picture, Table, document_text, table
+from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
 
-# Of fewer flows a distribution says nothing.
+# A distribution of fewer flows or messages says nothing.
 _FEW = 20
 
 
 def build(result: Result) -> Page:
     """Collect what the page of a result shows."""
     scenario, summary = result.scenario, result.summary
-    flows = completed(result.flows) if "flows" in result.tables else None
+    times = measured(result) if "flows" in result.tables else None
     page = Page(
         title=str(scenario.get("name") or "A run"),
         subtitle=str(scenario.get("description") or ""),
@@ -37,18 +37,17 @@ def build(result: Result) -> Page:
         warnings=[f"{one['path']}: {one['message']}" for one in summary.get("warnings", ())],
     )
     if "links" in result.tables:
-        page.networks = [drawing("", result, flows)]
+        page.networks = [drawing("", result, result.flows if "flows" in result.tables else None)]
         page.replay = replay.build(result)
         page.delays = delays.build(result)
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
-    if {"operations", "jobs"} <= set(result.tables) and result.operations.num_rows:
-        page.jobs = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs)]
-    page.charts = list(_charts(result, flows))
+    page.jobs = jobs.build(result)
+    page.charts = list(_charts(result, times))
     if "pauses" in result.tables:
         page.timeline, page.times = charts.timeline(result), charts.times(result)
         page.causes = [(cause, colour(cause)) for cause in sorted(set(result.pauses["cause"].to_pylist()))]
     page.tables = list(_tables(result))
-    page.figures = figures(result, flows)
+    page.figures = figures(result, times)
     return page
 
 
@@ -64,14 +63,17 @@ def drawing(title: str, result: Result, flows: pa.Table | None) -> Network:
     return Network(title, Markup(svg), note)  # noqa: S704 (names in it are escaped)
 
 
-def figures(result: Result, flows: pa.Table | None) -> dict[str, Callable[[], Figure]]:
-    """The figures that this result has the data for."""
+def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Figure]]:
+    """The figures that this result has the data for.
+
+    times: the flows and messages that were measured; none where the run recorded no flows.
+    """
     plot = result.plot
     made: dict[str, Callable[[], Figure]] = {}
-    if flows is not None and flows.num_rows:
+    if times is not None and times.num_rows:
         made["fct_bars"] = plot.fct_bars
         made["fct_cdf"] = plot.fct_cdf
-        if flows.num_rows >= _FEW:
+        if times.num_rows >= _FEW:
             made["slowdown_by_size"] = plot.slowdown_by_size
     if _has_queues(result):
         made["queue_depth"] = plot.queue_depth
@@ -92,30 +94,60 @@ def _has_queues(result: Result) -> bool:
     return {"samples", "links"} <= set(result.tables) and result.samples.num_rows > 0
 
 
-def _charts(result: Result, flows: pa.Table | None) -> Any:
-    if flows is not None and flows.num_rows:
-        by = groups(flows, "workload")[: len(COLOURS)]
-        name = "Flow completion times"
+def _charts(result: Result, times: pa.Table | None) -> Any:
+    if times is not None and times.num_rows:
+        by = groups(times, "workload")[: len(COLOURS)]
+        what = subject(by)
+        name = "Flow completion times" if what == "flows" else f"Completion times of {what}"
         yield {"id": "fct", "title": name, "charts": [charts.cdf("fct", "by workload", by)]}
-        if flows.num_rows >= _FEW:
-            bins = [charts.slowdown("slowdown", "by size", by)]
-            yield {"id": "slowdown", "title": "Slowdown by flow size, in bins of equally many flows", "charts": bins}
+        if times.num_rows >= _FEW:
+            title = f"Slowdown by {size_label(by)}, in bins of equally many {what}"
+            yield {"id": "slowdown", "title": title, "charts": [charts.slowdown("slowdown", "by size", by)]}
     if _has_queues(result):
         yield {"id": "queues", "title": "Queues over time", "charts": [charts.queues("queues", result)]}
 
 
-def _tables(result: Result) -> Any:
+def _tables(result: Result) -> Iterator[Table]:
+    """Yield the tables of a page that have rows."""
+    for one in _all_tables(result):
+        if one.rows:
+            yield one
+
+
+def _flows(result: Result) -> Iterator[Table]:
+    """Yield the tables of flows, of messages, and of the connections that carry these."""
+    heads = {
+        "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
+        "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
+        "retransmitted": "sent again", "notifications": "notifications", "holds": "holds",
+    }  # fmt: skip
+    messages = result.messages if "messages" in result.tables else None
+    known = connections.ends(result)
+    rows = [row | {"label": row["label"] or str(row["flow"])} for row in result.flows.to_pylist()]
+    flows = [row for row in rows if row["flow"] not in known]
+    # The slowest first: they are what one looks for.
+    flows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
+    yield table("Flows, the slowest first", heads, flows, open=True)
+    if messages is None:
+        return
+    of_messages = {
+        "flow": "connection", "workload": "job", "label": "label", "rank": "rank", "to_rank": "to rank",
+        "size_bytes": "size", "start_ps": "handed over", "fct_ps": "FCT", "slowdown": "slowdown",
+    }  # fmt: skip
+    slowest = messages.sort_by([("slowdown", "descending"), ("flow", "ascending")]).to_pylist()
+    yield table("Messages, the slowest first", of_messages, slowest)
+    carried = [row for row in rows if row["flow"] in known]
+    of_connections = {"label": "connection"} | {
+        key: title for key, title in heads.items() if key not in {"label", "fct_ps", "slowdown"}
+    }
+    carried.sort(key=lambda row: -row["size_bytes"])
+    yield table("Connections, those that carried most first", of_connections, carried)
+
+
+def _all_tables(result: Result) -> Iterator[Table]:
     horizon = max(result.summary.get("simulated_ps") or 0, 1)
     if "flows" in result.tables:
-        heads = {
-            "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
-            "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
-            "retransmitted": "sent again", "notifications": "notifications", "holds": "holds",
-        }  # fmt: skip
-        rows = [row | {"label": row["label"] or str(row["flow"])} for row in result.flows.to_pylist()]
-        # The slowest first: they are what one looks for.
-        rows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
-        yield table("Flows, the slowest first", heads, rows, open=True)
+        yield from _flows(result)
     if "faults" in result.tables and result.table("faults").num_rows:
         heads = {
             "target": "what failed", "kind": "how", "start_ps": "since", "end_ps": "until",

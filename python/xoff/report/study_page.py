@@ -204,6 +204,9 @@ def _charts(study: Study, metrics: list[str]) -> Any:
             yield {"id": f"m{index}", "title": f"{words(metric)} against {words(x.name)}", "charts": panels}
     if "flows" in study.plan.keep and _enough(study):
         found, every = plot.flow_panels(_PANELS)
+        if not found:
+            # All flows are connections of jobs.
+            return
         part = "" if len(found) == every else f", {len(found)} of {every} points"
         cdfs = [charts.cdf(f"c{index}", title or "all points", flows) for index, (title, flows) in enumerate(found)]
         yield {"id": "fct", "title": f"Flow completion times, all seeds together{part}", "charts": cdfs}
@@ -227,7 +230,7 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
         made = {metric: partial(plot.metric, metric) for metric in metrics}
     if len(study.plan.points) <= _BARS and sum(one.endswith("fct_mean_ps") for one in metrics) > 1:
         made["fct_bars"] = plot.bars
-    if "flows" in study.plan.keep and _enough(study):
+    if "flows" in study.plan.keep and _enough(study) and plot.flow_panels(1)[0]:
         made |= {"fct_cdf": plot.fct_cdf, "slowdown_by_size": plot.slowdown_by_size}
     return made
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from xoff import counts, plots, wording
 from xoff._core import InputError
 from xoff.report import run_page, study_page
 from xoff.report.narrative import tell
-from xoff.results import Result, load
+from xoff.results import Result, load, measured, measured_counts
 from xoff.statistics import Interval
 from xoff.study import Mean, Study
 from xoff.study.figures import point_words, words
@@ -51,8 +51,8 @@ _Parts = tuple[str, Callable[[], Figure], list[str], list[str]]
 
 def _of_result(result: Result) -> _Parts:
     scenario = result.scenario
-    flows = result.flows if "flows" in result.tables else None
-    figures = run_page.figures(result, flows)
+    times = plots.measured(result) if "flows" in result.tables else None
+    figures = run_page.figures(result, times)
     if not figures:
         raise InputError(f"{result.directory}: has no table that a figure could be drawn of")
     name = next((one for one in ("job_parts", "fct_cdf", "fct_bars") if one in figures), next(iter(figures)))
@@ -62,9 +62,10 @@ def _of_result(result: Result) -> _Parts:
 def sentences(result: Result) -> list[str]:
     """Three sentences on a run."""
     summary: Any = result.summary
-    flows, times = summary["flows"], summary["fct_ps"]
+    what, times = measured(summary), summary["fct_ps"]
+    done, total = measured_counts(summary)
     told = [
-        f"{flows['completed']:,} of {flows['total']:,} flows were delivered"
+        f"{done:,} of {total:,} {what} were delivered"
         + (
             f"; half of them took {wording.time(times['p50'])} at most, 99 of 100 {wording.time(times['p99'])}, "
             f"and the slowest {wording.time(times['max'])}."
@@ -77,7 +78,18 @@ def sentences(result: Result) -> list[str]:
     lost = "nothing was lost" if not summary["drops"] else f"{summary['drops']:,} packets were lost"
     told.append(f"In the network {lost}" + (f"; it counted: {', '.join(counted[:4])}." if counted else "."))
     told.append(_slowest(result) or _audited(result))
-    return told
+    iterations = list(_iterations(summary))
+    return [*iterations[:1], *told[: 3 - len(iterations[:1])]]
+
+
+def _iterations(summary: Any) -> Iterator[str]:
+    """Yield a sentence for each job that completed an iteration."""
+    for name, workload in summary["workloads"].items():
+        if (job := workload.get("job")) and job["completed"]:
+            whole = job["iteration_ps"] or 1
+            shares = [f"{job[key] / whole:.1%}" for key in ("compute_ps", "exposed_ps", "bubble_ps")]
+            parts = "{} computing, {} exposed communication, {} waiting for other ranks".format(*shares)
+            yield f"An iteration of {wording.plain(name)} took {wording.time(job['iteration_ps'])}: {parts}."
 
 
 def _slowest(result: Result) -> str:

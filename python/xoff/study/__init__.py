@@ -277,7 +277,10 @@ class Study:
         return pa.concat_tables(tables)
 
     def flows_at(self, points: Collection[int]) -> pa.Table | None:
-        """The sizes, completion times and slowdowns of the flows at some points (by index), all seeds together."""
+        """The sizes, completion times and slowdowns of the flows at some points (by index), all seeds together.
+
+        Connections of jobs have neither times nor slowdowns; the messages that have them are kept by no study.
+        """
         known = self.store.keys()
         keys = dict.fromkeys(run.key for run in self.plan.runs if run.point.index in points and run.key in known)
         columns = ["size_bytes", "fct_ps", "slowdown"]

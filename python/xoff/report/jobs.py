@@ -1,0 +1,116 @@
+"""Jobs on the page of a run: their iterations, what these went by with, and their critical paths."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xoff import job_plots, wording
+from xoff._core import InputError
+from xoff.insight import job_causes, job_path, words
+from xoff.insight.repeat import has_delays
+from xoff.insight.trees import Forest
+from xoff.report.page import Cell, Part, Picture, Table
+from xoff.results import Result
+
+_MOST = 8
+_NEEDED = {"operations", "messages", "jobs"}
+_HOW = "xoff explain and the directory of the result, with --job"
+
+
+def build(result: Result) -> list[Part]:
+    """Collect what the page of a result shows of each job."""
+    if not set(result.tables) >= _NEEDED or not result.operations.num_rows:
+        return []
+    summaries = result.summary.get("workloads", {})
+    return [_job(result, name, summaries.get(name, {})) for name in job_plots.names(result.operations)]
+
+
+def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
+    """Return a job: its numbers, what its time went by with, its critical path, and its ranks over time."""
+    job, collective = summary.get("job"), summary.get("collective")
+    facts = list(_iterations(job) if job else _collective(collective) if collective else ())
+    tables, notes = [], []
+    if job and job["completed"]:
+        tables.append(_parts(job))
+    is_over = job["completed"] == job["iterations"] if job else bool(collective and collective["time_ps"] is not None)
+    if is_over:
+        try:
+            tables += _path(result, name)
+            notes.append(f"Time along the path adds up to that of the job. More of it: {_HOW}.")
+        except InputError as error:
+            notes.append(f"No critical path: {error}.")
+    else:
+        notes.append("No critical path: the job did not end.")
+    pictures = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs, name)]
+    return Part(wording.plain(name), facts, tables, notes, pictures)
+
+
+def _iterations(job: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if job["completed"]:
+        yield "iteration, mean", wording.time(job["iteration_ps"])
+        yield "iteration, longest", wording.time(job["longest_iteration_ps"])
+        yield "exposed communication", wording.time(job["exposed_ps"])
+    yield "iterations", f"{job['completed']:,} of {job['iterations']:,} completed"
+    yield "ranks", f"{job['ranks']:,}"
+    if job["mfu"] is not None:
+        yield "MFU", f"{job['mfu']:.1%}"
+
+
+def _collective(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "time", wording.time(found["time_ps"])
+    if found["bus_bps"] is not None:
+        yield "bus bandwidth", f"{found['bus_bps'] / 1e9:.1f} Gb/s"
+        yield "algorithm bandwidth", f"{found['algorithm_bps'] / 1e9:.1f} Gb/s"
+
+
+def _parts(job: Mapping[str, Any]) -> Table:
+    """Return what the time of a rank went by with in an iteration, on average over ranks and iterations."""
+    whole = job["iteration_ps"] or 1
+    rows = [("computing", job["compute_ps"], None)]
+    rows += [(f"exposed {label}", group["exposed_ps"], group["bus_bps"]) for label, group in job["groups"].items()]
+    rows.append(("waiting for other ranks", job["bubble_ps"], None))
+    cells = [
+        [
+            Cell(wording.plain(text), text),
+            Cell(wording.time(ps), ps),
+            Cell(f"{ps / whole:.1%}", ps),
+            Cell("–") if bus is None else Cell(f"{bus / 1e9:,.1f} Gb/s", bus),
+        ]
+        for text, ps, bus in rows
+    ]
+    note = "Means over ranks and iterations; the parts add up to an iteration."
+    return Table("An iteration of a rank", ["part", "time", "share", "bus bandwidth"], cells, note)
+
+
+def _path(result: Result, name: str) -> Iterator[Table]:
+    """Yield tables of the critical path: by cause where delays were written down, by label, and by operation."""
+    job = job_path.Job(result, name)
+    steps = job.path()
+    by_label: dict[str, int] = defaultdict(int)
+    by_operation: dict[str, int] = defaultdict(int)
+    for step in steps:
+        by_label["computing" if step.message is None else str(step.message["label"])] += step.ps
+        by_operation[str(step.operation["name"])] += step.ps
+    flows = job_causes.flows(steps)
+    if flows and has_delays(result, flows):
+        by_cause = job_causes.causes(job, steps, result, Forest(result)).by_cause
+        named = {job_causes.CAUSES[cause]: ps for cause, ps in by_cause.items()}
+        yield _sums("Critical path, by cause", "cause", named, job.total_ps)
+    yield _sums("Critical path, by label", "label", by_label, job.total_ps)
+    if len(by_operation) > 1:
+        yield _sums("Critical path, by operation", "operation", by_operation, job.total_ps)
+
+
+def _sums(title: str, head: str, sums: Mapping[str, int], whole: int) -> Table:
+    """Return the largest parts of a path, and all others together."""
+    shown = job_causes.largest(sums)
+    rest = shown[_MOST:] if len(shown) > _MOST + 1 else []
+    if rest:
+        shown = [*shown[:_MOST], (f"{len(rest):,} others", sum(ps for _, ps in rest))]
+    rows = [
+        [Cell(wording.plain(text), text), Cell(words.micro(ps), ps), Cell(f"{ps / (whole or 1):.1%}", ps)]
+        for text, ps in shown
+    ]
+    return Table(title, [head, "µs", "share"], rows)
