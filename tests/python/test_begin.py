@@ -18,7 +18,7 @@ def test_a_new_scenario_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> Non
     assert xoff_here("new", "scenario").stdout == "scenario.toml\n"
     assert xoff.check(tmp_path / "scenario.toml")["warnings"] == []
     done = xoff_here("run", "scenario.toml")
-    assert (done.returncode, "30 of 30 completed" in done.stdout) == (0, True)
+    assert (done.returncode, "40 of 40 completed" in done.stdout) == (0, True)
     # What is commented out is right, too.
     text = (tmp_path / "scenario.toml").read_text()
     for line in (

@@ -9,6 +9,7 @@ mod classify;
 mod credit;
 mod holds;
 mod jitter;
+mod latest;
 mod messages;
 mod receive;
 mod sender;
@@ -30,6 +31,7 @@ use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
 pub use self::jitter::Jitter;
+pub use self::latest::Latest;
 use self::messages::Messages;
 pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
@@ -151,13 +153,9 @@ pub struct Endpoint {
     pub delivered_bytes: u64,
     /// Packets that arrived and were new: what flows gained.
     pub accepted: u64,
-    /// When the last of them arrived.
-    pub gained_at: Moment,
-    /// When a flow or a message last began here.
-    pub begun_at: Moment,
+    /// What happened last.
+    pub latest: Latest,
     duplicates: u64,
-    /// How often a packet was drawn to be late: who draws does not repeat itself.
-    drawn: u64,
     /// Packets that arrived out of order without having been sent again.
     pub reordered: u64,
     held_back: u64,
@@ -235,9 +233,7 @@ impl state::State for Endpoint {
             injected_bytes,
             delivered_bytes,
             accepted,
-            gained_at,
-            begun_at,
-            drawn,
+            latest,
             duplicates,
             reordered,
             held_back,
@@ -250,19 +246,14 @@ impl state::State for Endpoint {
         for total in [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications] {
             walk.total(total);
         }
-        // These say how long a run has gained nothing, and decide nothing else.
-        walk.value(*drawn);
-        walk.reminder(gained_at);
-        walk.reminder(begun_at);
+        latest.walk(walk);
         books.walk(walk);
         walk.total_each(late_holds.values_mut());
         // A flow that ends is no repetition.
         walk.same(wide(sent.len()));
         walk.same(wide(arrived.len()));
         walk.rows(delivered);
-        for connection in connections {
-            walk.total(&mut connection.to_come);
-        }
+        walk.total_each(connections.iter_mut().map(|connection| &mut connection.to_come));
         programs.walk(walk);
         senders.walk(walk);
         for sender in senders.iter_mut().flatten() {
@@ -358,9 +349,7 @@ impl Endpoint {
             injected_bytes: 0,
             delivered_bytes: 0,
             accepted: 0,
-            gained_at: Moment::ZERO,
-            begun_at: Moment::ZERO,
-            drawn: 0,
+            latest: Latest::default(),
             duplicates: 0,
             reordered: 0,
             late_holds: BTreeMap::new(),

@@ -367,8 +367,8 @@ impl Collector {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
         endpoints.fold(Gains::default(), |sum, e| Gains {
             packets: sum.packets + e.accepted,
-            at: sum.at.max(e.gained_at),
-            begun: sum.begun.max(e.begun_at),
+            at: sum.at.max(e.latest.gained_at),
+            begun: sum.begun.max(e.latest.begun_at),
             is_busy: sum.is_busy || !e.is_quiet(),
         })
     }

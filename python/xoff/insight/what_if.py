@@ -131,7 +131,7 @@ def without_pauses(result: Result, mechanism: str) -> Change | None:
     if "relay" in (result.scenario.get("host") or {}):
         settings.append(("host.relay.buffer", "unlimited"))
     if changes := switch.get("overrides"):
-        kept = [{key: value for key, value in one.items() if key not in {"pfc", "buffer"}} for one in changes]
+        kept = [{key: value for key, value in one.items() if key not in {mechanism, "buffer"}} for one in changes]
         kept = [one for one in kept if one.keys() & {"cut_through", "ecn"}]
         settings.append(("switch.overrides", kept))
     words = f"without {mechanism}, and with switch memory without limit,"

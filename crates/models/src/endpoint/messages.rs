@@ -224,7 +224,7 @@ impl Endpoint {
         let place = self.connections.binary_search_by_key(&post.flow, |c| c.spec.flow).ok()?;
         let connection = &mut self.connections[place];
         connection.to_come -= 1;
-        self.begun_at = effects.now;
+        self.latest.begun_at = effects.now;
         let is_last = connection.to_come == 0;
         let (framing, now) = (&self.config.framing, effects.now);
         if let Some(slot) = self.slot(post.flow) {

@@ -170,7 +170,7 @@ impl Endpoint {
         let arrival = config.transport.on_data(&mut r.received, &mut r.transport, packet, &mut replies);
         if arrival == Arrival::New {
             self.accepted += 1;
-            self.gained_at = now;
+            self.latest.gained_at = now;
         }
         self.duplicates += u64::from(arrival == Arrival::Again);
         let back = |reply: Reply| back(reply, packet, r.src, config.framing.control);

@@ -5,9 +5,9 @@ use xoff_engine::state;
 use xoff_engine::state::Walk;
 use xoff_units::{Duration, Moment};
 
-use super::Config;
 use super::messages::Messages;
 use super::stamps::Stamps;
+use super::{Config, Jitter};
 use crate::congestion_control::State;
 use crate::frames::Kind;
 use crate::framing::Framing;
@@ -119,6 +119,14 @@ impl Sender {
             self.retransmitted += 1;
         }
         packet
+    }
+
+    /// When the flow may go on after a packet that starts now, if it could without jitter at `resumes`.
+    #[cold]
+    pub fn jitter(&mut self, jitter: &Jitter, packet: &Packet, config: &Config, [now, resumes]: [Moment; 2]) -> Moment {
+        let key = config.sources.keys.of(self.flow);
+        self.next_send = self.next_send.max(resumes + jitter.after(key, packet.seq(), packet.copy(), resumes - now));
+        self.next_send
     }
 
     /// Payload in all.

@@ -61,7 +61,7 @@ impl Endpoint {
 
     /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
     pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
-        self.begun_at = now;
+        self.latest.begun_at = now;
         let place = index(spec.flow - self.first_flow);
         if self.slots.len() <= place {
             self.slots.resize(place + 1, NO_SLOT);
@@ -155,9 +155,8 @@ impl Endpoint {
             resumes = s.next_send;
         }
         if let Some(jitter) = &config.jitter {
-            self.drawn += 1;
-            resumes = resumes.max(ends + jitter.after(config.sources.keys.of(s.flow), seq, packet.copy(), ends - now));
-            s.next_send = s.next_send.max(resumes);
+            self.latest.drawn += 1;
+            resumes = s.jitter(jitter, &packet, config, [now, resumes.max(ends)]);
         }
         if config.transport.acknowledges() {
             s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
@@ -178,11 +177,7 @@ impl Endpoint {
         if next.is_none() {
             s.is_listed = false;
             if !config.transport.acknowledges() && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
-                // Nothing will be heard of it any more.
-                self.sent.push(s.record(None, &config.framing, now));
-                self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
-                self.senders[index(slot)] = None;
-                self.free.push(slot);
+                self.let_go(slot, now);
             }
             Turn::SendAndLeave(packet)
         } else if resumes > ends {
@@ -192,6 +187,14 @@ impl Endpoint {
         } else {
             Turn::Send(packet)
         }
+    }
+
+    /// The last packet of a flow has left of which nothing will be heard any more.
+    fn let_go(&mut self, slot: u32, now: Moment) {
+        let Some(s) = self.senders[index(slot)].take() else { return };
+        self.sent.push(s.record(None, &self.config.framing, now));
+        self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
+        self.free.push(slot);
     }
 
     /// Whether a flow should be listed again; then it counts as listed.

@@ -50,6 +50,22 @@ impl Ways {
     }
 }
 
+fn min_rtt(r: &[Flow]) -> Column {
+    Column {
+        name: "min_rtt_ps",
+        meaning: "The least round trip that its congestion control measured; null without one that does.",
+        data: Data::MaybeU64(r.iter().map(|r| r.min_rtt).collect()),
+    }
+}
+
+fn slow_rtts(r: &[Flow]) -> Column {
+    Column {
+        name: "slow_rtts",
+        meaning: "Round trips in which its congestion control alone held it below a tenth of the slowest link that its path may have, though no answer showed a queue, a mark or a loss.",
+        data: Data::U32(r.iter().map(|r| r.slow_rtts).collect()),
+    }
+}
+
 impl Row for Flow {
     const TABLE: &'static str = "flows";
     const ABOUT: &'static str = "One row a flow, as it ends; those that did not end come last.";
@@ -121,16 +137,8 @@ impl Row for Flow {
                 meaning: "For how long it was held so; pauses of the port that it left by are not in it.",
                 data: Data::U64(r.iter().map(|r| r.paused).collect()),
             },
-            Column {
-                name: "min_rtt_ps",
-                meaning: "The least round trip that its congestion control measured; null without one that does.",
-                data: Data::MaybeU64(r.iter().map(|r| r.min_rtt).collect()),
-            },
-            Column {
-                name: "slow_rtts",
-                meaning: "Round trips in which its congestion control alone held it below a tenth of the slowest link that its path may have, though no answer showed a queue, a mark or a loss.",
-                data: Data::U32(r.iter().map(|r| r.slow_rtts).collect()),
-            },
+            min_rtt(r),
+            slow_rtts(r),
             Column {
                 name: "via",
                 meaning: "The nodes between its ends; empty where each packet chooses its way.",

@@ -1,0 +1,25 @@
+//! What happened last at a host: how long a run has gained nothing follows from it.
+
+use xoff_engine::state::{State, Walk};
+use xoff_units::Moment;
+
+/// What happened last, and how often chance did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Latest {
+    /// When a new packet arrived.
+    pub gained_at: Moment,
+    /// When a flow or a message began here.
+    pub begun_at: Moment,
+    /// How often a packet was drawn to be late: who draws does not repeat itself.
+    pub drawn: u64,
+}
+
+impl State for Latest {
+    /// The moments decide nothing at the host.
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        let Self { gained_at, begun_at, drawn } = self;
+        walk.value(*drawn);
+        walk.reminder(gained_at);
+        walk.reminder(begun_at);
+    }
+}
