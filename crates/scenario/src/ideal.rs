@@ -136,11 +136,18 @@ impl Alone {
         Leg { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
     }
 
-    /// The same of a port among others, by each of which packets may go on.
-    fn leg_among(&self, ports: &[PortSpec], out: PortId, choices: &[PortId], dst: u32) -> Leg {
-        let leg = self.leg(&ports[out.index()], dst);
-        let all: u64 = choices.iter().map(|choice| ports[choice.index()].link.rate.0).sum();
-        Leg { parallel: if self.is_routed { all.div_ceil(leg.rate.0.max(1)).max(1) } else { 1 }, ..leg }
+    /// The same of a port of a node among others, by each of which packets may go on that came side by side: as many as that makes at
+    /// most, and no more than there are links into the destination.
+    fn leg_among(&self, ports: &[Vec<PortSpec>], (node, out): (u32, PortId), choices: &[PortId], before: Option<&Leg>, dst: u32) -> Leg {
+        let own = &ports[index(node)];
+        let leg = self.leg(&own[out.index()], dst);
+        if !self.is_routed {
+            return leg;
+        }
+        let all: u64 = choices.iter().map(|choice| own[choice.index()].link.rate.0).sum();
+        let parallel = all.div_ceil(leg.rate.0.max(1)).max(1).saturating_mul(before.map_or(1, |leg| leg.parallel));
+        let into = if own[out.index()].peer == dst { ports[index(dst)].len() as u64 } else { u64::MAX };
+        Leg { parallel: parallel.min(into), ..leg }
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
@@ -150,7 +157,7 @@ impl Alone {
             let routes = &self.routing.routes[index(at)];
             let (out, choices) = if way.is_empty() { (port, &[][..]) } else { (routes.port(&probe), routes.choices(probe.dst())) };
             let port = &ports[index(at)][out];
-            way.push(self.leg_among(&ports[index(at)], out, choices, probe.dst()));
+            way.push(self.leg_among(ports, (at, out), choices, way.last(), probe.dst()));
             probe.hop();
             at = port.peer;
             if at == probe.dst() || way.len() > 250 {
@@ -175,9 +182,9 @@ impl Alone {
                 let only = [if choices.is_empty() { routes.port(&probe) } else { PortId(0) }];
                 for out in if choices.is_empty() { &only } else { choices } {
                     let port = &ports[index(at)][*out];
-                    let leg = self.leg_among(&ports[index(at)], *out, choices, probe.dst());
                     let there = next.entry(port.peer).or_default();
                     for way in &ways {
+                        let leg = self.leg_among(ports, (at, *out), choices, way.last(), probe.dst());
                         add(there, way.iter().copied().chain([leg]).collect());
                     }
                 }
