@@ -27,6 +27,7 @@ def result(scenario: dict[str, Any]) -> xoff.Result:
 
 def test_bars_are_as_long_as_completion_times(result: xoff.Result) -> None:
     shown = delays.build(result)
+    assert shown is not None
     found = sorted(tilings(result), key=lambda one: -one.flow["slowdown"])
     assert [bar.flow for bar in shown.bars] == [one.number for one in found]
     longest = max(one.total_ps for one in found)
@@ -56,11 +57,13 @@ def test_a_tree_names_its_ports_as_the_map_does(result: xoff.Result) -> None:
 
 def test_without_the_records_it_says_how_to_have_them(scenario: dict[str, Any]) -> None:
     shown = delays.build(xoff.run(scenario))
+    assert shown is not None
     assert (shown.bars, shown.trees) == ([], [])
     [note] = shown.notes
     assert "probe.delays" in note
     assert "xoff explain" in note
     some = delays.build(xoff.run({**scenario, "probe": {"delays": [1]}}))
+    assert some is not None
     assert [bar.flow for bar in some.bars] == [1]
     assert any("Only some flows" in note for note in some.notes)
 

@@ -460,7 +460,6 @@ impl Collector {
         ledger.missing = self.ends.missing();
         ledger.flows = self.ends.count().0;
         ledger.uncut = self.delays.wrong;
-        ledger.too_fast = self.too_fast;
         ledger.stuck = Self::stuck(cp, &self.jobs);
         judge(&ledger, &self.names, scenario, end)
     }
@@ -578,6 +577,11 @@ impl Collector {
 
     pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
         self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
+        // A fault may make a link faster than the network has it.
+        if let Some((flow, [took, ideal])) = self.too_fast.filter(|_| scenario.fault.is_empty()) {
+            let why = format!("flow {flow} took {took}, less than the {ideal} that it is said to take alone: its ideal is too long");
+            self.warnings.push(Warning::new("flows.ideal_fct_ps", why));
+        }
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();
         Summary {

@@ -55,8 +55,6 @@ pub struct Ledger {
     pub stuck: Option<String>,
     /// A flow whose completion time is not the sum of its parts, and that time.
     pub uncut: Option<(u32, Duration)>,
-    /// A flow, or a message of one, that took less than alone in the network, and both times.
-    pub too_fast: Option<(u32, [Duration; 2])>,
 }
 
 impl Ledger {
@@ -180,10 +178,6 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("completion", audits.completion, ledger.incomplete(end));
     let uncut = ledger.uncut.map(|(flow, fct)| format!("the parts of the completion time of flow {flow} do not add up to {fct}"));
     verdicts.enter("delays", Judgement::Fail, uncut);
-    // A fault may make a link faster than the network has it.
-    let too_fast = ledger.too_fast.filter(|_| scenario.fault.is_empty());
-    let too_fast = too_fast.map(|(flow, [took, ideal])| format!("flow {flow} took {took}, less than the {ideal} that it takes alone"));
-    verdicts.enter("ideal", Judgement::Record, too_fast);
     if let Some(cut) = ledger.cut(end) {
         verdicts.note("completion", cut);
     }

@@ -1,7 +1,7 @@
 //! The graph of a job: what each of its ranks does, and what each operation waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use xoff_units::{Duration, Moment, index, number, wide};
