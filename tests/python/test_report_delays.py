@@ -45,7 +45,9 @@ def test_bars_are_as_long_as_completion_times(result: xoff.Result) -> None:
 
 def test_a_tree_names_its_ports_as_the_map_does(result: xoff.Result) -> None:
     [tree] = Forest(result).trees
-    [shown] = delays.build(result).trees
+    built = delays.build(result)
+    assert built is not None
+    [shown] = built.trees
     links = [(row["node"], row["port"]) for row in result.links.to_pylist()]
     assert {links[port] for port in shown.ports} == tree.ports
     assert shown.root is not None

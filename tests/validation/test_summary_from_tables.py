@@ -336,14 +336,8 @@ MANY_PATHS = set(registered("switch.routing"))
 
 
 def run(scenario: dict[str, Any]) -> xoff.Result:
-    """Run a scenario; what is faster than its ideal is an exception where packets take several paths."""
-    try:
-        return xoff.run(scenario)
-    except xoff.AuditError as error:
-        failed = {name for name, state in error.result.audits.items() if state.startswith("failed")}
-        if failed != {"ideal"} or not MANY_PATHS & set(scenario["switch"].get("routing", {})):
-            raise
-        return error.result
+    """Run a scenario."""
+    return xoff.run(scenario)
 
 
 def compare(scenario: dict[str, Any], excepted: Mapping[str, str]) -> xoff.Result:
@@ -434,7 +428,6 @@ def test_a_run_with_lost_frames_ends_with_the_last_packet_that_left_a_port() -> 
     assert result.summary["flows"]["completed"] < result.summary["flows"]["total"]
 
 
-@pytest.mark.xfail(reason="the ideal is that of one path", raises=(AssertionError, xoff.AuditError), strict=False)
 @pytest.mark.parametrize("routing", registered("switch.routing"))
 def test_no_flow_is_faster_than_alone_where_a_host_is_faster_than_each_path(routing: str) -> None:
     """A flow of many paths may have the rates of all of them together."""
