@@ -11,8 +11,10 @@ use xoff_models::routing::shortest_by;
 use xoff_scenario::{Runner, from_toml};
 use xoff_units::{Duration, Moment};
 
-/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to these.
+/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to these. With this seed one
+/// flow takes the second spine, so that nothing waits for its link.
 const NETWORK: &str = r#"
+seed = 5
 network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 4, link = { rate = "100Gbps", delay = "1us" } }
 workload = [{ flows = [
   { src = "host0", dst = "host4", size = "1MB" },
