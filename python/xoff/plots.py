@@ -326,8 +326,8 @@ class Plot:
             times = [[value / _PS_PER_US for value in flows["fct_ps"].to_pylist()] for _, flows in found]
             means = [sum(values) / len(values) for values in times]
             spread = [
-                [mean - min(values) for mean, values in zip(means, times, strict=True)],
-                [max(values) - mean for mean, values in zip(means, times, strict=True)],
+                [max(0.0, mean - min(values)) for mean, values in zip(means, times, strict=True)],
+                [max(0.0, max(values) - mean) for mean, values in zip(means, times, strict=True)],
             ]
             axes.bar(range(len(found)), means, 0.6, yerr=spread if found else None, color=COLOURS[0], capsize=3)
             axes.set_xticks(range(len(found)), labels, rotation=30 if len(found) > 6 else 0)

@@ -209,7 +209,8 @@ def test_a_flow_that_changes_its_class_waits_where_it_goes() -> None:
     }
     points = [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]
     document: dict[str, Any] = {
-        "seed": 0,
+        # Both classes of a host are paused in this draw, and in most.
+        "seed": 1,
         "network": {"star": {"hosts": 3, "link": {"rate": "10Gbps", "delay": "0ns"}}},
         "switch": {"classes": 2, "scheduler": {"drr": "320B"}, "flow_control": control},
         "workload": [{"poisson": {"load": 0.3, "flows": 2, "warm": 1.5, "points": points}, "class": 0}],

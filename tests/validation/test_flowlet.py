@@ -59,8 +59,9 @@ def test_flows_leave_a_slow_path() -> None:
     assert mean(shares(result)[0] for result in by_flow) > 0.2
     assert mean(shares(result)[0] for result in flowlets) < 1.5 * 10 / 310
     # 2 MB take 1638 us at 10 Gb/s.
-    assert max(acknowledged_us(result)[-1] for result in by_flow) > 1600
-    assert max(acknowledged_us(result)[-1] for result in flowlets) < 1638 / 3
+    slowest = max(acknowledged_us(result)[-1] for result in by_flow)
+    assert slowest > 1600
+    assert max(acknowledged_us(result)[-1] for result in flowlets) < slowest / 3
 
 
 def test_one_chooser_of_ports_is_enough() -> None:

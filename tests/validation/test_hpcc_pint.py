@@ -5,6 +5,7 @@ a power of b so that its mean is right. Its rounding makes each rate uncertain b
 """
 
 import json
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -73,9 +74,12 @@ def fabric(seed: int) -> dict[str, Any]:
 
 
 def test_it_does_to_flows_what_hpcc_does() -> None:
-    """The paper finds it close to HPCC: medians and tails of slowdowns, the deepest queue and the last completion."""
+    """The paper finds it close to HPCC: medians and tails of slowdowns, and the deepest queue.
+
+    Its packets are 4 % shorter on the wire; the slowest hundredth is 4 to 23 % sooner in these eight draws.
+    """
     found: dict[str, list[dict[str, float]]] = {"hpcc": [], "pint": [], "none": []}
-    for seed in (1, 2):
+    for seed in range(1, 9):
         base = fabric(seed)
         for name, scenario in {"hpcc": base, "pint": with_pint(base), "none": base | {"host": {}}}.items():
             result = xoff.run(scenario)
@@ -91,9 +95,9 @@ def test_it_does_to_flows_what_hpcc_does() -> None:
                     "deepest": deepest,
                 }
             )
-    means = {name: {key: sum(run[key] for run in runs) / 2 for key in runs[0]} for name, runs in found.items()}
-    for key in ("p50", "p95", "p99", "deepest"):
-        assert means["pint"][key] == pytest.approx(means["hpcc"][key], rel=0.15), (key, means)
+    means = {name: {key: mean(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()}
+    for key, rel in {"p50": 0.02, "p95": 0.15, "p99": 0.2, "deepest": 0.05}.items():
+        assert means["pint"][key] == pytest.approx(means["hpcc"][key], rel=rel), (key, means)
     assert means["none"]["p99"] > 1.5 * means["pint"]["p99"]
 
 

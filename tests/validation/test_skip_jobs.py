@@ -92,9 +92,13 @@ def test_layers_and_iterations_are_skipped(name: str) -> None:
 LARGE = {"hidden": 2048, "sequence": 512}
 # Jobs in which little else lasts long enough, with the least share that is skipped from one quiet moment to another.
 QUIET: dict[str, tuple[float, dict[str, Any]]] = {
+    # Of the paths that seeds draw, few let layers come again: those of seed 3 do.
     "experts": (
         0.04,
-        job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
+        {
+            **job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
+            "seed": 3,
+        },
     ),
     "layers within iterations": (0.4, job(2, 4, {"tensor": 4, "data": 2}, model={**LARGE, "layers": 8}, iterations=6)),
     "a short pipeline": (0.1, job(2, 2, {"tensor": 2, "pipeline": 2}, 6, model={**LARGE, "layers": 8}, iterations=4)),

@@ -52,7 +52,7 @@ struct Watch<'a> {
     /// Packets that flows had gained at the last look and since when they gained nothing, and how many events there were at the first look
     /// that saw both.
     last: (u64, Moment, u64),
-    /// Since when nothing was gained although flows wait for nothing else.
+    /// Since when nothing was gained although flows wait for nothing else, if that is [`STILL`] ago.
     stuck_since: Option<Moment>,
     last_report: Instant,
 }
@@ -143,8 +143,9 @@ impl<'a> Watch<'a> {
         let gains = Collector::gains(cp);
         let (gained, before, by) = self.last;
         let since = gains.at.max(gains.begun).max(mended);
-        self.stuck_since = (gains.is_busy && !is_waiting).then_some(since);
-        if (gained, before) != (gains.packets, since) || self.stuck_since.is_none() {
+        let is_stuck = gains.is_busy && !is_waiting;
+        self.stuck_since = (is_stuck && cp.now.since(since) >= STILL).then_some(since);
+        if (gained, before) != (gains.packets, since) || !is_stuck {
             self.last = (gains.packets, since, events);
         } else if self.trouble.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
             self.trouble = Some(Trouble::Stall(gains.at));

@@ -19,7 +19,7 @@ impl State for Latest {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { gained_at, begun_at, drawn } = self;
         walk.value(*drawn);
-        walk.reminder(gained_at);
-        walk.reminder(begun_at);
+        walk.since(gained_at);
+        walk.since(begun_at);
     }
 }
