@@ -654,7 +654,7 @@ class Pfc(_Part):
     """
 
     relays: Literal["native", "forward"] | None = None
-    """What hosts that relay do."""
+    """What hosts that relay do. Default: as switches do, unless `host.relay.per_flow` bounds what waits there."""
 
     hop_classes: bool | None = None
     """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
@@ -1613,6 +1613,12 @@ class Relay(_Part):
     buffer: Literal["unlimited"] | Buffer | None = None
     """Memory for what is relayed."""
 
+    per_flow: str | None = None
+    """What of each flow may wait in a host that relays it. Then its source holds the flow until an eighth of this is
+    free, and hosts that relay pause nobody, so that no pause spreads into a server. Default: 4 MiB in `network.rail`,
+    as in NCCL's proxies; elsewhere no bound. `switch.flow_control.pfc.relays` comes first.
+    """
+
     scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
     """Who goes first."""
 
@@ -1657,8 +1663,8 @@ class HostSettings(_Part):
     skipped then, as nothing repeats itself.
     """
 
-    first_hop: Literal["hash", "highest"] | FirstHop | None = None
-    """By which of several ports a flow leaves its host."""
+    first_hop: None = None
+    """By which of several ports a flow leaves its host. Default: `lowest` in `network.rail`, elsewhere `hash`."""
 
     relay: Relay | None = None
     """Hosts that pass packets on."""

@@ -112,6 +112,12 @@ impl<T: Word> Word for std::collections::VecDeque<T> {
     }
 }
 
+impl<K: Word, V: Word> Word for std::collections::BTreeMap<K, V> {
+    fn word(&self) -> u64 {
+        self.iter().fold(self.len() as u64, |hash, (key, value)| fold(fold(hash, key.word()), value.word()))
+    }
+}
+
 impl<A: Word, B: Word> Word for (A, B) {
     fn word(&self) -> u64 {
         fold(self.0.word(), self.1.word())

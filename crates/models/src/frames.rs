@@ -390,6 +390,11 @@ frames! {
         /// The frame that it waits for.
         number: u32 = 32,
     };
+    /// From a host that relays to the source of a flow.
+    Slots = 18 "slots" Path Mechanism {
+        /// The flow has no free slot there; or it has one again.
+        are_full: bool = 0,
+    };
 }
 
 #[cfg(test)]

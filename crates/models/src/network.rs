@@ -550,7 +550,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         let endpoint = spec.is_host.then(|| {
             let weight = match &settings.first_hop {
                 FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP))),
-                FirstHop::Hash | FirstHop::Highest => None,
+                FirstHop::Hash | FirstHop::Lowest | FirstHop::Highest => None,
             };
             let config = configs.of(&builder.ports[n], settings.stacks.place(n), &plan, settings);
             let mut endpoint = Endpoint::new(id, config, weight, starts, waiting);

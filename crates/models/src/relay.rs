@@ -5,9 +5,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Duration;
+use xoff_units::{Bytes, Duration};
 
 use crate::queueing::buffer;
+use crate::topology::Topology;
+
+/// What waits of a connection in a GPU that relays it: NCCL's buffer (`NCCL_BUFFSIZE`).
+const BUFFER: Bytes = Bytes(4 << 20);
 
 /// Who goes first at a port of a relaying host, within a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -30,8 +34,21 @@ pub struct Params {
     pub delay: Duration,
     /// Memory for what is relayed.
     pub buffer: buffer::Params,
+    /// What of each flow may wait in a host that relays it. Then its source holds the flow until an eighth of this is free, and hosts
+    /// that relay pause nobody, so that no pause spreads into a server. Default: 4 MiB in `network.rail`, as in NCCL's proxies;
+    /// elsewhere no bound. `switch.flow_control.pfc.relays` comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_flow: Option<Bytes>,
     /// Who goes first.
     pub scheduler: Scheduler,
     /// They mark what they relay as switches do (`switch.ecn`), by what waits in their queues for it.
     pub ecn: bool,
+}
+
+impl Params {
+    /// The same with what follows from the network.
+    #[must_use]
+    pub fn settled(&self, topology: &Topology) -> Self {
+        Self { per_flow: self.per_flow.or(topology.has_servers.then_some(BUFFER)), ..self.clone() }
+    }
 }

@@ -13,7 +13,7 @@ use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Properties, QueueAt};
 use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
-use xoff_models::routing::{FirstHop, Paths, root};
+use xoff_models::routing::{Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{AllFlows, Start};
 
@@ -81,6 +81,8 @@ pub struct Traffic<'a> {
     /// Something that pauses raises classes at relays, or passes pauses on there.
     raises_classes: bool,
     passes_pauses_on: bool,
+    /// Relays hold flows at their sources, and nothing that pauses waits for what waits there.
+    holds_at_relays: bool,
 }
 
 impl<'a> Traffic<'a> {
@@ -105,7 +107,8 @@ impl<'a> Traffic<'a> {
             .collect();
         let any = |holds: fn(&Properties) -> bool| settings.mechanisms().any(holds);
         let (raises_classes, passes_pauses_on) = (any(|p| p.raises_classes), any(|p| p.passes_pauses_on));
-        Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on }
+        let holds_at_relays = settings.relay.per_flow.is_some() && any(|p| p.holds_at_relays);
+        Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on, holds_at_relays }
     }
 
     fn link(&self, node: u32, port: PortId) -> u32 {
@@ -126,6 +129,11 @@ impl<'a> Traffic<'a> {
     /// Whether the node passes pauses on without looking at what waits.
     fn passes_on(&self, node: u32) -> bool {
         self.is_relay(node) && self.passes_pauses_on
+    }
+
+    /// Whether what waits at the node stops no link.
+    fn holds_at(&self, node: u32) -> bool {
+        self.is_relay(node) && self.holds_at_relays
     }
 
     /// The class in which a node sends on what came in a class.
@@ -156,8 +164,8 @@ impl<'a> Traffic<'a> {
     pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
         let is_nearer = |peer: u32| to[index(peer)] < to[index(node)] && (peer == destination || self.topology.nodes[index(peer)].forwards);
         let mut list: Vec<(PortId, u32)> = self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
-        if self.settings.first_hop == FirstHop::Highest && self.topology.nodes[index(node)].is_host && list.len() > 1 {
-            list.drain(..list.len() - 1);
+        if self.topology.nodes[index(node)].is_host {
+            self.settings.first_hop.choose(&mut list);
         }
         list
     }
@@ -268,7 +276,9 @@ impl<'a> Traffic<'a> {
                 for port in plan.paths.ports(*path) {
                     if let Some(before) = before {
                         class = self.class_after(at, class);
-                        edges.add(before, (self.link(at, *port), class), witness);
+                        if !self.holds_at(at) {
+                            edges.add(before, (self.link(at, *port), class), witness);
+                        }
                     }
                     let link = (self.link(at, *port), class);
                     before = Some(link);
@@ -325,7 +335,7 @@ impl<'a> Traffic<'a> {
                         set_of[far] = *sets[far].entry(beyond.iter().map(|n| n.0).collect()).or_insert(fresh);
                     }
                     let class = self.class_after(peer, class);
-                    if done.insert((link.0, link.1, set_of[far])) {
+                    if done.insert((link.0, link.1, set_of[far])) && !self.holds_at(peer) {
                         for (next, _) in &beyond {
                             edges.add(link, (self.link(peer, *next), class), witness);
                         }

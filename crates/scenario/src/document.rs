@@ -210,8 +210,9 @@ pub struct HostSettings {
     /// nothing repeats itself.
     #[serde(skip_serializing_if = "is_default")]
     pub jitter: f64,
-    /// By which of several ports a flow leaves its host.
-    pub first_hop: FirstHop,
+    /// By which of several ports a flow leaves its host. Default: `lowest` in `network.rail`, elsewhere `hash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_hop: Option<FirstHop>,
     /// Hosts that pass packets on.
     pub relay: relay::Params,
     /// Other transports and congestion controls at some hosts: of several that name a host the last holds, table by table.

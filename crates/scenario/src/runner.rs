@@ -12,6 +12,7 @@ use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
+use xoff_models::routing::FirstHop;
 use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
@@ -72,8 +73,8 @@ impl Runner {
             classify: scenario.host.classify.clone().unwrap_or_default(),
             jitter: scenario.host.jitter,
             stacks,
-            relay: scenario.host.relay.clone(),
-            first_hop: scenario.host.first_hop.clone(),
+            relay: scenario.host.relay.settled(&topology),
+            first_hop: scenario.host.first_hop.clone().unwrap_or_else(|| FirstHop::of(&topology)),
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
             failover: scenario.network.failover,

@@ -156,7 +156,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
             return wrong(&at(&path, "hosts"), "it names no host; `*` stands for all".into());
         }
     }
-    if let FirstHop::Asymmetric(ate) = &s.host.first_hop {
+    if let Some(FirstHop::Asymmetric(ate)) = &s.host.first_hop {
         if !(ate.threshold > 0.0 && ate.threshold <= 1.0) {
             let given = ate.threshold;
             return wrong(

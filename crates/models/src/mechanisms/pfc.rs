@@ -4,7 +4,7 @@
 //! accounting), or when an egress queue that the port feeds reaches XOFF (`egress` accounting); it resumes it at XON. Frames of
 //! one minimum size, sent before all others, never paused, acting on the neighbour's queues when the last bit is in. Hosts obey
 //! and do not originate. Hosts that relay do either as switches do, or they pass pauses on: while a neighbour pauses them, they
-//! pause all others (the `PortFC` paper's figure 5). With `hop_classes` packets rise a class with every node that relays them, and
+//! pause all others (the `PortFC` paper's figure 5), or they pause nobody and hold flows at their sources (`slots.rs`). With `hop_classes` packets rise a class with every node that relays them, and
 //! what a relay asks of its neighbours is a class lower (the paper's PFC*, after Tagger, Hu et al. 2017: no circle of classes can
 //! close, as a class waits for higher ones alone). Source: mechanisms.md section 1, 7.3 and 7.4 (15) (semantics of HPCC: on until an explicit resume), `[RES]` there for
 //! quanta with refresh.
@@ -13,6 +13,7 @@
 //! The watchdog, which ends pauses that last too long, is `watchdog.rs`.
 //! Invariants: pauses and resumes of a port and class alternate; with the computed headroom nothing is dropped.
 
+mod slots;
 pub mod watchdog;
 
 use crate::ids::{Classes, PortId, QueueId};
@@ -24,7 +25,7 @@ use xoff_units::{Bytes, Duration, Moment, index, number, wide};
 use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
-use crate::frames;
+use crate::frames::{self, Kind};
 use crate::mechanism::{
     Admit, Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, Verdict, Watches,
 };
@@ -33,14 +34,14 @@ use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::queueing::ring::Ring;
 use crate::sizing;
 use crate::wrong::Wrong;
+use slots::Slots;
 use watchdog::{Found, Watchdog};
 
 /// What hosts that relay do under PFC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relays {
     /// They pause their neighbours as switches do, when what they relay fills.
-    #[default]
     Native,
     /// They pause all other neighbours while one pauses them, and look at nothing else.
     Forward,
@@ -69,9 +70,9 @@ pub struct Params {
     /// are still above XON makes another; each time a round trip more comes into the headroom, which is computed for one.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
-    /// What hosts that relay do.
-    #[serde(default)]
-    pub relays: Relays,
+    /// What hosts that relay do. Default: as switches do, unless `host.relay.per_flow` bounds what waits there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relays: Option<Relays>,
     /// Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper.
     #[serde(default)]
     pub hop_classes: bool,
@@ -105,7 +106,7 @@ impl Default for Params {
             accounting: Accounting::default(),
             quanta: None,
             refresh: true,
-            relays: Relays::default(),
+            relays: None,
             hop_classes: false,
             watchdog: None,
             swallow_resumes: 0,
@@ -159,6 +160,10 @@ pub struct Pfc {
     /// For each port and class: since when it is over a threshold.
     since: Vec<Moment>,
     watchdog: Option<Watchdog>,
+    /// A host that relays and pauses nobody.
+    slots: Option<Box<Slots>>,
+    /// A host hears of slots of its flows.
+    hears_of_slots: bool,
     /// Pauses begun, frames sent, and the time from XOFF to XON.
     pauses: u64,
     frames: u64,
@@ -168,8 +173,8 @@ pub struct Pfc {
 state!(Pfc {
     value: swallow_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
-    part: watchdog;
-    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes;
+    part: watchdog, slots;
+    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, hears_of_slots;
     sinces: since;
     total: pauses, frames, above_xoff;
 });
@@ -199,6 +204,8 @@ impl Pfc {
             refresh: vec![Moment::NEVER; groups],
             since: vec![Moment::ZERO; groups],
             watchdog: None,
+            slots: None,
+            hears_of_slots: false,
             pauses: 0,
             frames: 0,
             above_xoff: Duration::ZERO,
@@ -362,14 +369,17 @@ impl Install for Pfc {
     /// Hosts obey pauses and ask for none.
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let is_relay = site.forwards && site.is_host;
-        let passes_on = is_relay && params.relays == Relays::Forward;
-        let mut pfc = if site.forwards && !site.ports.is_empty() && !passes_on {
+        let passes_on = is_relay && params.relays == Some(Relays::Forward);
+        let per_flow = site.relay.per_flow.filter(|_| site.is_host && params.relays.is_none());
+        let mut pfc = if site.forwards && !site.ports.is_empty() && !passes_on && per_flow.is_none() {
             Self::forwarding(params, site, core)
         } else {
             Self::new(Trigger::Never, site.framing.control, core, params.quanta)
         };
         pfc.refreshes = params.refresh;
         pfc.passes_on = passes_on;
+        pfc.hears_of_slots = per_flow.is_some();
+        pfc.slots = per_flow.filter(|_| is_relay).map(|bytes| Box::new(Slots::new(bytes, site.framing.control, site.sources)));
         pfc.raises_classes = is_relay && params.hop_classes;
         Some(pfc)
     }
@@ -384,7 +394,8 @@ impl Install for Pfc {
             counts_queues: params.accounting == Accounting::Egress,
             assigns_queues: params.hop_classes,
             raises_classes: params.hop_classes,
-            passes_pauses_on: params.relays == Relays::Forward,
+            passes_pauses_on: params.relays == Some(Relays::Forward),
+            holds_at_relays: params.relays.is_none(),
             ends_pauses: params.watchdog.as_ref().map(watchdog::Params::longest_pause),
             if_frames_are_lost: params
                 .quanta
@@ -475,11 +486,17 @@ impl Hooks for Pfc {
         let raises = if self.raises_classes { Watches::ASSIGN } else { Watches::NONE };
         let renews = if self.refreshes || matches!(self.trigger, Trigger::Never) { Watches::NONE } else { Watches::ENQUEUE };
         let drops = self.watchdog.as_ref().is_some_and(Watchdog::drops);
-        raises.and(renews).and(Watches::LINK).and(if drops { Watches::ADMIT } else { Watches::NONE }).and(match self.trigger {
-            Trigger::Never => Watches::CONTROL.and(Watches::REQUEST),
-            Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
-            Trigger::Dynamic(_) | Trigger::Egress(_) => Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE),
-        })
+        let slots = if self.slots.is_some() { Watches::ENQUEUE.and(Watches::DEQUEUE) } else { Watches::NONE };
+        let silence = if self.hears_of_slots { Watches::ANSWER } else { Watches::NONE };
+        raises.and(renews).and(slots).and(silence).and(Watches::LINK).and(if drops { Watches::ADMIT } else { Watches::NONE }).and(
+            match self.trigger {
+                Trigger::Never => Watches::CONTROL.and(Watches::REQUEST),
+                Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
+                Trigger::Dynamic(_) | Trigger::Egress(_) => {
+                    Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
+                }
+            },
+        )
     }
 
     fn assign_queue(&mut self, packet: &mut Packet, _: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
@@ -511,6 +528,9 @@ impl Hooks for Pfc {
     }
 
     fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
+        if let Some(slots) = &mut self.slots {
+            return slots.on_enqueue(event.packet, effects);
+        }
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
         if !self.refreshes && self.pausing[group] > 0 && self.refresh[group] <= effects.now {
@@ -541,6 +561,9 @@ impl Hooks for Pfc {
     }
 
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        if let Some(slots) = &mut self.slots {
+            return slots.on_dequeue(event.packet, effects);
+        }
         match self.trigger {
             Trigger::Dynamic(_) => self.on_whole(event, core, effects),
             Trigger::Egress(ref levels) => {
@@ -575,7 +598,13 @@ impl Hooks for Pfc {
     }
 
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Pfc { classes, quanta }) = packet.payload() else { return Verdict::Pass };
+        let Some(frames::Pfc { classes, quanta }) = packet.payload() else {
+            if packet.kind() == Kind::Slots && packet.dst() == core.id {
+                Slots::on_message(packet, effects);
+                return Verdict::Consume;
+            }
+            return Verdict::Pass;
+        };
         let (class, is_pause) = (classes.trailing_zeros() as u8, quanta > 0);
         let group = self.group(port, class);
         self.hear(port, class, is_pause, effects);
@@ -588,6 +617,13 @@ impl Hooks for Pfc {
             effects.push(Effect::Timer(end, EXPIRE | number(group)));
         }
         Verdict::Consume
+    }
+
+    /// The message that a slot is free may be lost.
+    fn on_silence(&mut self, flow: u32, _: &Core, effects: &mut Effects) {
+        if self.hears_of_slots {
+            effects.push(Effect::ReleaseFlow(flow));
+        }
     }
 
     fn on_pause_request(&mut self, port: PortId, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {

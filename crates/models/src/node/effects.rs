@@ -56,7 +56,9 @@ impl Node {
                 if let Some(endpoint) = &mut self.endpoint
                     && let Some(until) = endpoint.hold(flow, until, self.mechanisms.name(owner), cx.now())
                 {
-                    cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                    if until < Moment::NEVER {
+                        cx.set_timer(until, token::pack(token::HOLD, 0, flow));
+                    }
                     self.follow_hold(flow, owner, cx.now());
                 }
             }

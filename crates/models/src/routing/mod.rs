@@ -24,10 +24,29 @@ pub enum FirstHop {
     /// By a hash of the flow.
     #[default]
     Hash,
+    /// The lowest of the ports; relays choose so, too. In `network.rail` a flow to another rail goes over the scale-up link first, to
+    /// the GPU of its server on the destination's rail, as NCCL sends it (PXN).
+    Lowest,
     /// The highest of the ports; relays choose so, too. In NDC it is one fixed order of digits, the highest first, as in `BCube`.
     Highest,
     /// Asymmetric Traffic Engineering over two domains of unequal bandwidth.
     Asymmetric(ate::Params),
+}
+
+impl FirstHop {
+    /// Leaves of ports, in their order, those by which flows may leave a host.
+    pub fn choose<T>(&self, ports: &mut Vec<T>) {
+        match self {
+            Self::Lowest => ports.truncate(1),
+            Self::Highest => drop(ports.drain(..ports.len().saturating_sub(1))),
+            Self::Hash | Self::Asymmetric(_) => {}
+        }
+    }
+
+    /// That of a network whose scenario gives none: NCCL's rule where there are servers (PXN), a hash elsewhere.
+    pub fn of(topology: &Topology) -> Self {
+        if topology.has_servers { Self::Lowest } else { Self::Hash }
+    }
 }
 
 /// Whose flow a number is: the flows of a source are numbered without gaps.
@@ -332,8 +351,8 @@ pub fn shortest_by(
                 })
                 .map(|(p, _)| p)
                 .collect();
-            if *first_hop == FirstHop::Highest && topology.nodes[node].is_host {
-                next.drain(..next.len() - 1);
+            if topology.nodes[node].is_host {
+                first_hop.choose(&mut next);
             }
             let count = number(next.len());
             let list = &mut choices[node];

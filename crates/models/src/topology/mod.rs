@@ -152,7 +152,7 @@ impl Network {
             if let Some(why) = change.rate.and_then(too_slow) {
                 return Err((format!("overrides[{i}].rate"), format!("{why}; a link that is down is a fault (fault[].link)")));
             }
-            let Topology { nodes, links } = topology;
+            let Topology { nodes, links, .. } = topology;
             let is_meant = |l: &LinkSpec| {
                 let (a, b) = (&nodes[index(l.a)].name, &nodes[index(l.b)].name);
                 names::matches(&change.link, &format!("{a}-{b}")) || names::matches(&change.link, &format!("{b}-{a}"))
@@ -252,6 +252,8 @@ pub struct Topology {
     pub nodes: Vec<NodeSpec>,
     /// Links in an order that sets port numbers.
     pub links: Vec<LinkSpec>,
+    /// Hosts are GPUs: the lowest port of each leads into its server, the others to NICs.
+    pub has_servers: bool,
 }
 
 impl Topology {

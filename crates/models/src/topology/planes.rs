@@ -32,7 +32,7 @@ impl Topology {
             return wrong(format!("{planes} planes make too many switches or links"));
         }
         // Hosts as they are, and of each switch its copy in the plane.
-        let mut all = Self { nodes: self.nodes.iter().filter(|n| n.is_host).cloned().collect(), links: Vec::new() };
+        let mut all = Self { nodes: self.nodes.iter().filter(|n| n.is_host).cloned().collect(), links: Vec::new(), ..Self::default() };
         let taken: HashSet<String> = all.nodes.iter().map(|n| n.name.clone()).collect();
         let mut own_hosts = 0..hosts as u32;
         let mut place: Vec<Option<u32>> = self.nodes.iter().map(|n| if n.is_host { own_hosts.next() } else { None }).collect();

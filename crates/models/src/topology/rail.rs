@@ -48,7 +48,7 @@ impl Shape for Params {
         let gpus = bounded("gpus_per_server", self.gpus_per_server, 4_096)?;
         let segments = self.aggregation.as_ref().map_or(Ok(1), |a| bounded("aggregation.segments", a.segments, 4_096))?;
         let servers = bounded("servers", self.servers, (MAX_NODES / 2 / u64::from(gpus) / u64::from(segments)).min(4_096))?;
-        let mut t = Topology::default();
+        let mut t = Topology { has_servers: true, ..Topology::default() };
         let all = servers * segments;
         t.add_relays(all * gpus);
         let server = t.add_switches("server", all);
