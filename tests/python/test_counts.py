@@ -33,7 +33,7 @@ def _given(group: str) -> dict[str, Any]:
         if path.endswith(f".{group}"):
             return draw_scenario(Random(1), {path: registered(path)[0]})
     scenario = draw_scenario(Random(1), {})
-    return scenario | {"fault": [{"link": "*-*", "rate": "1Gbps", "at": "1s"}]} if group == "fault" else scenario
+    return scenario | {"fault": [{"link": "*-*", "state": "down", "at": "1s"}]} if group == "fault" else scenario
 
 
 def test_what_is_declared_can_be_told_apart() -> None:

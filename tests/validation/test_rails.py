@@ -26,7 +26,7 @@ def rails(servers: int, gpus: int, **more: Any) -> dict[str, Any]:
 
 def crossing(rng: Random, servers: int, gpus: int, count: int) -> list[dict[str, Any]]:
     """Draw flows to other servers and other rails."""
-    flows = []
+    flows: list[dict[str, Any]] = []
     while len(flows) < count:
         src, dst = rng.randrange(servers * gpus), rng.randrange(servers * gpus)
         if src // gpus != dst // gpus and src % gpus != dst % gpus:

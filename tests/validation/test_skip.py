@@ -99,6 +99,8 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
                 {"flows": [{"src": 3, "dst": 4, "size": "2593KB", "start": "86us"}]},
             ],
             "switch": {"queueing": "voq", **PFC},
+            # No queue grows or empties for long.
+            "host": {"first_hop": "highest"},
             "probe": {"queues": "83840ps"},
         },
     ),

@@ -64,33 +64,34 @@ fields! {
     pub path set_path: u16 = 2 at 32;
 }
 
-/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8. The kind takes five bits, the copy one of
-/// its own beside the flag [`Packet::RETRANSMITTED`], the class three bits, and the flags seven.
+/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind in six bits, and above it ten
+/// for the class, in three of them, and the flags.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
-const KINDS: u64 = 31;
-const FLAGS: u32 = 53;
-const CLASS: u32 = 54;
+const KINDS: u64 = 63;
+const FLAGS: u32 = 54;
+/// Between the two flags that tell the copy.
+const COPY: u32 = 3;
 
 /// Nodes a network may have: 24 bits.
 pub const MAX_NODES: usize = 1 << 24;
 
 impl Packet {
     /// Congestion experienced (ECN).
-    pub const CE: u16 = 1 << 4;
-    /// An ACK that echoes a mark.
-    pub const ECHO: u16 = 1 << 5;
+    pub const CE: u16 = 1 << 3;
+    /// An answer that echoes a mark.
+    pub const ECHO: u16 = 1 << 4;
+    /// A piece of a flow that wants to be answered at once; answers have [`Self::ECHO`] in its place.
+    pub const ASKS: u16 = 1 << 4;
     /// A packet that was sent before, or its answer: any [copy](Self::copy) but the first.
-    pub const RETRANSMITTED: u16 = 1 << 6 | 1;
+    pub const RETRANSMITTED: u16 = 1 << 5 | 1 << (5 + COPY);
     /// The last packet of its flow.
-    pub const LAST: u16 = 1 << 7;
+    pub const LAST: u16 = 1 << 6;
     /// A record travels beside it, in the slot that its word says.
-    const SIDE: u16 = 1 << 8;
-    /// A piece of a flow that wants to be answered at once.
-    pub const ASKS: u16 = 1 << 9;
+    const SIDE: u16 = 1 << 7;
     /// The last packet of a message of a connection.
-    pub const MESSAGE: u16 = 1 << 10;
+    pub const MESSAGE: u16 = 1 << 9;
 
     /// The [copy](Self::copy) of a packet that was sent three times or more again, and of an answer that belongs to no single copy.
     pub const COPY_UNKNOWN: u8 = 3;
@@ -98,7 +99,7 @@ impl Packet {
     /// A frame to node `dst`.
     #[inline]
     pub const fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
-        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << CLASS;
+        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << FLAGS;
         Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
     }
 
@@ -269,13 +270,13 @@ impl Packet {
     /// The priority class, 0 to 7.
     #[inline]
     pub const fn class(&self) -> u8 {
-        (self.0[2] >> CLASS) as u8 & 7
+        (self.0[2] >> FLAGS) as u8 & 7
     }
 
     /// Puts it into another class.
     #[inline]
     pub const fn set_class(&mut self, class: u8) {
-        self.0[2] = self.0[2] & !(7 << CLASS) | (class as u64) << CLASS;
+        self.0[2] = self.0[2] & !(7 << FLAGS) | (class as u64) << FLAGS;
     }
 
     /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
@@ -303,14 +304,19 @@ impl Packet {
     /// [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
     #[inline]
     pub const fn copy(&self) -> u8 {
-        (self.0[2] >> FLAGS & 1) as u8 * 2 + (self.0[2] >> (FLAGS + 6) & 1) as u8
+        (self.0[2] >> (FLAGS + 5 + COPY) & 1) as u8 * 2 + (self.0[2] >> (FLAGS + 5) & 1) as u8
     }
 
     /// Says which copy it is, or answers.
     #[inline]
     pub const fn set_copy(&mut self, copy: u8) {
         let (low, high) = (copy as u64 & 1, copy as u64 >> 1);
-        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + 6) | high << FLAGS;
+        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + 5) | high << (FLAGS + 5 + COPY);
+    }
+
+    /// Whether it is marked, or an answer that says so of its packet.
+    pub const fn is_marked(&self) -> bool {
+        self.has(if self.is_answer() { Self::ECHO } else { Self::CE })
     }
 
     /// Whether a flag is set.
@@ -391,8 +397,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_kinds_and_flags_to_come() {
-        // The next kind, another and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
-        for number in [Kind::ALL.len() as u64, 25, KINDS] {
+        // The next kind, the fortieth and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
+        for number in [Kind::ALL.len() as u64, 39, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
             p.set(Packet::MESSAGE);

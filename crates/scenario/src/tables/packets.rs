@@ -38,7 +38,7 @@ impl Row for Trace {
             Column {
                 name: "marked",
                 meaning: "1 if it is marked, or an answer that says so of its packet.",
-                data: has(Packet::CE | Packet::ECHO),
+                data: Data::U8(t.iter().map(|t| u8::from(t.frame.is_marked())).collect()),
             },
             Column { name: "again", meaning: "1 if it is a packet that was sent before.", data: has(Packet::RETRANSMITTED) },
             Column { name: "last", meaning: "1 if it is the last packet of its flow.", data: has(Packet::LAST) },
