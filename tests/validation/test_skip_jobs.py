@@ -97,6 +97,7 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
         0.04,
         {
             **job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
+            "host": {"first_hop": "hash"},
             "seed": 3,
         },
     ),
