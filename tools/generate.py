@@ -335,8 +335,9 @@ class Types:
         if tags:
             merged = {"description": schema.get("description", ""), "properties": tags}
             others.append(self.define(name, merged))
-        texts = [value for other in others for value in re.findall(r"^Literal\[(.*)\]$", other)]
-        kept = [other for other in dict.fromkeys(others) if not other.startswith("Literal[") and other != "None"]
+        literals = {other: found[1] for other in others if (found := re.fullmatch(r"Literal\[([^\]]*)\]", other))}
+        texts = list(literals.values())
+        kept = [other for other in dict.fromkeys(others) if other not in literals and other != "None"]
         if texts:
             kept.insert(0, f"Literal[{', '.join(texts)}]")
         return " | ".join([*kept, *(["None"] if "None" in others else [])])

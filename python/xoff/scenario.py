@@ -654,7 +654,9 @@ class Pfc(_Part):
     """
 
     relays: Literal["native", "forward"] | None = None
-    """What hosts that relay do. Default: as switches do, unless `host.relay.per_flow` bounds what waits there."""
+    """What hosts that relay do. Default: they hold flows where `host.relay.per_flow` holds (as in `network.rail`);
+    elsewhere `native`.
+    """
 
     hop_classes: bool | None = None
     """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
@@ -1614,9 +1616,10 @@ class Relay(_Part):
     """Memory for what is relayed."""
 
     per_flow: str | None = None
-    """What of each flow may wait in a host that relays it. Then its source holds the flow until an eighth of this is
-    free, and hosts that relay pause nobody, so that no pause spreads into a server. Default: 4 MiB in `network.rail`,
-    as in NCCL's proxies; elsewhere no bound. `switch.flow_control.pfc.relays` comes first.
+    """Under PFC: bytes of each flow that may wait in a host that relays the flow. At this bound the source holds the
+    flow until an eighth of the bytes is free. Hosts that relay then pause nobody, so that no pause spreads into a
+    server. Default: in `network.rail`, unless `switch.flow_control.pfc.relays` is given, 4 MiB, the buffer of a
+    connection in NCCL; elsewhere no bound.
     """
 
     scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
@@ -1663,7 +1666,7 @@ class HostSettings(_Part):
     skipped then, as nothing repeats itself.
     """
 
-    first_hop: None = None
+    first_hop: Literal["hash", "lowest", "highest"] | FirstHop | None = None
     """By which of several ports a flow leaves its host. Default: `lowest` in `network.rail`, elsewhere `hash`."""
 
     relay: Relay | None = None

@@ -1,11 +1,13 @@
 """Messages to other rails: by NVLink first, as NCCL sends them, and no pause spreads into a server."""
 
 from random import Random
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from tests.validation.test_skip import PLANS, skipped
 
 import xoff
+from xoff import scenario as classes
 
 RELAY_BYTES = 4 << 20
 
@@ -124,3 +126,76 @@ def test_what_waits_in_a_relay_is_bounded_by_flow_and_pauses_nobody(seed: int) -
     for node, number in through.items():
         assert relayed[node] <= number * (bound + on_its_way) + before[node], (number, bound, before[node])
     assert sum(row["holds"] for row in result.flows.to_pylist()) > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_holds_do_not_depend_on_threads_partitions_or_fast_forward(seed: int) -> None:
+    rng = Random(seed)
+    shape = rng.choice([(2, 4), (3, 3), (4, 2)])
+    # In NDC(3, 1) hosts of one row share a switch, and so do those of one column: rails whose first level is faster.
+    levels = [{"rate": rate, "delay": "500ns"} for rate in ("400Gbps", "100Gbps")]
+    network = rails(*shape) if seed % 2 else {"ndc": {"n": 3, "link": levels[1], "levels": levels}}
+    flows = crossing(rng, *(shape if seed % 2 else (3, 3)), 12)
+    flows = [{**flow, "size": rng.choice(["200KB", "2MB", "9MB"])} for flow in flows]
+    scenario: dict[str, Any] = {
+        "seed": seed,
+        "network": network,
+        "framing": {"payload": "4096B"},
+        "switch": {"flow_control": {"pfc": {}}},
+        "host": {
+            "first_hop": "lowest",
+            "relay": {"per_flow": rng.choice(["5KB", "100KB"])},
+            "transport": rng.choice([{"raw": {}}, {"go_back_n": {}}]),
+        },
+        "workload": [{"flows": flows}],
+    }
+    assert sum(xoff.run(scenario).flows["holds"].to_pylist()) > 0
+    for plan in PLANS:
+        skipped(scenario, plan)
+
+
+@pytest.mark.parametrize("link", ["host0-server0", "host1-server0"])
+@pytest.mark.parametrize("queued", ["flush", "wait"])
+def test_a_flow_goes_on_although_a_fault_took_the_message_that_a_slot_is_free(link: str, queued: str) -> None:
+    """A link of the server is down while slots become free: the flow times out, and all of it arrives."""
+    for at_ns in range(2000, 9000, 700):
+        fault = {"link": link, "state": "down", "at": f"{at_ns}ns", "for": "20us", "queued": queued}
+        scenario = {
+            "network": rails(2, 2),
+            "framing": {"payload": "4096B"},
+            "switch": {"flow_control": {"pfc": {"quanta": 65535}}},
+            "host": {"relay": {"per_flow": "64KiB"}, "transport": {"go_back_n": {"rto": "100us"}}},
+            "workload": [{"flows": [{"src": 0, "dst": 3, "size": "2MB"}]}],
+            "fault": [fault],
+        }
+        (row,) = xoff.run(scenario).flows.to_pylist()
+        assert row["fct_ps"] is not None
+        assert row["holds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "pfc", "words"),
+    [
+        ("0B", {}, "1048 B"),
+        ("4GiB", {}, "below 4GiB"),
+        ("1MB", None, "give switch.flow_control.pfc"),
+        ("1MB", {"relays": "native"}, "leave one of both out"),
+    ],
+)
+def test_bounds_without_a_meaning_are_refused(bytes_: str, pfc: dict[str, Any] | None, words: str) -> None:
+    scenario = {
+        "network": rails(2, 2),
+        "switch": {"flow_control": {} if pfc is None else {"pfc": pfc}},
+        "host": {"relay": {"per_flow": bytes_}},
+        "workload": [{"flows": [{"src": 0, "dst": 3, "size": "1MB"}]}],
+    }
+    with pytest.raises(xoff.InputError, match=rf"host\.relay\.per_flow: .*{words}"):
+        xoff.check(scenario)
+
+
+def test_classes_have_a_type_for_each_key() -> None:
+    """A key with texts and a table had none in the generated classes."""
+    assert classes.HostSettings(first_hop="lowest").first_hop == "lowest"
+    for name in classes.__all__:
+        hints = get_type_hints(getattr(classes, name))
+        assert not [key for key, kind in hints.items() if kind is type(None)], name

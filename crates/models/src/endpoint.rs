@@ -66,8 +66,8 @@ pub struct Config {
     pub echo: Option<Echo>,
     /// How receivers pull what senders send, if they do.
     pub pulls: Option<Rules>,
-    /// Pulls may be lost, since something fails in the network.
-    pub loses_pulls: bool,
+    /// Frames that let flows go on may be lost, since something fails in the network.
+    pub loses_frames: bool,
     /// Which class a new flow gets.
     pub classify: Classify,
     /// How late packets start, if they do.

@@ -390,9 +390,9 @@ frames! {
         /// The frame that it waits for.
         number: u32 = 32,
     };
-    /// From a host that relays to the source of a flow.
+    /// A host that relays tells the source of a flow whether the flow has a free slot there.
     Slots = 18 "slots" Path Mechanism {
-        /// The flow has no free slot there; or it has one again.
+        /// No slot is free.
         are_full: bool = 0,
     };
 }

@@ -365,7 +365,7 @@ pub struct Properties {
     pub interface_queues: u8,
     /// Each node that relays a packet puts it into the next higher class.
     pub raises_classes: bool,
-    /// Hosts that relay pause nobody where what waits in them is bounded by flow (`host.relay.per_flow`).
+    /// Hosts that relay hold flows and pause nobody, where `host.relay.per_flow` holds.
     pub holds_at_relays: bool,
     /// Hosts that relay pass pauses on, whatever waits in them.
     pub passes_pauses_on: bool,

@@ -333,7 +333,7 @@ impl Configs {
             schemes,
             transport: transport.clone(),
             pulls: transport.pulls(whole).or_else(|| stack.congestion_control.pulls(whole)),
-            loses_pulls: !settings.failures.is_empty(),
+            loses_frames: !settings.failures.is_empty(),
             classify: settings.classify.clone(),
             jitter: Jitter::new(settings.jitter, settings.seed),
             sources: plan.sources.clone(),

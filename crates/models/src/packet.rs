@@ -71,8 +71,8 @@ const HOPS: u32 = 56;
 const KIND: u32 = 48;
 const KINDS: u64 = 63;
 const FLAGS: u32 = 54;
-/// Between the two flags that tell the copy.
-const COPY: u32 = 3;
+/// The flag with the low bit of the copy, and the flag with the high bit.
+const COPY: [u32; 2] = [5, 8];
 
 /// Nodes a network may have: 24 bits.
 pub const MAX_NODES: usize = 1 << 24;
@@ -85,7 +85,7 @@ impl Packet {
     /// A piece of a flow that wants to be answered at once; answers have [`Self::ECHO`] in its place.
     pub const ASKS: u16 = 1 << 4;
     /// A packet that was sent before, or its answer: any [copy](Self::copy) but the first.
-    pub const RETRANSMITTED: u16 = 1 << 5 | 1 << (5 + COPY);
+    pub const RETRANSMITTED: u16 = 1 << COPY[0] | 1 << COPY[1];
     /// The last packet of its flow.
     pub const LAST: u16 = 1 << 6;
     /// A record travels beside it, in the slot that its word says.
@@ -304,14 +304,14 @@ impl Packet {
     /// [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
     #[inline]
     pub const fn copy(&self) -> u8 {
-        (self.0[2] >> (FLAGS + 5 + COPY) & 1) as u8 * 2 + (self.0[2] >> (FLAGS + 5) & 1) as u8
+        (self.0[2] >> (FLAGS + COPY[1]) & 1) as u8 * 2 + (self.0[2] >> (FLAGS + COPY[0]) & 1) as u8
     }
 
     /// Says which copy it is, or answers.
     #[inline]
     pub const fn set_copy(&mut self, copy: u8) {
         let (low, high) = (copy as u64 & 1, copy as u64 >> 1);
-        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + 5) | high << (FLAGS + 5 + COPY);
+        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + COPY[0]) | high << (FLAGS + COPY[1]);
     }
 
     /// Whether it is marked, or an answer that says so of its packet.

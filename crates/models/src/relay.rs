@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Duration};
 use crate::queueing::buffer;
 use crate::topology::Topology;
 
-/// What waits of a connection in a GPU that relays it: NCCL's buffer (`NCCL_BUFFSIZE`).
+/// The buffer that NCCL has for a connection in the GPU that relays it (`NCCL_BUFFSIZE`).
 const BUFFER: Bytes = Bytes(4 << 20);
 
 /// Who goes first at a port of a relaying host, within a class.
@@ -34,9 +34,9 @@ pub struct Params {
     pub delay: Duration,
     /// Memory for what is relayed.
     pub buffer: buffer::Params,
-    /// What of each flow may wait in a host that relays it. Then its source holds the flow until an eighth of this is free, and hosts
-    /// that relay pause nobody, so that no pause spreads into a server. Default: 4 MiB in `network.rail`, as in NCCL's proxies;
-    /// elsewhere no bound. `switch.flow_control.pfc.relays` comes first.
+    /// Under PFC: bytes of each flow that may wait in a host that relays the flow. At this bound the source holds the flow until an
+    /// eighth of the bytes is free. Hosts that relay then pause nobody, so that no pause spreads into a server. Default: in
+    /// `network.rail`, unless `switch.flow_control.pfc.relays` is given, 4 MiB, the buffer of a connection in NCCL; elsewhere no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_flow: Option<Bytes>,
     /// Who goes first.

@@ -141,12 +141,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
             return refused("the queues of an interface take the place of classes");
         }
     }
-    if s.host.relay.ecn && s.switch.ecn.is_none() {
-        return wrong("host.relay.ecn", "relays mark as switches do, and these mark nothing; give switch.ecn".into());
-    }
-    if s.host.relay.delay > Duration::ms(1_000) {
-        return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", s.host.relay.delay));
-    }
+    relay(s)?;
     for (i, change) in s.host.overrides.iter().enumerate() {
         let path = format!("host.overrides[{i}]");
         if change.transport.is_none() && change.congestion_control.is_none() {
@@ -169,6 +164,30 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         }
     }
     Ok(())
+}
+
+/// Hosts that relay.
+fn relay(s: &Scenario) -> Result<(), InputError> {
+    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
+    let (relay, f) = (&s.host.relay, &s.framing);
+    if relay.ecn && s.switch.ecn.is_none() {
+        return wrong("host.relay.ecn", "relays mark as switches do, and these mark nothing; give switch.ecn".into());
+    }
+    if relay.delay > Duration::ms(1_000) {
+        return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", relay.delay));
+    }
+    let Some(bytes) = relay.per_flow else { return Ok(()) };
+    let largest = f.payload.0 + f.header.0 + f.gap.0;
+    if !(largest..1 << 32).contains(&bytes.0) {
+        return wrong("host.relay.per_flow", format!("{bytes} is out of range; allowed are {largest} B, a frame, to below 4GiB"));
+    }
+    match &s.switch.flow_control.pfc {
+        None => wrong("host.relay.per_flow", "hosts that relay hold flows under PFC alone; give switch.flow_control.pfc".into()),
+        Some(pfc) if pfc.relays.is_some() => {
+            wrong("host.relay.per_flow", "switch.flow_control.pfc.relays says that hosts that relay pause; leave one of both out".into())
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Mechanisms, transport and congestion control.

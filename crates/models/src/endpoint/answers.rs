@@ -151,7 +151,9 @@ impl Endpoint {
             s.is_rto_set = false;
             return false;
         }
-        let is_stuck = !is_outstanding && self.config.loses_pulls && !s.has_credit();
+        // A frame that would let the flow go on may be lost: a pull, or the end of a hold without one.
+        let waits_for_frame = !s.has_credit() || s.held_until() == Moment::NEVER;
+        let is_stuck = !is_outstanding && self.config.loses_frames && waits_for_frame;
         if let (true, Some(credit), Some(rules)) = (is_stuck, &mut s.credit, &self.config.pulls) {
             // All that it sent was answered, and the pulls that went with it were lost.
             credit.time_out(rules, 1, &mut self.books);

@@ -89,12 +89,12 @@ impl Endpoint {
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
             if let (Some(pacer), Some(frames::Pull { total: Granted(total) }), true) =
-                (&mut self.pacer, packet.payload(), self.config.loses_pulls)
+                (&mut self.pacer, packet.payload(), self.config.loses_frames)
             {
                 pacer.is_asked_again(packet.flow(), total);
             }
             self.pull(packet, effects);
-        } else if self.config.loses_pulls {
+        } else if self.config.loses_frames {
             // The answers that said so were lost.
             effects.push(Effect::Answer(all_here(packet, &self.config)));
         }

@@ -1,16 +1,16 @@
-//! What happened last at a host: how long a run has gained nothing follows from it.
+//! When a host last gained a packet or began a flow: from these moments follows how long a run has gained nothing.
 
 use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
 
-/// What happened last, and how often chance did.
+/// The last moments, and how many packets chance made late.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latest {
     /// When a new packet arrived.
     pub gained_at: Moment,
     /// When a flow or a message began here.
     pub begun_at: Moment,
-    /// How often a packet was drawn to be late: who draws does not repeat itself.
+    /// How often jitter was drawn. A host that draws does not repeat itself.
     pub drawn: u64,
 }
 

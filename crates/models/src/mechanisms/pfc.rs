@@ -3,8 +3,9 @@
 //! Models: a forwarding node pauses the upstream neighbour, per class, when the bytes that came by a port reach XOFF (`ingress`
 //! accounting), or when an egress queue that the port feeds reaches XOFF (`egress` accounting); it resumes it at XON. Frames of
 //! one minimum size, sent before all others, never paused, acting on the neighbour's queues when the last bit is in. Hosts obey
-//! and do not originate. Hosts that relay do either as switches do, or they pass pauses on: while a neighbour pauses them, they
-//! pause all others (the `PortFC` paper's figure 5), or they pause nobody and hold flows at their sources (`slots.rs`). With `hop_classes` packets rise a class with every node that relays them, and
+//! and do not originate. Hosts that relay do one of three things. They pause neighbours as switches do. Or they pass pauses on: while
+//! a neighbour pauses them, they pause all others (the `PortFC` paper's figure 5). Or they pause nobody, and hold flows at the sources
+//! (`slots.rs`). With `hop_classes` packets rise a class with every node that relays them, and
 //! what a relay asks of its neighbours is a class lower (the paper's PFC*, after Tagger, Hu et al. 2017: no circle of classes can
 //! close, as a class waits for higher ones alone). Source: mechanisms.md section 1, 7.3 and 7.4 (15) (semantics of HPCC: on until an explicit resume), `[RES]` there for
 //! quanta with refresh.
@@ -70,7 +71,7 @@ pub struct Params {
     /// are still above XON makes another; each time a round trip more comes into the headroom, which is computed for one.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
-    /// What hosts that relay do. Default: as switches do, unless `host.relay.per_flow` bounds what waits there.
+    /// What hosts that relay do. Default: they hold flows where `host.relay.per_flow` holds (as in `network.rail`); elsewhere `native`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relays: Option<Relays>,
     /// Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper.
@@ -160,9 +161,9 @@ pub struct Pfc {
     /// For each port and class: since when it is over a threshold.
     since: Vec<Moment>,
     watchdog: Option<Watchdog>,
-    /// A host that relays and pauses nobody.
+    /// What waits of each flow, at a host that relays and pauses nobody.
     slots: Option<Box<Slots>>,
-    /// A host hears of slots of its flows.
+    /// This node is a host, and hosts that relay hold its flows.
     hears_of_slots: bool,
     /// Pauses begun, frames sent, and the time from XOFF to XON.
     pauses: u64,

@@ -34,7 +34,7 @@ pub enum FirstHop {
 }
 
 impl FirstHop {
-    /// Leaves of ports, in their order, those by which flows may leave a host.
+    /// Keeps those ports by which flows may leave a host, of ports in ascending order.
     pub fn choose<T>(&self, ports: &mut Vec<T>) {
         match self {
             Self::Lowest => ports.truncate(1),
@@ -43,7 +43,7 @@ impl FirstHop {
         }
     }
 
-    /// That of a network whose scenario gives none: NCCL's rule where there are servers (PXN), a hash elsewhere.
+    /// The rule for a network whose scenario gives none: NCCL's PXN where the network has servers, elsewhere a hash.
     pub fn of(topology: &Topology) -> Self {
         if topology.has_servers { Self::Lowest } else { Self::Hash }
     }

@@ -1,11 +1,11 @@
-//! Hosts that relay and pause nobody: what waits of each flow there is bounded, and its source holds the flow.
+//! Hosts that relay and pause nobody: the bytes of each flow that wait there are bounded, and the source holds the flow at the bound.
 //!
-//! Models: a proxy of NCCL. A connection has a buffer of eight slots in the GPU that relays it, and its source writes into free slots
-//! alone. Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
-//! Simplifications: the source writes until it hears that all slots are full, so that what is on its way then comes on top; a message
-//! takes a control frame.
-//! Limits: where a fault takes the message that a slot is free, the flow goes on at its next timeout, or never without a transport that
-//! acknowledges.
+//! Models: a proxy of NCCL. A connection has a buffer of eight slots in the GPU that relays the connection, and the source writes into
+//! free slots alone. Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
+//! Simplifications: the source sends until the message arrives that all slots are full, so that packets on their way then exceed the
+//! bound; the message takes a control frame.
+//! Limits: a fault may take the message that a slot is free. Then the flow goes on at its next timeout; a flow whose transport does not
+//! acknowledge never goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Slots {
         effects.push(Effect::Emit(Packet::with(frames::Slots { are_full }, flow, source, self.frame_bytes, packet.class())));
     }
 
-    /// A packet came to be relayed. What comes of a flow that was told to wait is told again for every slot.
+    /// A packet came to be relayed. A source that goes on after the message gets the message again for every further slot.
     pub fn on_enqueue(&mut self, packet: &Packet, effects: &mut Effects) {
         let (waits, is_told) = self.waiting.entry(packet.flow()).or_default();
         let slots = |bytes: u64| bytes * SLOTS / self.bytes;
@@ -74,7 +74,7 @@ impl Slots {
         }
     }
 
-    /// What the source does that is told so.
+    /// The source does what a message says.
     pub fn on_message(packet: &Packet, effects: &mut Effects) {
         let Some(frames::Slots { are_full }) = packet.payload() else { return };
         let flow = packet.flow();
