@@ -15,7 +15,7 @@ from tests.validation.test_pfc_closed_forms import MTU, stalled, worst_case
 import xoff
 from patience import PATIENCE_SECONDS
 
-AUDITS = ["completion", "conservation", "deadlock", "delays", "loss", "order", "pauses"]
+AUDITS = ["completion", "conservation", "deadlock", "delays", "loss", "order", "pauses", "slowdown"]
 
 
 def _is_fine(state: str) -> bool:
@@ -272,6 +272,6 @@ def test_a_flow_that_is_faster_than_alone_is_noticed() -> None:
     }
     assert set(xoff.run(scenario).audits.values()) == {"ok"}
     scenario["switch"] = {"delay": "300ns", "faults": {"hurry": 1}}
-    (warning,) = xoff.run(scenario).summary["warnings"]
-    assert warning["path"] == "flows.ideal_fct_ps"
-    assert warning["message"].startswith("flow 0 took ")
+    _, failed = violations(scenario)
+    assert list(failed) == ["slowdown"]
+    assert failed["slowdown"].startswith("failed: flow 0 took ")

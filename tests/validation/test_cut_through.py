@@ -379,6 +379,18 @@ def test_hosts_take_in_all_of_a_frame() -> None:
     assert row["ideal_fct_ps"] == row["fct_ps"]
 
 
+def test_the_ideal_is_reached_where_a_mechanism_chooses_ports() -> None:
+    """Packets may overtake one another there, and a short last packet waits for no full one of another port.
+
+    Of 5,000 drawn scenarios four had a slowdown below 1: the ideal took the whole of a packet where its head is enough.
+    """
+    scenario = chain([("100Gbps", 0)] * 4, 12_345, FRAMING | {"payload": 300, "header": 0, "gap": 20}, 669)
+    scenario["switch"]["cut_through"] = {"header": "128B"}
+    for routing in ({}, {"routing": {"drill": {}}}, {"routing": {"spray": {"choice": "random"}}}):
+        row = flow_rows(xoff.run({**scenario, "switch": {**scenario["switch"], **routing}}))[0]
+        assert row["ideal_fct_ps"] == row["fct_ps"]
+
+
 def test_some_switches_or_inputs_of_a_rate_may_cut_through() -> None:
     """Overrides name the switches, and the rates of the links that come in."""
     scenario = chain([("100Gbps", 0), ("400Gbps", 0), ("100Gbps", 0)], 0, FRAMING, 952)

@@ -30,7 +30,7 @@ use self::sampling::Sampling;
 use crate::audit::Verdicts;
 use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
-use crate::document::Scenario;
+use crate::document::{Judgement, Scenario};
 use crate::faults::Faults;
 use crate::ideal::Alone;
 use crate::judge::{End, Ledger, judge};
@@ -575,13 +575,12 @@ impl Collector {
         }
     }
 
-    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
+    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, mut verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
         self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
         // A fault may make a link faster than the network has it.
-        if let Some((flow, [took, ideal])) = self.too_fast.filter(|_| scenario.fault.is_empty()) {
-            let why = format!("flow {flow} took {took}, less than the {ideal} that it is said to take alone: its ideal is too long");
-            self.warnings.push(Warning::new("flows.ideal_fct_ps", why));
-        }
+        let too_fast = self.too_fast.filter(|_| scenario.fault.is_empty());
+        let too_fast = too_fast.map(|(flow, [took, ideal])| format!("flow {flow} took {took}; its ideal is {ideal}"));
+        verdicts.enter("slowdown", Judgement::Fail, too_fast);
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();
         Summary {

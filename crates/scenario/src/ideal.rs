@@ -196,44 +196,63 @@ impl Alone {
 
     /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
     /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
-    /// A packet is on the next link when its head is in, which at nodes that store it is all of it. Where packets go side by side, the
-    /// first comes when it comes, and the last full one leaves when all of them have had their turns.
+    /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
     fn time(&self, way: &[Leg], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
         let last = u64::from(self.framing.wire(size, packets as u32 - 1));
         let latency: Duration = way.iter().fold(Duration::ZERO, |sum, leg| sum + leg.delay);
-        let head = |n: usize, bytes: u64| match (way[n].header, way.get(n + 1)) {
-            (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
-            _ => way[n].rate.time(bytes).ps(),
-        };
-        let mut lasts: u64 = (0..way.len()).map(|n| head(n, last)).sum();
+        let heads = |bytes: u64| -> Vec<u64> { (0..way.len()).map(|n| head(way, n, bytes)).collect() };
+        let (of_full, of_last) = (heads(full), heads(last));
         if packets == 1 {
-            return latency + Duration(lasts);
+            return latency + Duration(of_last.iter().sum());
         }
-        let whole: u64 = (0..way.len()).map(|n| head(n, full)).sum();
+        if self.overtake {
+            return latency + Duration(least_of_overtaking(way, packets, [full, last], [&of_full, &of_last]));
+        }
+        let mut lasts: u64 = of_last.iter().sum();
         let (mut first, mut slowest, mut longest) = (0, 0, 0);
         for (n, leg) in way.iter().enumerate() {
-            let of_full = leg.rate.time(full).ps();
-            // Packets that may overtake one another: the last full one comes at the pace so far, or the link has been busy with all of them.
-            let paced = first + of_full + (packets - 2) * slowest + (whole - first - head(n, full));
-            let through = if leg.parallel > 1 {
-                let in_turns = (packets - 1).div_ceil(leg.parallel) * of_full;
-                paced.max(first + in_turns + (whole - first - head(n, full)))
-            } else {
-                slowest = slowest.max(of_full);
-                if n > 0 && self.overtake {
-                    paced.max(first + (packets - 1) * of_full + lasts)
-                } else {
-                    first + of_full + (packets - 2) * slowest + lasts
-                }
-            };
-            longest = longest.max(through);
-            first += head(n, full);
-            lasts -= head(n, last);
+            let time = leg.rate.time(full).ps();
+            slowest = slowest.max(time);
+            longest = longest.max(first + time + (packets - 2) * slowest + lasts);
+            first += of_full[n];
+            lasts -= of_last[n];
         }
         latency + Duration(longest)
     }
+}
+
+/// From the start of a frame on a link of a way until it may start on the next: its head is in, or, at its end, all of it.
+fn head(way: &[Leg], n: usize, bytes: u64) -> u64 {
+    match (way[n].header, way.get(n + 1)) {
+        (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
+        _ => way[n].rate.time(bytes).ps(),
+    }
+}
+
+/// A lower bound on the time, without latency, of several packets that may overtake one another. Three bounds hold, and the greatest
+/// is returned: the source sends the last packet after all others; the full packets take turns at each link, or at the links side by
+/// side; and a link that all packets take is busy with all of them from the first to come, whichever of them is the last to go.
+fn least_of_overtaking(way: &[Leg], packets: u64, [full, last]: [u64; 2], [of_full, of_last]: [&[u64]; 2]) -> u64 {
+    let whole: u64 = of_full.iter().sum();
+    let sent = (packets - 1) * way[0].rate.time(full).ps();
+    let mut longest = sent + of_last.iter().sum::<u64>();
+    let (mut full_comes, mut last_comes) = (0, sent);
+    for (n, leg) in way.iter().enumerate() {
+        let time = leg.rate.time(full).ps();
+        let turns = (packets - 1).div_ceil(leg.parallel);
+        longest = longest.max(whole + (turns - 1) * time);
+        if n > 0 && leg.parallel == 1 {
+            let of_first = full_comes.min(last_comes);
+            let last_goes = of_first + (packets - 1) * time + of_last[n..].iter().sum::<u64>();
+            let full_goes = of_first + (packets - 2) * time + leg.rate.time(last).ps() + of_full[n..].iter().sum::<u64>();
+            longest = longest.max(last_goes.min(full_goes));
+        }
+        full_comes += of_full[n];
+        last_comes += of_last[n];
+    }
+    longest
 }
 
 /// Adds a way, unless another is as good on every link; leaves out those that it beats.

@@ -188,6 +188,7 @@ MEANINGS = {
     "loss": "nothing is dropped in a class that is to lose nothing",
     "order": "no packet overtakes another of its flow",
     "pauses": "every pause was taken back",
+    "slowdown": "no flow takes less than its ideal, unless a link has a fault",
 }
 """What each audit looks at; of one that is not here only the name is shown."""
 
