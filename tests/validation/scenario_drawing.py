@@ -386,10 +386,15 @@ def draw_with(d: Draw) -> dict[str, Any]:
     if "ecn" in switch and rng.random() < 0.5:
         host["relay"]["ecn"] = True
     host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
-    if {"pfc", "credits"} & set(switch["flow_control"]) and {"ndc", "rail"} & set(network):
+    pfc = switch["flow_control"].get("pfc", {})
+    if "relays" in pfc and "switch.flow_control.pfc.relays" not in forced and rng.random() < 0.5:
+        # Hosts that relay hold flows at their sources and pause nobody.
+        del pfc["relays"]
+        host["relay"]["per_flow"] = f"{rng.choice([1, 4, 1000]) * d.largest}B"
+    elif {"pfc", "credits"} & set(switch["flow_control"]) and {"ndc", "rail"} & set(network):
         # Packets that are relayed in several orders can deadlock where neighbours are held; in one they cannot.
         host["first_hop"] = "highest"
-        if switch["flow_control"].get("pfc", {}).get("relays") == "forward":
+        if pfc.get("relays") == "forward":
             host["relay"]["scheduler"] = "relay_first"
     workloads: list[dict[str, Any]] = []
     for number in range(rng.randint(1, 3)):
