@@ -43,14 +43,14 @@ def read_faults(faults: list[dict[str, Any]]) -> list[Outage | Change]:
     """
     found: list[Outage | Change] = []
     for place, fault in enumerate(faults):
-        if unknown := set(fault) - {"at", "for", "link", "state", "queued", "rate", "delay"}:
+        if unknown := set(fault) - {"at", "duration", "link", "state", "queued", "rate", "delay"}:
             raise ValueError(f"the reference does not model faults with {sorted(unknown)}")
         is_one_way = " -> " in fault["link"]
         ends = fault["link"].split(" -> " if is_one_way else "-")
         if len(ends) != 2 or "*" in fault["link"]:
             raise ValueError("the reference models one link, a-b or a -> b, in each fault")
         start_ps = quantity(fault.get("at", "0s"), "time")
-        end_ps = start_ps + quantity(fault["for"], "time") if "for" in fault else None
+        end_ps = start_ps + quantity(fault["duration"], "time") if "duration" in fault else None
         if fault.get("state") == "down":
             if is_one_way:
                 raise ValueError("a link is down both ways")

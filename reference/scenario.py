@@ -67,8 +67,8 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
         "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe", "until"}
         | {"audits", "fault"},
         "network": {"explicit"},
-        "framing": {"payload", "header", "gap", "control", "minimum"},
-        "switch": {"delay", "queueing", "buffer", "cut_through", "flow_control", "ecn"},
+        "framing": {"payload", "header", "preamble_and_ifg", "control_frame_size", "min_frame_size"},
+        "switch": {"forwarding_latency", "queueing", "buffer", "cut_through", "flow_control", "ecn"},
         "switch.cut_through": {"header"},
         "switch.flow_control": {"pfc"},
         "switch.flow_control.pfc": {"xoff", "xon"},

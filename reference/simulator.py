@@ -147,10 +147,10 @@ class Simulator:
         dcqcn = host.get("congestion_control", {}).get("dcqcn")
         self.payload_bytes = quantity(framing["payload"], "size")
         self.header_bytes = quantity(framing["header"], "size")
-        self.minimum_bytes = quantity(framing["minimum"], "size")
-        self.gap_bytes = quantity(framing["gap"], "size")
-        self.control_bytes = max(quantity(framing["control"], "size"), self.minimum_bytes) + self.gap_bytes
-        self.switch_delay_ps = quantity(switch["delay"], "time")
+        self.minimum_bytes = quantity(framing["min_frame_size"], "size")
+        self.gap_bytes = quantity(framing["preamble_and_ifg"], "size")
+        self.control_bytes = max(quantity(framing["control_frame_size"], "size"), self.minimum_bytes) + self.gap_bytes
+        self.switch_delay_ps = quantity(switch["forwarding_latency"], "time")
         cut_through = switch.get("cut_through")
         self.cut_bytes = None if cut_through is None else quantity(cut_through.get("header", "64B"), "size")
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None

@@ -310,7 +310,7 @@ _MARKS = 'ecn={red={kmin="37350B", kmax="145250B", pmax=1.0}}'
 _TRIMMING = 'trimming={limit="178450B", headers="356900B", turns=255}'
 # Sixty-four values a flow, which each switch hashes.
 _ENTROPIES = '{spray={choice="entropy"}}'
-_SELECTIVE = 'transport={selective={rto="100.656us", ack_every="16KiB"}}'
+_SELECTIVE = 'transport={selective={rto="100.656us", sack_threshold="16KiB"}}'
 # Where receivers grant credit, links to hosts mark nothing there. With credit alone nobody reads marks.
 _NO_MARKS = '{switches=["* -> host*"], ecn={red={kmin="1GB", kmax="2GB"}}}'
 _OF_UEC: dict[str, tuple[dict[str, str], dict[str, str]]] = {
@@ -325,7 +325,7 @@ _OF_UEC: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {**_TOPOLOGY, "-sender_cc_only": "", "-load_balancing_algo": "oblivious", "-disable_trim": ""},
         {
             "switch": f'{{buffer={{per_port="892250B"}}, {_MARKS}, routing={_ENTROPIES}}}',
-            "host": '{transport={selective={rto="443.28us", ack_every="16KiB"}}, congestion_control={nscc={}}}',
+            "host": '{transport={selective={rto="443.28us", sack_threshold="16KiB"}}, congestion_control={nscc={}}}',
         },
     ),
     "rccc": (
@@ -430,7 +430,7 @@ def _cases() -> Iterator[Case]:
         for network, traffic in networks.items():
             for name, settings in controls.items():
                 # ns-3 cuts times to nanoseconds: an ACK of 60 B takes 4, as one of 50 B should.
-                xoff = {} if settings["CC_MODE"] == "3" else {"framing.control": "50B"}
+                xoff = {} if settings["CC_MODE"] == "3" else {"framing.control_frame_size": "50B"}
                 # Where marks are drawn the tails of a few draws of such sizes say little.
                 seeds = (16 if name in _DRAWN else 4) if network == "tree" else 5 if name in _DRAWN else 1
                 yield Case(f"{peer.name}-{name}-{network}", peer, traffic, base | settings, xoff, seeds)

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import combinations
 
-from xoff import _core, counts
+from xoff import _core, counts, renames
 
 ROOT = Path(__file__).resolve().parent.parent
 Schema: TypeAlias = dict[str, Any]
@@ -607,6 +607,27 @@ def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], l
     return [str(one) for one in kinds if one != "null"], []
 
 
+def renames_reference() -> str:
+    """The page of names that a release changed."""
+    lines = [
+        "# Renames",
+        "",
+        "Version 0.2.0 renames settings to the terms of the field. xoff refuses an old name and prints the new one.",
+        "`xoff migrate FILE...` rewrites scenarios and studies, TOML or JSON; comments and layout of TOML files stay.",
+        "This page and the command use the same table, `crates/scenario/renames.toml`.",
+        "",
+        "A setting that moved to another table is refused by `xoff migrate`: move the setting by hand.",
+        "",
+        "| old | new |",
+        "|---|---|",
+    ]
+    for old, new in renames.table()["scenario"].items():
+        lines.append(f"| `{old}` | `{new}` |")
+        for value, other in renames.values(old).items():
+            lines.append(f"| `{old} = {json.dumps(value)}` | `{new} = {json.dumps(other)}` |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     """Write the files, or check them; return the exit code."""
     root: Schema = json.loads(_core.schema())
@@ -618,6 +639,7 @@ def main() -> int:
         "docs/reference/summary.md": summary_reference(),
         "docs/reference/tables.md": table_reference(),
         "docs/reference/combinations.md": combinations.page(),
+        "docs/reference/renames.md": renames_reference(),
     }
     stale = []
     for name, text in wanted.items():

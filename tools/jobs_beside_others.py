@@ -413,7 +413,7 @@ def network(name: str) -> dict[str, Any]:
     delay = ASTRA_LATENCY_NS * 1000
     if is_goal or TRACES[name].topology != "Switch":
         delay = ((LATENCY_NS if is_goal else ASTRA_LATENCY_NS) * 1000 - frame) // 2
-    sizes = {"payload": f"{packet}B", "header": "0B", "gap": "0B", "minimum": "64B"}
+    sizes = {"payload": f"{packet}B", "header": "0B", "preamble_and_ifg": "0B", "min_frame_size": "64B"}
     link = {"rate": f"{rate}bps", "delay": f"{delay}ps"}
     return {"network.star.link": link, "framing": sizes, "switch": {}, "host.transport.raw": {}}
 

@@ -92,8 +92,8 @@ def run(
         ),
     ] = None,
     force: Force = False,
-    no_skip: Annotated[
-        bool, typer.Option("--no-skip", help="Simulates again what repeats itself; the result is the same.")
+    no_fast_forward: Annotated[
+        bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -112,7 +112,7 @@ def run(
             # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
             keep = () if out is None else None
             result = running.run_prepared(
-                prepared, threads=threads, skip=not no_skip, out=out, keep=keep, progress=bar.report
+                prepared, threads=threads, fast_forward=not no_fast_forward, out=out, keep=keep, progress=bar.report
             )
     except AuditError as error:
         if as_json:
@@ -420,6 +420,29 @@ def report(
     if summary and formats:
         raise InputError("--summary: is a PDF and a PNG; leave --format out")
     raise typer.Exit(summarise(directory) if summary else command(directory, formats))
+
+
+@app.command()
+def migrate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Scenarios and studies, TOML or JSON.", show_default=False),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Rewrites files that use names of an earlier release. Comments and layout of TOML files stay."""
+    from xoff.migrating import migrate as rewrite
+
+    found = {str(file): rewrite(file) for file in files}
+    if as_json:
+        typer.echo(
+            json.dumps({name: [{"old": one.old, "new": one.new} for one in changes] for name, changes in found.items()})
+        )
+        return
+    for name, changes in found.items():
+        typer.echo(f"{name}: " + (f"{len(changes)} renamed" if changes else "nothing to rename"))
+        for one in changes:
+            typer.echo(f"  {one.old} is {one.new}")
 
 
 @app.command()

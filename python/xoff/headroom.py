@@ -37,9 +37,9 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
     framing, switch = document["framing"], document["switch"]
     byte = {key: (wording.quantity(text) or (0, ""))[0] for key, text in framing.items()}
     request = {
-        "switch_delay": switch["delay"],
-        "max_frame": f"{max(byte['payload'] + byte['header'], byte['minimum']) + byte['gap']}B",
-        "pause_frame": f"{max(byte['control'], byte['minimum']) + byte['gap']}B",
+        "switch_delay": switch["forwarding_latency"],
+        "max_frame": f"{max(byte['payload'] + byte['header'], byte['min_frame_size']) + byte['preamble_and_ifg']}B",
+        "pause_frame": f"{max(byte['control_frame_size'], byte['min_frame_size']) + byte['preamble_and_ifg']}B",
     }
     for rate, delay, counted in dict.fromkeys((row["rate"], row["delay"], row["counted_after_bytes"]) for row in rows):
         # Where switches cut through, a frame is counted before all of it is in.
@@ -103,11 +103,11 @@ def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: in
         "framing": {
             "payload": f"{frame['bytes']}B",
             "header": "0B",
-            "control": f"{pause['bytes']}B",
-            "minimum": f"{min(frame['bytes'], pause['bytes'])}B",
+            "control_frame_size": f"{pause['bytes']}B",
+            "min_frame_size": f"{min(frame['bytes'], pause['bytes'])}B",
         },
         "switch": {
-            "delay": values.get("switch_delay", "0"),
+            "forwarding_latency": values.get("switch_delay", "0"),
             **({"cut_through": {"header": values["cut_through"]}} if values.get("cut_through") else {}),
             "buffer": {"per_port": f"{buffer}B"},
             "flow_control": {"pfc": {"xoff": f"{_BEFORE * frame['bytes'] + 1}B"}},

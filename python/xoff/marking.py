@@ -81,7 +81,7 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
         raise InputError("scenario: it has no hosts whose round trip could be worked out; give --round-trip")
     fastest = max(trips, key=lambda row: (wording.quantity(row["line"]) or (0, ""))[0])
     size = {key: (wording.quantity(text) or (0, ""))[0] for key, text in document["framing"].items()}
-    frame = max(size["payload"] + size["header"], size["minimum"]) + size["gap"]
+    frame = max(size["payload"] + size["header"], size["min_frame_size"]) + size["preamble_and_ifg"]
     rate, trip = (wording.quantity(fastest[key]) or (0, "") for key in ("line", "value"))
     return Path(rate[0], trip[0], frame)
 
@@ -284,7 +284,7 @@ def verify_buffer(path: Path, incast: int, window: int) -> dict[str, Any]:
 
 
 def _framing(frame: int) -> dict[str, str]:
-    return {"payload": f"{frame}B", "header": "0B", "minimum": f"{min(frame, 64)}B"}
+    return {"payload": f"{frame}B", "header": "0B", "min_frame_size": f"{min(frame, 64)}B"}
 
 
 def _star(path: Path, senders: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from xoff._core import InputError
 
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "jobs": {"part": ("compute", "exposed", "bubble")},
-    "messages": {"after": ("begun", "message")},
-    "operations": {"after": ("operation", "start"), "ended_by": ("arrived", "left", "computed")},
+    "messages": {"released_by": ("begun", "message")},
+    "operations": {"released_by": ("operation", "start"), "ended_by": ("arrived", "left", "computed")},
     "packets": {"event": ("arrive", "depart")},
 }
 """Columns of a few words, which decide what a row is."""

@@ -117,7 +117,7 @@ def run(
     overrides: Overrides = (),
     seed: int | None = None,
     threads: int = 1,
-    skip: bool = True,
+    fast_forward: bool = True,
     tables: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -130,7 +130,7 @@ def run(
         takes one away.
     seed: replaces the document's seed.
     threads: how many threads simulate; the result does not depend on it.
-    skip: whether what repeats itself is skipped; the result does not depend on it.
+    fast_forward: traffic that repeats is fast-forwarded; the result does not depend on it.
     tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
     out: a directory to stream the result into. It appears under this name only when it is complete. What a run had that
         violated an audit is then in a directory beside it, with ``.failed`` behind the name.
@@ -141,7 +141,7 @@ def run(
     return run_prepared(
         prepare(scenario, overrides=overrides, seed=seed, tables=tables),
         threads=threads,
-        skip=skip,
+        fast_forward=fast_forward,
         out=out,
         progress=progress,
     )
@@ -151,7 +151,7 @@ def run_prepared(
     prepared: Prepared,
     *,
     threads: int = 1,
-    skip: bool = True,
+    fast_forward: bool = True,
     out: str | Path | None = None,
     keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -172,7 +172,7 @@ def run_prepared(
             progress(Progress(**json.loads(text)))
 
     def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
-        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll, skip=skip)
+        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll, fast_forward=fast_forward)
 
     if out is None:
         output = simulate(None if keep is None else lambda _name, _rows: None)

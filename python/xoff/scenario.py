@@ -54,12 +54,12 @@ __all__ = [
     "Hpcc",
     "HpccPint",
     "Incast",
-    "Incasts",
     "Irn",
     "LeafSpine",
     "Line",
     "Link",
     "LinkOverride",
+    "LinkRetry",
     "Mice",
     "Model",
     "Moe",
@@ -86,8 +86,8 @@ __all__ = [
     "Red",
     "Reducers",
     "Relay",
+    "RepeatedIncast",
     "Reps",
-    "Retry",
     "Routing",
     "Row",
     "Scenario",
@@ -373,20 +373,20 @@ class Reducers(_Part):
 class Failover(_Part):
     """`network.failover`."""
 
-    local: str | None = None
+    local_repair_delay: str | None = None
     """A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back
     for so long. Default: never.
     """
 
-    global_: str | None = None
+    convergence_time: str | None = None
     """So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default:
     never.
     """
 
 
 @dataclass(kw_only=True)
-class Retry(_Part):
-    """`network.retry`."""
+class LinkRetry(_Part):
+    """`network.link_retry`."""
 
     links: Sequence[str] | None = None
     """Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all."""
@@ -400,7 +400,7 @@ class Retry(_Part):
     timeout: str | None = None
     """So long after it was sent again a frame is sent once more that was damaged again."""
 
-    attempts: int | None = None
+    max_retries: int | None = None
     """A frame that was damaged so often is lost."""
 
 
@@ -447,7 +447,7 @@ class Network(_Part):
     failover: Failover | None = None
     """What becomes of routes when links go down (`fault`)."""
 
-    retry: Retry | None = None
+    link_retry: LinkRetry | None = None
     """Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does."""
 
 
@@ -461,13 +461,13 @@ class Framing(_Part):
     header: str | None = None
     """Headers of each packet."""
 
-    gap: str | None = None
+    preamble_and_ifg: str | None = None
     """Preamble and gap, added to every frame."""
 
-    control: str | None = None
+    control_frame_size: str | None = None
     """Size of ACKs and of all other control frames."""
 
-    minimum: str | None = None
+    min_frame_size: str | None = None
     """No frame is smaller."""
 
 
@@ -664,9 +664,6 @@ class Pfc(_Part):
     watchdog: Watchdog | None = None
     """What switches do about pauses that last too long. Default: nothing."""
 
-    swallow_resumes: int | None = None
-    """Broken on purpose, to study what follows: this many of a node's resumes are never sent."""
-
 
 @dataclass(kw_only=True)
 class Dynamic(_Part):
@@ -749,7 +746,7 @@ class CongestionIsolation(_Part):
     pmax: float | None = None
     """A packet is selected with this probability at `high`, and with one in proportion between."""
 
-    tell: str | None = None
+    cim_threshold: str | None = None
     """The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues
     together do from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
     """
@@ -763,17 +760,17 @@ class CongestionIsolation(_Part):
     congested_class: int | None = None
     """Class of the congested queue."""
 
-    table: int | None = None
+    max_flows: int | None = None
     """Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
     """
 
-    age: str | None = None
+    aging_time: str | None = None
     """A flow that has had no packet in the congested queue for so long returns, however full that queue is; without
     it, only when the queue is below `low`.
     """
 
-    order: Literal["kept", "free"] | None = None
-    """Whether packets that a flow has in both queues keep their order; the document says nothing of it."""
+    preserve_order: bool | None = None
+    """Packets that a flow has in both queues keep their order. The document does not say whether they do."""
 
     hosts: bool | None = None
     """Hosts have both queues and do what they are told; otherwise they ignore it."""
@@ -802,19 +799,19 @@ class Portfc(_Part):
 class Bcn(_Part):
     """`switch.flow_control.bcn`: congestion points; the rate limiters are `host.congestion_control.bcn`."""
 
-    equilibrium: str | None = None
+    q_eq: str | None = None
     """The queue that is aimed at (Qeq)."""
 
     w: int | None = None
     """Weight of the queue's change."""
 
-    sample: str | None = None
+    sample_base: str | None = None
     """A frame is sampled each time this much has arrived …."""
 
     jitter: str | None = None
     """… and a random part of this."""
 
-    stop_above: str | None = None
+    q_sc: str | None = None
     """Above this queue sources are stopped: BCN(0,0). Default: they never are."""
 
     max_above: str | None = None
@@ -828,13 +825,13 @@ class Bcn(_Part):
 class Qcn(_Part):
     """`switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`."""
 
-    equilibrium: str | None = None
+    q_eq: str | None = None
     """The queue that is aimed at (Qeq)."""
 
     w: int | None = None
     """Weight of the queue's change."""
 
-    sample: str | None = None
+    sample_base: str | None = None
     """Bytes between two samples without congestion."""
 
     jitter: float | None = None
@@ -883,18 +880,15 @@ class Credits(_Part):
     `absolute`.
     """
 
-    spacing: str | None = None
+    update_interval_bytes: str | None = None
     """An update follows another of its class after this many bytes of its link at least. Default: 0, so that each
     packet that leaves makes one (`absolute`), or 6400 (`cbfc`).
     """
 
-    repeat: str | None = None
+    refresh_interval: str | None = None
     """A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link
     (`absolute`), or 256 us (`cbfc`).
     """
-
-    lose_updates: int | None = None
-    """Broken on purpose, to study what follows: this many of a node's updates are lost."""
 
 
 @dataclass(kw_only=True)
@@ -933,7 +927,7 @@ class Spray(_Part):
     choice: Literal["random", "round_robin", "entropy"] | None = None
     """How a port is chosen."""
 
-    entropies: int | None = None
+    entropy_values: int | None = None
     """With `entropy`: values that a flow has. Its packets take them in turn, in an order that is another each time
     that all were taken.
     """
@@ -943,7 +937,7 @@ class Spray(_Part):
 class Reps(_Part):
     """`switch.routing.reps`."""
 
-    values: int | None = None
+    entropy_values: int | None = None
     """Different entropy values of a flow; a few for each path."""
 
     buffer: int | None = None
@@ -982,7 +976,7 @@ class Adaptive(_Part):
     timeout: str | None = None
     """With `flowlet`: a longer gap between two packets of a flow ends its flowlet."""
 
-    far: str | None = None
+    load_update_interval: str | None = None
     """Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its
     own alone.
     """
@@ -1089,7 +1083,7 @@ class Override(_Part):
 
 @dataclass(kw_only=True)
 class Faults(_Part):
-    """`switch.faults`: broken on purpose, so that tests can prove that the audits notice."""
+    """Counts of what each node does wrong; zero is a node that works."""
 
     vanish: int | None = None
     """Each switch makes this many data packets vanish without counting them."""
@@ -1100,12 +1094,18 @@ class Faults(_Part):
     hurry: int | None = None
     """Each switch lets this many data packets pass the forwarding delay of the next."""
 
+    lose_resumes: int | None = None
+    """PFC at each node never sends this many resumes."""
+
+    lose_credit_updates: int | None = None
+    """Credits at each node lose this many updates."""
+
 
 @dataclass(kw_only=True)
 class Switch(_Part):
     """`switch`."""
 
-    delay: str | None = None
+    forwarding_latency: str | None = None
     """Fixed processing delay of what is forwarded."""
 
     cut_through: CutThrough | None = None
@@ -1125,7 +1125,7 @@ class Switch(_Part):
     by packet.
     """
 
-    priority_classes: int | None = None
+    strict_priority_classes: int | None = None
     """Where classes take turns: so many of the highest classes are served strictly before all others."""
 
     ecn: Ecn | None = None
@@ -1169,21 +1169,21 @@ class GoBackN(_Part):
 class Irn(_Part):
     """`host.transport.irn`."""
 
-    bdp: str | None = None
+    bdp_cap: str | None = None
     """Payload that may be in flight. Default: the product of the line's rate and the longest round trip without
     queues.
     """
 
     rto_low: str | None = None
-    """Timeout while few packets are in flight. Default: 100us, or twice the longest round trip without load where that
-    is longer.
+    """Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip
+    without load where that is longer.
     """
 
     rto_high: str | None = None
     """Timeout otherwise. Default: 320us, or `rto_low` where that is longer."""
 
-    few: int | None = None
-    """How many are few."""
+    rto_low_threshold: int | None = None
+    """`rto_low` applies while at most this many packets are in flight."""
 
 
 @dataclass(kw_only=True)
@@ -1196,12 +1196,12 @@ class Selective(_Part):
     trip without load where that is longer.
     """
 
-    ack_every: str | None = None
+    sack_threshold: str | None = None
     """Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator,
     where it is 16KiB. Default: for every packet.
     """
 
-    tolerance: int | None = None
+    reordering_threshold: int | None = None
     """A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never."""
 
 
@@ -1387,7 +1387,7 @@ class Swift(_Part):
     max_decrease: float | None = None
     """The largest share that it loses at once, 0 to 1."""
 
-    reset_after: int | None = None
+    retx_reset_threshold: int | None = None
     """Timeouts in a row after which it is the minimum."""
 
     minimum_window: float | None = None
@@ -1412,13 +1412,13 @@ class Timely(_Part):
     beta: float | None = None
     """Share of the excess, or of the gradient, by which the rate falls, 0 to 1."""
 
-    low: str | None = None
+    t_low: str | None = None
     """Below this round trip the rate rises."""
 
-    high: str | None = None
+    t_high: str | None = None
     """Above this one it falls."""
 
-    minimum_round_trip: str | None = None
+    min_rtt: str | None = None
     """The round trip of which the gradient is a share."""
 
     additive_increase: str | None = None
@@ -1427,7 +1427,7 @@ class Timely(_Part):
     hyper_increase: str | None = None
     """Hyper increase (HAI). Default: 5 Mb/s for each Gb/s of the line."""
 
-    steps: int | None = None
+    hai_threshold: int | None = None
     """Rises in a row before the hyper increase."""
 
     minimum_rate: str | None = None
@@ -1693,8 +1693,8 @@ class Incast(_Part):
 
 
 @dataclass(kw_only=True)
-class Incasts(_Part):
-    """`workload[…].incasts`."""
+class RepeatedIncast(_Part):
+    """`workload[…].repeated_incast`."""
 
     senders: int
     """How many send at a time."""
@@ -1736,13 +1736,13 @@ class Moe(_Part):
     tokens: int
     """Tokens of each host in a round."""
 
-    token: str
+    token_size: str
     """Payload of a token."""
 
     experts_per_token: int | None = None
     """Experts that a token goes to."""
 
-    skew: float | None = None
+    zipf_exponent: float | None = None
     """Exponent of Zipf's law over experts; 0 makes all equally wanted."""
 
     rounds: int | None = None
@@ -2166,10 +2166,10 @@ class Poisson(_Part):
     sizes: Literal["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"] | None = None
     """A published distribution of flow sizes."""
 
-    points: Sequence[Sequence[float]] | None = None
+    cdf: Sequence[Sequence[float]] | None = None
     """A distribution of your own: pairs of bytes and cumulative percent."""
 
-    points_table: str | None = None
+    cdf_file: str | None = None
     """A CSV or Parquet file with it: columns bytes and percent."""
 
     duration: str | None = None
@@ -2178,7 +2178,7 @@ class Poisson(_Part):
     flows: int | None = None
     """This many flows arrive in all, shared evenly over sources."""
 
-    warm: bool | float | None = None
+    warm_start: bool | float | None = None
     """Flows are under way at each source when the workload begins, so that the network carries its load from then on:
     with `true` as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or
     with a number so many on average. They are named as the workload with ` warm` behind it, and no part of the run's
@@ -2256,7 +2256,7 @@ class Workload(_Part):
     or each is a flow of its own.
     """
 
-    spread: int | None = None
+    connections_per_channel: int | None = None
     """Connections, each with a path of its own, over which the messages of a channel from one rank to another take
     turns, 1 to 64. Default: one.
     """
@@ -2264,7 +2264,7 @@ class Workload(_Part):
     incast: Incast | None = None
     """Several senders, one receiver."""
 
-    incasts: Incasts | None = None
+    repeated_incast: RepeatedIncast | None = None
     """Incasts again and again, at random hosts."""
 
     parameter_server: ParameterServer | None = None
@@ -2322,9 +2322,9 @@ class Fault(_Part):
     """`fault`: what fails, when, and how."""
 
     at: str | None = None
-    """From when on. With `between`: nothing fails before."""
+    """From when on. With `time_between_failures`: nothing fails before."""
 
-    for_: str | None = None
+    duration: str | None = None
     """How long. Default: for ever."""
 
     link: str | None = None
@@ -2363,13 +2363,13 @@ class Fault(_Part):
     as long as this lasts.
     """
 
-    between: Time2 | None = None
+    time_between_failures: Time2 | None = None
     """Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws
     for itself.
     """
 
-    repair: Time2 | None = None
-    """With `between`: how long from a failure until its repair."""
+    time_to_repair: Time2 | None = None
+    """With `time_between_failures`: how long from a failure until its repair."""
 
 
 @dataclass(kw_only=True)

@@ -352,7 +352,7 @@ class SfcCounts(TypedDict):
     resumes: int
     """SFC resumes."""
 
-    late: int
+    late_holds: int
     """Holds that came too late."""
 
     above_threshold_ps: int
@@ -380,7 +380,7 @@ class CongestionIsolationCounts(TypedDict):
     isolated_flows: int
     """Flows isolated."""
 
-    refused_for_a_full_table: int
+    flow_table_full: int
     """Flows refused for a full table."""
 
     aged_flows: int
@@ -487,10 +487,10 @@ class AdaptiveCounts(TypedDict):
     chosen: int
     """Packets or flowlets that chose a port."""
 
-    stuck: int
+    no_good_port: int
     """Packets that no good port was left for."""
 
-    told: int
+    load_updates: int
     """Frames that told a neighbour of a load."""
 
 
@@ -509,7 +509,7 @@ class ConweaveCounts(TypedDict):
     flushed_early: int
     """Flows let go before their TAIL."""
 
-    not_held: int
+    reorder_queue_exhausted: int
     """Packets that no queue was left for."""
 
     messages: int
@@ -554,8 +554,8 @@ class FaultCounts(TypedDict):
 class TransportCounts(TypedDict):
     """What transport counted."""
 
-    duplicates: int
-    """Packets sent again in vain."""
+    spurious_retransmissions: int
+    """Spurious retransmissions."""
 
     held_back: int
     """Packets held back by full sources."""

@@ -22,13 +22,17 @@ import xoff
 _TEXTS = [*values.TEXTS[:-1], "=1+1"]
 _NUMBERS = [0, 1, 2, 3, 255, 2**31, 2**53, 2**63 - 1]
 _STUDIES: list[dict[str, Any]] = [
-    {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "seeds": 2},
+    {"base": "base.json", "axes": {"switch.forwarding_latency": ["1us", "2us"]}, "seeds": 2},
     {
         "base": "base.json",
-        "axes": {"switch.delay": ["1us", "2us"], "switch.queueing": ["oq", "voq"]},
+        "axes": {"switch.forwarding_latency": ["1us", "2us"], "switch.queueing": ["oq", "voq"]},
         "design": "screening",
     },
-    {"base": "base.json", "axes": {"switch.delay": ["1us", "2us"]}, "design": {"method": "morris", "trajectories": 4}},
+    {
+        "base": "base.json",
+        "axes": {"switch.forwarding_latency": ["1us", "2us"]},
+        "design": {"method": "morris", "trajectories": 4},
+    },
 ]
 
 

@@ -124,13 +124,14 @@ def _short_pfc(rng: Random, document: Document) -> None:
 
 
 def _swallowed(rng: Random, document: Document) -> None:
-    _control(document).setdefault("pfc", {})["swallow_resumes"] = rng.choice([1, 5])
+    _control(document).setdefault("pfc", {})
+    document["switch"].setdefault("faults", {})["lose_resumes"] = rng.choice([1, 5])
 
 
 def _plain(document: Document) -> Document:
     """Output queues of one class, without flow control or routing: what some parts ask for."""
     switch: Document = document["switch"]
-    for key in ("overrides", "routing", "trimming", "telemetry", "priority_classes"):
+    for key in ("overrides", "routing", "trimming", "telemetry", "strict_priority_classes"):
         switch.pop(key, None)
     switch |= {"queueing": "oq", "scheduler": "strict", "classes": 1, "flow_control": {}}
     switch.get("ecn", {}).pop("classes", None)
@@ -148,11 +149,12 @@ def _one_queue(rng: Random, document: Document) -> None:
 
 
 def _credits(rng: Random, document: Document) -> None:
-    found: Document = {"scheme": rng.choice(["absolute", "cbfc"]), "lose_updates": rng.choice([0, 1, 7])}
+    found: Document = {"scheme": rng.choice(["absolute", "cbfc"])}
+    document["switch"].setdefault("faults", {})["lose_credit_updates"] = rng.choice([0, 1, 7])
     if rng.random() < 0.5:
-        found |= {"window": rng.choice(["10KB", "64KB"]), "repeat": rng.choice(["100ns", "10us"])}
+        found |= {"window": rng.choice(["10KB", "64KB"]), "refresh_interval": rng.choice(["100ns", "10us"])}
     if rng.random() < 0.5:
-        found["spacing"] = rng.choice(["1B", "20KB"])
+        found["update_interval_bytes"] = rng.choice(["1B", "20KB"])
     document["switch"]["flow_control"] = {"credits": found}
 
 
@@ -166,7 +168,7 @@ def _conweave(rng: Random, document: Document) -> None:
 
 def _reps(rng: Random, document: Document) -> None:
     switch = _plain(document)
-    switch["routing"] = {"reps": {"values": rng.choice([2, 3, 65536]), "buffer": rng.choice([1, 8])}}
+    switch["routing"] = {"reps": {"entropy_values": rng.choice([2, 3, 65536]), "buffer": rng.choice([1, 8])}}
     if rng.random() < 0.5:
         _trimming(rng, document)
         switch["routing"]["reps"]["freeze"] = rng.choice(["1ns", "1ms"])
@@ -186,8 +188,8 @@ def _trimming(rng: Random, document: Document) -> None:
 def _transport(rng: Random, document: Document) -> None:
     options: list[Document] = [
         {"go_back_n": {"rto": "1us", "nack_interval": "0ns"}},
-        {"irn": {"rto_low": "1us", "rto_high": "2us", "few": 0}},
-        {"selective": {"rto": "1us", "tolerance": 1}},
+        {"irn": {"rto_low": "1us", "rto_high": "2us", "rto_low_threshold": 0}},
+        {"selective": {"rto": "1us", "reordering_threshold": 1}},
         {"ndp": {"window": 1, "rate": 0.01}},
     ]
     document.setdefault("host", {})["transport"] = rng.choice(options)
@@ -195,7 +197,7 @@ def _transport(rng: Random, document: Document) -> None:
 
 def _isolation(rng: Random, document: Document) -> None:
     document["switch"]["classes"] = 2
-    _control(document)["congestion_isolation"] = {"tell": rng.choice(["1B", "5KB"])}
+    _control(document)["congestion_isolation"] = {"cim_threshold": rng.choice(["1B", "5KB"])}
 
 
 def _frames(rng: Random, document: Document) -> None:
@@ -203,7 +205,7 @@ def _frames(rng: Random, document: Document) -> None:
     document["until"] = "3us"
     document["framing"] = {
         "payload": rng.choice(["1B", "64B", "9KB"]), "header": rng.choice(["0B", "200B"]),
-        "control": rng.choice(["1B", "64B", "500B"]), "minimum": rng.choice(["1B", "64B"]),
+        "control_frame_size": rng.choice(["1B", "64B", "500B"]), "min_frame_size": rng.choice(["1B", "64B"]),
     }  # fmt: skip
 
 

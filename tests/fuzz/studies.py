@@ -55,12 +55,12 @@ def _study(rng: Random) -> dict[str, Any]:
             [method, {"method": method, option: rng.choice([4, 16, True, values.leaf(rng)])}]
         )
     if rng.random() < 0.2:
-        document["with"] = [{"switch.delay": ["1us"], "seed": [2]}]
+        document["with"] = [{"switch.forwarding_latency": ["1us"], "seed": [2]}]
     return document
 
 
 def _path(rng: Random) -> str:
-    right = ["switch.delay", "switch.flow_control.pfc.xoff", "workload[0].incast.size", "framing.payload"]
+    right = ["switch.forwarding_latency", "switch.flow_control.pfc.xoff", "workload[0].incast.size", "framing.payload"]
     if rng.random() < 0.7:
         return rng.choice(right)
     return rng.choice(sorted(settings.kinds())).replace("[]", "[0]")

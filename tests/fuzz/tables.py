@@ -40,7 +40,7 @@ def draw(rng: Random) -> Case:
     network = {"explicit": {"nodes_table": names["nodes"], "links_table": names["links"]}} if is_explicit else _STAR
     workload: dict[str, Any] = {"table": names["flows"]}
     if kind == "points":
-        workload = {"poisson": {"load": 0.1, "points_table": names["points"], "flows": 8}}
+        workload = {"poisson": {"load": 0.1, "cdf_file": names["points"], "flows": 8}}
     if is_explicit:
         workload = {"flows": [{"src": "h", "dst": "i", "size": "2KB"}]}
     document = {"network": network, "workload": [workload]}

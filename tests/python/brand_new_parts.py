@@ -100,7 +100,7 @@ def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -
     heard, marked = divmod(result.summary["brand_new_mechanism"]["marks"], 1000)  # type: ignore[typeddict-item]
     frames = [row for row in result.table("packets").to_pylist() if row["kind"] == "brand_new"]
     assert heard == marked == len([row for row in frames if row["event"] == "depart"]) > 0
-    assert len({row["value"] for row in frames}) > 1
+    assert len({row["payload_field"] for row in frames}) > 1
 
 
 @pytest.mark.parametrize("transport", ["brand_new_transport", "go_back_n", "selective", "irn"])

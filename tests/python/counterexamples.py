@@ -260,7 +260,7 @@ SWAPS: Mapping[str, Mapping[str, Swap]] = {
 
 _NEVER_SLOWED = (("host.congestion_control.bcn.gd", "0.000001"),)
 CHANGES: Mapping[str, Sequence[tuple[str, str]]] = {
-    "bcn/baseline": (("switch.flow_control.bcn.equilibrium", "48000B"),),
+    "bcn/baseline": (("switch.flow_control.bcn.q_eq", "48000B"),),
     "bcn/B.1": _NEVER_SLOWED,
     "bcn/B.1-throughput": _NEVER_SLOWED,
     "bcn/B.1-pause": _NEVER_SLOWED,

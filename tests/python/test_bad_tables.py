@@ -83,8 +83,8 @@ def test_bad_flows(scenario: dict[str, Any], table: pa.Table, key: str, part: st
 def test_bad_points(scenario: dict[str, Any], bytes_: list[Any], percent: list[Any], part: str) -> None:
     cells = [str(value) for value in bytes_] if any(isinstance(value, str) for value in bytes_) else bytes_
     table = pa.table({"bytes": cells, "percent": percent})
-    scenario["workload"] = [{"poisson": {"load": 0.5, "flows": 10, "points_table": table}}]
-    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.points") as caught:
+    scenario["workload"] = [{"poisson": {"load": 0.5, "flows": 10, "cdf_file": table}}]
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.cdf") as caught:
         xoff.check(scenario)
     assert part in str(caught.value)
 
@@ -191,6 +191,6 @@ def test_a_list_beside_a_table_is_refused(scenario: dict[str, Any]) -> None:
     with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.table: `flows` is given too"):
         xoff.check(scenario)
     points = pa.table({"bytes": [0, 10], "percent": [0, 100]})
-    drawn = {"load": 0.5, "flows": 10, "points_table": points, "points": [[0, 0], [10, 100]]}
-    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.points_table: `points` is given too"):
+    drawn = {"load": 0.5, "flows": 10, "cdf_file": points, "cdf": [[0, 0], [10, 100]]}
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.cdf_file: `cdf` is given too"):
         xoff.check(scenario | {"workload": [{"poisson": drawn}]})

@@ -50,7 +50,7 @@ def test_a_new_study_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
 
 NEEDS = {
     "host.congestion_control.dcqcn": {"switch.ecn"},
-    "host.congestion_control.hpcc": {"switch.telemetry", "framing.header", "framing.control"},
+    "host.congestion_control.hpcc": {"switch.telemetry", "framing.header", "framing.control_frame_size"},
     "switch.flow_control.congestion_isolation": {"switch.classes"},
 }
 """What a part does not work without, or costs."""

@@ -40,7 +40,7 @@ _run = run
 def run(scenario):
     if scenario.get("seed") == 2:
         raise InputError("seed: 2 is not yet possible")
-    return _run(scenario, overrides={"switch.delay": "10ns"})
+    return _run(scenario, overrides={"switch.forwarding_latency": "10ns"})
 """
 
 

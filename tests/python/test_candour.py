@@ -34,7 +34,7 @@ def test_a_warning_reaches_run_json_page_and_notebook(scenario_file: Path, xoff_
 def test_a_warning_reaches_sweep_and_the_page_of_a_study(scenario_file: Path, xoff_here: Command) -> None:
     (scenario_file.parent / "study.toml").write_text(
         'base = "small.toml"\nkeep = []\n[axes]\n"host.congestion_control.dcqcn" = [{}]\n'
-        '"switch.delay" = ["1us", "2us"]\n'
+        '"switch.forwarding_latency" = ["1us", "2us"]\n'
     )
     done = xoff_here("sweep", "study.toml", "--out", "study")
     assert f"xoff: warning: {_WARNING}" in done.stderr
@@ -87,7 +87,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
     place = scenario_file.parent / "study"
     (scenario_file.parent / "study.toml").write_text(
         'base = "small.toml"\nkeep = []\nseeds = 3\nmetrics = ["drops"]\n'
-        '[axes]\n"switch.delay" = ["1us", "2us", "3us"]\n'
+        '[axes]\n"switch.forwarding_latency" = ["1us", "2us", "3us"]\n'
     )
     assert "seeds" not in xoff_here("sweep", "study.toml", "--out", "study").stdout.splitlines()[1]
     study = Study.open(place)
@@ -134,14 +134,16 @@ def test_the_metrics_that_are_possible_are_those_of_runs(file: str) -> None:
 
 def test_any_metrics_make_a_page(scenario: dict[str, Any], tmp_path: Path) -> None:
     document = {"base": scenario, "metrics": ["drops", "pfc_pauses"], "seeds": 2}
-    xoff.sweep(document | {"axes": {"switch.delay": ["1us", "2us"]}}, out=tmp_path / "axis")
-    xoff.sweep(document | {"variants": {"a": {}, "b": {"switch": {"delay": "1us"}}}}, out=tmp_path / "variants")
+    xoff.sweep(document | {"axes": {"switch.forwarding_latency": ["1us", "2us"]}}, out=tmp_path / "axis")
+    xoff.sweep(
+        document | {"variants": {"a": {}, "b": {"switch": {"forwarding_latency": "1us"}}}}, out=tmp_path / "variants"
+    )
     for name in ("axis", "variants"):
         assert "PFC pauses" in report.write(tmp_path / name).read_text("utf-8")
 
 
 def test_slowdown_is_shown_first_where_sizes_differ(tmp_path: Path, scenario: dict[str, Any]) -> None:
-    drawn = scenario | {"workload": [{"poisson": {"load": 0.3, "points": [[100, 0], [50000, 100]], "flows": 9}}]}
+    drawn = scenario | {"workload": [{"poisson": {"load": 0.3, "cdf": [[100, 0], [50000, 100]], "flows": 9}}]}
     assert xoff.sweep({"base": drawn}, out=tmp_path / "a").metrics()[:2] == ["slowdown_p50", "slowdown_p99"]
     assert xoff.sweep({"base": scenario}, out=tmp_path / "b").metrics()[:2] == ["fct_mean_ps", "fct_p99_ps"]
     result = xoff.run(drawn)

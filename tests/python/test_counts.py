@@ -22,7 +22,7 @@ from xoff.study import metrics
 _PACKAGE = Path(xoff.__file__).parent
 # These are about certain mechanisms, with calculators and benchmarks; two are generated.
 _NAMING = {"marking.py", "cli.py", "sizing.py", "cases.py", "training.py", "headroom.py", "scenario.py", "summary.py"}
-_BCN = {"switch.flow_control.bcn": {"sample": "30KB"}, "host.congestion_control.bcn": {}}
+_BCN = {"switch.flow_control.bcn": {"sample_base": "30KB"}, "host.congestion_control.bcn": {}}
 
 
 def _given(group: str) -> dict[str, Any]:

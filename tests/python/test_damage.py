@@ -25,7 +25,7 @@ SCENARIO: dict[str, Any] = {
     "framing": {"payload": "1000B"},
     "switch": {"buffer": {"per_port": "200KB"}, "flow_control": {"pfc": {"xoff": "20KB"}}},
     "probe": {"packets": True, "queues": "20us", "delays": "all"},
-    "fault": [{"link": "leaf0-spine0", "state": "down", "at": "30us", "for": "5us"}],
+    "fault": [{"link": "leaf0-spine0", "state": "down", "at": "30us", "duration": "5us"}],
     "workload": [
         {
             "name": "job",
@@ -39,8 +39,8 @@ SCENARIO: dict[str, Any] = {
 }
 KEYS = [(table, column) for table, columns in reading.WORDS.items() for column in columns]
 REFERENCES = [
-    ("operations", "rank"), ("operations", "place"), ("operations", "operation"), ("operations", "after_place"),
-    ("operations", "workload"), ("operations", "then"), ("messages", "operation"), ("messages", "message"),
+    ("operations", "rank"), ("operations", "index"), ("operations", "operation"), ("operations", "released_by_index"),
+    ("operations", "workload"), ("operations", "successors"), ("messages", "operation"), ("messages", "message"),
     ("delays", "operation"), ("delays", "node"), ("delays", "port"), ("links", "peer"),
 ]  # fmt: skip
 COLUMNS = [(table["name"], column["name"]) for table in json.loads(_core.tables()) for column in table["columns"]]

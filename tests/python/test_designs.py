@@ -22,7 +22,7 @@ from xoff.study.design import Design
 from xoff.study.effects import of_values
 
 _RATE = "network.star.link.rate"
-_DELAY = "switch.delay"
+_DELAY = "switch.forwarding_latency"
 _XOFF = "switch.flow_control.pfc.xoff"
 _SMALL = {
     _RATE: ["50Gbps", "100Gbps"],
@@ -158,10 +158,10 @@ def test_a_real_network(screening: dict[str, Any], tmp_path: Path) -> None:
     # How the switch holds what waits for one output does not matter where there is but one.
     assert found.of("queueing").verdict == "none shown"
     assert found.of("queueing").interval.mean == 0
-    assert abs(found.of("delay").interval.mean) == pytest.approx(300_000, rel=0.01)
+    assert abs(found.of("forwarding_latency").interval.mean) == pytest.approx(300_000, rel=0.01)
     # Of eight runs with four choices, pairs look alike two and two, and each is found by either name.
-    assert found.of("rate", "size") == found.of("queueing", "delay")
-    assert found.of("rate", "size").aliases == (("delay", "queueing"),)
+    assert found.of("rate", "size") == found.of("queueing", "forwarding_latency")
+    assert found.of("rate", "size").aliases == (("forwarding_latency", "queueing"),)
     assert {row["factor"] for row in found.table.to_pylist()[:2]} == {"size", "rate"}
     with pytest.raises(LookupError, match="no effect of colour"):
         found.of("colour")
@@ -179,7 +179,7 @@ def test_effects_are_those_of_its_runs(screening: dict[str, Any], tmp_path: Path
     found = study.effects("fct_mean_ps")
     assert found.of("rate").interval.mean == pytest.approx(high - low, rel=1e-12)
     pair = (mean["100Gbps", "1us"] - mean["50Gbps", "1us"]) - (mean["100Gbps", "0ns"] - mean["50Gbps", "0ns"])
-    assert found.of("rate", "delay").interval.mean == pytest.approx(pair / 2, abs=1e-3)
+    assert found.of("rate", "forwarding_latency").interval.mean == pytest.approx(pair / 2, abs=1e-3)
     assert Study.open(tmp_path / "study").effects("fct_mean_ps") == found
 
 
@@ -293,7 +293,12 @@ def test_the_command(screening: dict[str, Any], tmp_path: Path, xoff_here: Comma
     document = json.loads(xoff_here("sweep", "study.json", "--out", "study", "--json").stdout)
     assert "16 runs; 16 are there" in xoff_here("sweep", "study.json", "--out", "study").stderr
     rows = [row for row in document["effects"] if row["metric"] == "fct_mean_ps"]
-    assert {row["factor"] for row in rows if row["measure"] == "main"} == {"rate", "size", "delay", "queueing"}
+    assert {row["factor"] for row in rows if row["measure"] == "main"} == {
+        "rate",
+        "size",
+        "forwarding_latency",
+        "queueing",
+    }
     assert rows == [row for row in pq.read_table(tmp_path / "study" / "effects.parquet").to_pylist() if row in rows]
 
 
@@ -306,7 +311,7 @@ def test_report_and_figure(screening: dict[str, Any], tmp_path: Path, xoff_here:
         assert "What decides" in page
         assert "data:image/svg+xml;base64," in page
         drawn = (place / "figures" / "effects_fct_mean_ps.svg").read_text("utf-8")
-        assert all(name in drawn for name in ("rate", "size", "delay", "queueing", "FCT mean"))
+        assert all(name in drawn for name in ("rate", "size", "forwarding_latency", "queueing", "FCT mean"))
         axes = study.plot.effects("fct_mean_ps").axes[0]
         assert axes.get_yticklabels()[0].get_text() in {"rate", "size"}
 
@@ -326,9 +331,9 @@ def test_report_and_figure(screening: dict[str, Any], tmp_path: Path, xoff_here:
         ({"design": {"method": "screening", "resolution": 2}}, "design.resolution: 2 was given; 3, 4 or 5 is needed"),
         ({"design": {"method": "sobol", "samples": 131072}}, "design.samples: 786,432 points with these factors are"),
         ({"axes": {}}, "design: 1 to 64 factors are possible, and none is there"),
-        ({"axes": {_DELAY: ["1us", "2us", "3us"]}}, "axes.switch.delay: 3 values were given; a screening compares two"),
-        ({"axes": {_DELAY: ["1us"]}}, "axes.switch.delay: 1 value was given; a screening compares two"),
-        ({"axes": {_DELAY: ["1us"]}, "design": "morris"}, "axes.switch.delay: one value was given"),
+        ({"axes": {_DELAY: ["1us", "2us", "3us"]}}, "axes.switch.forwarding_latency: 3 values were given"),
+        ({"axes": {_DELAY: ["1us"]}}, "axes.switch.forwarding_latency: 1 value was given; a screening compares two"),
+        ({"axes": {_DELAY: ["1us"]}, "design": "morris"}, "axes.switch.forwarding_latency: one value was given"),
         ({"axes": {"switch.queueing": {"from": "oq", "to": "voq"}}}, "switch.queueing.from: 'oq' was given; a number"),
         ({"axes": {"network.star.hosts": {"from": 1.5, "to": 4}}}, "axes.network.star.hosts: is a whole number"),
         ({"axes": {_DELAY: {"from": "0ns", "to": "1us", "scale": "log"}}}, "begins above zero"),

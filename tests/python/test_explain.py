@@ -78,7 +78,8 @@ def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> N
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "switch": {
             "buffer": {"per_port": "200KB"},
-            "flow_control": {"pfc": {"xoff": "20KB", "swallow_resumes": 2}},
+            "flow_control": {"pfc": {"xoff": "20KB"}},
+            "faults": {"lose_resumes": 2},
         },
         "workload": [{"incast": {"senders": [1, 2], "receiver": 0, "size": "200KB"}}],
     }

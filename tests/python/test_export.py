@@ -30,7 +30,7 @@ from xoff.exporting.frames import Flow, Frame
 _SCENARIO: dict[str, Any] = {
     "seed": 7,
     "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
-    "framing": {"payload": "1000B", "gap": "20B"},
+    "framing": {"payload": "1000B", "preamble_and_ifg": "20B"},
     "switch": {
         "buffer": {"per_port": "60KB"},
         "flow_control": {"pfc": {"xoff": "20KB", "xon": "10KB"}},
@@ -285,9 +285,9 @@ def test_wireshark_reads_every_kind_of_frame(result: xoff.Result, tmp_path: Path
 def test_rows_of_packets_say_what_frames_do(result: xoff.Result) -> None:
     """PFC frames have quanta or resume; the last packet of each flow says so; and no slot of a side record is shown."""
     packets = result.packets.to_pylist()
-    assert {row["value"] for row in packets if row["kind"] == "pfc"} == {0, 65_535}
-    assert {row["value"] for row in packets if row["kind"] != "pfc"} == {0}
-    ends = {(row["flow"], row["seq"]) for row in packets if row["last"] and row["kind"] == "data"}
+    assert {row["payload_field"] for row in packets if row["kind"] == "pfc"} == {0, 65_535}
+    assert {row["payload_field"] for row in packets if row["kind"] != "pfc"} == {0}
+    ends = {(row["flow"], row["seq"]) for row in packets if row["last_of_flow"] and row["kind"] == "data"}
     assert ends == {(flow, 99) for flow in range(3)}
     telemetry = _SCENARIO | {
         "switch": {"buffer": {"per_port": "200KB"}, "telemetry": {}},
@@ -295,7 +295,7 @@ def test_rows_of_packets_say_what_frames_do(result: xoff.Result) -> None:
     }
     one, two = (xoff.run(telemetry, threads=threads).packets for threads in (1, 2))
     assert one.equals(two)
-    assert set(one.column("value").to_pylist()) == {0}
+    assert set(one.column("payload_field").to_pylist()) == {0}
 
 
 def test_a_run_without_packets_says_what_to_run(tmp_path: Path, xoff_here: Command) -> None:
@@ -443,7 +443,7 @@ def test_flows_that_overlap_have_tracks_of_their_own(tmp_path: Path) -> None:
 
 def test_what_failed_has_a_track_for_each_fault(tmp_path: Path) -> None:
     faults = [
-        {"link": "host1-switch0", "state": "down", "at": "1us", "for": "2us", "queued": "wait"},
+        {"link": "host1-switch0", "state": "down", "at": "1us", "duration": "2us", "queued": "wait"},
         {"link": "host0-switch0", "delay": "2us", "at": "2us"},
     ]
     scenario = _SCENARIO | {"fault": faults, "probe": {}}
@@ -634,7 +634,9 @@ def test_an_export_that_fails_leaves_nothing(result: xoff.Result, tmp_path: Path
 
 def test_a_run_of_a_study_can_be_exported(tmp_path: Path) -> None:
     base = {key: value for key, value in _SCENARIO.items() if key != "probe"}
-    xoff.sweep({"base": base, "axes": {"switch.delay": ["1us"]}, "keep": ["flows"]}, out=tmp_path / "study")
+    xoff.sweep(
+        {"base": base, "axes": {"switch.forwarding_latency": ["1us"]}, "keep": ["flows"]}, out=tmp_path / "study"
+    )
     run = min((tmp_path / "study" / "runs").glob("[0-9a-f]*"))
     kept = xoff.load(run)
     written = _export(kept, "perfetto", tmp_path / "trace")

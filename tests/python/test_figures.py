@@ -115,7 +115,7 @@ def study_of(scenario: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_tables_as_values_are_words_in_labels_and_titles(scenario: dict[str, Any], tmp_path: Path) -> None:
-    axes = {"host.congestion_control": CONTROLS, "switch.delay": ["0", "1us"]}
+    axes = {"host.congestion_control": CONTROLS, "switch.forwarding_latency": ["0", "1us"]}
     study = xoff.sweep(study_of(scenario, axes=axes, seeds=2), out=tmp_path / "study")
     for draw in (lambda: study.plot.bars("fct_mean_ps"), lambda: study.plot.metric("fct_mean_ps"), study.plot.fct_cdf):
         check(draw, tmp_path / "figure.svg")
@@ -142,7 +142,9 @@ def test_bars_take_one_name_and_show_every_seed(scenario: dict[str, Any], tmp_pa
     traffic = [{"poisson": {"load": 0.4, "sizes": "hadoop", "duration": "50us"}}]
     study = xoff.sweep(
         study_of(
-            scenario | {"workload": traffic}, seeds=4, variants={"plain": {}, "late": {"switch": {"delay": "2us"}}}
+            scenario | {"workload": traffic},
+            seeds=4,
+            variants={"plain": {}, "late": {"switch": {"forwarding_latency": "2us"}}},
         ),
         out=tmp_path / "study",
     )
@@ -159,7 +161,7 @@ def test_bars_take_one_name_and_show_every_seed(scenario: dict[str, Any], tmp_pa
 
 
 def test_axes_that_move_together_are_one(scenario: dict[str, Any], tmp_path: Path) -> None:
-    axes = {"switch.delay": ["0", "1us", "2us"], "network.star.link.delay": ["1us", "2us", "3us"]}
+    axes = {"switch.forwarding_latency": ["0", "1us", "2us"], "network.star.link.delay": ["1us", "2us", "3us"]}
     study = xoff.sweep(study_of(scenario, axes=axes, zip=[list(axes)]), out=tmp_path / "study")
     (panel,) = study.plot.panels("fct_mean_ps", study.plot.x() or study.plan.columns[0])
     assert [(line.name, len(line.places)) for line in panel.lines] == [("", 3)]
@@ -168,7 +170,7 @@ def test_axes_that_move_together_are_one(scenario: dict[str, Any], tmp_path: Pat
 
 
 def test_a_page_shows_what_was_asked_for_first(scenario: dict[str, Any], tmp_path: Path) -> None:
-    variants = {"plain": {}, "late": {"switch": {"delay": "2us"}}}
+    variants = {"plain": {}, "late": {"switch": {"forwarding_latency": "2us"}}}
     study = xoff.sweep(study_of(scenario, variants=variants, metrics=["pfc_pauses", "drops"]), out=tmp_path / "study")
     page = study_page.build(study)
     assert [one.title for one in page.measured] == ["PFC pauses", "drops"]

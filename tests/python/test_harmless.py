@@ -44,7 +44,9 @@ def test_a_name_of_a_scenario_controls_no_terminal(xoff_here: Command, scenario_
     name = json.dumps(f"a{letter}[31mb")
     text = TOML.replace('name = "small"', "").replace('name = "incast"', f"name = {name}")
     scenario_file.write_text(f"name = {name}\n{text}".replace("\x7f", "\\u007f"))
-    study = f'base = "small.toml"\nname = {name}\n[axes]\n"switch.delay" = ["1us", "2us"]\n'.replace("\x7f", "\\u007f")
+    study = f'base = "small.toml"\nname = {name}\n[axes]\n"switch.forwarding_latency" = ["1us", "2us"]\n'.replace(
+        "\x7f", "\\u007f"
+    )
     (scenario_file.parent / "study.toml").write_text(study)
     for words in (
         ("run", scenario_file, "--out", "out"), ("check", scenario_file), ("explain", "out"), ("report", "out"),

@@ -50,8 +50,8 @@ def test_links_and_frames_come_from_a_scenario(xoff_here: Command, tmp_path: Pat
     file.write_text(
         '[network.leaf_spine]\nleaves = 2\nspines = 1\nhosts_per_leaf = 2\nlink = { rate = "100Gbps", delay = "1us" }\n'
         '[[network.overrides]]\nlink = "leaf*-spine0"\nrate = "400Gbps"\n'
-        '[framing]\npayload = "4000B"\nheader = "50B"\ngap = "20B"\n'
-        '[switch]\ndelay = "100ns"\n[switch.flow_control.pfc]\n'
+        '[framing]\npayload = "4000B"\nheader = "50B"\npreamble_and_ifg = "20B"\n'
+        '[switch]\nforwarding_latency = "100ns"\n[switch.flow_control.pfc]\n'
     )
     answer = xoff_here("size", "pfc", "--scenario", file, "--json")
     links = json.loads(answer.stdout)["links"]

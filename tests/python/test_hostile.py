@@ -44,7 +44,7 @@ def test_a_name_is_no_path(name: str, file: str) -> None:
 
 
 def _study(place: Path, scenario: dict[str, Any]) -> Path:
-    xoff.sweep({"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}, "keep": []}, out=place)
+    xoff.sweep({"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us"]}, "keep": []}, out=place)
     return place
 
 
@@ -123,12 +123,14 @@ def test_wrong_types_in_documents_end_in_one_message(
         assert "Traceback" not in done.stderr
         assert done.returncode == 0 or done.stderr.count("xoff: error") == 1
     (tmp_path / "s.json").write_text(json.dumps(scenario))
-    (tmp_path / "study.toml").write_text('base = "s.json"\nkeep = []\n[axes]\n"switch.delay" = ["1us", "2us"]\n')
+    (tmp_path / "study.toml").write_text(
+        'base = "s.json"\nkeep = []\n[axes]\n"switch.forwarding_latency" = ["1us", "2us"]\n'
+    )
     assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
 
 
 def test_a_damaged_data_set_is_made_again(scenario: dict[str, Any], tmp_path: Path) -> None:
-    document = {"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}
+    document = {"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us"]}}
     xoff.sweep(document, out=tmp_path / "study")
     before = {file.name: file.read_bytes() for file in (tmp_path / "study").glob("*.parquet")}
     for name, content in before.items():
@@ -138,10 +140,10 @@ def test_a_damaged_data_set_is_made_again(scenario: dict[str, Any], tmp_path: Pa
 
 
 def test_a_data_set_of_another_version_of_the_study_is_made_again(scenario: dict[str, Any], tmp_path: Path) -> None:
-    document = {"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}
+    document = {"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us"]}}
     xoff.sweep(document, out=tmp_path / "study")
     older = (tmp_path / "study" / "runs.parquet").read_bytes()
-    wider = {"base": scenario, "axes": {"switch.delay": ["1us", "2us", "3us"]}}
+    wider = {"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us", "3us"]}}
     xoff.sweep(wider, out=tmp_path / "study")
     # As if the process of the first version had ended last.
     (tmp_path / "study" / "runs.parquet").write_bytes(older)
@@ -151,7 +153,7 @@ def test_a_data_set_of_another_version_of_the_study_is_made_again(scenario: dict
 
 def test_tables_of_a_damaged_run_are_refused_by_name(scenario: dict[str, Any], tmp_path: Path) -> None:
     """One that is missing, one that differs from those of other runs, and columns that are gone or of another kind."""
-    xoff.sweep({"base": scenario, "axes": {"switch.delay": ["1us", "2us"]}}, out=tmp_path / "study")
+    xoff.sweep({"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us"]}}, out=tmp_path / "study")
     study = Study.open(tmp_path / "study")
     place = tmp_path / "study" / "runs" / study.plan.runs[-1].key / "links.parquet"
     whole = pq.read_table(place)
@@ -185,7 +187,10 @@ def test_a_run_without_links_has_a_page(scenario: dict[str, Any], tmp_path: Path
     [
         ("runs", []),
         ("impossible", [[0, 1, "why"], [1, 2, "why"]]),
-        ("points", [{"settings": [], "labels": {"switch.delay": "host0"}}, {"settings": [], "labels": {}}]),
+        (
+            "points",
+            [{"settings": [], "labels": {"switch.forwarding_latency": "host0"}}, {"settings": [], "labels": {}}],
+        ),
         ("seeds", [1, 2]),
         ("seeds", [10**30]),
     ],
@@ -273,7 +278,10 @@ def test_bytes_that_are_no_text_do_not_stop_a_study(scenario: dict[str, Any], tm
         ({"base": 1e300}, "base: the file of a scenario is needed"),
         ({"base": []}, "base: the file of a scenario is needed"),
         ({"scenario": "small.toml"}, "scenario: a table is needed"),
-        ({"axes": {"switch.delay": {"from": "1us", "to": "2us", "points": 2, "scale": []}}}, "allowed are `linear`"),
+        (
+            {"axes": {"switch.forwarding_latency": {"from": "1us", "to": "2us", "points": 2, "scale": []}}},
+            "allowed are `linear`",
+        ),
     ],
 )
 def test_parts_of_a_study_of_another_type_are_refused(
@@ -435,7 +443,7 @@ def test_what_is_no_file_is_no_part_of_a_study(
         os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
 
     (tmp_path / "s.json").write_text(json.dumps(scenario))
-    (tmp_path / "study.toml").write_text('base = "s.json"\n[axes]\n"switch.delay" = ["1us", "2us"]\n')
+    (tmp_path / "study.toml").write_text('base = "s.json"\n[axes]\n"switch.forwarding_latency" = ["1us", "2us"]\n')
     study = tmp_path / "study"
     assert xoff_here("sweep", "study.toml", "--out", study).returncode == 0
     run = sorted((study / "runs").glob("[0-9a-f]*"))[0]

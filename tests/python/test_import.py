@@ -132,7 +132,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ("CC_MODE 0\nENABLE_QCN 0", "switch.ecn", None),
         ("CC_MODE 0", "switch.ecn.red", {"kmin": "100KB", "kmax": "400KB", "pmax": 0.2}),
         ("CC_MODE 0\nENABLE_PFC 0", "switch.flow_control", None),
-        ("CC_MODE 0\nENABLE_IRN 1", "host.transport.irn.bdp", "104000B"),
+        ("CC_MODE 0\nENABLE_IRN 1", "host.transport.irn.bdp_cap", "104000B"),
         ("CC_MODE 0\nBUFFER_SIZE 32", "switch.buffer.shared.total", "33554432B"),
         ("CC_MODE 0\nSIMULATOR_STOP_TIME 2.5", "until", "500ms"),
         ("CC_MODE 0\nRANDOM_SEED 7", "seed", 7),

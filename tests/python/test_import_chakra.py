@@ -38,7 +38,7 @@ def test_an_all_gather_takes_the_time_of_astra_sim(xoff_here: Command, tmp_path:
     overrides: dict[str, Any] = {
         "network.star.link.rate": f"{50 * 2**30 * 8}bps",
         "network.star.link.delay": "250ns",
-        "framing": {"payload": "1024B", "header": "0B", "gap": "0B", "minimum": "64B"},
+        "framing": {"payload": "1024B", "header": "0B", "preamble_and_ifg": "0B", "min_frame_size": "64B"},
         "host.transport.raw": {},
     }
     job: dict[str, Any] = {**xoff.run(said["scenario"], overrides=overrides).summary["workloads"]["job"]["job"]}

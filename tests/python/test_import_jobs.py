@@ -172,7 +172,12 @@ def test_the_rounds_of_a_binomial_tree(imported: Import) -> None:
         lines += [f"{later} requires {earlier}" for earlier, later in pairwise(names)]
         lines.append("}")
     said = imported("goal", "\n".join(lines) + "\n")
-    link = {"framing.payload": "1000B", "framing.header": "48B", "framing.minimum": "64B", "host.transport.raw": {}}
+    link = {
+        "framing.payload": "1000B",
+        "framing.header": "48B",
+        "framing.min_frame_size": "64B",
+        "host.transport.raw": {},
+    }
     frame, links = 64 * 20, 1_000_000
     # A send is over when its packet begins to leave: those of a rank follow one another on its link. The last to hear
     # is rank 7, from rank 3, which heard from rank 1, which heard from rank 0.

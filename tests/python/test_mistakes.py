@@ -82,9 +82,9 @@ def test_seeds_have_one_range_in_every_way_in(scenario_file: Path, xoff_here: Co
     "setting",
     [
         "name=[1]" + "x" * 10**6,
-        "switch.delay=" + "9" * 10**6,
+        "switch.forwarding_latency=" + "9" * 10**6,
         f"{'k' * 10**6}=1",
-        "switch.delay=\x1b[31m",
+        "switch.forwarding_latency=\x1b[31m",
         "switch.\x07=1",
     ],
     ids=["value", "quantity", "key", "escape", "bell"],

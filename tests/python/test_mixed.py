@@ -178,6 +178,6 @@ def test_the_fastest_path_stands_beside_a_flows_own() -> None:
     assert set(by_spine) == {"spine0", "spine1"}
     fast = 4 * 83_840 + 4_000_000
     slow = 2 * 83_840 + 2 * 838_400 + 4_000_000
-    assert {row["fastest_fct_ps"] for row in rows} == {fast}
+    assert {row["best_path_ideal_fct_ps"] for row in rows} == {fast}
     assert (by_spine["spine0"]["ideal_fct_ps"], by_spine["spine1"]["ideal_fct_ps"]) == (fast, slow)
     assert all(row["slowdown"] == 1 for row in rows)

@@ -73,9 +73,12 @@ def test_odd_values_are_refused_wherever_they_stand(scenario: dict[str, Any], ca
     """In one line of moderate length that names the place."""
     odd = _ODD[case]
     tries: list[tuple[str, Callable[[], object]]] = [
-        ("switch.delay", lambda: xoff.check(scenario, overrides={"switch.delay": odd()})),
-        ("switch.delay", lambda: xoff.check(scenario, overrides=[("switch.delay", odd())])),
-        ("switch.delay", lambda: xoff.check({**scenario, "switch": {**scenario["switch"], "delay": odd()}})),
+        ("switch.forwarding_latency", lambda: xoff.check(scenario, overrides={"switch.forwarding_latency": odd()})),
+        ("switch.forwarding_latency", lambda: xoff.check(scenario, overrides=[("switch.forwarding_latency", odd())])),
+        (
+            "switch.forwarding_latency",
+            lambda: xoff.check({**scenario, "switch": {**scenario["switch"], "forwarding_latency": odd()}}),
+        ),
         ("seed", lambda: xoff.check(scenario, seed=odd())),
         ("threads", lambda: xoff.run(scenario, threads=odd())),
     ]
@@ -103,7 +106,7 @@ def test_runs_on_several_threads_at_once_are_those_of_one(scenario: dict[str, An
             result = xoff.run(scenario, seed=seed, threads=1 + step % 3, out=out, progress=lambda _: None)
             found.append((seed, result.fingerprint))
             try:
-                xoff.run(scenario, overrides={"switch.delay": "-1s"})
+                xoff.run(scenario, overrides={"switch.forwarding_latency": "-1s"})
             except InputError as error:
                 refused.append(str(error))
 
@@ -164,7 +167,7 @@ def runs(count):
             result = xoff.run(scenario, seed=number, threads=1 + number % 2, out=out)
             result.flows.num_rows
             if number % 3 == 0:
-                xoff.run(scenario, overrides={"switch.delay": "-1s"})
+                xoff.run(scenario, overrides={"switch.forwarding_latency": "-1s"})
         except xoff.InputError:
             pass
 runs(100)
@@ -209,7 +212,7 @@ base = "small.toml"
 design = "screening"
 seeds = 2
 [axes]
-"switch.delay" = ["0ns", "1us"]
+"switch.forwarding_latency" = ["0ns", "1us"]
 "switch.queueing" = ["oq", "voq"]
 """
 _WHOLE = {"runs.parquet", "flows.parquet", "links.parquet", "effects.parquet", "study.json", "runs", "named"}

@@ -182,20 +182,20 @@ def test_a_metric_is_drawn_with_its_intervals(tmp_path: Path) -> None:
     base = {
         "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "switch": {"buffer": {"per_port": "400KB"}, "flow_control": {"pfc": {}}},
-        "workload": [{"poisson": {"load": 0.5, "points": [[100, 0], [50000, 100]], "flows": 30}}],
+        "workload": [{"poisson": {"load": 0.5, "cdf": [[100, 0], [50000, 100]], "flows": 30}}],
     }
     study = xoff.sweep(
-        {"base": base, "axes": {"switch.delay": ["1us", "2us", "5us"]}, "seeds": 3},
+        {"base": base, "axes": {"switch.forwarding_latency": ["1us", "2us", "5us"]}, "seeds": 3},
         out=tmp_path / "out",
     )
     (axes,) = study.plot.metric("fct_mean_ps").axes
-    assert axes.get_xlabel() == "switch delay (µs)"
+    assert axes.get_xlabel() == "forwarding latency (µs)"
     assert axes.get_ylabel() == "FCT mean (µs)"
     ((line, *_),) = [container.lines for container in axes.containers]
     means = [one.interval.mean / 1e6 for one in study.means("fct_mean_ps")]
     assert list(line.get_xdata()) == [1, 2, 5]
     assert list(line.get_ydata()) == pytest.approx(means)
-    with pytest.raises(InputError, match="x: there is no parameter `delay`; there are switch_delay_ps"):
+    with pytest.raises(InputError, match="x: there is no parameter `delay`; there are forwarding_latency_ps"):
         study.plot.metric("fct_mean_ps", x="delay")
     # Texts are no formulas, those of a logarithmic axis neither.
     axes.set_yscale("log")

@@ -348,7 +348,7 @@ def test_a_row_of_a_run_has_what_its_parts_counted(scenario: dict[str, Any]) -> 
     assert counts["PFC: paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
     assert not any("SFC" in name for name in counts)
     # What is not zero is told, whichever part counted it.
-    assert counted({"sfc": {"messages": 2, "late": 0, "above_threshold_ps": 5_000_000}}) == {
+    assert counted({"sfc": {"messages": 2, "late_holds": 0, "above_threshold_ps": 5_000_000}}) == {
         "SFC messages": 2,
         "above the SFC threshold (µs)": 5.0,
     }

@@ -31,7 +31,7 @@ def _poisson(flows: int) -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": 16, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "switch": {"flow_control": {"pfc": {}}},
-        "workload": [{"poisson": {"load": 0.3, "points": [[100, 0], [2000, 100]], "flows": flows}}],
+        "workload": [{"poisson": {"load": 0.3, "cdf": [[100, 0], [2000, 100]], "flows": flows}}],
     }
 
 

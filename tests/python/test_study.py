@@ -122,7 +122,7 @@ def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> Non
         ({"axes": {_XOFF: {"from": 0, "to": 9, "points": 3, "scale": "log"}}}, "begins above zero"),
         ({"axes": {_XOFF: {"from": 0, "to": 9, "points": 1}}}, "xoff.points: 1 was given"),
         ({"axes": {_XOFF: {"from": 0, "to": float("nan"), "points": 2}}}, "xoff.to: nan was given"),
-        ({"axes": {_XOFF: ["90KB"]}, "zip": [["switch.delay"]]}, "zip[0]: `switch.delay` is not an axis"),
+        ({"axes": {_XOFF: ["90KB"]}, "zip": [["switch.classes"]]}, "zip[0]: `switch.classes` is not an axis"),
         ({"axes": {_XOFF: ["90KB", "99KB"], _SIZE: ["1KB"]}, "zip": [[_XOFF, _SIZE]]}, "need equally many values"),
         ({"variants": {"a": {"switch": {"colour": 1}}}}, "variants.a: no scenario has a setting `switch.colour`"),
         ({"variants": []}, "variants: a table of tables is needed"),
@@ -193,11 +193,11 @@ def test_a_study_runs_what_was_planned(scenario: dict[str, Any], tmp_path: Path,
     """Whatever becomes of its base meanwhile: each run is kept under the key of what ran."""
     file = tmp_path / "base.json"
     file.write_text(json.dumps(scenario), "utf-8")
-    document: dict[str, Any] = {"axes": {"switch.delay": ["0ns", "1us"]}}
+    document: dict[str, Any] = {"axes": {"switch.forwarding_latency": ["0ns", "1us"]}}
     document |= {"base": str(file)} if kind == "file" else {"scenario": scenario}
     study = Study(document, tmp_path / "out")
     scenario["workload"][0]["incast"]["size"] = "1KB"
-    document["axes"]["switch.delay"].clear()
+    document["axes"]["switch.forwarding_latency"].clear()
     file.write_text(json.dumps(scenario), "utf-8")
     study.run()
     assert study.status().complete == 2
@@ -205,8 +205,8 @@ def test_a_study_runs_what_was_planned(scenario: dict[str, Any], tmp_path: Path,
 
 
 def test_a_study_that_holds_itself_is_refused(scenario: dict[str, Any], tmp_path: Path) -> None:
-    axes: dict[str, Any] = {"switch.delay": []}
-    axes["switch.delay"].append(axes)
+    axes: dict[str, Any] = {"switch.forwarding_latency": []}
+    axes["switch.forwarding_latency"].append(axes)
     with pytest.raises(InputError, match="nested too deeply"):
         Study({"scenario": scenario, "axes": axes}, tmp_path / "out")
 
@@ -346,12 +346,12 @@ def test_variants_are_compared_by_seed(tmp_path: Path) -> None:
     base = {
         "network": {"star": {"hosts": 6, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "switch": {"buffer": {"per_port": "400KB"}, "flow_control": {"pfc": {}}},
-        "workload": [{"poisson": {"load": 0.5, "points": [[100, 0], [50000, 100]], "flows": 60}}],
+        "workload": [{"poisson": {"load": 0.5, "cdf": [[100, 0], [50000, 100]], "flows": 60}}],
     }
     variants = {
         "fast": {},
-        "same": {"switch": {"delay": "0ns"}},
-        "slow": {"switch": {"delay": "10us"}, "axes": {"workload[0].class": [0]}},
+        "same": {"switch": {"forwarding_latency": "0ns"}},
+        "slow": {"switch": {"forwarding_latency": "10us"}, "axes": {"workload[0].class": [0]}},
     }
     study = xoff.sweep({"base": base, "variants": variants, "seeds": 4}, out=tmp_path / "out")
     found = {name: one.comparison for name, one in study.against_first("fct_mean_ps")}
@@ -404,7 +404,17 @@ def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
 
 
 _PATHS = st.sampled_from(
-    [_XOFF, _SIZE, "switch.delay", "seed", "switch..delay", "workload[9].class", "switch.buffer", "", "[0]"]
+    [
+        _XOFF,
+        _SIZE,
+        "switch.forwarding_latency",
+        "seed",
+        "switch..delay",
+        "workload[9].class",
+        "switch.buffer",
+        "",
+        "[0]",
+    ]
 )
 _SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(), st.text(max_size=6),
@@ -484,7 +494,12 @@ def test_points_are_made_as_they_are_asked_for(lengths: tuple[int, ...]) -> None
 def test_more_runs_than_a_study_may_have_are_refused_before_they_are_made(
     scenario: dict[str, Any], change: dict[str, Any], message: str
 ) -> None:
-    paths = {"a": "switch.delay", "b": "switch.flow_control.pfc.xoff", "c": "framing.control", "d": "framing.header"}
+    paths = {
+        "a": "switch.forwarding_latency",
+        "b": "switch.flow_control.pfc.xoff",
+        "c": "framing.control_frame_size",
+        "d": "framing.header",
+    }
 
     def axes(counts: dict[str, int]) -> dict[str, Any]:
         return {paths[key]: {"from": 1, "to": 1 + count, "points": count} for key, count in counts.items()}
@@ -506,7 +521,7 @@ def test_more_runs_than_a_study_may_have_are_refused_before_they_are_made(
 
 def test_of_many_points_some_are_checked(xoff_here: Command, scenario: dict[str, Any], tmp_path: Path) -> None:
     axes = {
-        "switch.delay": {"from": "1us", "to": "2us", "points": 100},
+        "switch.forwarding_latency": {"from": "1us", "to": "2us", "points": 100},
         "framing.header": {"from": "40B", "to": "89B", "step": "1B"},
     }
     (tmp_path / "study.json").write_text(json.dumps({"scenario": scenario, "axes": axes, "seeds": 2}))

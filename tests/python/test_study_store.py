@@ -146,7 +146,7 @@ def test_tables_and_document_are_of_one_study(
 ) -> None:
     """Where two studies share a folder, one may end while the other writes: tables and document are of one."""
     first, second = (
-        Study({"scenario": scenario, "axes": {"switch.delay": delays}, "name": name}, tmp_path / "study")
+        Study({"scenario": scenario, "axes": {"switch.forwarding_latency": delays}, "name": name}, tmp_path / "study")
         for name, delays in (("first", ["0ns", "1us"]), ("second", ["2us"]))
     )
     beside = threading.Thread(target=second.run, kwargs={"workers": 1})

@@ -37,7 +37,7 @@ def test_sentences_on_a_run_have_its_numbers(scenario: dict[str, Any]) -> None:
 
 
 def test_sentences_on_a_study_have_its_means(scenario: dict[str, Any], tmp_path: Path) -> None:
-    variants = {"near": {}, "far": {"switch": {"delay": "5us"}}}
+    variants = {"near": {}, "far": {"switch": {"forwarding_latency": "5us"}}}
     study = xoff.sweep(
         {"scenario": scenario, "variants": variants, "seeds": 2, "metrics": ["fct_mean_ps", "pfc_pauses"]},
         out=tmp_path / "study",

@@ -98,7 +98,7 @@ def test_a_study_given_to_run_names_the_command_that_runs_it(
     name: str, kind: str, tmp_path: Path, xoff_here: Command
 ) -> None:
     (tmp_path / "small.toml").write_text(TOML)
-    text = 'base = "small.toml"\n[axes]\n"switch.delay" = ["0", "1us"]\n'
+    text = 'base = "small.toml"\n[axes]\n"switch.forwarding_latency" = ["0", "1us"]\n'
     (tmp_path / name).write_text(text + ('[objective]\nminimise = "fct_mean_ps"\n' if kind == "tune" else ""))
     done = xoff_here("run", name)
     assert done.returncode == 2
@@ -123,15 +123,15 @@ def study(base: Path, **keys: str) -> str:
 
 def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) -> None:
     """It keeps flows and links alone, and has to be repeated."""
-    axes = '\n"switch.delay" = ["0", "1us"]\n'
+    axes = '\n"switch.forwarding_latency" = ["0", "1us"]\n'
     (scenario_file.parent / "study.toml").write_text(study(scenario_file) + axes)
     assert xoff_here("sweep", "study.toml", "--out", "study").returncode == 0
-    place = Path("study/named/delay_1us_seed_7")
+    place = Path("study/named/forwarding_latency_1us_seed_7")
     done = xoff_here("explain", place)
     assert done.returncode == 0, done.stderr
     assert "does not have pauses, queues, drops; a study keeps what --keep names" in done.stderr
     # What it says is what a run of these settings by itself says.
-    xoff.run(scenario_file, overrides={"switch.delay": "1us"}, out=scenario_file.parent / "alone")
+    xoff.run(scenario_file, overrides={"switch.forwarding_latency": "1us"}, out=scenario_file.parent / "alone")
     alone = xoff_here("explain", "alone").stdout
     assert done.stdout.replace(str(place), "alone").split() == alone.split()
     assert (
@@ -142,7 +142,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
     assert "2 simulated" in more.stdout
     assert "does not have" not in xoff_here("explain", place, "--port", "switch0:1").stderr
     assert (
-        "is a study; name one of its runs: xoff explain study/named/delay_0_seed_7"
+        "is a study; name one of its runs: xoff explain study/named/forwarding_latency_0_seed_7"
         in xoff_here("explain", "study").stderr
     )
     assert "there is no table `pause`" in xoff_here("sweep", "study.toml", "--out", "study", "--keep", "pause").stderr
@@ -154,26 +154,35 @@ def test_a_run_that_read_tables_says_where_they_are(scenario_file: Path, xoff_he
         'incast = { senders = [1, 2, 3], receiver = 0, size = "100KB" }', 'table = "flows.csv"'
     )
     scenario_file.write_text(text)
-    (scenario_file.parent / "study.toml").write_text(study(scenario_file) + '\n"switch.delay" = ["0"]\n')
+    (scenario_file.parent / "study.toml").write_text(study(scenario_file) + '\n"switch.forwarding_latency" = ["0"]\n')
     assert xoff_here("sweep", "study.toml", "--out", "study").returncode == 0
     (scenario_file.parent / "flows.csv").unlink()
-    done = xoff_here("explain", "study/named/delay_0_seed_7")
+    done = xoff_here("explain", "study/named/forwarding_latency_0_seed_7")
     assert done.returncode == 2
     assert "a study does not keep: run it by itself, in the folder of its base" in done.stderr
 
 
 def test_directories_of_runs_have_names_and_columns_an_order(scenario_file: Path) -> None:
     keys = {"scenario": str(scenario_file)}
-    document = {"base": keys["scenario"], "axes": {"switch.delay": ["0", "1us"]}, "metrics": ["pfc_pauses", "drops"]}
+    document = {
+        "base": keys["scenario"],
+        "axes": {"switch.forwarding_latency": ["0", "1us"]},
+        "metrics": ["pfc_pauses", "drops"],
+    }
     found = xoff.sweep(document | {"seeds": 2}, out=scenario_file.parent / "study")
     place = scenario_file.parent / "study" / "named"
-    assert {path.name for path in place.iterdir()} == {f"delay_{d}_seed_{s}" for d in ("0", "1us") for s in (1, 2)}
-    assert xoff.load(place / "delay_1us_seed_2").scenario["switch"]["delay"] == "1us"
+    assert {path.name for path in place.iterdir()} == {
+        f"forwarding_latency_{d}_seed_{s}" for d in ("0", "1us") for s in (1, 2)
+    }
+    assert xoff.load(place / "forwarding_latency_1us_seed_2").scenario["switch"]["forwarding_latency"] == "1us"
     named = found.runs.column_names
     assert named[named.index("fingerprint") + 1 :][:2] == ["pfc_pauses", "drops"]
     # Of settings that are no longer there no name is left.
     xoff.sweep(document | {"seeds": 1}, out=scenario_file.parent / "study")
-    assert sorted(path.name for path in place.iterdir()) == ["delay_0_seed_1", "delay_1us_seed_1"]
+    assert sorted(path.name for path in place.iterdir()) == [
+        "forwarding_latency_0_seed_1",
+        "forwarding_latency_1us_seed_1",
+    ]
 
 
 def test_xoff_is_swept_alone_where_xon_follows_it(scenario_file: Path) -> None:

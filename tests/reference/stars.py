@@ -38,8 +38,14 @@ def star(hosts: int, flows: list[dict[str, Any]], **switch: Any) -> dict[str, An
                 "links": [{"a": f"host{i}", "b": "s", "rate": "100Gbps", "delay": "1us"} for i in range(hosts)],
             }
         },
-        "framing": {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"},
-        "switch": {"delay": "300ns", "buffer": "unlimited", **switch},
+        "framing": {
+            "payload": "952B",
+            "header": "48B",
+            "preamble_and_ifg": "0B",
+            "control_frame_size": "64B",
+            "min_frame_size": "64B",
+        },
+        "switch": {"forwarding_latency": "300ns", "buffer": "unlimited", **switch},
         "workload": [{"flows": flows}],
     }
 

@@ -34,7 +34,7 @@ def test_one_flow_over_two_links(packets: int) -> None:
 def test_last_packet_is_short_and_padded() -> None:
     scenario = star(2, [flow(0, 1, 1)])
     scenario["workload"][0]["flows"][0]["size"] = "953B"
-    scenario["framing"] |= {"header": "28B", "gap": "20B", "minimum": "80B"}
+    scenario["framing"] |= {"header": "28B", "preamble_and_ifg": "20B", "min_frame_size": "80B"}
     result = simulate(scenario)
     departures = [(r.kind, r.bytes) for r in result.trace if r.node == "host0" and r.event == "depart"]
     assert departures == [("data", 1000), ("data", 100)]

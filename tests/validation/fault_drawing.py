@@ -35,11 +35,11 @@ def draw_fault(rng: Random, scenario: dict[str, Any], links: list[tuple[str, str
         fault["queued"] = "wait"
     if rng.random() < 0.3:
         times = [{"exponential": "20us"}, {"fixed": "7us"}, {"uniform": ["1us", "30us"]}]
-        fault |= {"between": rng.choice(times), "repair": rng.choice(times)}
+        fault |= {"time_between_failures": rng.choice(times), "time_to_repair": rng.choice(times)}
         if rng.random() < 0.5:
             fault["at"] = "10us"
     else:
-        fault |= {"at": f"{rng.randint(0, 40_000_000)}ps", "for": f"{rng.randint(1, 10 ** rng.randint(4, 9))}ps"}
+        fault |= {"at": f"{rng.randint(0, 40_000_000)}ps", "duration": f"{rng.randint(1, 10 ** rng.randint(4, 9))}ps"}
     return fault
 
 
@@ -59,7 +59,7 @@ def with_faults(rng: Random, scenario: dict[str, Any]) -> dict[str, Any]:
     if rng.random() < 0.3:
         add(scenario, "planes", rng.choice([2, 3]))
     if rng.random() < 0.5:
-        times = {"local": rng.choice(["3us", "1ns"]), "global": rng.choice(["17us", "1us"])}
+        times = {"local_repair_delay": rng.choice(["3us", "1ns"]), "convergence_time": rng.choice(["17us", "1us"])}
         add(scenario, "failover", {key: times[key] for key in rng.sample(sorted(times), rng.randint(1, 2))})
     links = links_of(scenario)
     faults: list[dict[str, Any]] = []

@@ -49,7 +49,7 @@ def random_case(
     delays = DELAYS if rng.random() < 0.5 else [rng.choice(DELAYS)]
     payload_bytes = rng.choice(PAYLOADS)
     header_bytes = rng.choice([0, 48])
-    switch: dict[str, Any] = {"delay": rng.choice(SWITCH_DELAYS), "queueing": "oq", "buffer": "unlimited"}
+    switch: dict[str, Any] = {"forwarding_latency": rng.choice(SWITCH_DELAYS), "queueing": "oq", "buffer": "unlimited"}
     if rng.random() < 0.7:
         xoff_bytes = rng.randint(1, rng.choice([1, 3, 6]) * (payload_bytes + header_bytes))
         xon_bytes = rng.randint(0, xoff_bytes - 1)
@@ -78,9 +78,9 @@ def random_case(
         "framing": {
             "payload": f"{payload_bytes}B",
             "header": f"{header_bytes}B",
-            "gap": rng.choice(["0B", "0B", "20B"]),
-            "control": rng.choice(["64B", "84B"]),
-            "minimum": rng.choice(["64B", "64B", "100B"]),
+            "preamble_and_ifg": rng.choice(["0B", "0B", "20B"]),
+            "control_frame_size": rng.choice(["64B", "84B"]),
+            "min_frame_size": rng.choice(["64B", "64B", "100B"]),
         },
         "switch": switch,
         # Nothing is lost, so no timer may have anything to do: long pauses must not look like a loss.
@@ -92,8 +92,8 @@ def random_case(
 def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Give the switches of a case small buffers, and its flows timeouts short enough to matter."""
     framing = case["framing"]
-    packet_bytes = max(whole(framing["payload"]) + whole(framing["header"]), whole(framing["minimum"]))
-    packet_bytes += whole(framing["gap"])
+    packet_bytes = max(whole(framing["payload"]) + whole(framing["header"]), whole(framing["min_frame_size"]))
+    packet_bytes += whole(framing["preamble_and_ifg"])
     pfc = case["switch"].get("flow_control", {}).get("pfc")
     # With PFC the memory is a little above XOFF: often too little for what comes until the pause acts.
     least_bytes = max(whole(pfc["xoff"]) if pfc else 0, packet_bytes)
@@ -114,7 +114,7 @@ def with_outages(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
         fault = {"link": "-".join(ends), "state": "down", "at": f"{rng.randint(0, 20_000_000)}ps"}
         if rng.random() < 0.9:
             # From less than a packet to several timeouts.
-            fault["for"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
+            fault["duration"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
         if rng.random() < 0.6:
             fault["queued"] = rng.choice(["flush", "wait"])
         faults.append(fault)
@@ -136,7 +136,7 @@ def with_changes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
         what = rng.choice(sorted(values))
         fault[what] = rng.choice(values[what])
         if rng.random() < 0.8:
-            fault["for"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
+            fault["duration"] = f"{rng.randint(1, 10 ** rng.randint(4, 8))}ps"
         faults.append(fault)
     return case | {"fault": [*case.get("fault", []), *faults]}
 
@@ -190,7 +190,7 @@ def random_in_step(rng: Random) -> dict[str, Any]:
     flows = [(a, b, rng.randint(1, 12), f"{80 * rng.choice(starts)}ns") for a, b in pairs]
     pfc = {"xoff": f"{rng.randint(1, 4)}KB", "xon": "0B"} if rng.random() < 0.3 else None
     case = plain_star(hosts, flows, pfc)
-    case["framing"]["control"] = rng.choice(["64B", "100B", "250B", "500B"])
+    case["framing"]["control_frame_size"] = rng.choice(["64B", "100B", "250B", "500B"])
     for link in case["network"]["explicit"]["links"]:
         link["rate"] = rng.choice(["50Gbps", "100Gbps", "100Gbps"])
     if pfc or rng.random() < 0.8:
@@ -229,8 +229,14 @@ def plain_star(hosts: int, flows: list[tuple[int, int, int, str]], pfc: dict[str
                 "links": [{"a": name, "b": "s", "rate": "100Gbps", "delay": "0ns"} for name in names],
             }
         },
-        "framing": {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"},
-        "switch": {"delay": "0ns", "queueing": "oq", "buffer": "unlimited"}
+        "framing": {
+            "payload": "952B",
+            "header": "48B",
+            "preamble_and_ifg": "0B",
+            "control_frame_size": "64B",
+            "min_frame_size": "64B",
+        },
+        "switch": {"forwarding_latency": "0ns", "queueing": "oq", "buffer": "unlimited"}
         | ({} if pfc is None else {"flow_control": {"pfc": pfc}}),
         "workload": [
             {

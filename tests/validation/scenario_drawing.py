@@ -38,18 +38,18 @@ KEPT = {
     "buffer",
     "classes",
     "scheduler",
-    "delay",
+    "forwarding_latency",
     "flow_control",
     "routing",
     "overrides",
-    "priority_classes",
+    "strict_priority_classes",
 }
 
 
 def draw_switch(d: Draw) -> dict[str, Any]:
     """Draw the settings of switches, so that nothing is lost under PFC."""
     switch: dict[str, Any] = {
-        "delay": d.rng.choice(["0ns", "300ns", "12345ps"]),
+        "forwarding_latency": d.rng.choice(["0ns", "300ns", "12345ps"]),
         "queueing": d.choose("switch.queueing"),
         "classes": d.classes,
         "scheduler": written(d, "switch.scheduler", d.choose("switch.scheduler")),
@@ -130,8 +130,10 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         else:
             switch["scheduler"] = "round_robin"
+    if "credits" in control and d.lost_credit_updates:
+        switch["faults"] = {"lose_credit_updates": d.lost_credit_updates}
     if switch["scheduler"] != "strict":
-        switch["priority_classes"] = d.rng.randrange(d.classes)
+        switch["strict_priority_classes"] = d.rng.randrange(d.classes)
     if "pfc" in control:
         accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
             "egress" if d.rng.random() < 0.2 else "ingress"
@@ -338,8 +340,8 @@ def draw_with(d: Draw) -> dict[str, Any]:
     framing = {
         "payload": f"{payload}B",
         "header": f"{header}B",
-        "gap": rng.choice(["0B", "20B"]),
-        "control": rng.choice(["64B", "84B"]),
+        "preamble_and_ifg": rng.choice(["0B", "20B"]),
+        "control_frame_size": rng.choice(["64B", "84B"]),
     }
     d.largest = payload + header + 20
     d.classes = rng.choice([1, 1, 2, 3])
@@ -411,7 +413,7 @@ def draw_with(d: Draw) -> dict[str, Any]:
             kind = "incast"
         shared: dict[str, Any] = {"connections": d.choose("workload.connections")} if kind in MESSAGES else {}
         if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
-            shared["spread"] = 3
+            shared["connections_per_channel"] = 3
         workloads.append(
             {
                 **written(d, "workload", kind),

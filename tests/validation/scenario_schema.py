@@ -44,8 +44,8 @@ CHOICES = [
 ]
 # Keys of a table that are none of what it lets one choose.
 BESIDE = {
-    "network": {"planes", "overrides", "failover", "retry", "reducers"},
-    "workload": {"name", "start", "class", "connections", "spread"},
+    "network": {"planes", "overrides", "failover", "link_retry", "reducers"},
+    "workload": {"name", "start", "class", "connections", "connections_per_channel"},
     "switch.ecn": {"scope", "classes"},
 }
 

@@ -40,6 +40,7 @@ class Draw:
         self.largest = 0
         self.classes = 1
         self.relays_on_a_path = 0
+        self.lost_credit_updates = 0
         self.links: list[dict[str, str]] = []
 
     def choose(self, path: str, allowed: list[str] | None = None) -> str:
@@ -225,9 +226,10 @@ def credits(d: Draw) -> dict[str, Any]:
     if d.rng.random() < 0.5:
         settings["window"] = f"{d.rng.choice([1, 2, 5, 20]) * -(-d.largest // 128) * 128}B"
     if d.rng.random() < 0.3:
-        settings |= {"repeat": d.rng.choice(["1us", "40us"]), "lose_updates": d.rng.choice([0, 1, 5])}
+        settings["refresh_interval"] = d.rng.choice(["1us", "40us"])
+        d.lost_credit_updates = d.rng.choice([0, 1, 5])
     if d.rng.random() < 0.3:
-        settings["spacing"] = d.rng.choice(["0B", "2000B"])
+        settings["update_interval_bytes"] = d.rng.choice(["0B", "2000B"])
     return settings
 
 
@@ -273,21 +275,21 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
         "low": f"{low * d.largest}B",
         "high": f"{(low + d.rng.randint(1, 20)) * d.largest}B",
         "pmax": d.rng.choice([0, 0.01, 0.5, 1]),
-        "tell": f"{d.rng.randint(1, 20) * d.largest}B",
+        "cim_threshold": f"{d.rng.randint(1, 20) * d.largest}B",
         "mark": d.choose("switch.flow_control.congestion_isolation.mark"),
         "class": 1,
         "congested_class": 0,
-        "table": d.rng.choice([1, 3, 1024]),
-        **d.rng.choice([{}, {}, {"age": "1us"}, {"age": "50us"}]),
-        **d.rng.choice([{}, {}, {"order": "kept"}, {"order": "free"}]),
+        "max_flows": d.rng.choice([1, 3, 1024]),
+        **d.rng.choice([{}, {}, {"aging_time": "1us"}, {"aging_time": "50us"}]),
+        **d.rng.choice([{}, {}, {"preserve_order": True}, {"preserve_order": False}]),
     }
 
 
 def bcn_points(d: Draw) -> dict[str, Any]:
     drawn: dict[str, Any] = {
-        "equilibrium": d.rng.choice(["2KB", "24KB"]),
+        "q_eq": d.rng.choice(["2KB", "24KB"]),
         "w": d.rng.choice([0, 2]),
-        "sample": f"{d.rng.choice([2, 20])}KB",
+        "sample_base": f"{d.rng.choice([2, 20])}KB",
         "jitter": f"{d.rng.choice([0, 1])}KB",
         "edges": d.rng.random() < 0.8,
     }
@@ -299,9 +301,9 @@ def bcn_points(d: Draw) -> dict[str, Any]:
 
 def qcn_points(d: Draw) -> dict[str, Any]:
     return {
-        "equilibrium": d.rng.choice(["2KB", "26KB"]),
+        "q_eq": d.rng.choice(["2KB", "26KB"]),
         "w": d.rng.choice([0, 2]),
-        "sample": f"{d.rng.choice([2, 20])}KB",
+        "sample_base": f"{d.rng.choice([2, 20])}KB",
         "jitter": d.rng.choice([0.0, 0.15]),
         "edges": d.rng.random() < 0.8,
     }
@@ -322,13 +324,13 @@ def bcn_limiters(d: Draw) -> dict[str, Any]:
 
 def qcn_limiters(d: Draw) -> dict[str, Any]:
     return {
-        "timer": d.rng.choice(["50us", "15ms"]),
+        "increase_interval": d.rng.choice(["50us", "15ms"]),
         "byte_counter": d.rng.choice(["3KB", "150KB"]),
-        "threshold": d.rng.choice([1, 5]),
+        "fast_recovery_steps": d.rng.choice([1, 5]),
         "additive_increase": "5Mbps",
         "hyper_increase": "50Mbps",
         "gd": 1 / 128,
-        "least_factor": 0.5,
+        "min_decrease_factor": 0.5,
         "minimum_rate": d.rng.choice(["100Mbps", "1Gbps"]),
     }
 
@@ -354,15 +356,15 @@ def go_back_n(d: Draw) -> dict[str, Any]:
 
 def irn(d: Draw) -> dict[str, Any]:
     """Windows of a packet, and of what the network makes of it."""
-    bdp = d.rng.choice([{}, *({"bdp": f"{packets * d.largest}B"} for packets in (1, 8, 100))])
+    bdp = d.rng.choice([{}, *({"bdp_cap": f"{packets * d.largest}B"} for packets in (1, 8, 100))])
     return {**bdp, "rto_low": "200us", "rto_high": "1ms"}
 
 
 def selective(d: Draw) -> dict[str, Any]:
     settings: dict[str, Any] = {"rto": d.rng.choice(["200us", "1ms"])}
     if d.rng.random() < 0.3:
-        settings["ack_every"] = f"{d.rng.choice([1, 4, 30]) * d.largest}B"
-    return settings if d.rng.random() < 0.5 else {**settings, "tolerance": d.rng.choice([1, 3, 100])}
+        settings["sack_threshold"] = f"{d.rng.choice([1, 4, 30]) * d.largest}B"
+    return settings if d.rng.random() < 0.5 else {**settings, "reordering_threshold": d.rng.choice([1, 3, 100])}
 
 
 def ndp(d: Draw) -> dict[str, Any]:
@@ -405,9 +407,9 @@ def parameter_server(d: Draw) -> dict[str, Any]:
 def moe(d: Draw) -> dict[str, Any]:
     return {
         "tokens": d.rng.randint(1, 8),
-        "token": f"{d.rng.randint(1, 2000)}B",
+        "token_size": f"{d.rng.randint(1, 2000)}B",
         "experts_per_token": 2,
-        "skew": d.rng.choice([0, 1.0]),
+        "zipf_exponent": d.rng.choice([0, 1.0]),
         "rounds": d.rng.randint(1, 2),
         "hosts": d.some_hosts(2)[:6],
     }
@@ -427,8 +429,8 @@ def poisson(d: Draw) -> dict[str, Any]:
         # Real distributions have flows of megabytes: few are drawn.
         return {**settings, "flows": 3, "sizes": d.choose("workload.poisson.sizes")}
     if d.rng.random() < 0.2:
-        settings["warm"] = d.rng.choice([1.5, settings["load"] < 1 or 2])
-    return {**settings, "points": [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]}
+        settings["warm_start"] = d.rng.choice([1.5, settings["load"] < 1 or 2])
+    return {**settings, "cdf": [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]}
 
 
 def flows(d: Draw) -> list[dict[str, Any]]:
@@ -491,7 +493,7 @@ def swift(d: Draw) -> dict[str, Any]:
 def timely(d: Draw) -> dict[str, Any]:
     """Thresholds above and below round trips, with a window or without."""
     low, high = d.rng.choice([("1us", "10us"), ("50us", "500us")])
-    return {"low": low, "high": high, "window": d.rng.random() < 0.5}
+    return {"t_low": low, "t_high": high, "window": d.rng.random() < 0.5}
 
 
 def nscc(d: Draw) -> dict[str, Any]:
@@ -515,12 +517,12 @@ def rccc(d: Draw) -> dict[str, Any]:
 
 def spray(d: Draw) -> dict[str, Any]:
     """At random, in turn, or by few values."""
-    return {"choice": d.choose("switch.routing.spray.choice"), "entropies": d.rng.choice([1, 5, 64])}
+    return {"choice": d.choose("switch.routing.spray.choice"), "entropy_values": d.rng.choice([1, 5, 64])}
 
 
 def reps(d: Draw) -> dict[str, Any]:
     """Few values and many, a ring of one and of eight."""
-    return {"values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
+    return {"entropy_values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
 
 
 def flowlet(d: Draw) -> dict[str, Any]:
@@ -537,7 +539,7 @@ def adaptive(d: Draw) -> dict[str, Any]:
     """By packet and by flowlets of a packet and of a flow; neighbours that are told nothing, often and seldom."""
     settings = {"per": d.choose("switch.routing.adaptive.per"), "timeout": d.rng.choice(["500ns", "10us"])}
     far = d.rng.choice([None, "100ns", "5us"])
-    return {**settings, "far": far} if far else settings
+    return {**settings, "load_update_interval": far} if far else settings
 
 
 def conweave(d: Draw) -> dict[str, Any]:
@@ -660,7 +662,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     },
     "workload": {
         "incast": incast,
-        "incasts": incasts,
+        "repeated_incast": incasts,
         "parameter_server": parameter_server,
         "moe": moe,
         "permutation": permutation,

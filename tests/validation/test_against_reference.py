@@ -109,7 +109,7 @@ def test_send_decisions_of_one_instant_are_taken_in_port_order() -> None:
 def test_a_frame_whose_link_failed_and_became_faster_is_lost() -> None:
     # It is in at 51.2 ns. At the rate that the link had for an instant it could have been sent after the failure.
     case = plain_star(2, [(1, 0, 1, "0ns")])
-    moment = {"link": "s-host1", "at": "1ps", "for": "1ps"}
+    moment = {"link": "s-host1", "at": "1ps", "duration": "1ps"}
     case["fault"] = [{**moment, "state": "down"}, {**moment, "rate": "400Gbps"}]
     assert len(simulate(case).drops) == 1
     compare(case, threads=1)

@@ -48,12 +48,12 @@ def recorded(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[str, str]]:
     return result, carried
 
 
-def star(size: str, **pfc: Any) -> dict[str, Any]:
+def star(size: str, lose_resumes: int = 0, **pfc: Any) -> dict[str, Any]:
     """Send from two hosts to a third under PFC."""
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": "952B", "header": "48B"},
-        "switch": {"flow_control": {"pfc": {"xoff": "20KB", **pfc}}},
+        "switch": {"flow_control": {"pfc": {"xoff": "20KB", **pfc}}, "faults": {"lose_resumes": lose_resumes}},
         "workload": [{"incast": {"senders": [1, 2], "receiver": 0, "size": size}}],
     }
 
@@ -81,7 +81,7 @@ def ring(switches: int = 3, size: str = "2MB", hosts: int = 1, **settings: Any) 
             }
         },
         "framing": {"payload": "952B", "header": "48B"},
-        "switch": {"delay": "300ns", "buffer": {"per_port": "100KB"}, "flow_control": {"pfc": {}}},
+        "switch": {"forwarding_latency": "300ns", "buffer": {"per_port": "100KB"}, "flow_control": {"pfc": {}}},
         "workload": [
             {
                 "flows": [
@@ -134,23 +134,23 @@ def test_a_lossy_network_may_drop() -> None:
 
 def test_a_pause_that_is_never_taken_back() -> None:
     # 60 packets from each: all are on their way when the last resume is due, so that everything is delivered.
-    result, failed = violations(star("45KB", swallow_resumes=1))
+    result, failed = violations(star("45KB", lose_resumes=1))
     assert list(failed) == ["pauses"]
     assert "1 pauses were never taken back, the first at host1 port 0 (to switch0), class 0" in failed["pauses"]
     assert result.summary["flows"] == {"total": 2, "completed": 2}
     (open_pause,) = [row for row in result.pauses.to_pylist() if row["end_ps"] is None]
     assert (open_pause["node"], open_pause["peer"]) == ("host1", "switch0")
     assert set(xoff.run(star("45KB")).audits.values()) == {"ok"}
-    _, carried = recorded(star("45KB", swallow_resumes=1) | {"audits": {"pauses": "record"}})
+    _, carried = recorded(star("45KB", lose_resumes=1) | {"audits": {"pauses": "record"}})
     assert list(carried) == ["pauses"]
 
 
 def test_flows_that_a_pause_keeps_for_ever() -> None:
-    result, failed = violations(star("1MB", swallow_resumes=1))
+    result, failed = violations(star("1MB", lose_resumes=1))
     assert list(failed) == ["completion", "pauses"]
     assert "1 of 2 flows were not delivered" in failed["completion"]
     assert result.summary["flows"] == {"total": 2, "completed": 1}
-    _, carried = recorded(star("1MB", swallow_resumes=1) | {"audits": {"pauses": "record", "completion": "record"}})
+    _, carried = recorded(star("1MB", lose_resumes=1) | {"audits": {"pauses": "record", "completion": "record"}})
     assert list(carried) == ["completion", "pauses"]
 
 
@@ -267,11 +267,11 @@ def test_a_flow_that_is_faster_than_alone_is_noticed() -> None:
     link = {"rate": "100Gbps", "delay": "1us"}
     scenario = {
         "network": {"line": {"switches": 2, "hosts_per_switch": 1, "link": link}},
-        "switch": {"delay": "300ns"},
+        "switch": {"forwarding_latency": "300ns"},
         "workload": [{"flows": [{"src": 0, "dst": 1, "size": "1KB"}]}],
     }
     assert set(xoff.run(scenario).audits.values()) == {"ok"}
-    scenario["switch"] = {"delay": "300ns", "faults": {"hurry": 1}}
+    scenario["switch"] = {"forwarding_latency": "300ns", "faults": {"hurry": 1}}
     _, failed = violations(scenario)
     assert list(failed) == ["slowdown"]
     assert failed["slowdown"].startswith("failed: flow 0 took ")

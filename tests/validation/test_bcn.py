@@ -31,7 +31,7 @@ def hot_spot(
         "until": f"{until_ms}ms",
         "network": {"star": {"hosts": senders + 1, "link": LINE}},
         "framing": {"payload": "1500B", "header": "0B"},
-        "switch": {"delay": "1us", "flow_control": {scheme: points or {}}},
+        "switch": {"forwarding_latency": "1us", "flow_control": {scheme: points or {}}},
         "host": {"transport": {"raw": {}}, "congestion_control": {scheme: limiters or {}}},
         "workload": [
             {
@@ -105,7 +105,7 @@ def test_the_queue_swings_about_equilibrium_and_the_link_stays_full() -> None:
 
 def test_two_flows_share_in_proportion_to_their_samples() -> None:
     # Equal demands: sampling hits both alike, so that their mean rates are alike, whatever they were at a moment.
-    result = xoff.run(hot_spot(2, 1.0, 300, points={"sample": "30KB"}))
+    result = xoff.run(hot_spot(2, 1.0, 300, points={"sample_base": "30KB"}))
     sent = [row["packets_sent"] for row in result.flows.to_pylist()]
     assert sum(sent) * 12_000 / 0.3 == pytest.approx(10e9, rel=0.02)
     assert min(sent) / max(sent) > 0.8
@@ -116,7 +116,7 @@ def test_a_hot_spot_lasts_as_long_as_the_sampling_of_a_full_link_takes(initial: 
     # Eight flows of 2.5 Gb/s and PAUSE. A full link is sampled every 82 us, and each sample cuts one of eight limiters
     # by 9.75 %, from where they start (the line, or what is sent) to an eighth of it; 8 · 82 us / 0.1026 is 6.39 ms.
     limiters = {"initial_rate": initial} if initial else {}
-    scenario = hot_spot(8, 0.25, 30, points={"sample": "100KB"}, limiters=limiters)
+    scenario = hot_spot(8, 0.25, 30, points={"sample_base": "100KB"}, limiters=limiters)
     scenario["switch"]["flow_control"]["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": "egress"}
     queue = [size >= 2 * QEQ for size in steady(xoff.run(scenario), 0, 30)]
     above = queue.index(True)
@@ -157,7 +157,7 @@ def test_a_raw_flow_that_loses_a_packet_is_recorded_as_undelivered() -> None:
 
 
 def test_stopped_sources_go_on_at_the_least_rate() -> None:
-    points = {"stop_above": "60KB"}
+    points = {"q_sc": "60KB"}
     result = xoff.run(hot_spot(4, 1.0, 20, points=points))
     assert result.summary["bcn"]["stops"] > 0
     assert max(steady(result, 10, 20)) < 500_000
@@ -187,9 +187,9 @@ def test_qcn_keeps_its_queue_short_and_its_link_full() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("switch.flow_control.bcn.equilibrium", "1B", "switch.flow_control.bcn.equilibrium: 1B is out of range"),
-        ("switch.flow_control.bcn.sample", "0B", "switch.flow_control.bcn.sample: 0B is out of range"),
-        ("switch.queueing", "iq", "switch.flow_control.bcn.equilibrium: with one FIFO an input"),
+        ("switch.flow_control.bcn.q_eq", "1B", "switch.flow_control.bcn.q_eq: 1B is out of range"),
+        ("switch.flow_control.bcn.sample_base", "0B", "switch.flow_control.bcn.sample_base: 0B is out of range"),
+        ("switch.queueing", "iq", "switch.flow_control.bcn.q_eq: with one FIFO an input"),
         ("host.congestion_control.bcn.gd", "-1", "host.congestion_control.bcn.gd: -1 is out of range"),
         ("host.congestion_control.qcn", "{}", "host.congestion_control: bcn and qcn are given; give at most one"),
         ("host.transport.irn", "{}", "host.transport: irn and raw are given; give at most one"),

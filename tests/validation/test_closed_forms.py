@@ -28,7 +28,13 @@ RATES = {
     "800Gbps": 8 * 10**11,
     "1600Gbps": 16 * 10**11,
 }
-PLAIN = {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"}
+PLAIN = {
+    "payload": "952B",
+    "header": "48B",
+    "preamble_and_ifg": "0B",
+    "control_frame_size": "64B",
+    "min_frame_size": "64B",
+}
 NO_TIMEOUT = {"transport": {"go_back_n": {"rto": "100s"}}}
 
 
@@ -52,7 +58,7 @@ def chain(links: Sequence[tuple[str, int]], switch_ps: int, framing: dict[str, i
             }
         },
         "framing": {key: f"{value}B" for key, value in framing.items()},
-        "switch": {"delay": f"{switch_ps}ps"},
+        "switch": {"forwarding_latency": f"{switch_ps}ps"},
         "host": NO_TIMEOUT,
         "workload": [{"flows": [{"src": "host0", "dst": "host1", "size": f"{size_bytes}B", "start": "5us"}]}],
     }
@@ -71,11 +77,11 @@ def chain_times(
     the last ACK is delayed by the one before it only, since full packets are no shorter than ACKs: it starts when its
     packet is in, or the time of an ACK on the slowest link after the packet before was in.
     """
-    wire = max(framing["payload"] + framing["header"], framing["minimum"]) + framing["gap"]
+    wire = max(framing["payload"] + framing["header"], framing["min_frame_size"]) + framing["preamble_and_ifg"]
     packets = -(-size_bytes // framing["payload"])
     rest = size_bytes - (packets - 1) * framing["payload"]
-    last = max(rest + framing["header"], framing["minimum"]) + framing["gap"]
-    control = max(framing["control"], framing["minimum"]) + framing["gap"]
+    last = max(rest + framing["header"], framing["min_frame_size"]) + framing["preamble_and_ifg"]
+    control = max(framing["control_frame_size"], framing["min_frame_size"]) + framing["preamble_and_ifg"]
     assert wire >= control
     rates = [RATES[rate] for rate, _ in links]
     full_ps = [ser(wire, rate) for rate in rates]
@@ -98,7 +104,7 @@ def one_flow(links: Sequence[tuple[str, int]], switch_ps: int, framing: dict[str
     assert (row["fct_ps"], row["fct_acked_ps"]) == chain_times(links, switch_ps, framing, size_bytes)
 
 
-FRAMING = {"payload": 952, "header": 48, "gap": 0, "control": 64, "minimum": 64}
+FRAMING = {"payload": 952, "header": 48, "preamble_and_ifg": 0, "control_frame_size": 64, "min_frame_size": 64}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ FRAMING = {"payload": 952, "header": 48, "gap": 0, "control": 64, "minimum": 64}
         # The slow second link sets the pace.
         ([("100Gbps", 7), ("10Gbps", 11)], 13, FRAMING, 9520, 80_000 + 10 * 800_000 + 31),
         # The last packet has one byte of payload and is padded to 64 B, and 20 B of gap.
-        ([("100Gbps", 0)] * 2, 0, FRAMING | {"gap": 20}, 953, 1020 * 80 + 1020 * 80 + 84 * 80),
+        ([("100Gbps", 0)] * 2, 0, FRAMING | {"preamble_and_ifg": 20}, 953, 1020 * 80 + 1020 * 80 + 84 * 80),
         # Two tiers: four links, three switches.
         ([("200Gbps", 150_000)] * 4, 300_000, FRAMING, 95_200, 103 * 40_000 + 4 * 150_000 + 3 * 300_000),
         # From 10 Mb/s to 1.6 Tb/s and back.
@@ -144,9 +150,9 @@ def test_one_flow_alone_in_numbers(
         {
             "payload": st.sampled_from([256, 1000, 1460, 4096, 9000]),
             "header": st.sampled_from([0, 28, 48]),
-            "gap": st.sampled_from([0, 20]),
-            "control": st.sampled_from([64, 84]),
-            "minimum": st.sampled_from([64, 100]),
+            "preamble_and_ifg": st.sampled_from([0, 20]),
+            "control_frame_size": st.sampled_from([64, 84]),
+            "min_frame_size": st.sampled_from([64, 100]),
         }
     ),
     size_bytes=st.integers(1, 120_000),
@@ -178,7 +184,7 @@ def test_incast_completion(queueing: str, senders: int, size_bytes: int) -> None
         {
             "network": {"star": {"hosts": senders + 1, "link": {"rate": "100Gbps", "delay": f"{delay_ps}ps"}}},
             "framing": PLAIN,
-            "switch": {"delay": f"{switch_ps}ps", "queueing": queueing},
+            "switch": {"forwarding_latency": f"{switch_ps}ps", "queueing": queueing},
             "host": NO_TIMEOUT,
             "workload": [{"incast": {"senders": list(range(1, senders + 1)), "receiver": 0, "size": f"{size_bytes}B"}}],
         }
@@ -214,7 +220,7 @@ def test_incast_over_two_tiers(senders: int, size_bytes: int) -> None:
                 }
             },
             "framing": PLAIN,
-            "switch": {"delay": f"{switch_ps}ps"},
+            "switch": {"forwarding_latency": f"{switch_ps}ps"},
             "host": NO_TIMEOUT,
             "workload": [{"flows": flows}],
         }
@@ -314,7 +320,7 @@ def notified_flow(dcqcn: dict[str, Any], bottleneck: str, packets: int) -> tuple
                     ],
                 }
             },
-            "framing": {"payload": "152B", "header": "48B", "control": "64B", "minimum": "64B"},
+            "framing": {"payload": "152B", "header": "48B", "control_frame_size": "64B", "min_frame_size": "64B"},
             "switch": {"ecn": {"step": {"threshold": "0B"}}},
             "host": NO_TIMEOUT | {"congestion_control": {"dcqcn": {"preset": "hpcc", "cnp": "ack", **dcqcn}}},
             "workload": [{"flows": [{"src": "host0", "dst": "host1", "size": f"{packets * 152}B"}]}],
@@ -419,7 +425,7 @@ def test_sfc_saw_tooth(payload_bytes: int, about_peak: int | None, about_trough:
             },
             "framing": {"payload": f"{payload_bytes}B", "header": "48B"},
             "switch": {
-                "delay": "300ns",
+                "forwarding_latency": "300ns",
                 "flow_control": {"sfc": {"threshold": "200KB", "pause": "10us", "interval": "10us"}},
             },
             "host": NO_TIMEOUT,

@@ -23,7 +23,7 @@ ALL_REDUCE: dict[str, Any] = {"operation": "all_reduce", **SIZE}
 def star(ranks: int, collective: dict[str, Any], host: dict[str, Any] | None = None, **workload: Any) -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": ranks, "link": {"rate": "100Gbps", "delay": "1us"}}},
-        "framing": {"payload": "1000B", "header": "48B", "gap": "0B", "control": "64B"},
+        "framing": {"payload": "1000B", "header": "48B", "preamble_and_ifg": "0B", "control_frame_size": "64B"},
         "host": host or {"transport": {"raw": {}}},
         "workload": [{"collective": collective, **workload}],
     }
@@ -122,16 +122,16 @@ def test_messages_of_a_connection_are_delivered_in_order_and_tell_what_they_wait
     of = {row["message"]: row for row in messages}
     for row in messages:
         ended = row["start_ps"] + row["fct_ps"]
-        if row["after"] == "begun":
-            assert (row["start_ps"], row["after_message"]) == (0, None)
+        if row["released_by"] == "begun":
+            assert (row["start_ps"], row["released_by_message"]) == (0, None)
         else:
-            before = of[row["after_message"]]
+            before = of[row["released_by_message"]]
             assert (before["dst"], before["start_ps"] + before["fct_ps"]) == (row["src"], row["start_ps"])
         assert row["start_ps"] <= row["left_ps"] < ended
     operations = result.operations.to_pylist()
     assert sorted(row["rank"] for row in operations) == [0, 1, 2, 3]
     for row in operations:
-        assert (row["name"], row["start_ps"], row["after"]) == ("all_reduce", 0, "start")
+        assert (row["name"], row["start_ps"], row["released_by"]) == ("all_reduce", 0, "start")
         last = of[row["ended_by_message"]]
         at = last["start_ps"] + last["fct_ps"] if row["ended_by"] == "arrived" else last["left_ps"]
         assert at == row["end_ps"]

@@ -72,19 +72,19 @@ def test_flows_start_beside_the_congested_class() -> None:
 
 
 def test_a_neighbour_that_is_told_too_late_is_warned_of() -> None:
-    control = {**PFC, "congestion_isolation": {"low": "20KB", "high": "60KB", "tell": "30KB"}}
+    control = {**PFC, "congestion_isolation": {"low": "20KB", "high": "60KB", "cim_threshold": "30KB"}}
     scenario = incast(star(), [1, 2, 3, 4], switch={"classes": 2, "buffer": {"per_port": "400KB"}})
     scenario["switch"]["flow_control"] = control
     result = xoff.run(scenario)
     assert result.summary["drops"] == 0
-    scenario["switch"]["flow_control"]["congestion_isolation"]["tell"] = "75KB"
+    scenario["switch"]["flow_control"]["congestion_isolation"]["cim_threshold"] = "75KB"
     paths = {warning["path"] for warning in xoff.check(scenario)["warnings"]}
-    assert "switch.flow_control.congestion_isolation.tell" in paths
+    assert "switch.flow_control.congestion_isolation.cim_threshold" in paths
 
 
 NDC = {"ndc": {"n": 3, "k": 1, "link": LINK}}
 SHARED = {"shared": {"total": "8MB"}}
-ISOLATION = {"congestion_isolation": {"tell": "30KB"}}
+ISOLATION = {"congestion_isolation": {"cim_threshold": "30KB"}}
 PROXY = {"sfc": {"threshold": "50KB", "pause": "10us", "mode": "proxy"}}
 
 
@@ -109,7 +109,7 @@ PROXY = {"sfc": {"threshold": "50KB", "pause": "10us", "mode": "proxy"}}
             "sfc.dynamic.threshold",
         ),
         (star(), {"queueing": "iq", "scheduler": {"drr": "1500B"}, "flow_control": PFC}, {}, "scheduler.drr"),
-        (star(), {"flow_control": {"bcn": {"equilibrium": "100MB", "w": 1000}}}, {}, "bcn.w"),
+        (star(), {"flow_control": {"bcn": {"q_eq": "100MB", "w": 1000}}}, {}, "bcn.w"),
         (
             star(),
             {"ecn": {"step": {"threshold": "20KB"}}},
@@ -147,7 +147,7 @@ def test_an_xoff_that_moves_is_said_to() -> None:
 
 
 def test_unlikely_experts_are_drawn_in_the_end() -> None:
-    moe = {"tokens": 1, "token": "1KB", "experts_per_token": 16, "skew": 10}
+    moe = {"tokens": 1, "token_size": "1KB", "experts_per_token": 16, "zipf_exponent": 10}
     result = xoff.run({"network": star(16), "workload": [{"moe": moe}]})
     # Every host sends to all others, and they answer.
     assert result.summary["flows"]["total"] == 2 * 16 * 15
@@ -157,7 +157,7 @@ def test_unlikely_experts_are_drawn_in_the_end() -> None:
     ("workload", "key"),
     [
         ({"flows": [{"src": 1, "dst": 0, "size": "1KB", "start": "281s"}]}, r"workload\[0\].flows\[0\].start: "),
-        ({"incasts": {"senders": 2, "size": "1KB", "period": "281s", "count": 70_000}}, r"workload\[0\]: "),
+        ({"repeated_incast": {"senders": 2, "size": "1KB", "period": "281s", "count": 70_000}}, r"workload\[0\]: "),
     ],
 )
 def test_the_end_of_time_and_of_memory_is_refused(workload: dict[str, Any], key: str) -> None:

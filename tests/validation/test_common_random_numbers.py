@@ -15,8 +15,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "permutation": {"permutation": {"size": "20KB"}},
     "poisson": {"poisson": {"load": 0.3, "sizes": "websearch", "duration": "500us"}},
     "bernoulli": {"bernoulli": {"sources": [0, 1, 2, 5], "destinations": [8], "load": 0.2, "duration": "20us"}},
-    "incasts": {"incasts": {"senders": 3, "size": "5KB", "period": "10us", "count": 4}},
-    "moe": {"moe": {"tokens": 8, "token": "1KB"}},
+    "repeated_incast": {"repeated_incast": {"senders": 3, "size": "5KB", "period": "10us", "count": 4}},
+    "moe": {"moe": {"tokens": 8, "token_size": "1KB"}},
 }
 ALONE = {"flows": [{"src": 0, "dst": 9, "size": "1KB", "start": "5ms"}], "name": "alone"}
 
@@ -75,6 +75,10 @@ def test_a_fault_that_is_drawn_does_not_depend_on_what_is_listed_before_it() -> 
         rows = xoff.run(scenario).table("faults").to_pylist()
         return [(row["start_ps"], row["end_ps"]) for row in rows if row["kind"] == "down"]
 
-    times = {"between": {"exponential": "200us"}, "repair": {"exponential": "50us"}, "state": "down"}
+    times = {
+        "time_between_failures": {"exponential": "200us"},
+        "time_to_repair": {"exponential": "50us"},
+        "state": "down",
+    }
     own, other = {"link": "leaf0-spine1", **times}, {"link": "leaf2-spine2", "rate": "10Gbps", "at": "1us"}
     assert outages([own]) == outages([other, own]) != []

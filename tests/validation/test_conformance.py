@@ -30,7 +30,7 @@ FIRST = int(os.environ.get("XOFF_FIRST_DRAW", "0"))
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
 # Ways to run that must not matter: threads, and what only `_core` lets one set.
 PLANS: list[dict[str, Any]] = [
-    {"threads": 2, "skip": False},
+    {"threads": 2, "fast_forward": False},
     {"threads": 3},
     {"threads": 1, "window_ps": 1},
     {"threads": 2, "window_ps": 7_001, "clusters": False},
@@ -45,7 +45,7 @@ def test_strategies_are_of_registered_parts() -> None:
         assert not gone, f"`{path}` knows nothing of {sorted(gone)} any more"
     # A section that is not named here would go untested.
     assert keys("switch") == {
-        "delay",
+        "forwarding_latency",
         "queueing",
         "buffer",
         "classes",
@@ -57,7 +57,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "flow_control",
         "routing",
         "faults",
-        "priority_classes",
+        "strict_priority_classes",
         "overrides",
     }
     paths = {"first_hop", "relay", "acks", "overrides"}
@@ -138,7 +138,7 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     trimmed = summary["trimming"]["trimmed"]
     assert trimmed <= summary["retransmitted"]
     isolation = scenario["switch"]["flow_control"].get("congestion_isolation", {})
-    keeps_order = "routing" not in scenario["switch"] and isolation.get("order") != "free"
+    keeps_order = "routing" not in scenario["switch"] and isolation.get("preserve_order", True)
     if not drops and not trimmed and keeps_order:
         # Packets that overtake one another are taken for lost, and those that were cut are lost. Others are sent again
         # only by a flow that waited for a timeout, behind pauses or a higher class.

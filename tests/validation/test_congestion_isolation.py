@@ -81,7 +81,7 @@ def test_only_the_congested_queue_is_paused_and_the_victim_passes() -> None:
 def test_a_victim_before_congested_queues_is_as_fast_as_alone(senders: int) -> None:
     """Congested queues that are served last cost a victim nothing, however long it shares its uplink with one."""
     flows = incast(senders, "12MB", "400us")
-    result = xoff.run(scenario({}, flows, priority_classes=1))
+    result = xoff.run(scenario({}, flows, strict_priority_classes=1))
     assert deepest(result, 1) < 750_000 < deepest(result, 0)
     assert {row["class"] for row in result.pauses.to_pylist()} == {0}
     assert slowdown(result, "victim") < 1.001
@@ -99,9 +99,9 @@ def test_a_victim_is_as_fast_as_alone_while_sources_slow_down() -> None:
 def test_a_full_table_degrades_and_says_so() -> None:
     """Flows that find no room stay in the non-congested queue, which then pauses its inputs and holds up the victim."""
     # PFC of the non-congested queue does not stop what upstream sends from its congested queue: only room keeps it all.
-    roomy, full = (xoff.run(scenario({"table": size}, incast(), buffer="unlimited")) for size in (1024, 1))
-    assert roomy.summary["congestion_isolation"]["refused_for_a_full_table"] == 0
-    assert full.summary["congestion_isolation"]["refused_for_a_full_table"] > 0
+    roomy, full = (xoff.run(scenario({"max_flows": size}, incast(), buffer="unlimited")) for size in (1024, 1))
+    assert roomy.summary["congestion_isolation"]["flow_table_full"] == 0
+    assert full.summary["congestion_isolation"]["flow_table_full"] > 0
     row = "Congestion Isolation: flows refused for a full table"
     assert row in dict(full.rows())
     assert row not in dict(roomy.rows())
@@ -126,14 +126,14 @@ def test_without_pfc_only_isolated_flows_lose_packets() -> None:
 
 @pytest.mark.parametrize("queueing", ["oq", "voq"])
 @pytest.mark.parametrize("hosts", [True, False])
-@pytest.mark.parametrize("ageing", [{}, {"age": "1us", "table": 4}])
+@pytest.mark.parametrize("ageing", [{}, {"aging_time": "1us", "max_flows": 4}])
 def test_no_packet_overtakes_another_of_its_flow(queueing: str, hosts: bool, ageing: dict[str, Any]) -> None:
     """Flows go in and out of congested queues all the time, and arrive in order."""
     flows = [
         {"src": 4 * (i % 6) + i % 4, "dst": 28 + i % 3, "size": f"{30 + 41 * i}KB", "start": f"{i % 9}us"}
         for i in range(48)
     ]
-    settings = {"low": "3KB", "high": "40KB", "pmax": 0.5, "tell": "30KB", "hosts": hosts, **ageing}
+    settings = {"low": "3KB", "high": "40KB", "pmax": 0.5, "cim_threshold": "30KB", "hosts": hosts, **ageing}
     made = scenario(settings, flows, queueing=queueing, buffer="unlimited")
     made["switch"]["flow_control"]["pfc"] = {"xoff": "200KB", "xon": "4KB"}
     result = xoff.run(made)
@@ -141,7 +141,7 @@ def test_no_packet_overtakes_another_of_its_flow(queueing: str, hosts: bool, age
     assert result.summary["flows"]["completed"] == 48
     counts = result.summary["congestion_isolation"]
     assert counts["isolated_flows"] > 48
-    assert (counts["aged_flows"] > 0) == (counts["refused_for_a_full_table"] > 0) == bool(ageing)
+    assert (counts["aged_flows"] > 0) == (counts["flow_table_full"] > 0) == bool(ageing)
 
 
 def test_memory_beyond_the_thresholds_changes_nothing() -> None:
@@ -154,7 +154,10 @@ def test_memory_beyond_the_thresholds_changes_nothing() -> None:
 def test_latency_of_switches_adds_up() -> None:
     """400 ns at each of three switches delay a small flow by 1.2 us at the receiver (claim C.6)."""
     flow = [{"src": 0, "dst": 28, "size": "1KB"}]
-    times = [xoff.run(scenario({}, flow, delay=delay)).flows["fct_ps"].to_pylist()[0] for delay in ("0ns", "400ns")]
+    times = [
+        xoff.run(scenario({}, flow, forwarding_latency=delay)).flows["fct_ps"].to_pylist()[0]
+        for delay in ("0ns", "400ns")
+    ]
     assert times[1] - times[0] == 1_200_000
 
 
@@ -162,7 +165,7 @@ def test_packets_overtake_one_another_where_order_is_free() -> None:
     """Without gates Go-Back-N takes what was overtaken for lost; with them nothing is sent again (see the audit)."""
     resent = {}
     for order in ("kept", "free"):
-        result = xoff.run(scenario({"order": order}, incast()))
+        result = xoff.run(scenario({"preserve_order": order == "kept"}, incast()))
         assert set(result.audits.values()) == {"ok"}
         resent[order] = sum(result.flows["retransmitted"].to_pylist())
     assert resent["kept"] == 0

@@ -26,7 +26,7 @@ def fabric(routing: dict[str, Any], seed: int = 1, load: float = 0.6, **more: An
     return {
         "seed": seed,
         "network": {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8, "link": LINK}},
-        "framing": {"payload": "1000B", "header": "48B", "control": "64B"},
+        "framing": {"payload": "1000B", "header": "48B", "control_frame_size": "64B"},
         "switch": {
             "buffer": {"shared": {"total": "9MB"}},
             "flow_control": {"pfc": {}},
@@ -51,7 +51,7 @@ def test_hosts_see_no_reordering_and_tails_are_shorter() -> None:
         result, ecmp = xoff.run(fabric({"conweave": {}}, seed)), xoff.run(fabric({}, seed))
         assert set(result.audits.values()) == {"ok"}
         found = result.summary["conweave"]
-        assert found["flushed_early"] == found["not_held"] == 0
+        assert found["flushed_early"] == found["reorder_queue_exhausted"] == 0
         assert result.summary["retransmitted"] == 0
         assert 0 < found["held_flows"] <= found["moved"]
         assert found["held_flows"] <= found["held_packets"]
@@ -81,7 +81,7 @@ def one_slow(slow: str, host: str, flows: int, seed: int = 1, **more: Any) -> di
     return {
         "seed": seed,
         "network": network,
-        "framing": {"payload": "1000B", "header": "48B", "control": "64B"},
+        "framing": {"payload": "1000B", "header": "48B", "control_frame_size": "64B"},
         "switch": {"routing": {"conweave": {}}, "ecn": {"step": {"threshold": "20KB"}}},
         "workload": [{"flows": [{"src": i, "dst": HOSTS + i, "size": "2MB"} for i in range(flows)]}],
         **more,
@@ -110,7 +110,7 @@ def test_a_flow_leaves_a_slow_path_within_a_round_trip_and_the_deadline() -> Non
         slow = {row["seq"] for row in arrivals if row["node"] == "spine0"}
         times = [row["time_ps"] / 1e6 for row in arrivals if row["node"] == "leaf0" and row["seq"] in slow]
         assert found["moved"] == found["held_flows"] == bool(slow)
-        assert found["flushed_early"] == found["not_held"] == result.summary["retransmitted"] == 0
+        assert found["flushed_early"] == found["reorder_queue_exhausted"] == result.summary["retransmitted"] == 0
         if slow:
             left += 1
             assert slow == set(range(len(slow)))
@@ -128,7 +128,7 @@ def test_flows_that_meet_on_slow_paths_keep_their_order(seed: int) -> None:
         result = xoff.run(one_slow(slow, "100Gbps", 3, seed))
         found = result.summary["conweave"]
         assert found["held_flows"] <= found["moved"]
-        assert found["not_held"] == 0
+        assert found["reorder_queue_exhausted"] == 0
         assert (result.summary["retransmitted"] > 0) == (found["flushed_early"] > 0)
         assert found["flushed_early"] == 0 or slow == "10Gbps"
 
@@ -208,7 +208,7 @@ def spines(fast: str, slow: str, more: list[dict[str, Any]], **switch: Any) -> d
     hosts = [{"a": f"h{i}", "b": f"leaf{i}", "rate": "100Gbps"} for i in range(2)]
     return {
         "network": {"explicit": {"nodes": nodes, "links": [{**link, "delay": "1us"} for link in hosts + links + more]}},
-        "framing": {"payload": "1000B", "header": "48B", "control": "64B"},
+        "framing": {"payload": "1000B", "header": "48B", "control_frame_size": "64B"},
         "switch": {"routing": {"conweave": {}}, **switch},
         "workload": [{"flows": [{"src": 0, "dst": 1, "size": "2MB"}]}],
     }

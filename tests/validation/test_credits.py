@@ -21,7 +21,7 @@ BLOCK = {"absolute": 64, "cbfc": 128}
 # Of a full packet of 1048 B.
 BLOCKS = {"absolute": 17, "cbfc": 9}
 # So that nothing repeats what it counted.
-QUIET: dict[str, Any] = {"repeat": "1s"}
+QUIET: dict[str, Any] = {"refresh_interval": "1s"}
 RAW: dict[str, Any] = {"transport": {"raw": {}}}
 
 
@@ -30,9 +30,10 @@ def window(packets: int, scheme: str = "absolute") -> str:
     return f"{packets * BLOCKS[scheme] * BLOCK[scheme]}B"
 
 
-def lone(packets: int, *, delay_us: float = 1.0, switch_ns: int = 0, **credits: Any) -> dict[str, Any]:
+def lone(packets: int, *, delay_us: float = 1.0, switch_ns: int = 0, lose: int = 0, **credits: Any) -> dict[str, Any]:
     """One flow from host 1 to host 0 through a switch."""
-    switch = {"delay": f"{switch_ns}ns", "flow_control": {"credits": credits}}
+    switch: dict[str, Any] = {"forwarding_latency": f"{switch_ns}ns", "flow_control": {"credits": credits}}
+    switch["faults"] = {"lose_credit_updates": lose}
     scenario = to_one(1, delay_us, switch=switch)
     return scenario | {"workload": [{"flows": [{"src": 1, "dst": 0, "size": f"{packets * 1000}B"}]}]}
 
@@ -62,7 +63,12 @@ def test_the_knee_is_where_a_window_takes_as_long_as_its_credits(scheme: str, in
     A thousand packets are 17,000 blocks of 64 B: the counters of 12 bits go round four times.
     """
     assert 24 * PACKET_PS < credit_round_trip_ps() < 25 * PACKET_PS
-    credits: dict[str, Any] = {"scheme": scheme, "window": window(in_window, scheme), "spacing": "0B", **QUIET}
+    credits: dict[str, Any] = {
+        "scheme": scheme,
+        "window": window(in_window, scheme),
+        "update_interval_bytes": "0B",
+        **QUIET,
+    }
     result = xoff.run(lone(1000, **credits))
     (row,) = result.flows.to_pylist()
     assert row["fct_ps"] == expected_ps(1000, in_window)
@@ -111,7 +117,7 @@ def test_twelve_bits_are_too_few_for_a_long_fast_link() -> None:
 
 def test_counters_go_round() -> None:
     """With blocks of one byte 20 bits are full after a thousand packets."""
-    credits: dict[str, Any] = {"scheme": "cbfc", "block": "1B", "spacing": "0B", **QUIET}
+    credits: dict[str, Any] = {"scheme": "cbfc", "block": "1B", "update_interval_bytes": "0B", **QUIET}
     for in_window in (3, 40):
         assert fct_ps(lone(5000, window=f"{in_window * WIRE}B", **credits)) == expected_ps(5000, in_window)
 
@@ -169,16 +175,21 @@ def test_the_window_of_a_link_of_100_m_at_400_gbps_is_507_credits() -> None:
 @pytest.mark.parametrize("in_window", [4, 40])
 def test_the_next_update_says_what_a_lost_one_did(scheme: str, in_window: int) -> None:
     """Each node loses three updates; counters are absolute, so that the fourth gives all back, and all goes on."""
-    credits: dict[str, Any] = {"scheme": scheme, "window": window(in_window, scheme), "spacing": "0B", **QUIET}
-    whole, lossy = fct_ps(lone(1000, **credits)), fct_ps(lone(1000, **credits, lose_updates=3))
+    credits: dict[str, Any] = {
+        "scheme": scheme,
+        "window": window(in_window, scheme),
+        "update_interval_bytes": "0B",
+        **QUIET,
+    }
+    whole, lossy = fct_ps(lone(1000, **credits)), fct_ps(lone(1000, **credits, lose=3))
     # In a window of four the host has one packet left to send, whose update says all.
     assert 0 <= lossy - whole <= (0 if in_window == 40 else credit_round_trip_ps() + 4 * PACKET_PS)
 
 
 def test_a_sender_without_credits_asks_again() -> None:
     """Nothing follows the one update for a window of a packet: the host's count, repeated, has it said anew."""
-    credits: dict[str, Any] = {"window": window(1), "repeat": "10us"}
-    whole, lossy = fct_ps(lone(100, **credits)), fct_ps(lone(100, **credits, lose_updates=1))
+    credits: dict[str, Any] = {"window": window(1), "refresh_interval": "10us"}
+    whole, lossy = fct_ps(lone(100, **credits)), fct_ps(lone(100, **credits, lose=1))
     # Host 1 first sent at 0, so that its count goes out at 10 us. Toward host 0 the same is over by then.
     assert lossy - whole == 10_000_000 + 2 * (UPDATE_PS + 1_000_000) - credit_round_trip_ps()
 
@@ -191,7 +202,12 @@ def test_credits_of_packets_that_were_lost_come_back(scheme: str, switch_ns: int
     No more credits than those come back, though data is under way all the time: a count passes none that was sent
     before it. Afterwards flows take their time again.
     """
-    credits: dict[str, Any] = {"scheme": scheme, "window": window(8, scheme), "spacing": "0B", "repeat": "40us"}
+    credits: dict[str, Any] = {
+        "scheme": scheme,
+        "window": window(8, scheme),
+        "update_interval_bytes": "0B",
+        "refresh_interval": "40us",
+    }
     scenario = lone(3000, switch_ns=switch_ns, **credits)
     scenario["switch"]["faults"] = {"vanish": 3}
     later = {"src": 1, "dst": 0, "size": "500KB", "start": "50ms"}
@@ -207,7 +223,7 @@ def test_credits_of_packets_that_were_lost_come_back(scheme: str, switch_ns: int
 
 def test_a_lost_window_is_lost_until_the_count_is_repeated() -> None:
     """Of a window of one packet nothing is left when that vanishes: what is sent next goes after 40 us."""
-    scenario = lone(1, window=window(1), repeat="40us")
+    scenario = lone(1, window=window(1), refresh_interval="40us")
     scenario["switch"]["faults"] = {"vanish": 1}
     scenario["workload"][0]["flows"].append({"src": 1, "dst": 0, "size": "1000B", "start": "5us"})
     result, _ = violations(scenario)
@@ -265,7 +281,11 @@ def test_classes_have_credits_of_their_own() -> None:
 def test_a_ring_without_enough_room_deadlocks_as_under_pfc() -> None:
     """What each link waits for is credits of the next: the search finds it before, and the run while it stands."""
     scenario = ring(3)
-    scenario["switch"] = {"delay": "300ns", "buffer": {"per_port": "50KB"}, "flow_control": {"credits": {}}}
+    scenario["switch"] = {
+        "forwarding_latency": "300ns",
+        "buffer": {"per_port": "50KB"},
+        "flow_control": {"credits": {}},
+    }
     checked = xoff.check(scenario)
     assert checked["deadlock"]["possible"]
     assert any(w["message"].startswith("credits can deadlock") for w in checked["warnings"])
@@ -305,8 +325,8 @@ def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
         ({"window": "1000B"}, {}, "credits.window: 1KB is out of range; allowed are a packet's blocks, 1088B, to"),
         ({"window": "131136B"}, {}, "to 128KiB"),
         ({"overhead": 200}, {}, "credits.overhead: 200 is out of range"),
-        ({"spacing": "2MiB"}, {}, "credits.spacing: 2MiB is out of range"),
-        ({"repeat": "1ns"}, {}, "credits.repeat: 1ns is out of range"),
+        ({"update_interval_bytes": "2MiB"}, {}, "credits.update_interval_bytes: 2MiB is out of range"),
+        ({"refresh_interval": "1ns"}, {}, "credits.refresh_interval: 1ns is out of range"),
         ({}, {"flow_control": {"pfc": {}}}, "credits: it takes the place of pfc"),
         ({}, {"flow_control": {"bfc": {}}}, "bfc: it takes the place of credits"),
         ({}, {"flow_control": {"portfc": {}}}, "PortFC takes the place of credits"),
@@ -331,7 +351,7 @@ def test_what_makes_no_sense_is_refused(credits: dict[str, Any], switch: dict[st
 def test_frames_are_eight_bytes_and_what_a_cbfc_sender_repeats_a_whole_one() -> None:
     sizes = {}
     for scheme in BLOCK:
-        credits: dict[str, Any] = {"scheme": scheme, "window": window(2, scheme), "repeat": "10us"}
+        credits: dict[str, Any] = {"scheme": scheme, "window": window(2, scheme), "refresh_interval": "10us"}
         result = xoff.run(lone(50, **credits) | {"probe": {"packets": True}})
         sizes[scheme] = {row["bytes"] for row in result.table("packets").to_pylist() if row["kind"] == "credits"}
     assert sizes == {"absolute": {8}, "cbfc": {8, CONTROL}}

@@ -18,7 +18,7 @@ from tests.validation.traces import arrivals, departures, events, flow_rows
 
 import xoff
 
-FRAMING = {"payload": 952, "header": 48, "gap": 0, "control": 64, "minimum": 64}
+FRAMING = {"payload": 952, "header": 48, "preamble_and_ifg": 0, "control_frame_size": 64, "min_frame_size": 64}
 PLAIN = {key: f"{value}B" for key, value in FRAMING.items()}
 WIRE = 1000
 FULL_PS = 80_000
@@ -55,7 +55,7 @@ def test_equal_links(rate: str, delays: list[int], switch_ps: int, header: int, 
 
     With H of a packet or more that is store and forward. The ideal time is the same, as the flow is alone.
     """
-    scenario = chain([(rate, delay) for delay in delays], switch_ps, FRAMING | {"gap": gap}, packets * 952)
+    scenario = chain([(rate, delay) for delay in delays], switch_ps, FRAMING | {"preamble_and_ifg": gap}, packets * 952)
     row = flow_rows(xoff.run(cut(scenario, header)))[0]
     wire, ack, bps = WIRE + gap, 64 + gap, RATES[rate]
 
@@ -105,7 +105,7 @@ def two_to_one(first_ps: int, second_ps: int) -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": PLAIN,
-        "switch": {"delay": "300ns"},
+        "switch": {"forwarding_latency": "300ns"},
         "host": NO_TIMEOUT,
         "workload": [{"flows": flows}],
     }
@@ -144,7 +144,7 @@ def rack(rates: list[str], src: int, dst: int, **more: Any) -> dict[str, Any]:
             }
         },
         "framing": PLAIN,
-        "switch": {"delay": "300ns", **more},
+        "switch": {"forwarding_latency": "300ns", **more},
         "host": NO_TIMEOUT,
         "workload": [{"flows": [{"src": hosts[src], "dst": hosts[dst], "size": "952B"}]}],
     }
@@ -185,7 +185,7 @@ def test_no_output_runs_dry() -> None:
                 "leaf_spine": {"leaves": 4, "spines": 2, "hosts_per_leaf": 2, "link": slow, "fabric_link": fast}
             },
             "framing": PLAIN,
-            "switch": {"delay": "300ns", "cut_through": {}, "flow_control": {"pfc": {"xoff": "20KB"}}},
+            "switch": {"forwarding_latency": "300ns", "cut_through": {}, "flow_control": {"pfc": {"xoff": "20KB"}}},
             "host": NO_TIMEOUT,
             "workload": [{"flows": flows}],
         }
@@ -257,7 +257,7 @@ def test_computed_headroom_is_enough(
         "network": {"star": {"hosts": senders + 1, "link": {"rate": rate[0], "delay": f"{delay_ps}ps"}}},
         "framing": PLAIN,
         "switch": {
-            "delay": f"{switch_ps}ps",
+            "forwarding_latency": f"{switch_ps}ps",
             "queueing": queueing,
             "buffer": {"per_port": f"{room + needed}B"},
             "flow_control": {"pfc": {}},
@@ -316,7 +316,7 @@ def test_a_saturated_output_sends_as_much(queueing: str) -> None:
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": PLAIN,
-        "switch": {"delay": "300ns", "queueing": queueing, "flow_control": {"pfc": {"xoff": "20KB"}}},
+        "switch": {"forwarding_latency": "300ns", "queueing": queueing, "flow_control": {"pfc": {"xoff": "20KB"}}},
         "host": NO_TIMEOUT,
         "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "476KB"}}],
     }
@@ -348,7 +348,7 @@ def test_equal_packets_are_earlier_by_the_same_at_any_load(load: float) -> None:
     scenario: dict[str, Any] = {
         "network": {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 4, "link": link}},
         "framing": PLAIN,
-        "switch": {"delay": "300ns"},
+        "switch": {"forwarding_latency": "300ns"},
         "host": {"transport": {"raw": {}}},
         "workload": [{"flows": flows}],
     }
@@ -370,7 +370,7 @@ def test_hosts_take_in_all_of_a_frame() -> None:
             }
         },
         "framing": PLAIN,
-        "switch": {"delay": "300ns"},
+        "switch": {"forwarding_latency": "300ns"},
         "host": {**NO_TIMEOUT, "relay": {"delay": "200ns"}},
         "workload": [{"flows": [{"src": "a", "dst": "b", "size": "952B"}]}],
     }
@@ -384,9 +384,10 @@ def test_the_ideal_is_reached_where_a_mechanism_chooses_ports() -> None:
 
     Of 5,000 drawn scenarios four had a slowdown below 1: the ideal took the whole of a packet where its head is enough.
     """
-    scenario = chain([("100Gbps", 0)] * 4, 12_345, FRAMING | {"payload": 300, "header": 0, "gap": 20}, 669)
+    scenario = chain([("100Gbps", 0)] * 4, 12_345, FRAMING | {"payload": 300, "header": 0, "preamble_and_ifg": 20}, 669)
     scenario["switch"]["cut_through"] = {"header": "128B"}
-    for routing in ({}, {"routing": {"drill": {}}}, {"routing": {"spray": {"choice": "random"}}}):
+    routings: list[dict[str, Any]] = [{}, {"routing": {"drill": {}}}, {"routing": {"spray": {"choice": "random"}}}]
+    for routing in routings:
         row = flow_rows(xoff.run({**scenario, "switch": {**scenario["switch"], **routing}}))[0]
         assert row["ideal_fct_ps"] == row["fct_ps"]
 
@@ -396,7 +397,7 @@ def test_some_switches_or_inputs_of_a_rate_may_cut_through() -> None:
     scenario = chain([("100Gbps", 0), ("400Gbps", 0), ("100Gbps", 0)], 0, FRAMING, 952)
 
     def completion(*overrides: dict[str, Any]) -> int:
-        case = {**scenario, "switch": {"delay": "0ns", "overrides": list(overrides)}}
+        case = {**scenario, "switch": {"forwarding_latency": "0ns", "overrides": list(overrides)}}
         row = flow_rows(xoff.run(case))[0]
         assert row["ideal_fct_ps"] == row["fct_ps"]
         return int(row["fct_ps"])
@@ -421,7 +422,7 @@ def test_what_is_left_of_a_packet_starts_when_it_is_in() -> None:
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": PLAIN,
-        "switch": {"delay": "300ns", "trimming": {"limit": "1000B"}},
+        "switch": {"forwarding_latency": "300ns", "trimming": {"limit": "1000B"}},
         "host": {"transport": {"selective": {}}},
         "workload": [{"flows": flows}],
     }
@@ -450,7 +451,7 @@ def test_parts_of_completion_times_have_each_bit_once(queueing: str) -> None:
         "network": {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 3, "link": link, "fabric_link": fabric}},
         "framing": PLAIN,
         "switch": {
-            "delay": "300ns",
+            "forwarding_latency": "300ns",
             "queueing": queueing,
             "flow_control": {"pfc": {"xoff": "10KB"}},
             "cut_through": {},

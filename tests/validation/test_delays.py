@@ -17,7 +17,7 @@ LINK = {"rate": "100Gbps", "delay": "1us"}
 
 
 def star(flows: list[dict[str, Any]], hosts: int = 4, **more: Any) -> dict[str, Any]:
-    switch = {"delay": "0ns", "buffer": "unlimited", **more.pop("switch", {})}
+    switch = {"forwarding_latency": "0ns", "buffer": "unlimited", **more.pop("switch", {})}
     return {
         "network": {"star": {"hosts": hosts, "link": LINK}},
         "framing": {"payload": "952B", "header": "48B"},
@@ -205,7 +205,7 @@ def test_a_flow_that_changes_its_class_waits_where_it_goes() -> None:
     control = {
         "pfc": {"xoff": "640B", "accounting": "egress"},
         "sfc": {"threshold": "640B", "pause": "500ns"},
-        "congestion_isolation": {"low": "320B", "high": "640B", "tell": "320B", "table": 1},
+        "congestion_isolation": {"low": "320B", "high": "640B", "cim_threshold": "320B", "max_flows": 1},
     }
     points = [[0, 0], [1000, 40], [20_000, 90], [100_000, 100]]
     document: dict[str, Any] = {
@@ -213,7 +213,7 @@ def test_a_flow_that_changes_its_class_waits_where_it_goes() -> None:
         "seed": 1,
         "network": {"star": {"hosts": 3, "link": {"rate": "10Gbps", "delay": "0ns"}}},
         "switch": {"classes": 2, "scheduler": {"drr": "320B"}, "flow_control": control},
-        "workload": [{"poisson": {"load": 0.3, "flows": 2, "warm": 1.5, "points": points}, "class": 0}],
+        "workload": [{"poisson": {"load": 0.3, "flows": 2, "warm_start": 1.5, "cdf": points}, "class": 0}],
     }
     probed = delays_add_up({**document, "switch": {**document["switch"], "queueing": "oq"}}, xoff.run(document))
     assert {row["class"] for row in probed.pauses.to_pylist() if row["node"].startswith("host")} == {0, 1}

@@ -12,7 +12,7 @@ LINK = {"rate": "100Gbps", "delay": "1us"}
 STAR = {"star": {"hosts": 5, "link": LINK}}
 THRESHOLD = 20_000
 STEP = {"step": {"threshold": f"{THRESHOLD}B"}}
-ISOLATION = {"low": "5KB", "high": "30KB", "pmax": 0.1, "tell": "20KB"}
+ISOLATION = {"low": "5KB", "high": "30KB", "pmax": 0.1, "cim_threshold": "20KB"}
 
 
 def incasts(size: str = "100KB") -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ def without_performance(result: xoff.Result) -> dict[str, Any]:
 
 def assert_same_with_and_without(scenario: Any) -> tuple[xoff.Result, xoff.Result]:
     """Compare summary, audits and tables of a run that fast-forwards and of one that does not."""
-    fast, full = xoff.run(scenario), xoff.run(scenario, skip=False)
+    fast, full = xoff.run(scenario), xoff.run(scenario, fast_forward=False)
     assert without_performance(fast) == without_performance(full)
     for table in full.tables:
         assert fast.table(table).equals(full.table(table)), table
@@ -75,7 +75,7 @@ def drawn(rng: Random) -> dict[str, Any]:
         fault = {**rng.choice(places), "state": "down"}
     fault |= {"at": f"{rng.randint(1, 900_000)}ns"}
     if rng.random() < 0.4:
-        fault["for"] = rng.choice(["77us", "3ms", "60ms"])
+        fault["duration"] = rng.choice(["77us", "3ms", "60ms"])
     transport = rng.choice([{"go_back_n": {"rto": "1ms"}}, {"irn": {}}, {"selective": {"rto": "300us"}}])
     scenario = {"network": fabric, "host": {"transport": transport}, "fault": [fault], **RECORDED}
     if rng.random() < 0.4:

@@ -22,7 +22,7 @@ def star(packets: int, faults: list[dict[str, Any]], **others: Any) -> dict[str,
     """One flow of so many packets from host 0 to host 1 by a switch without a delay; frames take 80 ns, links 1 us."""
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
-        "framing": {"payload": "952B", "header": "48B", "control": "64B"},
+        "framing": {"payload": "952B", "header": "48B", "control_frame_size": "64B"},
         "workload": [{"flows": [{"src": "host0", "dst": "host1", "size": f"{packets * 952}B"}]}],
         "fault": faults,
         **others,
@@ -42,10 +42,10 @@ WAY_PS = 2 * (FRAME_PS + LINK_PS)
 
 def test_what_waits_for_a_link_arrives_as_much_later_as_that_is_back() -> None:
     # The link behind the switch is down before anything comes there, and back at 50 us.
-    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "for": "50us", "queued": "wait"}
+    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "duration": "50us", "queued": "wait"}
     assert fct_ps(star(10, [outage])) == 50_000_000 + 10 * FRAME_PS + LINK_PS
     # A host makes no packet while its link is down.
-    outage = {"link": "host0-switch0", "state": "down", "at": "0s", "for": "50us"}
+    outage = {"link": "host0-switch0", "state": "down", "at": "0s", "duration": "50us"}
     assert fct_ps(star(10, [outage])) == 50_000_000 + 9 * FRAME_PS + WAY_PS
 
 
@@ -53,7 +53,7 @@ def test_what_waits_for_a_link_arrives_as_much_later_as_that_is_back() -> None:
 @pytest.mark.parametrize("down_us", [5, 50, 150])
 def test_go_back_n_goes_on_with_the_first_timeout_after_an_outage(rto_us: int, down_us: int) -> None:
     """All ten packets are lost behind the switch; all are sent again a timeout after the last, until some arrive."""
-    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "for": f"{down_us}us"}
+    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "duration": f"{down_us}us"}
     scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": f"{rto_us}us"}}})
     result = xoff.run(scenario)
     # The timer runs from the start of the last packet of a round.
@@ -69,8 +69,13 @@ def test_go_back_n_goes_on_with_the_first_timeout_after_an_outage(rto_us: int, d
 
 def test_a_run_ends_when_only_faults_are_left() -> None:
     """A flow waits for one that lost its last packets for good; a link flaps for ever."""
-    cut = {"link": "host0-switch0", "state": "down", "at": "1500ns", "for": "10us"}
-    flaps = {"link": "switch0-host2", "state": "down", "between": {"fixed": "7us"}, "repair": {"fixed": "7us"}}
+    cut = {"link": "host0-switch0", "state": "down", "at": "1500ns", "duration": "10us"}
+    flaps = {
+        "link": "switch0-host2",
+        "state": "down",
+        "time_between_failures": {"fixed": "7us"},
+        "time_to_repair": {"fixed": "7us"},
+    }
     scenario = star(20, [cut, flaps], host={"transport": {"raw": {}}})
     first = {**scenario["workload"][0]["flows"][0], "id": "first"}
     scenario["workload"][0]["flows"] = [first, {"src": "host1", "dst": "host2", "size": "952B", "after": ["first"]}]
@@ -80,7 +85,7 @@ def test_a_run_ends_when_only_faults_are_left() -> None:
 
 def test_what_is_on_a_link_is_lost_with_it_and_what_is_in_is_not() -> None:
     """Packet n starts to host 1 at 1.08 us + n x 80 ns and is there 1.08 us later: at 3 us packets 0 to 10 are in."""
-    outage = {"link": "switch0-host1", "state": "down", "at": "3000001ps", "for": "1ps", "queued": "wait"}
+    outage = {"link": "switch0-host1", "state": "down", "at": "3000001ps", "duration": "1ps", "queued": "wait"}
     host: dict[str, Any] = {"transport": {"raw": {}}}
     result = xoff.run(star(100, [outage], host=host))
     first = (3_000_001 - 2 * (FRAME_PS + LINK_PS)) // FRAME_PS + 1
@@ -102,7 +107,7 @@ def test_a_slow_link_takes_its_time_from_then_on() -> None:
 
 def test_a_link_that_becomes_shorter_lets_nothing_overtake() -> None:
     # From 2 us to 5 us the link is 10 us long. Then nothing is sent until what is on it cannot be overtaken.
-    long = {"link": "switch0-host1", "delay": "10us", "at": "2us", "for": "3us"}
+    long = {"link": "switch0-host1", "delay": "10us", "at": "2us", "duration": "3us"}
     result = xoff.run(star(100, [long], host={"transport": {"raw": {}}}))
     assert result.audits["order"] == "ok"
     sent = math.ceil((5_000_000 - FRAME_PS - LINK_PS) / FRAME_PS)
@@ -112,7 +117,7 @@ def test_a_link_that_becomes_shorter_lets_nothing_overtake() -> None:
 
 def test_a_host_that_stalls_pauses_its_neighbour_and_reads_what_had_come() -> None:
     """The pause is at the switch a control frame and a link after it began, and so is the resume."""
-    stall = {"host": "host1", "stall": True, "at": "5us", "for": "100us"}
+    stall = {"host": "host1", "stall": True, "at": "5us", "duration": "100us"}
     pfc = {"flow_control": {"pfc": {"xoff": "50KB"}}}
     result = xoff.run(star(1000, [stall], switch=pfc, host={"transport": {"raw": {}}}))
     heard = CONTROL_PS + LINK_PS
@@ -155,14 +160,14 @@ def test_bit_errors_take_their_share_of_frames(rate: float) -> None:
 
 
 def test_a_link_that_loses_everything_one_way_says_nothing() -> None:
-    deaf = {"link": "switch0 -> host1", "bit_error_rate": 1.0, "for": "30us"}
+    deaf = {"link": "switch0 -> host1", "bit_error_rate": 1.0, "duration": "30us"}
     result = xoff.run(star(10, [deaf], host={"transport": {"go_back_n": {"rto": "20us"}}}))
     assert result.summary["fault"]["lost"] == 20
     assert result.summary["fault"]["paused_ps"] == 0
 
 
 def test_a_lossless_class_that_loses_by_a_fault_is_said_and_fails_nothing() -> None:
-    outage = {"link": "switch0-host1", "state": "down", "at": "3us", "for": "5us"}
+    outage = {"link": "switch0-host1", "state": "down", "at": "3us", "duration": "5us"}
     result = xoff.run(star(100, [outage], switch={"flow_control": {"pfc": {"xoff": "50KB"}}}))
     lost = result.summary["fault"]["lost"]
     assert lost > 0
@@ -171,7 +176,7 @@ def test_a_lossless_class_that_loses_by_a_fault_is_said_and_fails_nothing() -> N
 
 def test_a_node_that_is_down_loses_what_it_holds() -> None:
     # Two flows into one host: half of what comes waits in the switch.
-    down = {"node": "switch0", "state": "down", "at": "10us", "for": "10us", "queued": "wait"}
+    down = {"node": "switch0", "state": "down", "at": "10us", "duration": "10us", "queued": "wait"}
     scenario = star(500, [down], host={"transport": {"raw": {}}})
     scenario["workload"][0]["flows"].append({"src": "host2", "dst": "host1", "size": f"{500 * 952}B"})
     result = xoff.run(scenario)
@@ -185,8 +190,8 @@ def test_links_flap_as_often_as_they_are_said_to() -> None:
     flaps = {
         "link": "host*-switch0",
         "state": "down",
-        "between": {"exponential": "100us"},
-        "repair": {"exponential": "25us"},
+        "time_between_failures": {"exponential": "100us"},
+        "time_to_repair": {"exponential": "25us"},
     }
     # The flow is not over when the run ends.
     scenario = star(200_000, [flaps], until="20ms", host={"transport": {"go_back_n": {"rto": "50us"}}})
@@ -226,7 +231,7 @@ def started(hops: int, after_ps: int, time_ps: int) -> int:
 def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
     """What comes to the leaf until then is lost, and what is on the link; then the other spine has the rest."""
     cut = {"link": f"leaf0-{way_of_it()}", "state": "down", "at": "10000001ps"}
-    result = xoff.run(clos([cut], {"local": f"{local_us}us"}))
+    result = xoff.run(clos([cut], {"local_repair_delay": f"{local_us}us"}))
     # A packet is on the link from its start on until 1.08 us later.
     assert result.summary["fault"]["lost"] == started(1, 10_000_001 - HOP_PS, local_us * 1_000_000 + HOP_PS)
     vias = {row["node"] for row in result.links.to_pylist() if row["node"][:5] == "spine" and row["data_packets"] > 50}
@@ -234,15 +239,15 @@ def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
     assert result.summary["fault"]["reroutes"] == 0
     # Where a link is cut behind the spine, the leaf sees nothing of it.
     far = {"link": f"{way_of_it()}-leaf1", "state": "down", "at": "10000001ps"}
-    result = xoff.run(clos([far], {"local": f"{local_us}us"}))
+    result = xoff.run(clos([far], {"local_repair_delay": f"{local_us}us"}))
     # What is under way to host 1 behind the link, some 3 packets short of two links, arrives.
     assert result.summary["fault"]["lost"] > 800
 
 
 @pytest.mark.parametrize("at", ["leaf0", "leaf1"])
 def test_all_routes_are_computed_anew_after_their_time_and_again_when_the_link_is_back(at: str) -> None:
-    cut = {"link": f"{way_of_it()}-{at}", "state": "down", "at": "10000001ps", "for": "40us"}
-    result = xoff.run(clos([cut], {"global": "20us"}))
+    cut = {"link": f"{way_of_it()}-{at}", "state": "down", "at": "10000001ps", "duration": "40us"}
+    result = xoff.run(clos([cut], {"convergence_time": "20us"}))
     # What comes to the spine after that goes back by the leaf that it came from.
     assert result.summary["fault"]["lost"] == started(1 + (at == "leaf1"), 10_000_001 - HOP_PS, 20_000_000 + HOP_PS)
     assert result.summary["fault"]["reroutes"] == 2
@@ -250,15 +255,15 @@ def test_all_routes_are_computed_anew_after_their_time_and_again_when_the_link_i
 
 
 def test_an_outage_that_is_over_before_anybody_knows_changes_no_route() -> None:
-    cut = {"link": f"{way_of_it()}-leaf0", "state": "down", "at": "10us", "for": "15us"}
-    result = xoff.run(clos([cut], {"local": "15001ns", "global": "20us"}))
+    cut = {"link": f"{way_of_it()}-leaf0", "state": "down", "at": "10us", "duration": "15us"}
+    result = xoff.run(clos([cut], {"local_repair_delay": "15001ns", "convergence_time": "20us"}))
     plain = xoff.run(clos([cut], {}))
     assert result.fingerprint == plain.fingerprint
     assert result.summary["fault"]["reroutes"] == 0
 
 
 def test_flows_with_a_path_of_their_own_are_said_to_keep_to_it() -> None:
-    scenario = clos([{"link": "leaf0-spine0", "state": "down", "at": "10us"}], {"local": "5us"})
+    scenario = clos([{"link": "leaf0-spine0", "state": "down", "at": "10us"}], {"local_repair_delay": "5us"})
     scenario["workload"][0]["flows"][0]["via"] = ["leaf0", "spine0", "leaf1"]
     assert any(warning["path"] == "network.failover" for warning in xoff.check(scenario)["warnings"])
     assert xoff.run(scenario).summary["fault"]["lost"] > 800
@@ -266,7 +271,7 @@ def test_flows_with_a_path_of_their_own_are_said_to_keep_to_it() -> None:
 
 def test_time_until_a_host_reads_again_is_the_faults() -> None:
     # The packet is on its last link when the host stalls.
-    stall = {"host": "host1", "stall": True, "at": "2us", "for": "48us"}
+    stall = {"host": "host1", "stall": True, "at": "2us", "duration": "48us"}
     result = xoff.run(star(1, [stall], switch={"flow_control": {"pfc": {}}}, probe={"delays": "all"}))
     assert result.flows["fct_ps"][0].as_py() == 50_000_000
     unread = [row for row in result.table("delays").to_pylist() if row["by"] == "fault"]
@@ -283,7 +288,7 @@ UNREAD: dict[str, Any] = {
         {"bernoulli": {"sources": [2, 3, 1, 0], "destinations": [3, 1, 0, 2], "load": 0.8, "duration": "20us"}},
         {"all_to_all": {"size": "6832B", "hosts": [3, 2]}},
     ],
-    "fault": [{"host": "host3", "stall": True, "at": "11305277ps", "for": "456633461ps"}],
+    "fault": [{"host": "host3", "stall": True, "at": "11305277ps", "duration": "456633461ps"}],
 }
 OVERTAKEN: dict[str, Any] = {
     "network": {
@@ -299,12 +304,17 @@ OVERTAKEN: dict[str, Any] = {
             ],
         },
         "planes": 2,
-        "failover": {"local": "1ns"},
+        "failover": {"local_repair_delay": "1ns"},
     },
-    "switch": {"delay": "300ns", "flow_control": {"pfc": {"xoff": "1068B"}}},
+    "switch": {"forwarding_latency": "300ns", "flow_control": {"pfc": {"xoff": "1068B"}}},
     "workload": [{"collective": {"operation": "all_to_all", "size": "30339B"}, "start": "5us"}],
     "fault": [
-        {"link": "h1-p1.m0", "state": "down", "between": {"fixed": "7us"}, "repair": {"uniform": ["1us", "30us"]}}
+        {
+            "link": "h1-p1.m0",
+            "state": "down",
+            "time_between_failures": {"fixed": "7us"},
+            "time_to_repair": {"uniform": ["1us", "30us"]},
+        }
     ],
 }
 
@@ -312,7 +322,7 @@ OVERTAKEN: dict[str, Any] = {
 REROUTED: dict[str, Any] = {
     "network": {
         "fat_tree": {"k": 4, "link": {"rate": "10Gbps", "delay": "10ns"}},
-        "failover": {"global": "17us"},
+        "failover": {"convergence_time": "17us"},
     },
     "framing": {"payload": "4000B"},
     "switch": {"queueing": "iq"},
@@ -322,8 +332,8 @@ REROUTED: dict[str, Any] = {
             "link": "core2-aggregation1",
             "state": "down",
             "queued": "wait",
-            "between": {"fixed": "7us"},
-            "repair": {"uniform": ["1us", "30us"]},
+            "time_between_failures": {"fixed": "7us"},
+            "time_to_repair": {"uniform": ["1us", "30us"]},
         }
     ],
 }
@@ -337,7 +347,7 @@ def test_parts_add_up_where_frames_are_unread_overtaken_or_rerouted(scenario: di
 
 
 def test_time_that_a_fault_cost_is_its_own() -> None:
-    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "for": "5us"}
+    outage = {"link": "switch0-host1", "state": "down", "at": "0s", "duration": "5us"}
     scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": "50us"}}}, probe={"delays": "all"})
     result = xoff.run(scenario)
     by_fault = sum(row["time_ps"] for row in result.table("delays").to_pylist() if row["by"] == "fault")
@@ -362,7 +372,7 @@ def test_a_check_says_what_a_single_failure_cuts_off() -> None:
 
 
 def test_faults_after_the_last_flow_do_not_prolong_a_run() -> None:
-    later = {"link": "switch0-host1", "state": "down", "at": "10ms", "for": "1ms"}
+    later = {"link": "switch0-host1", "state": "down", "at": "10ms", "duration": "1ms"}
     plain, result = xoff.run(star(10, [])), xoff.run(star(10, [later]))
     assert result.summary["simulated_ps"] == plain.summary["simulated_ps"]
     assert faults(result) == []
@@ -375,7 +385,10 @@ def test_faults_after_the_last_flow_do_not_prolong_a_run() -> None:
         ("fault[0]", {"link": "switch0-host1"}),
         ("fault[0].link", {"link": "switch0-host7", "state": "down"}),
         ("fault[0].link", {"link": "switch0 -> host1", "state": "down"}),
-        ("fault[0].repair", {"link": "switch0-host1", "state": "down", "between": {"exponential": "1ms"}}),
+        (
+            "fault[0].time_to_repair",
+            {"link": "switch0-host1", "state": "down", "time_between_failures": {"exponential": "1ms"}},
+        ),
         ("fault[0].bit_error_rate", {"link": "switch0-host1", "bit_error_rate": 2.0}),
     ],
 )

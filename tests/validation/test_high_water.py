@@ -51,7 +51,7 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     scenario = {
         "network": {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 3, "link": _LINK}},
         "framing": FRAMING,
-        "switch": {"delay": "300ns", "queueing": queueing, "flow_control": pfc(20_000, 10_000)},
+        "switch": {"forwarding_latency": "300ns", "queueing": queueing, "flow_control": pfc(20_000, 10_000)},
         "host": HOST,
         "workload": [{"incast": {"senders": [1, 2, 3, 4, 5], "receiver": 0, "size": "300KB"}}],
         "probe": {"packets": True},

@@ -15,10 +15,13 @@ Stack = dict[str, Any]
 
 DCQCN: Stack = {"transport": {"go_back_n": {"rto": "100us"}}, "congestion_control": {"dcqcn": {}}}
 DCTCP: Stack = {"transport": {"selective": {"rto": "50us"}}, "congestion_control": {"dctcp": {}}}
-IRN: Stack = {"transport": {"irn": {"bdp": "30KB", "rto_low": "20us", "rto_high": "80us"}}, "congestion_control": {}}
+IRN: Stack = {
+    "transport": {"irn": {"bdp_cap": "30KB", "rto_low": "20us", "rto_high": "80us"}},
+    "congestion_control": {},
+}
 HPCC: Stack = {"transport": {"go_back_n": {"rto": "70us"}}, "congestion_control": {"hpcc": {}}}
 SWIFT: Stack = {"transport": {"selective": {}}, "congestion_control": {"swift": {}}}
-QCN: Stack = {"transport": {"irn": {"bdp": "60KB"}}, "congestion_control": {"qcn": {"timer": "9us"}}}
+QCN: Stack = {"transport": {"irn": {"bdp_cap": "60KB"}}, "congestion_control": {"qcn": {"increase_interval": "9us"}}}
 
 
 def pairs(base: Stack, other: Stack | None = None) -> dict[str, Any]:
@@ -35,7 +38,7 @@ def pairs(base: Stack, other: Stack | None = None) -> dict[str, Any]:
             "buffer": {"per_port": "60KB"},
             "ecn": {"red": {"kmin": "10KB", "kmax": "40KB", "pmax": 0.5}},
             "telemetry": {},
-            "flow_control": {"qcn": {"sample": "10KB"}},
+            "flow_control": {"qcn": {"sample_base": "10KB"}},
         },
         "host": {**base, "overrides": overrides},
         "workload": [{"flows": flows}],
@@ -72,7 +75,7 @@ def test_what_says_what_holds_anyway_changes_nothing(name: str) -> None:
 
 def test_each_host_times_out_after_its_own_time() -> None:
     """All ten packets of both flows are lost, and go again with the first timeout of their source after the outage."""
-    outage = {"link": "switch0-host2", "state": "down", "at": "0s", "for": "50us"}
+    outage = {"link": "switch0-host2", "state": "down", "at": "0s", "duration": "50us"}
     host = {
         "transport": {"go_back_n": {"rto": "20us"}},
         "overrides": [{"hosts": ["host1"], "transport": {"go_back_n": {"rto": "300us"}}}],

@@ -17,7 +17,7 @@ ETA = 0.95
 AI = 40e6
 LINE = 100e9
 # What HPCC's code has on the wire: 42 B of telemetry in data and ACK.
-FRAMING = {"payload": "1000B", "header": "90B", "control": "88B"}
+FRAMING = {"payload": "1000B", "header": "90B", "control_frame_size": "88B"}
 WIRE = 1090
 PRODUCT = (12e-6 + 2 * WIRE * 8 / LINE) * LINE / 8
 """Of the line and the longest round trip in a star whose links are 3 us long: four propagations and two packets."""

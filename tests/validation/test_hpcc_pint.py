@@ -16,7 +16,7 @@ from xoff import _core
 from xoff.running import prepare
 
 # What its code has on the wire: two bytes with the base of 1.01, and an ACK that is padded to 60.
-FRAMING = {"payload": "1000B", "header": "50B", "control": "60B"}
+FRAMING = {"payload": "1000B", "header": "50B", "control_frame_size": "60B"}
 WIRE = 1050
 
 
@@ -62,12 +62,12 @@ def fabric(seed: int) -> dict[str, Any]:
     return {
         "seed": seed,
         "network": {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8, "link": link}},
-        "framing": {"payload": "1000B", "header": "90B", "control": "88B"},
+        "framing": {"payload": "1000B", "header": "90B", "control_frame_size": "88B"},
         "switch": {"telemetry": {}},
         "host": {"congestion_control": {"hpcc": {}}},
         "workload": [
             {"poisson": {"load": 0.25, "sizes": "hadoop", "duration": "1ms"}},
-            {"incasts": {"senders": 12, "size": "100KB", "period": "250us", "count": 3}, "start": "100us"},
+            {"repeated_incast": {"senders": 12, "size": "100KB", "period": "250us", "count": 3}, "start": "100us"},
         ],
         "until": "5ms",
     }

@@ -32,11 +32,11 @@ def one_loss(transport: dict[str, Any]) -> xoff.Result:
 
 
 def test_irn_sends_exactly_the_lost_packet_again() -> None:
-    result = one_loss({"irn": {"bdp": "104KB"}})
+    result = one_loss({"irn": {"bdp_cap": "104KB"}})
     (drop,) = result.drops.to_pylist()
     (long,) = (row for row in result.flows.to_pylist() if row["size_bytes"] == 300_000)
     assert (long["packets_sent"], long["retransmitted"]) == (301, 1)
-    assert result.summary["transport"]["duplicates"] == 0
+    assert result.summary["transport"]["spurious_retransmissions"] == 0
     packets = result.packets.to_pylist()
     sent = [p["seq"] for p in packets if p["node"] == "host1" and p["kind"] == "data" and p["event"] == "depart"]
     assert sorted(sent) == sorted([*range(300), drop["seq"]])
@@ -54,7 +54,7 @@ def test_go_back_n_repeats_a_round_trip() -> None:
     wasted = until_nack // PACKET_PS
     assert abs(long["retransmitted"] - (1 + wasted)) <= 1
     # All that was sent beyond the gap was thrown away, and none of it was here already.
-    assert result.summary["transport"]["duplicates"] == 0
+    assert result.summary["transport"]["spurious_retransmissions"] == 0
     assert drop["seq"] > 0
 
 
@@ -85,7 +85,7 @@ def test_a_lost_tail_costs_one_low_timeout(lost: int) -> None:
     (flow,) = result.flows.to_pylist()
     assert [row["seq"] for row in result.drops.to_pylist()] == list(range(5, 5 + lost))
     assert flow["retransmitted"] == lost
-    assert result.summary["transport"]["duplicates"] == 0
+    assert result.summary["transport"]["spurious_retransmissions"] == 0
     # The timeout runs from the last answer, when five packets have crossed the slow link and the ACK is back.
     last_answer = 5 * 1048 * 8 * 100 + 4_000_000
     assert 0 <= flow["fct_ps"] - last_answer - 100_000_000 < lost * 1048 * 8 * 100 + 4_000_000
@@ -96,7 +96,7 @@ def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurio
     """Sixteen windows make a queue of 133 us; a flow of two packets behind it has few in flight, and repeats them."""
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 18, "link": {"rate": "100Gbps", "delay": "1us"}}},
-        "host": {"transport": {"irn": {"bdp": "104KB", "rto_low": rto_low, "rto_high": "1ms"}}},
+        "host": {"transport": {"irn": {"bdp_cap": "104KB", "rto_low": rto_low, "rto_high": "1ms"}}},
         "workload": [
             {"incast": {"senders": list(range(1, 17)), "receiver": 0, "size": "500KB"}},
             {"flows": [{"src": 17, "dst": 0, "size": "2KB", "start": "60us"}]},
@@ -104,7 +104,7 @@ def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurio
     }
     summary = xoff.run(scenario).summary
     assert summary["drops"] == 0
-    assert summary["transport"]["duplicates"] == summary["retransmitted"] == spurious
+    assert summary["transport"]["spurious_retransmissions"] == summary["retransmitted"] == spurious
 
 
 def test_bdp_flow_control_bounds_the_queue_of_an_incast() -> None:
@@ -113,7 +113,7 @@ def test_bdp_flow_control_bounds_the_queue_of_an_incast() -> None:
     result = xoff.run(
         {
             "network": {"star": {"hosts": senders + 1, "link": {"rate": "100Gbps", "delay": "1us"}}},
-            "host": {"transport": {"irn": {"bdp": f"{bdp}B"}}},
+            "host": {"transport": {"irn": {"bdp_cap": f"{bdp}B"}}},
             "workload": [
                 {"incast": {"senders": list(range(1, senders + 1)), "receiver": 0, "size": "1MB"}},
             ],

@@ -98,7 +98,7 @@ def test_collectives_of_a_graph_take_what_they_take_by_themselves() -> None:
     rows = [row(rank, "all_reduce", "r", group="all", size="8MB", chunk="100KB", channels=2) for rank in (2, 0, 3, 1)]
     result = xoff.run(star(4, {"operations": rows, "groups": {"all": [0, 1, 2, 3]}}))
     [found] = result.collectives.to_pylist()
-    assert (found["time_ps"], found["joined_ps"], found["group"]) == (time, 0, "all")
+    assert (found["time_ps"], found["last_rank_arrived_ps"], found["group"]) == (time, 0, "all")
 
 
 def test_a_barrier_lets_nobody_through_before_the_last_has_come() -> None:
@@ -180,7 +180,7 @@ def test_parts_of_every_rank_add_up_and_so_does_the_critical_path() -> None:
     assert sum(step.ps for step in steps) == found.total_ps == ends[-1]
     slack = found.slack()
     assert min(slack.values()) == 0
-    assert slack[found.last["rank"], found.last["place"]] == 0
+    assert slack[found.last["rank"], found.last["index"]] == 0
     # The parts of messages add up, of all of them.
     delays: dict[tuple[int, int], int] = {}
     for part in result.table("delays").to_pylist():

@@ -1,4 +1,4 @@
-"""Link-level retry (`network.retry`): what a damaged frame costs, and what a buffer is worth."""
+"""Link-level retry (`network.link_retry`): what a damaged frame costs, and what a buffer is worth."""
 
 import json
 import math
@@ -21,7 +21,7 @@ def noisy(
     packets: int, rate: float, retry: dict[str, Any], link: str = "host0 -> switch0", **more: Any
 ) -> dict[str, Any]:
     scenario = star(packets, [{"link": link, "bit_error_rate": rate}] if rate else [], host=RAW) | more
-    scenario["network"]["retry"] = retry
+    scenario["network"]["link_retry"] = retry
     return scenario
 
 
@@ -78,14 +78,14 @@ def test_a_buffer_that_holds_less_than_a_round_trip_holds_the_link_up() -> None:
 def test_without_damage_and_with_room_nothing_happens_otherwise() -> None:
     plain = xoff.run(star(1000, []))
     scenario = star(1000, [])
-    scenario["network"]["retry"] = {}
+    scenario["network"]["link_retry"] = {}
     result = xoff.run(scenario)
     assert (result.fingerprint, result.flows) == (plain.fingerprint, plain.flows)
 
 
 def test_what_is_always_damaged_is_lost_after_its_attempts() -> None:
-    deaf = noisy(10, 1.0, {"attempts": 3, "timeout": "20us"})
-    deaf["fault"][0]["for"] = "100us"
+    deaf = noisy(10, 1.0, {"max_retries": 3, "timeout": "20us"})
+    deaf["fault"][0]["duration"] = "100us"
     result = xoff.run(deaf)
     # A NACK, and a timeout after that what came again was damaged, take 22.25 us for each: four are lost before 100 us.
     assert result.drops["seq"].to_pylist() == [0, 1, 2, 3]
@@ -105,12 +105,12 @@ def test_transports_hear_of_nothing(transport: str) -> None:
 @pytest.mark.parametrize(
     ("path", "change"),
     [
-        ("network.retry.links[0]", {"network": {"retry": {"links": ["host7-*"]}}}),
-        ("network.retry.buffer", {"network": {"retry": {"buffer": "100B"}}}),
-        ("network.retry.attempts", {"network": {"retry": {"attempts": 0}}}),
-        ("network.retry", {"network": {"retry": {}}, "switch": {"cut_through": {}}}),
-        ("network.retry", {"network": {"retry": {}}, "probe": {"delays": "all"}}),
-        ("fault[0]", {"network": {"retry": {}}, "fault": [{"link": "*", "state": "down"}]}),
+        ("network.link_retry.links[0]", {"network": {"link_retry": {"links": ["host7-*"]}}}),
+        ("network.link_retry.buffer", {"network": {"link_retry": {"buffer": "100B"}}}),
+        ("network.link_retry.max_retries", {"network": {"link_retry": {"max_retries": 0}}}),
+        ("network.link_retry", {"network": {"link_retry": {}}, "switch": {"cut_through": {}}}),
+        ("network.link_retry", {"network": {"link_retry": {}}, "probe": {"delays": "all"}}),
+        ("fault[0]", {"network": {"link_retry": {}}, "fault": [{"link": "*", "state": "down"}]}),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_its_key(path: str, change: dict[str, Any]) -> None:
@@ -127,13 +127,16 @@ def test_whatever_is_damaged_the_audits_hold_and_threads_change_nothing(seed: in
     while True:
         scenario = draw_scenario(rng, {"workload": "incast"})
         links = rng.choice([["*"], ["*0-*", "*1-*"]])
-        scenario["network"]["retry"] = {
+        scenario["network"]["link_retry"] = {
             "links": links,
             "frames": rng.choice([3, 100]),
-            "attempts": rng.choice([1, 2, 8]),
+            "max_retries": rng.choice([1, 2, 8]),
         }
         scenario["fault"] = [{"link": "*", "bit_error_rate": rng.choice([1e-6, 1e-5]), "at": "3us"}]
-        if "raw" in scenario["host"].get("transport", {"raw": {}}) and scenario["network"]["retry"]["attempts"] < 8:
+        if (
+            "raw" in scenario["host"].get("transport", {"raw": {}})
+            and scenario["network"]["link_retry"]["max_retries"] < 8
+        ):
             # A frame that is given up is lost for good.
             scenario["audits"] = {**scenario.get("audits", {}), "completion": "record"}
         try:

@@ -17,7 +17,7 @@ STAR = {"star": {"hosts": 5, "link": LINK}}
 
 def poisson(load: float = 0.5, **more: Any) -> dict[str, Any]:
     """Flows of one packet of 1000 B, with 48 B of header."""
-    return {"poisson": {"load": load, "points": [[1000, 0], [1000, 100]], "duration": "20us", **more}}
+    return {"poisson": {"load": load, "cdf": [[1000, 0], [1000, 100]], "duration": "20us", **more}}
 
 
 def layers(network: dict[str, Any], *workload: dict[str, Any], **more: Any) -> dict[str, tuple[float, float]]:
@@ -48,7 +48,7 @@ def test_each_packet_of_an_ndc_is_carried_by_one_node_or_two(n: int, hops: float
 
 def test_incasts_and_pinned_flows_are_counted_as_they_are() -> None:
     """Ten incasts of 3 MB in 10 ms are 3.144 MB of 12.5 MB each; a pinned flow loads the links that it names."""
-    incasts = {"incasts": {"senders": 3, "size": "1MB", "period": "1ms", "count": 10}}
+    incasts = {"repeated_incast": {"senders": 3, "size": "1MB", "period": "1ms", "count": 10}}
     found = layers(STAR, incasts)
     assert found["host → switch"][0] == found["switch → host"][0] == pytest.approx(3.144 / 12.5 / 5)
     assert found["switch → host"][1] >= 3.144 / 12.5 * 2 / 10
@@ -90,7 +90,7 @@ def test_what_waits_and_what_is_warm_is_left_out() -> None:
         {"src": 0, "dst": 1, "size": "1MB", "id": "first"},
         {"src": 1, "dst": 2, "size": "1MB", "after": ["first"]},
     ]
-    found = xoff.check({"network": STAR, "workload": [poisson(warm=True), {"flows": flows}]})["load"]
+    found = xoff.check({"network": STAR, "workload": [poisson(warm_start=True), {"flows": flows}]})["load"]
     assert found["waiting_flows"] == 1
     first = 1.048e6 / (12.5e9 * 20e-6)
     assert found["layers"][0]["mean"] == pytest.approx(0.524 + first / 5)
@@ -123,7 +123,7 @@ def test_links_carry_what_they_are_offered(name: str) -> None:
     """At a light load, over 1 ms, layer by layer."""
     scenario: dict[str, Any] = {
         "network": NETWORKS[name],
-        "workload": [poisson(0.2, duration="1ms", points=[[0, 0], [20_000, 100]])],
+        "workload": [poisson(0.2, duration="1ms", cdf=[[0, 0], [20_000, 100]])],
     }
     result = xoff.run(scenario)
     carried: dict[str, list[float]] = defaultdict(list)

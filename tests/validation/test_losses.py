@@ -24,8 +24,8 @@ def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
                     ],
                 }
             },
-            "framing": {"payload": "1000B", "header": "48B", "gap": "20B", "control": "84B"},
-            "switch": {"delay": "300ns", "buffer": {"per_port": "5340B"}},
+            "framing": {"payload": "1000B", "header": "48B", "preamble_and_ifg": "20B", "control_frame_size": "84B"},
+            "switch": {"forwarding_latency": "300ns", "buffer": {"per_port": "5340B"}},
             "host": {"congestion_control": {"dcqcn": {"preset": "microsoft"}}},
             "workload": [{"flows": [{"src": "m1", "dst": "m2", "size": "105201B"}]}],
             "until": "30ms",
@@ -50,8 +50,8 @@ def in_step_with_its_losses() -> dict[str, Any]:
                 "links": links,
             }
         },
-        "framing": {"payload": "1000B", "header": "48B", "gap": "20B", "control": "84B"},
-        "switch": {"delay": "0ns", "buffer": {"per_port": "5340B"}},
+        "framing": {"payload": "1000B", "header": "48B", "preamble_and_ifg": "20B", "control_frame_size": "84B"},
+        "switch": {"forwarding_latency": "0ns", "buffer": {"per_port": "5340B"}},
         "workload": [{"flows": [{"src": "a", "dst": "b", "size": "60KB"}]}],
     }
 
@@ -69,7 +69,7 @@ def test_work_without_progress_ends_a_run_whatever_its_timeouts() -> None:
     """With a timeout of 10 s simulated time alone would allow 250 s of it; the events of less than one are enough."""
     patient = {"transport": {"go_back_n": {"rto": "10s"}}}
     scenario = in_step_with_its_losses() | {"host": patient, "audits": {"completion": "record"}}
-    result = xoff.run(scenario, skip=False)
+    result = xoff.run(scenario, fast_forward=False)
     assert "none has gained a packet since" in result.summary["audits"]["completion"]
     assert result.summary["simulated_ps"] < 10**12
     assert result.summary["performance"]["events"] > 20_000_000

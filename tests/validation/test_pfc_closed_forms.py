@@ -14,7 +14,13 @@ from tests.validation.traces import arrivals, events, flow_rows, ingress_counts,
 import xoff
 
 MTU = 1000
-FRAMING = {"payload": "952B", "header": "48B", "gap": "0B", "control": "64B", "minimum": "64B"}
+FRAMING = {
+    "payload": "952B",
+    "header": "48B",
+    "preamble_and_ifg": "0B",
+    "control_frame_size": "64B",
+    "min_frame_size": "64B",
+}
 HOST = {"transport": {"go_back_n": {"rto": "100s"}}}
 PS_PER_BYTE = {"10Gbps": 800, "25Gbps": 320, "40Gbps": 200, "100Gbps": 80, "200Gbps": 40, "400Gbps": 20}
 
@@ -76,7 +82,7 @@ def test_computed_headroom_is_enough(
         "network": {"star": {"hosts": hosts, "link": {"rate": rate, "delay": f"{delay_ps}ps"}}},
         "framing": FRAMING,
         "switch": {
-            "delay": f"{switch_ps}ps",
+            "forwarding_latency": f"{switch_ps}ps",
             "queueing": queueing,
             "buffer": {"per_port": f"{room + needed}B"},
             "flow_control": {"pfc": {}},
@@ -135,7 +141,7 @@ def stalled(buffer_bytes: int, xoff_bytes: int, back_ps: int | None, **audits: s
         },
         "framing": FRAMING,
         "switch": {
-            "delay": f"{SWITCH_PS}ps",
+            "forwarding_latency": f"{SWITCH_PS}ps",
             "buffer": {"per_port": f"{buffer_bytes}B"},
             "flow_control": pfc(xoff_bytes),
         },
@@ -250,7 +256,7 @@ def congested(more: dict[str, Any], queueing: str = "oq") -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": 5, "link": {"rate": "100Gbps", "delay": "500ns"}}},
         "framing": FRAMING,
-        "switch": {"delay": "300ns", "queueing": queueing, "flow_control": pfc(40_000, 30_000, **more)},
+        "switch": {"forwarding_latency": "300ns", "queueing": queueing, "flow_control": pfc(40_000, 30_000, **more)},
         "host": HOST,
         "workload": [{"incast": {"senders": [1, 2, 3, 4], "receiver": 0, "size": "2MB"}}],
         "probe": {"packets": True},
@@ -275,9 +281,9 @@ def test_quanta_expire_without_a_refresh(quanta: int) -> None:
 
     All resumes are swallowed; a node that believes to have resumed refreshes no more. At 100 Gb/s a quantum is 5120 ps.
     """
-    result = xoff.run(
-        congested({"quanta": quanta, "swallow_resumes": 4_000_000_000}) | {"audits": {"pauses": "record"}}
-    )
+    scenario = congested({"quanta": quanta}) | {"audits": {"pauses": "record"}}
+    scenario["switch"]["faults"] = {"lose_resumes": 4_000_000_000}
+    result = xoff.run(scenario)
     assert result.summary["flows"]["completed"] == 4
     for host in range(1, 5):
         frames = [row.time_ps for row in events(result, f"host{host}", "pfc") if row.event == "arrive"]
@@ -341,7 +347,7 @@ def test_victim_behind_a_paused_link(local: int) -> None:
     scenario = {
         "network": network({name: (home.get(name, "s1"), "100Gbps", 1_000_000) for name in hosts}, ["s0", "s1"]),
         "framing": FRAMING,
-        "switch": {"delay": "300ns", "queueing": "voq", "flow_control": pfc(100_000, 90_000)},
+        "switch": {"forwarding_latency": "300ns", "queueing": "voq", "flow_control": pfc(100_000, 90_000)},
         "host": HOST,
         "workload": [
             {
@@ -376,7 +382,7 @@ def test_parking_lot() -> None:
     scenario = {
         "network": network(links | {"r": ("s2", "100Gbps", 10**6)}, ["s0", "s1", "s2"]),
         "framing": FRAMING,
-        "switch": {"delay": "300ns", "queueing": "voq", "flow_control": pfc(100_000, 90_000)},
+        "switch": {"forwarding_latency": "300ns", "queueing": "voq", "flow_control": pfc(100_000, 90_000)},
         "host": HOST,
         "workload": [{"flows": [{"src": name, "dst": "r", "size": "50MB"} for name in links]}],
         "probe": {"packets": True},

@@ -31,7 +31,7 @@ def planes(
     return {
         "seed": 3,
         "network": network,
-        "framing": {"payload": "952B", "header": "48B", "control": "64B"},
+        "framing": {"payload": "952B", "header": "48B", "control_frame_size": "64B"},
         "host": {"transport": {transport: {}}},
         "workload": [{"flows": [{"src": "host0", "dst": "host1", "size": f"{PACKETS * 952}B"}] * flows}],
         "fault": faults or [],
@@ -65,7 +65,7 @@ def test_a_failed_plane_is_left_and_half_the_bandwidth_stays() -> None:
     whole = xoff.run(planes(2))
     gone = switch_of(whole, 1)
     cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps"}
-    result = xoff.run(planes(2, [cut], {"local": "5us"}))
+    result = xoff.run(planes(2, [cut], {"local_repair_delay": "5us"}))
     # What flow 1 had started when its link went down; the other plane has the rest, and is never idle.
     before = -(-CUT_PS // FRAME_PS)
     rest = 2 * PACKETS - before
@@ -78,13 +78,13 @@ def test_a_failed_plane_is_left_and_half_the_bandwidth_stays() -> None:
     assert result.audits["conservation"] == "ok"
     # What was on the link is lost; a frame is on it from its start until its last bit is in.
     assert result.summary["fault"]["lost"] == before - (CUT_PS - FRAME_PS - 1_000_000) // FRAME_PS - 1
-    same_however_it_runs(planes(2, [cut], {"local": "5us"}), result, PLANS)
+    same_however_it_runs(planes(2, [cut], {"local_repair_delay": "5us"}), result, PLANS)
 
 
 def test_a_flow_goes_back_to_its_plane() -> None:
     gone = switch_of(xoff.run(planes(2)), 1)
-    cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps", "for": "20us"}
-    result = xoff.run(planes(2, [cut], {"local": "5us"}))
+    cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps", "duration": "20us"}
+    result = xoff.run(planes(2, [cut], {"local_repair_delay": "5us"}))
     # For 20 us, from 5 us after the cut to 5 us after the repair, two flows take turns at one port.
     moved = 20_000_000 / FRAME_PS / 2
     own, other = sorted(sent_by_plane(result))
@@ -99,7 +99,7 @@ def test_a_flow_goes_back_to_its_plane() -> None:
 def test_all_hosts_leave_a_plane_that_fails_far_away_when_all_know(end: str) -> None:
     gone = switch_of(xoff.run(planes(2)), 1)
     cut = {"link": f"{end}-{gone}", "state": "down", "at": f"{CUT_PS}ps"}
-    result = xoff.run(planes(2, [cut], {"global": "20us"}))
+    result = xoff.run(planes(2, [cut], {"convergence_time": "20us"}))
     by_plane = sorted(sent_by_plane(result))
     known_ps = CUT_PS + (0 if end == "host0" else 20_000_000)
     assert by_plane[0] == -(-known_ps // FRAME_PS)
@@ -107,13 +107,13 @@ def test_all_hosts_leave_a_plane_that_fails_far_away_when_all_know(end: str) -> 
     # Behind the switch all is lost until then.
     lost = result.summary["fault"]["lost"]
     assert lost == by_plane[0] - (CUT_PS - (1 if end == "host0" else 2) * (FRAME_PS + 1_000_000)) // FRAME_PS - 1
-    same_however_it_runs(planes(2, [cut], {"global": "20us"}), result, PLANS)
+    same_however_it_runs(planes(2, [cut], {"convergence_time": "20us"}), result, PLANS)
 
 
 @pytest.mark.parametrize("transport", ["go_back_n", "irn", "selective", "ndp"])
 def test_flows_that_are_moved_complete_with_every_transport(transport: str) -> None:
     cut = {"link": "host0-p1.switch0", "state": "down", "at": "10us"}
-    scenario = planes(2, [cut], {"local": "5us", "global": "50us"}, transport=transport, flows=8)
+    scenario = planes(2, [cut], {"local_repair_delay": "5us", "convergence_time": "50us"}, transport=transport, flows=8)
     result = xoff.run(scenario)
     assert result.summary["flows"]["completed"] == 8
     assert set(result.audits.values()) == {"ok"}
@@ -125,7 +125,7 @@ def test_a_plane_is_named_in_overrides_faults_and_errors() -> None:
     slow["network"]["overrides"] = [{"link": "host*-p1.*", "rate": "10Gbps"}]
     rates = {row["node"]: row["rate_bps"] for row in xoff.run(slow).links.to_pylist() if row["node"] != "host0"}
     assert (rates["p0.switch0"], rates["p1.switch0"]) == (100_000_000_000, 10_000_000_000)
-    result = xoff.run(planes(2, [{"node": "p1.switch0", "state": "down", "at": "10us"}], {"local": "1us"}))
+    result = xoff.run(planes(2, [{"node": "p1.switch0", "state": "down", "at": "10us"}], {"local_repair_delay": "1us"}))
     assert result.summary["fault"]["lost"] > 0
     for count in (0, 65):
         with pytest.raises(xoff.InputError, match=r"network\.planes.*allowed are 1 to 64"):

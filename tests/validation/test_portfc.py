@@ -99,8 +99,8 @@ def test_nothing_is_lost_or_sent_again(n: int, first_hop: str) -> None:
             n,
             {"portfc": {}},
             {"poisson": {"load": 0.7, "sizes": "websearch", "duration": "1ms" if n == 4 else "0.3ms"}},
-            {"incasts": {"senders": 8 if n == 4 else 32, "size": "1MB", "period": "500us", "count": 2}},
-            {"moe": {"tokens": 16, "token": "7168B"}},
+            {"repeated_incast": {"senders": 8 if n == 4 else 32, "size": "1MB", "period": "500us", "count": 2}},
+            {"moe": {"tokens": 16, "token_size": "7168B"}},
             host={"first_hop": first_hop},
         )
     ).summary
@@ -227,7 +227,7 @@ def test_rails_with_aggregation_run_portfc() -> None:
         "switch": {"buffer": MEMORY, "flow_control": {"portfc": {}}},
         "workload": [
             {"poisson": {"load": 0.5, "sizes": "storage", "duration": "200us"}},
-            {"incasts": {"senders": 16, "size": "300KB", "period": "100us", "count": 2}},
+            {"repeated_incast": {"senders": 16, "size": "300KB", "period": "100us", "count": 2}},
         ],
     }
     assert xoff.check(scenario)["deadlock"] == {"possible": False}

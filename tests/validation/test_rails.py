@@ -159,7 +159,7 @@ def test_holds_do_not_depend_on_threads_partitions_or_fast_forward(seed: int) ->
 def test_a_flow_goes_on_although_a_fault_took_the_message_that_a_slot_is_free(link: str, queued: str) -> None:
     """A link of the server is down while slots become free: the flow times out, and all of it arrives."""
     for at_ns in range(2000, 9000, 700):
-        fault = {"link": link, "state": "down", "at": f"{at_ns}ns", "for": "20us", "queued": queued}
+        fault = {"link": link, "state": "down", "at": f"{at_ns}ns", "duration": "20us", "queued": queued}
         scenario = {
             "network": rails(2, 2),
             "framing": {"payload": "4096B"},

@@ -138,7 +138,7 @@ def test_a_narrow_network_lowers_what_is_granted() -> None:
     link = {"rate": "100Gbps", "delay": "1us"}
     scenario = {
         "network": {"leaf_spine": {"leaves": 4, "spines": 1, "hosts_per_leaf": 4, "link": link}},
-        "framing": {"payload": "4086B", "header": "64B", "control": "64B"},
+        "framing": {"payload": "4086B", "header": "64B", "control_frame_size": "64B"},
         "switch": {"trimming": {"limit": "200KB"}, "ecn": {"red": {"kmin": "40KB", "kmax": "160KB", "pmax": 1.0}}},
         "workload": [{"flows": [{"src": n, "dst": (n + 4) % 16, "size": "3MB"} for n in range(16)]}],
     }

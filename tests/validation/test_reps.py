@@ -95,7 +95,7 @@ def test_marks_that_nobody_sets_are_missed_and_those_that_it_hears_are_heard() -
 @pytest.mark.parametrize(
     ("scenario", "why"),
     [
-        (two_leaves({"reps": {"values": 1}}), "switch.routing.reps.values: 1 is out of range"),
+        (two_leaves({"reps": {"entropy_values": 1}}), "switch.routing.reps.entropy_values: 1 is out of range"),
         (two_leaves({"reps": {"buffer": 0}}), "switch.routing.reps.buffer: 0 is out of range"),
         (two_leaves({"reps": {"freeze": "1ms"}}, trimming=None), "switch.routing.reps.freeze: without packets"),
         (two_leaves({"reps": {}, "spray": {}}), "it chooses ports for packets, and so does spray"),

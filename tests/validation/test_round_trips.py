@@ -34,7 +34,10 @@ PAIRS = list(product(registered("host.transport"), registered("host.congestion_c
 def drawn(rng: Random, transport: str, control: str) -> dict[str, Any]:
     """Draw an incast in which packets are cut, lost, overtaken and sent again too early."""
     link = {"rate": "100Gbps", "delay": "500ns"}
-    switch: dict[str, Any] = {"delay": "300ns", "buffer": {"per_port": rng.choice(["30KB", "60KB", "200KB"])}}
+    switch: dict[str, Any] = {
+        "forwarding_latency": "300ns",
+        "buffer": {"per_port": rng.choice(["30KB", "60KB", "200KB"])},
+    }
     if rng.random() < 0.5:
         switch["trimming"] = {"limit": rng.choice(["8KB", "20KB"])}
     if rng.random() < 0.7:
@@ -50,7 +53,7 @@ def drawn(rng: Random, transport: str, control: str) -> dict[str, Any]:
     scenario: dict[str, Any] = {
         "seed": rng.randrange(1 << 30),
         "network": {"star": {"hosts": 5, "link": link}},
-        "framing": {"payload": "1000B", "header": "48B", "minimum": "64B", "control": "64B"},
+        "framing": {"payload": "1000B", "header": "48B", "min_frame_size": "64B", "control_frame_size": "64B"},
         "switch": switch,
         "host": host,
         "until": "2ms",
@@ -112,7 +115,7 @@ def test_an_answer_to_the_second_copy_is_not_taken_for_one_to_the_third() -> Non
 def test_a_flow_that_stays_slow_alone_is_counted_and_named() -> None:
     # A window of three packets of a hundred, which nothing lets grow: 7 Gb/s of 100.
     scenario = drawn(Random(1), "go_back_n", "nscc") | {"fault": [], "until": "1s"}
-    scenario["switch"] = {"delay": "300ns"}
+    scenario["switch"] = {"forwarding_latency": "300ns"}
     still = dict.fromkeys(["proportional_increase", "fair_increase", "fast_increase", "additive_increase"], 0.0)
     scenario["host"] = {"transport": {"selective": {}}, "congestion_control": {"nscc": {"maximum": 0.1} | still}}
     scenario["workload"] = [{"flows": [{"src": 1, "dst": 0, "size": "100KB"}]}]

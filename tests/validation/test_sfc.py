@@ -27,7 +27,7 @@ def network(sfc: dict[str, Any] | None, flows: list[dict[str, Any]], **switch: A
             }
         },
         "framing": {"payload": "4000B"},
-        "switch": {"delay": "300ns", "buffer": {"per_port": "400KB"}, "flow_control": control, **switch},
+        "switch": {"forwarding_latency": "300ns", "buffer": {"per_port": "400KB"}, "flow_control": control, **switch},
         "workload": [{"flows": flows}],
     }
 
@@ -279,7 +279,7 @@ def test_a_message_for_a_flow_that_is_over_is_harmless_and_counted() -> None:
     result = xoff.run(scenario)
     assert result.ok
     assert result.summary["flows"]["completed"] == 16
-    assert 0 < result.summary["sfc"]["late"] < result.summary["sfc"]["messages"]
+    assert 0 < result.summary["sfc"]["late_holds"] < result.summary["sfc"]["messages"]
 
 
 @pytest.mark.parametrize("queueing", ["oq", "voq", "iq"])

@@ -61,12 +61,15 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     ),
     "incast, BFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
     # Their timer runs in step with packets here: it fires each 100 packets and what it sends.
-    "incast, credits": (0.6, {"workload": INCAST, "switch": {"flow_control": {"credits": {"repeat": "8384640ps"}}}}),
+    "incast, credits": (
+        0.6,
+        {"workload": INCAST, "switch": {"flow_control": {"credits": {"refresh_interval": "8384640ps"}}}},
+    ),
     "incast, credits, each packet": (
         0.2,
         {
             "workload": [{"incast": {**INCAST[0]["incast"], "size": "8MB"}}],
-            "switch": {"flow_control": {"credits": {"repeat": "8384640ps"}}},
+            "switch": {"flow_control": {"credits": {"refresh_interval": "8384640ps"}}},
             "probe": {"packets": True},
         },
     ),
@@ -155,8 +158,8 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             **STEPPING,
             "workload": [{"collective": {**STEPS[0]["collective"], "size": "12800000B"}}],
             "fault": [
-                {"link": "host1-switch0", "state": "down", "at": "1ms", "for": "50us"},
-                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "2ms", "for": "100us"},
+                {"link": "host1-switch0", "state": "down", "at": "1ms", "duration": "50us"},
+                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "2ms", "duration": "100us"},
             ],
         },
     ),
@@ -165,8 +168,8 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {
             "workload": RING,
             "fault": [
-                {"link": "host1-switch0", "state": "down", "at": "900us", "for": "150us"},
-                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "6ms", "for": "500us"},
+                {"link": "host1-switch0", "state": "down", "at": "900us", "duration": "150us"},
+                {"link": "host2 -> switch0", "rate": "25Gbps", "at": "6ms", "duration": "500us"},
             ],
         },
     ),
@@ -180,10 +183,10 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
                     "hosts_per_leaf": 2,
                     "link": {"rate": "100Gbps", "delay": "1us"},
                 },
-                "failover": {"global": "200us"},
+                "failover": {"convergence_time": "200us"},
             },
             "workload": RING,
-            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "for": "3ms"}],
+            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "duration": "3ms"}],
         },
     ),
     "steps of rings on rails": (
@@ -224,7 +227,7 @@ def stepping(rng: Random) -> dict[str, Any]:
             collective["channels"] = 2
         if algorithm != "rounds" and rng.random() < 0.2:
             collective["chunk"] = rng.choice(["10KB", "30KB"])
-        spread = {"spread": 2} if rng.random() < 0.2 else {}
+        spread = {"connections_per_channel": 2} if rng.random() < 0.2 else {}
         collectives.append({"name": f"c{number}", "collective": collective, **spread})
     flow = {"src": 0, "dst": ranks - 1, "size": f"{rng.randint(50, 900)}KB", "start": f"{rng.randint(0, 300)}us"}
     flows: list[dict[str, Any]] = [{"flows": [flow]}] if rng.random() < 0.3 else []
@@ -286,7 +289,7 @@ def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any],
 def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> float:
     """Compare a run that skips with one that does not; return the share that was skipped, or some kinds of it."""
     prepared = prepare(scenario)
-    full, whole, tables = results(prepared, threads=1, skip=False)
+    full, whole, tables = results(prepared, threads=1, fast_forward=False)
     summary, performance, found = results(prepared, **plan)
     assert summary == full
     assert found.keys() == tables.keys()
@@ -314,7 +317,7 @@ def losing(rng: Random) -> dict[str, Any]:
         | {"start": f"{rng.randint(0, 900)}ns"}
         for src in range(1, hosts)
     ]
-    faults = [{"link": "host1-switch0", "state": "down", "at": f"{rng.randint(1, 150)}ms", "for": "9ms"}]
+    faults = [{"link": "host1-switch0", "state": "down", "at": f"{rng.randint(1, 150)}ms", "duration": "9ms"}]
     timers = {"rto": rng.choice(["100us", "1ms", "4ms"]), "nack_interval": rng.choice(["1us", "4us"])}
     return {
         "network": {"star": {"hosts": hosts, "link": {"rate": "10Gbps", "delay": rng.choice(["150ns", "1us"])}}},
@@ -426,7 +429,7 @@ def beside_faults(number: int) -> float:
             "link": f"host{rng.randrange(4)}-switch0",
             **rng.choice(kinds),
             "at": f"{rng.randint(1, 4000)}us",
-            "for": f"{rng.randint(1, 1000)}us",
+            "duration": f"{rng.randint(1, 1000)}us",
         }
         for _ in range(rng.randint(1, 3))
     ]

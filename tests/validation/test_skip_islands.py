@@ -66,7 +66,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
         {
             "switch": SLOW,
             "workload": [{"flows": APART}],
-            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "for": "1ms"}],
+            "fault": [{"link": "leaf0-spine0", "state": "down", "at": "1ms", "duration": "1ms"}],
         },
     ),
     "nobody answers: nothing rests": (

@@ -63,14 +63,14 @@ JOBS: dict[str, tuple[float, dict[str, Any]]] = {
         0.0,
         {
             **job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}),
-            "fault": [{"host": "host1", "compute": 1.5, "at": "100us", "for": "50us"}],
+            "fault": [{"host": "host1", "compute": 1.5, "at": "100us", "duration": "50us"}],
         },
     ),
     "layers, a link that fails": (
         0.05,
         {
             **job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40}),
-            "fault": [{"link": "host1-server0", "state": "down", "at": "300us", "for": "30us"}],
+            "fault": [{"link": "host1-server0", "state": "down", "at": "300us", "duration": "30us"}],
         },
     ),
 }
@@ -150,7 +150,7 @@ def training(rng: Random) -> dict[str, Any]:
     more: dict[str, Any] = {"iterations": iterations, "overlap": rng.random() < 0.7, **jitter}
     scenario = job(servers, gpus, parallel, data * rng.choice([1, 1, 2, 8]), model=model, **more)
     if rng.random() < 0.2:
-        scenario["workload"][0]["spread"] = 2
+        scenario["workload"][0]["connections_per_channel"] = 2
     if rng.random() < 0.2:
         flow = {"src": 0, "dst": servers * gpus - 1, "size": f"{rng.randint(100, 900)}KB"}
         scenario["workload"].append({"flows": [{**flow, "start": f"{rng.randint(0, 900)}us"}]})

@@ -95,7 +95,7 @@ def case(network: dict[str, Any], *workload: dict[str, Any], host: Any = None, *
     return {
         "seed": 5,
         "network": network,
-        "switch": {"delay": "300ns", **switch},
+        "switch": {"forwarding_latency": "300ns", **switch},
         "host": host or {},
         "workload": list(workload),
     }
@@ -130,8 +130,8 @@ CASES: dict[str, dict[str, Any]] = {
     ),
     "strict-fat-tree": case(
         {"fat_tree": {"k": 4, "link": LINK}},
-        {"poisson": {"load": 0.8, "flows": 200, "points": POINTS}},
-        {"poisson": {"load": 0.4, "flows": 100, "points": POINTS}, "class": 1},
+        {"poisson": {"load": 0.8, "flows": 200, "cdf": POINTS}},
+        {"poisson": {"load": 0.4, "flows": 100, "cdf": POINTS}, "class": 1},
         classes=2,
         scheduler="strict",
         flow_control=PFC,
@@ -178,7 +178,7 @@ CASES: dict[str, dict[str, Any]] = {
     **{
         f"ndc-irn-{order}": case(
             NDC,
-            {"poisson": {"load": 0.5, "flows": 60, "points": POINTS}},
+            {"poisson": {"load": 0.5, "flows": 60, "cdf": POINTS}},
             {"incast": {"senders": [4, 5, 6, 7, 8, 9, 10, 11], "receiver": 0, "size": "100KB"}},
             buffer={"per_port": "60KB"},
             host={
@@ -200,7 +200,7 @@ CASES: dict[str, dict[str, Any]] = {
                     **({"aggregation": {"switches": 2, "link": LINK, "segments": 2}} if segments > 1 else {}),
                 }
             },
-            {"poisson": {"load": 0.6, "flows": 200, "points": POINTS}},
+            {"poisson": {"load": 0.6, "flows": 200, "cdf": POINTS}},
             host={"first_hop": {"asymmetric": {"threshold": 0.9}}},
         )
         for segments in (1, 2)
@@ -208,8 +208,8 @@ CASES: dict[str, dict[str, Any]] = {
     **{
         f"ndc-{name}": case(
             NDC,
-            {"moe": {"tokens": 16, "token": "2KB", "rounds": 2}},
-            {"incasts": {"senders": 8, "size": "200KB", "period": "50us", "count": 2}},
+            {"moe": {"tokens": 16, "token_size": "2KB", "rounds": 2}},
+            {"repeated_incast": {"senders": 8, "size": "200KB", "period": "50us", "count": 2}},
             {"parameter_server": {"server": 3, "size": "50KB"}},
             flow_control=control,
             host={
@@ -228,15 +228,15 @@ CASES: dict[str, dict[str, Any]] = {
         f"{name}-limiters": case(
             STAR,
             {"bernoulli": {"sources": [1, 2, 3, 4], "destinations": [0], "load": 0.6, "duration": "200us"}},
-            flow_control={name: {"equilibrium": "10KB", "sample": "30KB"} | more, "pfc": {"xoff": "60KB"}},
+            flow_control={name: {"q_eq": "10KB", "sample_base": "30KB"} | more, "pfc": {"xoff": "60KB"}},
             host={"transport": {"raw": {}}, "congestion_control": {name: {"minimum_rate": "500Mbps"}}},
         )
-        for name, more in (("bcn", {"stop_above": "80KB", "max_above": "60KB"}), ("qcn", {}))
+        for name, more in (("bcn", {"q_sc": "80KB", "max_above": "60KB"}), ("qcn", {}))
     },
     "bcn-initial-rate": case(
         STAR,
         {"bernoulli": {"sources": [1, 2, 3, 4], "destinations": [0], "load": 0.6, "duration": "200us"}},
-        flow_control={"bcn": {"equilibrium": "10KB", "sample": "30KB"}, "pfc": {"xoff": "60KB"}},
+        flow_control={"bcn": {"q_eq": "10KB", "sample_base": "30KB"}, "pfc": {"xoff": "60KB"}},
         host={"transport": {"raw": {}}, "congestion_control": {"bcn": {"initial_rate": "20Gbps"}}},
     ),
     "step-hpcc-voq": case(
@@ -333,7 +333,13 @@ CASES: dict[str, dict[str, Any]] = {
             buffer={"per_queue": "100KB"},
             flow_control={
                 "pfc": {"xoff": "60KB", "xon": "4KB"},
-                "congestion_isolation": {"low": "5KB", "high": "30KB", "pmax": 0.1, "tell": "20KB", "mark": mark},
+                "congestion_isolation": {
+                    "low": "5KB",
+                    "high": "30KB",
+                    "pmax": 0.1,
+                    "cim_threshold": "20KB",
+                    "mark": mark,
+                },
             },
         )
         for mark in ("isolated", "selecting")
@@ -367,7 +373,9 @@ CASES: dict[str, dict[str, Any]] = {
     "swift": case(FABRIC, INCAST, host={"congestion_control": {"swift": {"base_target": "5us"}}}),
     **{
         f"timely-{name}": case(
-            FABRIC, INCAST, host={"congestion_control": {"timely": {"low": "10us", "high": "50us", "window": window}}}
+            FABRIC,
+            INCAST,
+            host={"congestion_control": {"timely": {"t_low": "10us", "t_high": "50us", "window": window}}},
         )
         for name, window in (("rate", False), ("window", True))
     },
@@ -460,7 +468,11 @@ CASES: dict[str, dict[str, Any]] = {
             routing={name: settings},
             host={"transport": {transport: {}}},
         )
-        for name, settings in (("flowlet", {"timeout": "2us"}), ("drill", {}), ("adaptive", {"far": "1us"}))
+        for name, settings in (
+            ("flowlet", {"timeout": "2us"}),
+            ("drill", {}),
+            ("adaptive", {"load_update_interval": "1us"}),
+        )
         for transport in ("irn", "selective")
     },
     **{
@@ -482,7 +494,7 @@ CASES: dict[str, dict[str, Any]] = {
         INCAST,
         buffer={"per_port": "60KB"},
         routing={"spray": {}},
-        host={"transport": {"selective": {"tolerance": 30}}},
+        host={"transport": {"selective": {"reordering_threshold": 30}}},
     ),
     **{
         f"spray-{choice}": case(

@@ -18,7 +18,7 @@ def leaf_spine(switch: dict[str, Any], transport: str = "irn", **more: Any) -> d
         "network": {"leaf_spine": {"leaves": 2, "spines": SPINES, "hosts_per_leaf": 4, "link": link}},
         "framing": {"payload": "1000B"},
         "switch": switch,
-        "host": {"transport": {transport: {"bdp": "104KB"} if transport == "irn" else {}}},
+        "host": {"transport": {transport: {"bdp_cap": "104KB"} if transport == "irn" else {}}},
         "workload": [{"flows": [{"src": 0, "dst": 4, "size": f"{PACKETS}KB"}]}],
         **more,
     }
@@ -61,7 +61,7 @@ def test_packets_overtake_and_flows_complete(choice: str) -> None:
     assert set(result.audits.values()) == {"ok"}
     assert result.summary["flows"]["completed"] == result.summary["flows"]["total"] == 20
     assert result.summary["drops"] == 0
-    assert result.summary["retransmitted"] == result.summary["transport"]["duplicates"]
+    assert result.summary["retransmitted"] == result.summary["transport"]["spurious_retransmissions"]
     latest: dict[int, int] = {}
     overtaken = 0
     for row in result.packets.to_pylist():

@@ -27,17 +27,18 @@ def test_what_is_left_takes_so_many_times_as_long() -> None:
     assert computing({"compute": 1.5}) == 15 * US
     assert computing({"compute": 1.5, "at": "4us"}) == 4 * US + 6 * US * 3 // 2
     # 3 us at two thirds are 2 us of what is to do.
-    assert computing({"compute": 1.5, "at": "4us", "for": "3us"}) == 11 * US
+    assert computing({"compute": 1.5, "at": "4us", "duration": "3us"}) == 11 * US
     assert computing({"compute": 3.0, "at": "10us"}) == 10 * US
     # Two at a time multiply: 1 us in 6, from 4 us to 10 us.
     assert (
-        computing({"compute": 2.0, "at": "4us", "for": "6us"}, {"compute": 3.0, "at": "4us", "for": "6us"}) == 15 * US
+        computing({"compute": 2.0, "at": "4us", "duration": "6us"}, {"compute": 3.0, "at": "4us", "duration": "6us"})
+        == 15 * US
     )
 
 
 def test_again_and_again_it_is_slower_each_time() -> None:
     """Of each 3 us 1 us is at half: 2.5 us are done in it."""
-    again = {"compute": 2.0, "between": {"fixed": "2us"}, "repair": {"fixed": "1us"}}
+    again = {"compute": 2.0, "time_between_failures": {"fixed": "2us"}, "time_to_repair": {"fixed": "1us"}}
     assert computing(again) == 12 * US
     assert computing(again | {"at": "1us"}) == 12 * US - US // 2
 
@@ -70,7 +71,7 @@ def test_the_table_of_faults_has_it() -> None:
         row(0, "send", "m", "a", peer=1, size="1KB"),
         row(1, "recv", "m", peer=0),
     ]
-    straggler = {"host": "host0", "compute": 2.0, "at": "2us", "for": "4us"}
+    straggler = {"host": "host0", "compute": 2.0, "at": "2us", "duration": "4us"}
     result = xoff.run(star(2, {"operations": rows}) | {"fault": [straggler]})
     (one,) = result.table("faults").to_pylist()
     assert (one["kind"], one["target"], one["start_ps"], one["end_ps"]) == ("compute", "host0", 2 * US, 6 * US)
@@ -80,7 +81,7 @@ def test_the_table_of_faults_has_it() -> None:
 def test_whoever_is_slow_threads_change_nothing(seed: int) -> None:
     rng = Random(seed)
     scenario = draw_scenario(rng, {"workload": rng.choice(["graph", "training"])})
-    again = {"between": {"exponential": "5us"}, "repair": {"uniform": ["1us", "20us"]}}
+    again = {"time_between_failures": {"exponential": "5us"}, "time_to_repair": {"uniform": ["1us", "20us"]}}
     scenario["fault"] = [{"host": "*", "compute": 1.5}, {"host": "*", "compute": 7.0, **again}]
     result = xoff.run(scenario)
     same_however_it_runs(scenario, result, PLANS[seed % 6 :][:2])

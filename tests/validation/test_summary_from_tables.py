@@ -29,13 +29,13 @@ Row = dict[str, Any]
 Found = dict[str, Any]
 
 _COUNTED = {
-    "adaptive.chosen adaptive.stuck adaptive.told": "decisions of switches; no table has a row for each",
+    "adaptive.chosen adaptive.no_good_port adaptive.load_updates": "decisions of switches; no table has a row for each",
     "bcn.negative bcn.positive bcn.samples bcn.stops": "samples and messages of congestion points; no table has them",
     "bfc.shared": "flows that shared a queue; no table has assignments of queues",
     "congestion_isolation.aged_flows congestion_isolation.isolated_flows": "entries of flow tables; no table has them",
-    "congestion_isolation.messages congestion_isolation.refused_for_a_full_table": "as above",
+    "congestion_isolation.messages congestion_isolation.flow_table_full": "as above",
     "conweave.flushed_early conweave.held_flows conweave.held_packets": "decisions about packets; no table has them",
-    "conweave.messages conweave.moved conweave.not_held": "as above",
+    "conweave.messages conweave.moved conweave.reorder_queue_exhausted": "as above",
     "credits.recovered credits.updates": "credits and their frames; no table has them",
     "credits.waits": "a wait without length is no pause",
     "fault.reroutes": "changes of routes; no table has them",
@@ -49,8 +49,10 @@ _COUNTED = {
     "rccc.granted_bytes rccc.lapsed_bytes rccc.pulls rccc.requests": "credits of receivers; no table has them",
     "rccc.slow_pulls rccc.spent_bytes": "as above",
     "sfc.above_threshold_after_pause_ps sfc.above_threshold_ps sfc.egress_idle_paused_ps": "queues over time",
-    "sfc.isolated_flows sfc.late sfc.messages sfc.proxy_pauses sfc.resumes": "messages; no table has them",
-    "transport.duplicates transport.held_back": "arrivals of packets; only `probe.packets` writes them down",
+    "pfc.late_holds sfc.late_holds sfc.messages sfc.resumes": "messages; no table has them",
+    "sfc.isolated_flows sfc.proxy_pauses": "as above",
+    "transport.spurious_retransmissions": "arrivals of packets; only `probe.packets` writes them down",
+    "transport.held_back": "as above",
     "trimming.bounced trimming.trimmed": "headers; only `probe.packets` writes them down",
 }
 NOT_IN_TABLES = {
@@ -116,7 +118,7 @@ def times(values: list[Any], prefix: str) -> Found:
 
 def is_warm(workload: Mapping[str, Any]) -> bool:
     """Tell whether flows of a workload were under way when it began."""
-    return any(isinstance(kind, Mapping) and kind.get("warm") for kind in workload.values())
+    return any(isinstance(kind, Mapping) and kind.get("warm_start") for kind in workload.values())
 
 
 class Tables:
@@ -240,7 +242,7 @@ def of_job(place: str, operations: list[Row], parts: list[Row], collectives: lis
         # By the same factor the bus bandwidth of each is above its algorithm bandwidth.
         factor = row["bus_bps"] / row["algorithm_bps"] if row["algorithm_bps"] else 0.0
         bits[row["label"]] += row["size_bytes"] * 8e12 * factor
-        moving[row["label"]] += row["start_ps"] + row["time_ps"] - row["joined_ps"]
+        moving[row["label"]] += row["start_ps"] + row["time_ps"] - row["last_rank_arrived_ps"]
     for label in labels:
         found[f"{place}\tgroups\t{label}\texposed_ps"] = sums[f"exposed {label}"] // (ranks * count)
         bus = bits[label] / max(moving[label], 1) if label in bits else None

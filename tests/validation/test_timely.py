@@ -1,7 +1,7 @@
 """TIMELY: no equilibrium of its own, but bounds. A window is what keeps the first queue short.
 
-Its steps are tested beside the code. Here: a flow that meets no queue keeps its line, a queue that grows beyond `high`
-is taken back, and a window bounds what N flows can queue.
+Its steps are tested beside the code. Here: a flow that meets no queue keeps its line, a queue that grows beyond
+`t_high` is taken back, and a window bounds what N flows can queue.
 """
 
 from typing import Any

@@ -14,7 +14,7 @@ POINTS = [[0, 0], [1_000_000, 100]]
 
 
 def star(warm: bool | float, seed: int = 1, until: str = "1us", **more: Any) -> dict[str, Any]:
-    poisson = {"load": 0.6, "points": POINTS, "duration": "50us", "warm": warm} | more
+    poisson = {"load": 0.6, "cdf": POINTS, "duration": "50us", "warm_start": warm} | more
     return {
         "seed": seed,
         "until": until,
@@ -65,7 +65,7 @@ def test_what_comes_later_is_the_same() -> None:
 
 
 def test_they_are_counted_and_have_no_part_in_completion_times() -> None:
-    scenario = star(True, points=[[0, 0], [20_000, 100]])
+    scenario = star(True, cdf=[[0, 0], [20_000, 100]])
     del scenario["until"]
     result = xoff.run(scenario)
     summary, rows = result.summary, result.flows.to_pylist()
@@ -95,8 +95,8 @@ def test_the_load_is_carried_from_the_start() -> None:
 
 def test_workloads_of_one_scenario_name_theirs() -> None:
     first = star(True)["workload"][0]
-    unnamed = {"poisson": first["poisson"] | {"warm": 1}, "start": "300ns"}
-    scenario = star(True) | {"workload": [first, {"poisson": first["poisson"] | {"warm": False}}, unnamed]}
+    unnamed = {"poisson": first["poisson"] | {"warm_start": 1}, "start": "300ns"}
+    scenario = star(True) | {"workload": [first, {"poisson": first["poisson"] | {"warm_start": False}}, unnamed]}
     rows = xoff.run(scenario).flows.to_pylist()
     found = {(row["workload"], row["start_ps"]) for row in rows if row["workload"].endswith("warm")}
     assert found == {("web warm", 0), ("poisson warm", 300_000)}
@@ -105,10 +105,10 @@ def test_workloads_of_one_scenario_name_theirs() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"load": 1.0, "warm": True}, "workload[0].poisson.warm: at a load of 1 no equilibrium exists"),
-        ({"warm": 0}, "workload[0].poisson.warm: 0 is out of range"),
-        ({"warm": -1.5}, "workload[0].poisson.warm: -1.5 is out of range"),
-        ({"warm": "yes"}, "workload[0].poisson.warm: "),
+        ({"load": 1.0, "warm": True}, "workload[0].poisson.warm_start: at a load of 1 no equilibrium exists"),
+        ({"warm": 0}, "workload[0].poisson.warm_start: 0 is out of range"),
+        ({"warm": -1.5}, "workload[0].poisson.warm_start: -1.5 is out of range"),
+        ({"warm": "yes"}, "workload[0].poisson.warm_start: "),
     ],
 )
 def test_what_is_no_number_of_flows_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -120,5 +120,5 @@ def test_what_is_no_number_of_flows_is_refused(changes: dict[str, Any], words: s
 def test_more_than_may_be_listed_are_refused_before_they_are_made() -> None:
     scenario = star(10_000)
     scenario["network"]["star"]["hosts"] = 2000
-    with pytest.raises(xoff.InputError, match=r"workload\[0\].poisson.warm: these are more flows than"):
+    with pytest.raises(xoff.InputError, match=r"workload\[0\].poisson.warm_start: these are more flows than"):
         xoff.check(scenario)

@@ -93,7 +93,7 @@ def test_jitter_lets_equal_senders_share_and_a_sender_that_is_shut_out_is_named(
         scenario = {
             "network": {"star": {"hosts": 3, "link": LINK}},
             "framing": {"payload": "4096B", "header": "82B"},
-            "switch": {"delay": "500ns", "buffer": {"per_queue": "100KB"}},
+            "switch": {"forwarding_latency": "500ns", "buffer": {"per_queue": "100KB"}},
             "host": {"jitter": jitter},
             "audits": {"loss": "record"},
             "workload": [{"incast": {"senders": [1, 2], "receiver": 0, "size": "20MB"}}],

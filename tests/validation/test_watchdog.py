@@ -25,7 +25,7 @@ def polled(since_ps: int, lasts_ps: int) -> int:
 def deadlock(**pfc: Any) -> dict[str, Any]:
     """A ring of three switches that PFC stops for ever; its hosts send raw frames without end."""
     scenario = ring(3, size="20MB", host={"transport": {"raw": {}}}, until="1200us")
-    scenario["switch"] = {"delay": "300ns", "flow_control": {"pfc": {"xoff": "50KB", **pfc}}}
+    scenario["switch"] = {"forwarding_latency": "300ns", "flow_control": {"pfc": {"xoff": "50KB", **pfc}}}
     return scenario
 
 

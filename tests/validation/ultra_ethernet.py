@@ -32,7 +32,7 @@ def fabric(*workload: dict[str, Any], k: int = 4, **switch: Any) -> dict[str, An
     red = {"kmin": packets(0.2), "kmax": packets(0.8), "pmax": 1.0}
     return {
         "network": {"fat_tree": {"k": k, "link": {"rate": "100Gbps", "delay": "1us"}}},
-        "framing": {"payload": f"{PAYLOAD}B", "header": f"{WIRE - PAYLOAD}B", "control": f"{CONTROL}B"},
+        "framing": {"payload": f"{PAYLOAD}B", "header": f"{WIRE - PAYLOAD}B", "control_frame_size": f"{CONTROL}B"},
         "switch": {
             "trimming": {"limit": packets(1), "turns": 255},
             "ecn": {"red": red},

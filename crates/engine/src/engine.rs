@@ -26,7 +26,7 @@ pub struct Plan {
     /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
     pub until: Moment,
     /// Whether what repeats itself may be skipped, by whoever knows the nodes; the engine itself skips nothing.
-    pub skip: bool,
+    pub fast_forward: bool,
     /// Below this many events a window one thread runs and the others sleep. If it is zero, all of them always run; otherwise
     /// also one alone where more would take longer.
     pub solo_below: u64,
@@ -41,7 +41,7 @@ impl Default for Plan {
             clusters: true,
             checkpoint: Duration::us(10),
             until: Moment::NEVER,
-            skip: true,
+            fast_forward: true,
             solo_below: 100,
         }
     }

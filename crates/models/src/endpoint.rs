@@ -110,7 +110,7 @@ fn arriving<'a>(own: &'a Config, mixed: Option<&'a Mixed>, flow: u32) -> &'a Con
 
 const NO_SLOT: u32 = u32::MAX;
 
-const DUPLICATES: Count = Count::number("duplicates", "packets sent again in vain");
+const DUPLICATES: Count = Count::number("spurious_retransmissions", "spurious retransmissions");
 const HELD_BACK: Count = Count::number("held_back", "packets held back by full sources");
 
 /// What endpoints count, whatever their transport.

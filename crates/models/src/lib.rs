@@ -13,6 +13,7 @@ pub mod effects;
 pub mod endpoint;
 pub mod failover;
 pub mod fault;
+pub mod fault_injection;
 pub mod frames;
 pub mod framing;
 pub mod high_water;

@@ -15,6 +15,7 @@ use crate::beside::Records;
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
+use crate::fault_injection::Faults;
 use crate::framing::Framing;
 use crate::packet::Packet;
 use crate::queueing::buffer::{self, Accounting};
@@ -249,6 +250,8 @@ pub struct Site<'a> {
     pub hosts: &'a [(u32, PortId)],
     /// Packet sizes.
     pub framing: &'a Framing,
+    /// What is broken on purpose.
+    pub faults: Faults,
     /// Hosts that relay.
     pub relay: &'a relay::Params,
     /// The longest round trip without queues; zero where nobody wants it ([`Properties::wants_round_trip`]).

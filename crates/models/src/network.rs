@@ -16,12 +16,13 @@ use crate::effects::Effects;
 use crate::endpoint::{self, Bottlenecks, Classify, Config, Endpoint, Jitter, Mixed};
 use crate::failover::Failover;
 use crate::fault;
+use crate::fault_injection::Faults;
 use crate::framing::Framing;
 use crate::job::Programs;
 use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
 use crate::node::failing::Failing;
-use crate::node::{self, Acks, Faults, Node};
+use crate::node::{self, Acks, Node};
 use crate::overrides::Locals;
 use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
@@ -412,7 +413,7 @@ impl Builder<'_> {
     /// A port's input, if it cuts through.
     fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[index(node)])?;
-        let are_chosen = self.settings.mechanisms().any(|p| p.routes) || self.settings.failover.local.is_some();
+        let are_chosen = self.settings.mechanisms().any(|p| p.routes) || self.settings.failover.local_repair_delay.is_some();
         Some(cut_through::Input::new(params, &self.ports[index(node)], node, number, are_chosen))
     }
 
@@ -443,6 +444,7 @@ impl Builder<'_> {
             levels: &levels,
             hosts: &hosts,
             framing: &settings.framing,
+            faults: settings.faults,
             relay: &settings.relay,
             round_trip: self.round_trip,
             map: &self.map,
@@ -490,7 +492,7 @@ impl Builder<'_> {
         let follows = !settings.wanted.delays.is_none();
         // A host that has another port leaves one that is down, at the latest when all know of it.
         let is_served = spec.is_host && !spec.forwards && ports.len() > 1;
-        let local = settings.failover.local.or(settings.failover.global.filter(|_| is_served));
+        let local = settings.failover.local_repair_delay.or(settings.failover.convergence_time.filter(|_| is_served));
         let retries: Vec<(PortId, Retry)> = PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
         (!parts.is_empty() || !retries.is_empty()).then(|| {
             let mut failing = Failing::new(parts, settings.seed, node, ports);

@@ -21,6 +21,7 @@ mod wire;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::fault_injection::Faults;
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, Walk, Word};
@@ -61,18 +62,6 @@ pub struct Counts {
 state!(Counts {
     total: data_hops, dropped_bytes, dropped, marked, lost;
 });
-
-/// `switch.faults`: broken on purpose, so that tests can prove that the audits notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Faults {
-    /// Each switch makes this many data packets vanish without counting them.
-    pub vanish: u32,
-    /// Each switch lets this many data packets overtake the one before them in their queue.
-    pub overtake: u32,
-    /// Each switch lets this many data packets pass the forwarding delay of the next.
-    pub hurry: u32,
-}
 
 /// `host.acks`: where the answers of receivers wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

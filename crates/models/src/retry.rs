@@ -23,7 +23,7 @@ use crate::names;
 use crate::packet::Packet;
 use crate::wrong::Wrong;
 
-/// `network.retry`
+/// `network.link_retry`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
@@ -37,12 +37,12 @@ pub struct Params {
     /// So long after it was sent again a frame is sent once more that was damaged again.
     pub timeout: Duration,
     /// A frame that was damaged so often is lost.
-    pub attempts: u32,
+    pub max_retries: u32,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { links: None, frames: 100, buffer: Bytes(102_400), timeout: Duration::us(10), attempts: 8 }
+        Self { links: None, frames: 100, buffer: Bytes(102_400), timeout: Duration::us(10), max_retries: 8 }
     }
 }
 
@@ -58,8 +58,8 @@ impl Params {
         if !(Duration::ns(1)..=Duration::ms(1_000)).contains(&self.timeout) {
             return Err(("timeout", format!("{} is out of range; allowed are 1ns to 1s", self.timeout)));
         }
-        if self.attempts == 0 {
-            return Err(("attempts", "0 is out of range; each frame is sent once".into()));
+        if self.max_retries == 0 {
+            return Err(("max_retries", "0 is out of range; each frame is sent once".into()));
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Params {
         self.links.as_ref().is_none_or(|links| links.iter().any(is_called))
     }
 
-    /// Refuses names of links that there are not, of those with these ends; an error has the key below `network.retry`.
+    /// Refuses names of links that there are not, of those with these ends; an error has the key below `network.link_retry`.
     pub fn known(&self, links: &[(&str, &str)]) -> Result<(), (String, String)> {
         for (k, pattern) in self.links.iter().flatten().enumerate() {
             let one = Self { links: Some(vec![pattern.clone()]), ..self.clone() };
@@ -238,7 +238,7 @@ pub struct Receiver {
 impl Receiver {
     /// Of a link.
     pub const fn new(params: &Params) -> Self {
-        Self { attempts: params.attempts, held: VecDeque::new(), number: 0, tries: 0, epoch: 0 }
+        Self { attempts: params.max_retries, held: VecDeque::new(), number: 0, tries: 0, epoch: 0 }
     }
 }
 

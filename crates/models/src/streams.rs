@@ -30,7 +30,7 @@ pub const WARM: &str = "poisson warm";
 pub const JITTER: &str = "jitter";
 
 /// The labels of parts whose names are others today.
-const RENAMED: &[(&str, &str)] = &[];
+const RENAMED: &[(&str, &str)] = &[("repeated_incast", "incasts")];
 
 /// The label of a mechanism or of a kind of traffic: the name that it had first.
 pub fn label(part: &str) -> &str {

@@ -62,6 +62,12 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
+/// The table of names that a release changed, as JSON.
+#[pyfunction]
+fn renames() -> PyResult<String> {
+    serde_json::to_string(xoff_scenario::renames()).map_err(broken)
+}
+
 /// The JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> String {
@@ -224,7 +230,7 @@ impl Output {
 
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, skip=true))]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true))]
 #[allow(clippy::too_many_arguments, reason = "what the interpreter hands over")]
 fn run(
     py: Python<'_>,
@@ -237,11 +243,11 @@ fn run(
     window_ps: Option<u64>,
     partitions: Option<usize>,
     clusters: bool,
-    skip: bool,
+    fast_forward: bool,
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, skip, ..Plan::default() };
+    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, fast_forward, ..Plan::default() };
     let caller = Caller { progress, sink, poll };
     let outcome =
         caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;
@@ -290,6 +296,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(renames, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;

@@ -575,7 +575,14 @@ impl Collector {
         }
     }
 
-    pub fn summary(mut self, scenario: &Scenario, fingerprint: u64, mut verdicts: Verdicts, performance: Performance, now: Moment) -> Summary {
+    pub fn summary(
+        mut self,
+        scenario: &Scenario,
+        fingerprint: u64,
+        mut verdicts: Verdicts,
+        performance: Performance,
+        now: Moment,
+    ) -> Summary {
         self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
         // A fault may make a link faster than the network has it.
         let too_fast = self.too_fast.filter(|_| scenario.fault.is_empty());

@@ -8,8 +8,9 @@ use xoff_models::cut_through;
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::fault::Fault;
+use xoff_models::fault_injection::Faults;
 use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
-use xoff_models::node::{Acks, Faults};
+use xoff_models::node::Acks;
 use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
 use xoff_models::relay;
@@ -74,16 +75,22 @@ pub struct Framing {
     /// Headers of each packet.
     pub header: Bytes,
     /// Preamble and gap, added to every frame.
-    pub gap: Bytes,
+    pub preamble_and_ifg: Bytes,
     /// Size of ACKs and of all other control frames.
-    pub control: Bytes,
+    pub control_frame_size: Bytes,
     /// No frame is smaller.
-    pub minimum: Bytes,
+    pub min_frame_size: Bytes,
 }
 
 impl Default for Framing {
     fn default() -> Self {
-        Self { payload: Bytes(1000), header: Bytes(48), gap: Bytes(0), control: Bytes(64), minimum: Bytes(64) }
+        Self {
+            payload: Bytes(1000),
+            header: Bytes(48),
+            preamble_and_ifg: Bytes(0),
+            control_frame_size: Bytes(64),
+            min_frame_size: Bytes(64),
+        }
     }
 }
 
@@ -92,9 +99,9 @@ impl Framing {
     pub fn on_wire(&self) -> xoff_models::framing::Framing {
         xoff_models::framing::Framing {
             payload: self.payload.0,
-            header: self.header.0 + self.gap.0,
-            control: (self.control.0.max(self.minimum.0) + self.gap.0) as u16,
-            minimum: self.minimum.0 + self.gap.0,
+            header: self.header.0 + self.preamble_and_ifg.0,
+            control: (self.control_frame_size.0.max(self.min_frame_size.0) + self.preamble_and_ifg.0) as u16,
+            minimum: self.min_frame_size.0 + self.preamble_and_ifg.0,
         }
     }
 }
@@ -117,7 +124,7 @@ pub enum Turns {
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
     /// Fixed processing delay of what is forwarded.
-    pub delay: Duration,
+    pub forwarding_latency: Duration,
     /// Handles frames when their headers are in, and not at their last bit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<cut_through::Params>,
@@ -130,7 +137,7 @@ pub struct Switch {
     /// How classes take turns. The queues of one class, such as those of the inputs with `voq`, share its turns packet by packet.
     pub scheduler: Turns,
     /// Where classes take turns: so many of the highest classes are served strictly before all others.
-    pub priority_classes: u8,
+    pub strict_priority_classes: u8,
     /// ECN marking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
@@ -174,13 +181,13 @@ impl Switch {
 impl Default for Switch {
     fn default() -> Self {
         Self {
-            delay: Duration::ZERO,
+            forwarding_latency: Duration::ZERO,
             cut_through: None,
             queueing: Queueing::Oq,
             buffer: buffer::Params::Unlimited,
             classes: 1,
             scheduler: Turns::Strict,
-            priority_classes: 0,
+            strict_priority_classes: 0,
             ecn: None,
             telemetry: None,
             trimming: None,

@@ -51,7 +51,7 @@ type Spells = std::iter::Peekable<Schedule>;
 impl Reroutes {
     /// Those of a scenario, if there may be any, with the network, its pinned paths, the nodes at which flows start or end, and routes.
     pub fn of(settings: &Settings, network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>)) -> Option<Self> {
-        let after = settings.failover.global.filter(|_| !settings.failures.is_empty())?;
+        let after = settings.failover.convergence_time.filter(|_| !settings.failures.is_empty())?;
         let (topology, paths, is_end, whole) = network();
         let (first_hop, seed) = (settings.first_hop.clone(), settings.seed);
         Some(Self::new(&settings.failures, after, Basis { topology, paths, first_hop, seed, is_end, whole }))

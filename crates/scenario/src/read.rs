@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use crate::document::Scenario;
 use crate::error::{InputError, InputErrors};
 use crate::mistakes;
+use crate::renames;
 use crate::validate::{MAX_WORKLOADS, validate};
 use crate::value::{Wrong, parse};
 
@@ -23,7 +24,9 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
     from_value(value, overrides).map_err(|mut wrong| {
         // What was set on top of the text is in none of its lines.
-        let is_set = |path: &str| overrides.iter().any(|(key, _)| path == key || path.starts_with(&format!("{key}.")));
+        let is_set = |path: &str| {
+            overrides.iter().any(|(key, _)| path == key || [".", "["].iter().any(|sign| path.starts_with(&format!("{key}{sign}"))))
+        };
         let (of_text, others): (Vec<_>, Vec<_>) = std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
         wrong.0 = of_text;
         mistakes::locate(text, &mut wrong.0);
@@ -53,6 +56,10 @@ fn finite(value: &toml::Value, path: &str) -> Result<(), InputError> {
 fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
     for (path, text) in overrides {
         set(&mut value, path, text)?;
+    }
+    let old = renames::refused(&value);
+    if !old.is_empty() {
+        return Err(InputErrors(old));
     }
     let scenario: Scenario = parse(value.clone()).map_err(|_| InputErrors(mistakes::all(value)))?;
     let wrong = validate(&scenario);
@@ -139,8 +146,8 @@ mod tests {
         for (more, words) in [
             ("[switch]\ncolour = 1", "switch.colour: unknown key `colour`"),
             ("[switch.flow_control.pfc]\nxof = \"1KB\"", "switch.flow_control.pfc.xof: unknown key"),
-            ("[switch]\ndelay = 3", "switch.delay: 3 was given; a time as text with a unit"),
-            ("[switch]\ndelay = \"3kg\"", "switch.delay: `kg` in `3kg` is not a unit of a time"),
+            ("[switch]\nforwarding_latency = 3", "switch.forwarding_latency: 3 was given; a time as text with a unit"),
+            ("[switch]\nforwarding_latency = \"3kg\"", "switch.forwarding_latency: `kg` in `3kg` is not a unit of a time"),
             ("[switch.flow_control.pfc]\nxoff = \"-1KB\"", "switch.flow_control.pfc.xoff: `-1KB` is negative"),
             ("[switch]\nqueueing = \"xq\"", "switch.queueing: unknown choice `xq`"),
             ("[switch.flow_control.pfc]\nxoff = \"10KB\"\nxon = \"20KB\"", "switch.flow_control.pfc.xon: 20KB is not below"),

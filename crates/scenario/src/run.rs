@@ -176,7 +176,7 @@ impl Runner {
         observer: &mut dyn Observer,
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
-        let (threads, skips) = (engine.threads, engine.skip);
+        let (threads, skips) = (engine.threads, engine.fast_forward);
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;

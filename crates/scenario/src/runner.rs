@@ -60,7 +60,7 @@ impl Runner {
         let settings = Settings {
             seed: scenario.seed,
             framing,
-            switch_delay: scenario.switch.delay,
+            switch_delay: scenario.switch.forwarding_latency,
             queueing: scenario.switch.queueing,
             locals,
             classes: scenario.switch.classes,
@@ -69,7 +69,7 @@ impl Runner {
                 Turns::RoundRobin => Some(PortTurns::Packets),
                 Turns::Drr(quantum) => Some(PortTurns::Bytes(quantum.0 as u32)),
             },
-            priority_classes: scenario.switch.priority_classes,
+            priority_classes: scenario.switch.strict_priority_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
             jitter: scenario.host.jitter,
             stacks,
@@ -78,7 +78,7 @@ impl Runner {
             acks: scenario.host.acks,
             faults: scenario.switch.faults,
             failover: scenario.network.failover,
-            retry: scenario.network.retry.clone(),
+            retry: scenario.network.link_retry.clone(),
             failures: Plan::new(&scenario.fault, &topology, scenario.seed)?,
             wanted: Wanted {
                 packets: scenario.probe.packets,
@@ -130,12 +130,12 @@ fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Resul
 
 /// Refuses names of links that there are not, and links with retry between nodes that hosts pass packets on by.
 fn retrying(scenario: &Scenario, topology: &Topology) -> Result<(), InputError> {
-    let Some(retry) = &scenario.network.retry else { return Ok(()) };
+    let Some(retry) = &scenario.network.link_retry else { return Ok(()) };
     let name = |node: u32| topology.nodes[index(node)].name.as_str();
     let links: Vec<_> = topology.links.iter().map(|l| (name(l.a), name(l.b))).collect();
-    retry.known(&links).map_err(|(key, why)| InputError::new(format!("network.retry.{key}"), why))?;
+    retry.known(&links).map_err(|(key, why)| InputError::new(format!("network.link_retry.{key}"), why))?;
     if topology.nodes.iter().any(|node| node.is_host && node.forwards) {
-        return Err(InputError::new("network.retry", "hosts relay here, and some frames pass their forwarding by; leave it out"));
+        return Err(InputError::new("network.link_retry", "hosts relay here, and some frames pass their forwarding by; leave it out"));
     }
     Ok(())
 }

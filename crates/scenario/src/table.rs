@@ -96,8 +96,8 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         if let Some(file) = &w.table {
             list.push((format!("workload[{i}].table"), file.clone()));
         }
-        if let Some(file) = w.poisson.as_ref().and_then(|p| p.points_table.as_ref()) {
-            list.push((format!("workload[{i}].poisson.points_table"), file.clone()));
+        if let Some(file) = w.poisson.as_ref().and_then(|p| p.cdf_file.as_ref()) {
+            list.push((format!("workload[{i}].poisson.cdf_file"), file.clone()));
         }
         if let Some(graph) = &w.graph {
             let both = [("operations_table", &graph.operations_table), ("groups_table", &graph.groups_table)];
@@ -199,7 +199,7 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
             continue;
         }
         let index: usize = path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0);
-        if path.ends_with("points_table") {
+        if path.ends_with("cdf_file") {
             table.allow(&path, &["bytes", "percent"])?;
             let (bytes, percent) = (table.column(&path, "bytes")?, table.column(&path, "percent")?);
             let points = (0..table.rows())
@@ -211,8 +211,8 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
                 })
                 .collect::<Result<Vec<_>, InputError>>()?;
             if let Some(poisson) = &mut s.workload[index].poisson {
-                alone(&path, "points", poisson.points.is_none())?;
-                poisson.points = Some(points);
+                alone(&path, "cdf", poisson.cdf.is_none())?;
+                poisson.cdf = Some(points);
             }
         } else if let Some(graph) = s.workload[index].graph.as_mut().filter(|_| path.contains("].graph.")) {
             graph::fill(graph, &path, &table)?;

@@ -21,7 +21,21 @@ pub const MAX_WORKLOADS: usize = 65_535;
 
 /// Says which keys of a document make no sense: the first of each part of it.
 pub fn validate(s: &Scenario) -> Vec<InputError> {
-    [framing(s), switch(s), host(s), parts(s), overrides(s), faults(s), run(s)].into_iter().filter_map(Result::err).collect()
+    [framing(s), switch(s), broken(s), host(s), parts(s), overrides(s), faults(s), run(s)].into_iter().filter_map(Result::err).collect()
+}
+
+/// What is broken on purpose is there to be broken.
+fn broken(s: &Scenario) -> Result<(), InputError> {
+    let (faults, flow_control) = (&s.switch.faults, &s.switch.flow_control);
+    for (key, count, part, is_given) in [
+        ("lose_resumes", faults.lose_resumes, "pfc", flow_control.pfc.is_some()),
+        ("lose_credit_updates", faults.lose_credit_updates, "credits", flow_control.credits.is_some()),
+    ] {
+        if count > 0 && !is_given {
+            return Err(InputError::new(format!("switch.faults.{key}"), format!("needs switch.flow_control.{part}, which is not given")));
+        }
+    }
+    Ok(())
 }
 
 /// Packet sizes.
@@ -31,8 +45,18 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
     if f.payload.0 == 0 {
         return wrong("framing.payload", "a packet must carry at least one byte".into());
     }
-    let sizes = [("payload", f.payload.0), ("header", f.header.0), ("gap", f.gap.0), ("control", f.control.0), ("minimum", f.minimum.0)];
-    for parts in [&["payload", "header", "gap"][..], &["control", "gap"], &["minimum", "gap"]] {
+    let sizes = [
+        ("payload", f.payload.0),
+        ("header", f.header.0),
+        ("preamble_and_ifg", f.preamble_and_ifg.0),
+        ("control_frame_size", f.control_frame_size.0),
+        ("min_frame_size", f.min_frame_size.0),
+    ];
+    for parts in [
+        &["payload", "header", "preamble_and_ifg"][..],
+        &["control_frame_size", "preamble_and_ifg"],
+        &["min_frame_size", "preamble_and_ifg"],
+    ] {
         let of = || sizes.iter().filter(|s| parts.contains(&s.0));
         let bytes: u64 = of().map(|s| s.1).sum();
         if bytes > 65_535 {
@@ -41,7 +65,7 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
             return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is larger than the 65535 B possible"));
         }
     }
-    for (key, bytes) in [("control", f.control.0), ("minimum", f.minimum.0)] {
+    for (key, bytes) in [("control_frame_size", f.control_frame_size.0), ("min_frame_size", f.min_frame_size.0)] {
         if bytes == 0 {
             return wrong(&format!("framing.{key}"), "it must be above zero".into());
         }
@@ -52,8 +76,8 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
 /// Switches, but their mechanisms.
 fn switch(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
-    if s.switch.delay > Duration::ms(1_000) {
-        return wrong("switch.delay", format!("{} is longer than the 1s that is supported", s.switch.delay));
+    if s.switch.forwarding_latency > Duration::ms(1_000) {
+        return wrong("switch.forwarding_latency", format!("{} is longer than the 1s that is supported", s.switch.forwarding_latency));
     }
     if let Some(cut_through) = &s.switch.cut_through {
         cut_through.validate().map_err(|(key, why)| InputError::new(format!("switch.cut_through.{key}"), why))?;
@@ -70,11 +94,11 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
         let why = "with one FIFO an input (switch.queueing) inputs take turns by packets; use round_robin, or oq or voq";
         return wrong("switch.scheduler.drr", why.into());
     }
-    if s.switch.priority_classes >= s.switch.classes {
-        return wrong("switch.priority_classes", "some class must be left that is not served strictly first".into());
+    if s.switch.strict_priority_classes >= s.switch.classes {
+        return wrong("switch.strict_priority_classes", "some class must be left that is not served strictly first".into());
     }
     let f = &s.framing;
-    let largest = f.payload.0 + f.header.0 + f.gap.0;
+    let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
     check_buffer("switch", &s.switch.buffer, largest)?;
     Ok(())
 }
@@ -84,7 +108,7 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
     if switch(s).is_err() || parts(s).is_err() {
         return Ok(());
     }
-    let largest = s.framing.payload.0 + s.framing.header.0 + s.framing.gap.0;
+    let largest = s.framing.payload.0 + s.framing.header.0 + s.framing.preamble_and_ifg.0;
     for (i, change) in s.switch.overrides.iter().enumerate() {
         let at = |key: &str| format!("switch.overrides[{i}].{key}");
         if change.cut_through.is_none() && change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
@@ -111,7 +135,7 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
 fn host(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let f = &s.framing;
-    check_buffer("host.relay", &s.host.relay.buffer, f.payload.0 + f.header.0 + f.gap.0)?;
+    check_buffer("host.relay", &s.host.relay.buffer, f.payload.0 + f.header.0 + f.preamble_and_ifg.0)?;
     if !(0.0..=10.0).contains(&s.host.jitter) {
         return wrong("host.jitter", format!("{} is out of range; allowed are 0 to 10", s.host.jitter));
     }
@@ -177,7 +201,7 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
         return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", relay.delay));
     }
     let Some(bytes) = relay.per_flow else { return Ok(()) };
-    let largest = f.payload.0 + f.header.0 + f.gap.0;
+    let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
     if !(largest..1 << 32).contains(&bytes.0) {
         return wrong("host.relay.per_flow", format!("{bytes} is out of range; allowed are {largest} B, a frame, to below 4GiB"));
     }
@@ -282,8 +306,8 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
 fn faults(s: &Scenario) -> Result<(), InputError> {
     s.network.failover.validate().map_err(|(key, why)| InputError::new(at("network.failover", key), why))?;
     let cuts = s.switch.cut_through.is_some() || s.switch.overrides.iter().any(|o| o.cut_through.is_some());
-    if let Some(retry) = &s.network.retry {
-        let wrong = |key: &str, why: String| Err(InputError::new(at("network.retry", key), why));
+    if let Some(retry) = &s.network.link_retry {
+        let wrong = |key: &str, why: String| Err(InputError::new(at("network.link_retry", key), why));
         if let Err((key, why)) = retry.validate(s.framing.on_wire().largest()) {
             return wrong(key, why);
         }
@@ -295,7 +319,7 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
         }
         let changes = |fault: &Fault| fault.state.is_some() || fault.rate.is_some() || fault.delay.is_some();
         if let Some(i) = s.fault.iter().position(changes) {
-            let why = "links that send again (network.retry) neither go down nor change; give bit_error_rate, or leave retry out";
+            let why = "links that send again (network.link_retry) neither go down nor change; give bit_error_rate, or leave link_retry out";
             return Err(InputError::new(format!("fault[{i}]"), why));
         }
     }

@@ -52,9 +52,10 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     if !s.switch.mechanisms().any(|p| p.routes) {
         list.extend(unequal_choices(&runner.topology, &runner.ports));
     }
-    if let (false, Some(i)) =
-        (s.network.failover.is_given(), s.fault.iter().position(|f| f.state.is_some() && f.lasts.is_none() && f.between.is_none()))
-    {
+    if let (false, Some(i)) = (
+        s.network.failover.is_given(),
+        s.fault.iter().position(|f| f.state.is_some() && f.duration.is_none() && f.time_between_failures.is_none()),
+    ) {
         let why = "it is down for ever, and nothing leaves it (network.failover): flows that go there never end";
         list.push(Warning::new(format!("fault[{i}]"), why));
     }

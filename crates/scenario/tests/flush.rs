@@ -11,7 +11,7 @@ switch.flow_control.credits.scheme = "cbfc"
 switch.buffer.per_queue = "50KB"
 host.transport.selective = {}
 workload = [{ incast = { senders = [0, 1, 2], receiver = 3, size = "200KB" } }]
-fault = [{ link = "leaf*-spine*", state = "down", queued = "flush", between = { fixed = "7us" }, repair = { exponential = "9us" } }]
+fault = [{ link = "leaf*-spine*", state = "down", queued = "flush", time_between_failures = { fixed = "7us" }, time_to_repair = { exponential = "9us" } }]
 until = "300us"
 audits.completion = "record"
 "#;

@@ -142,7 +142,7 @@ fn totals(cp: &mut Checkpoint<'_, Node>) -> Totals {
 
 fn run(text: &str, look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool) -> Outcome {
     let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
-    runner.run_with(Plan { checkpoint: PACKET, skip: false, ..Plan::default() }, &mut (), look).unwrap()
+    runner.run_with(Plan { checkpoint: PACKET, fast_forward: false, ..Plan::default() }, &mut (), look).unwrap()
 }
 
 /// The summary without what tells how the run was run; the fingerprint is over each arrival, of which some did not happen.
@@ -274,7 +274,7 @@ fn results(outcome: &Outcome) -> (Value, Vec<(&'static str, Vec<String>)>) {
 #[test]
 fn a_run_that_skips_has_the_results_of_one_that_does_not() {
     for (name, text, _) in SCENARIOS {
-        let full = run_with(text, Plan { skip: false, ..Plan::default() });
+        let full = run_with(text, Plan { fast_forward: false, ..Plan::default() });
         for (threads, partitions) in [(1, None), (1, Some(3)), (2, Some(3))] {
             let skipping = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
             let performance = &skipping.summary.performance;

@@ -85,7 +85,7 @@ fn a_change_does_not_depend_on_threads_and_is_read_by_those_who_look_ahead() {
         assert_eq!(usual.1.len(), 4, "{text}");
         assert_ne!(usual.0, run(text, Plan::default(), false, |_, _| {}).0, "{text}: nothing changed");
         for (threads, partitions, window) in [(2, Some(2), None), (1, Some(3), Some(Duration::ns(170))), (3, Some(4), None)] {
-            let plan = Plan { threads, partitions, window, skip: false, ..Plan::default() };
+            let plan = Plan { threads, partitions, window, fast_forward: false, ..Plan::default() };
             assert_eq!(run(text, plan, true, |_, _| {}), usual, "{text}, {threads} threads");
         }
     }

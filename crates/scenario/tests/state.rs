@@ -45,7 +45,7 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("telemetry hpcc", "switch.telemetry = {}\nhost.congestion_control.hpcc = {}"),
     ("telemetry hpcc_pint", "switch.telemetry.pint = {}\nhost.congestion_control.hpcc_pint = { probability = 0.5 }"),
     ("swift", "host.congestion_control.swift = { base_target = '9us' }"),
-    ("timely", "host.congestion_control.timely = { low = '10us', high = '100us', minimum_round_trip = '9us' }"),
+    ("timely", "host.congestion_control.timely = { t_low = '10us', t_high = '100us', min_rtt = '9us' }"),
     (
         "nscc trimming selective spray",
         "switch = { ecn.red = { kmin = '10KB', kmax = '40KB' }, trimming = { limit = '40KB' }, routing.spray = {} }
@@ -64,25 +64,25 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("flowlet irn", "switch = { buffer.per_queue = '30KB', routing.flowlet = {} }\nhost.transport.irn = {}"),
     ("conweave", "switch = { ecn.step.threshold = '10KB', routing.conweave = { reply_slack = '200ns', flush_slack = '9us', queues = 2 } }"),
     ("drill", "switch.routing.drill = {}\nhost.transport.selective = {}"),
-    ("adaptive", "switch.routing.adaptive = { far = '1us' }\nhost.transport.selective = {}"),
+    ("adaptive", "switch.routing.adaptive = { load_update_interval = '1us' }\nhost.transport.selective = {}"),
     ("adaptive", "switch.routing.adaptive = { per = 'flowlet', timeout = '300ns' }"),
     ("raw", "host.transport.raw = {}"),
     ("sfc", "switch.flow_control = { sfc = { threshold = '10KB', pause = '9us' }, pfc = { xoff = '60KB' } }"),
     ("sfc", "switch = { flow_control = { sfc = { threshold = '10KB', target = '1KB', mode = 'proxy' }, pfc = { xoff = '60KB' } } }"),
     (
         "congestion_isolation",
-        "switch = { classes = 2, flow_control = { congestion_isolation = { low = '5KB', high = '20KB', tell = '30KB', age = '12us' },
+        "switch = { classes = 2, flow_control = { congestion_isolation = { low = '5KB', high = '20KB', cim_threshold = '30KB', aging_time = '12us' },
         pfc = { xoff = '60KB' } } }",
     ),
     (
         "bcn",
-        "switch.flow_control.bcn = { sample = '10KB', jitter = '1KB', stop_above = '60KB' }\nhost.congestion_control.bcn = { drift_interval = '7us', drift = '100Mbps', tmax = '20us' }",
+        "switch.flow_control.bcn = { sample_base = '10KB', jitter = '1KB', q_sc = '60KB' }\nhost.congestion_control.bcn = { drift_interval = '7us', drift = '100Mbps', tmax = '20us' }",
     ),
-    ("qcn", "switch.flow_control.qcn = { sample = '10KB' }\nhost.congestion_control.qcn = { timer = '9us' }"),
+    ("qcn", "switch.flow_control.qcn = { sample_base = '10KB' }\nhost.congestion_control.qcn = { increase_interval = '9us' }"),
     ("bfc", "switch.flow_control.bfc = { queues = 2, sticky = '30us' }"),
     ("pfc", "switch.flow_control.pfc = { xoff = '20KB', watchdog = { detection = '14us', poll = '7us', action = 'forward' } }"),
     ("credits", "switch.flow_control.credits = { scheme = 'cbfc', window = '30KB' }"),
-    ("credits", "switch.flow_control.credits = { scheme = 'absolute', window = '20KB', lose_updates = 3 }"),
+    ("credits", "switch.flow_control.credits = { scheme = 'absolute', window = '20KB' }\nswitch.faults.lose_credit_updates = 3"),
     (
         "portfc",
         "network.ndc = { n = 4, link = { rate = '100Gbps', delay = '1us' } }
@@ -162,7 +162,7 @@ const PAYLOAD: u64 = 1_000;
 const SIZE: u64 = 700 * PAYLOAD;
 
 fn plan() -> Plan {
-    Plan { checkpoint: Duration::us(10), skip: false, ..Plan::default() }
+    Plan { checkpoint: Duration::us(10), fast_forward: false, ..Plan::default() }
 }
 
 /// Runs the second text with a shift of the whole, and compares it with a run of the first without.

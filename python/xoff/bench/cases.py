@@ -17,7 +17,7 @@ def _leaf_spine(leaves: int, *, dcqcn: bool = False) -> dict[str, Any]:
     scenario: dict[str, Any] = {
         "network": {"leaf_spine": {"leaves": leaves, "spines": 16, "hosts_per_leaf": 16, "link": _LINK}},
         "framing": _FRAMING_1000,
-        "switch": {"delay": "0ns", "buffer": "unlimited", "flow_control": _PFC_1000, "ecn": _RED},
+        "switch": {"forwarding_latency": "0ns", "buffer": "unlimited", "flow_control": _PFC_1000, "ecn": _RED},
         "workload": [{"permutation": {"size": "2MB"}}],
     }
     if dcqcn:
@@ -40,7 +40,7 @@ def _fat_tree(k: int, size: str) -> dict[str, Any]:
     return {
         "network": {"fat_tree": {"k": k, "link": _LINK}},
         "framing": _FRAMING_4096,
-        "switch": {"delay": "0ns", "buffer": "unlimited", "flow_control": _PFC_4096},
+        "switch": {"forwarding_latency": "0ns", "buffer": "unlimited", "flow_control": _PFC_4096},
         "workload": [{"permutation": {"size": size}}],
     }
 
@@ -71,7 +71,7 @@ def queued(size: str) -> dict[str, Any]:
     return {
         "network": {"star": {"hosts": 65, "link": _LINK}},
         "framing": _FRAMING_1000,
-        "switch": {"delay": "0ns", "buffer": "unlimited"},
+        "switch": {"forwarding_latency": "0ns", "buffer": "unlimited"},
         "host": {"transport": {"go_back_n": {"rto": "10s"}}},
         "workload": [{"incast": {"senders": list(range(1, 65)), "receiver": 0, "size": size}}],
     }

@@ -59,7 +59,7 @@ def command(
 
 
 def _training(names: Sequence[str], list_only: bool, has_others: bool, as_json: bool) -> int:
-    """Collectives and iterations of training jobs, with what repeats itself skipped and without."""
+    """Collectives and iterations of training jobs, with and without fast-forward."""
     for name in names:
         if name not in JOBS:
             raise InputError(f"bench training: `{name}` is not a case; the cases are {', '.join(JOBS)}")

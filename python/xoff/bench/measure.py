@@ -24,20 +24,20 @@ from xoff.bench import cases, misses, processes
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def measure(scenario: dict[str, Any], threads: int, out: str | None, skip: bool) -> dict[str, Any]:
+def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forward: bool) -> dict[str, Any]:
     """Simulate in this process; return the summary's performance, memory and misses.
 
     out: where tables go; they are dropped if None.
-    skip: whether what repeats itself is skipped.
+    fast_forward: traffic that repeats is fast-forwarded.
     """
     began = time.process_time()
     with misses.Counter() as counter:
         if out is None:
             resolved, _ = _core.resolve(json.dumps(scenario), "json", [])
-            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None, skip=skip)
+            output = _core.run(resolved, {}, threads, None, lambda _name, _stream: None, fast_forward=fast_forward)
             summary = json.loads(output.summary)
         else:
-            summary = running.run(scenario, threads=threads, out=out, skip=skip).summary
+            summary = running.run(scenario, threads=threads, out=out, fast_forward=fast_forward).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
     # The core reads its own peak where the system tells; that of `getrusage` may be the peak of whoever started us.
@@ -61,10 +61,12 @@ def child() -> None:
         sys.exit(str(error))
 
 
-def simulated(scenario: dict[str, Any], threads: int = 1, out: Path | None = None, skip: bool = True) -> dict[str, Any]:
+def simulated(
+    scenario: dict[str, Any], threads: int = 1, out: Path | None = None, fast_forward: bool = True
+) -> dict[str, Any]:
     """Measure in a process of its own."""
     where = None if out is None else str(out)
-    request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "skip": skip})
+    request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "fast_forward": fast_forward})
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
     if done.code != 0:
         raise InputError(f"bench: {done.reason()}")

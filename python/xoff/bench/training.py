@@ -1,4 +1,4 @@
-"""How long collectives and iterations of training jobs take to simulate, with what repeats itself skipped and not."""
+"""How long collectives and iterations of training jobs take to simulate, with and without fast-forward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONTROLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "TIMELY": ({}, {"congestion_control": {"timely": {}}}),
 }
 PART = 64
-"""Without skipping, a part of the data in so many tells the speed."""
+"""Without fast-forward, a part of the data in so many tells the speed."""
 
 
 def _rails(gpus: int) -> dict[str, Any]:
@@ -139,14 +139,14 @@ CASES: dict[str, tuple[str, Any]] = {
 
 
 def training(names: list[str]) -> dict[str, Any]:
-    """Simulate each case with skipping, and a part of its data without, which tells how long all of it would take."""
+    """Simulate each case with fast-forward, and a part of its data without, which tells how long all would take."""
     cases = []
     for name in names or CASES:
         title, make = CASES[name]
         display.err.print(f"{name}: {escape(title)}")
         is_job = "training" in make(1)["workload"][0]
         full = simulated(make(1))
-        part = simulated(make(1 if is_job else PART), skip=False)
+        part = simulated(make(1 if is_job else PART), fast_forward=False)
         speed = part["data_packet_hops"] / running_seconds(part)
         hops = full["data_packet_hops"]
         cases.append(

@@ -145,7 +145,7 @@ def _cnm(frame: Frame) -> bytes:
 
 
 def _ours(frame: Frame) -> bytes:
-    """What has no published form: version, class, kind in eight letters; flow, `seq` and `value` in four bytes each."""
+    """What has no published form: version, class, kind in 8 letters; flow, `seq`, `payload_field` in 4 bytes each."""
     name = frame.kind.encode("ascii", "replace")[:8]
     words = (word & 0xFFFFFFFF for word in (frame.number, frame.seq, frame.value))
     return _ethernet(frame, 0x88B5, struct.pack(">BB8s3I", 1, frame.classes & 7, name, *words))

@@ -38,13 +38,25 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     packets = recorded(result, "packets", "probe.packets=true")
     known = rows(result, "flows", "flow", "src", "dst", "size_bytes")
     flows = {number: frames.Flow(nodes.number(src), nodes.number(dst), size) for number, src, dst, size in known}
-    gap = quantity(result, "framing", "gap", 0)
+    gap = quantity(result, "framing", "preamble_and_ifg", 0)
     is_raw = given(result, "host", "transport", "raw") is not None
     interfaces = {end: index for index, end in enumerate(links)}
     compute = pyarrow.compute
     departs = packets.filter(compute.equal(packets.column("event").cast("string"), "depart"))
     departs = departs.filter(compute.is_in(departs.column("node").cast("string"), _array({node for node, _ in links})))
-    columns = ("time_ps", "node", "port", "kind", "flow", "seq", "bytes", "class", "marked", "last", "value")
+    columns = (
+        "time_ps",
+        "node",
+        "port",
+        "kind",
+        "flow",
+        "seq",
+        "bytes",
+        "class",
+        "marked",
+        "last_of_flow",
+        "payload_field",
+    )
     written = unknown = 0
     with _opened(place) as file:
         _begin(file, nodes, links)

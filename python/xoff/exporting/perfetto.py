@@ -126,7 +126,7 @@ def _flows(result: Result, tracks: _Tracks) -> int:
 def _operations(result: Result, tracks: _Tracks) -> int:
     """Write what ranks do; a send and its receive have the same arrow."""
     columns = (
-        "workload", "rank", "host", "place", "operation?", "kind", "label?", "name", "iteration", "start_ps", "end_ps",
+        "workload", "rank", "host", "index", "operation?", "kind", "label?", "name", "iteration", "start_ps", "end_ps",
     )  # fmt: skip
     lanes: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
     jobs: dict[str, int] = {}

@@ -226,8 +226,8 @@ class Settings:
         return {
             "payload": f"{payload}B",
             "header": f"{self._header(mode)}B",
-            "control": f"{ack}B",
-            "minimum": f"{_HEADER_BYTES + 1}B",
+            "control_frame_size": f"{ack}B",
+            "min_frame_size": f"{_HEADER_BYTES + 1}B",
         }
 
     def _faults(self, mode: int, payload: int) -> list[Table]:
@@ -438,7 +438,11 @@ class Settings:
     def _retransmission(self, payload: int) -> Table | None:
         if not self._whole("ENABLE_IRN", 0):
             return None
-        values: dict[str, Value] = {"bdp": f"{self._farthest(payload)[1]}B", "rto_low": "100us", "rto_high": "320us"}
+        values: dict[str, Value] = {
+            "bdp_cap": f"{self._farthest(payload)[1]}B",
+            "rto_low": "100us",
+            "rto_high": "320us",
+        }
         return Table("host.transport.irn", values, "The largest product of bandwidth and delay in the network.")
 
     def _control(self, mode: int, payload: int) -> Table | None:

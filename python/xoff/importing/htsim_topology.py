@@ -69,7 +69,7 @@ def fabric(source: Source, notes: Notes) -> Fabric:
     if links[1] != links[0]:
         tables.append(Table(f"network.{shape}.fabric_link", {**links[1]}))
     if own[0]:
-        tables.append(Table("switch", {"delay": time(own[0])}))
+        tables.append(Table("switch", {"forwarding_latency": time(own[0])}))
     return Fabric(sizes.hosts, tables)
 
 

@@ -99,7 +99,7 @@ class Causes:
             "by_root": [{**root.to_dict(), "ps": ps} for root, ps in largest(self.by_root)],
             "path": [step.to_dict() for step in self.steps],
             "slack": [
-                {"rank": rank, "place": place, "name": self.job.by_place[rank, place]["name"], "ps": ps}
+                {"rank": rank, "index": place, "name": self.job.by_place[rank, place]["name"], "ps": ps}
                 for (rank, place), ps in sorted(slack.items(), key=lambda item: (item[1], item[0]))
             ],
         }

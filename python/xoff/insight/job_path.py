@@ -18,12 +18,12 @@ from xoff._core import InputError
 from xoff.results import Result
 
 _OPERATIONS = (
-    "rank", "place", "operation", "kind", "name", "label", "iteration", "start_ps", "after", "after_place", "then",
-    "end_ps", "ended_by", "ended_by_message",
+    "rank", "index", "operation", "kind", "name", "label", "iteration", "start_ps", "released_by", "released_by_index",
+    "successors", "end_ps", "ended_by", "ended_by_message",
 )  # fmt: skip
 _MESSAGES = (
     "operation", "message", "flow", "rank", "to_rank", "src", "dst", "size_bytes", "step", "channel", "label",
-    "start_ps", "after", "after_message", "left_ps", "fct_ps", "ideal_fct_ps",
+    "start_ps", "released_by", "released_by_message", "left_ps", "fct_ps", "ideal_fct_ps",
 )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ class Step:
     def to_dict(self) -> dict[str, Any]:
         """Return it with the keys of ``xoff explain --job --json``."""
         found: dict[str, Any] = {"kind": self.kind, "start_ps": self.start_ps, "end_ps": self.end_ps}
-        found |= {key: self.operation[key] for key in ("rank", "place", "name", "label", "iteration")}
+        found |= {key: self.operation[key] for key in ("rank", "index", "name", "label", "iteration")}
         if self.message is not None:
             keys = ("operation", "message", "flow", "rank", "to_rank", "src", "dst", "size_bytes", "step", "channel")
             found["message"] = {key: self.message[key] for key in keys}
@@ -70,13 +70,13 @@ class Job:
         keys = zip(self._messages["operation"].to_pylist(), self._messages["message"].to_pylist(), strict=True)
         self._row = {key: row for row, key in enumerate(keys)}
         self.by_place: dict[tuple[int, int], dict[str, Any]] = {
-            (row["rank"], row["place"]): row for row in self.operations
+            (row["rank"], row["index"]): row for row in self.operations
         }
         self.by_number: dict[tuple[int, int], dict[str, Any]] = {
             (row["rank"], row["operation"]): row for row in self.operations
         }
         self.start_ps: int = min(row["start_ps"] for row in self.operations)
-        self.last: dict[str, Any] = max(self.operations, key=lambda row: (row["end_ps"], -row["rank"], row["place"]))
+        self.last: dict[str, Any] = max(self.operations, key=lambda row: (row["end_ps"], -row["rank"], row["index"]))
 
     @property
     def total_ps(self) -> int:
@@ -96,7 +96,7 @@ class Job:
         operation: dict[str, Any] | None = self.last
         while operation is not None:
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("operations", "they wait for one another in a circle", "after_place")
+                raise self._damaged("operations", "they wait for one another in a circle", "released_by_index")
             operation = self._back(operation, steps)
         steps.reverse()
         ends = [step.end_ps for step in steps[:-1]]
@@ -120,9 +120,9 @@ class Job:
         else:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
         while True:
-            if message["after"] != "message":
+            if message["released_by"] != "message":
                 return self._before(self._of_number(message["rank"], number))
-            earlier = self.message(number, message["after_message"])
+            earlier = self.message(number, message["released_by_message"])
             arrived = earlier["start_ps"] + earlier["fct_ps"]
             if arrived < message["start_ps"]:
                 return self._before(self._of_number(message["rank"], number))
@@ -131,16 +131,16 @@ class Job:
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
             )
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("messages", "they wait for one another in a circle", "after_message")
+                raise self._damaged("messages", "they wait for one another in a circle", "released_by_message")
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
-        if operation["after"] == "start":
+        if operation["released_by"] == "start":
             return None
         try:
-            return self.by_place[operation["rank"], operation["after_place"]]
+            return self.by_place[operation["rank"], operation["released_by_index"]]
         except KeyError:
-            why = f"rank {operation['rank']} has no operation {operation['after_place']}"
-            raise self._damaged("operations", why, "after_place") from None
+            why = f"rank {operation['rank']} has no operation {operation['released_by_index']}"
+            raise self._damaged("operations", why, "released_by_index") from None
 
     def _of_number(self, rank: int, number: int) -> dict[str, Any]:
         try:
@@ -149,11 +149,11 @@ class Job:
             raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation") from None
 
     def places(self, text: str | None) -> list[int]:
-        """Return the places that a cell of `then` lists."""
+        """Return the places that a cell of `successors` lists."""
         try:
             return [int(place) for place in (text or "").split(";") if place]
         except ValueError:
-            raise self._damaged("operations", f"{(text or '')[:80]!r} lists no places", "then") from None
+            raise self._damaged("operations", f"{(text or '')[:80]!r} lists no places", "successors") from None
 
     def _damaged(self, table: str, why: str, column: str) -> InputError:
         return InputError(f"{self._place}: {table}.parquet: is damaged: {why} (`{column}`)")
@@ -194,8 +194,8 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     left: dict[tuple[int, int], int] = {}
     members: dict[int, list[dict[str, Any]]] = {}
     for row in job.operations:
-        key = (row["rank"], row["place"])
-        after = [(row["rank"], place) for place in job.places(row["then"])]
+        key = (row["rank"], row["index"])
+        after = [(row["rank"], place) for place in job.places(row["successors"])]
         after = [other for other in after if other in job.by_place]
         left[key] = len(after)
         for other in after:
@@ -205,15 +205,15 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     sends = {rows[0]["operation"]: row for rows in members.values() for row in rows if row["kind"] == "send"}
     for number, send in sends.items():
         if any(row["kind"] == "recv" for row in members[number]):
-            left[send["rank"], send["place"]] += 1
-    latest = {(row["rank"], row["place"]): end for row in job.operations}
+            left[send["rank"], send["index"]] += 1
+    latest = {(row["rank"], row["index"]): end for row in job.operations}
     waiting = {number: len(rows) for number, rows in members.items()}
     ready = [key for key, count in left.items() if not count]
     done: dict[tuple[int, int], int] = {}
 
     def begin(row: dict[str, Any], start: int) -> None:
         """An operation has to begin then at the latest, and what it waits for has to end."""
-        for other in before.get((row["rank"], row["place"]), ()):
+        for other in before.get((row["rank"], row["index"]), ()):
             latest[other] = min(latest[other], start)
             left[other] -= 1
             if not left[other]:
@@ -225,7 +225,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
         done[key] = late
         number = one["operation"]
         if one["kind"] == "recv" and (sent := sends.get(number)) is not None:
-            sender = (sent["rank"], sent["place"])
+            sender = (sent["rank"], sent["index"])
             latest[sender] = min(latest[sender], late - max(one["end_ps"] - sent["end_ps"], 0))
             left[sender] -= 1
             if not left[sender]:
@@ -238,7 +238,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
             if not waiting[number]:
                 rows = members[number]
                 joined = max(row["start_ps"] for row in rows)
-                start = min(done[row["rank"], row["place"]] - (row["end_ps"] - joined) for row in rows)
+                start = min(done[row["rank"], row["index"]] - (row["end_ps"] - joined) for row in rows)
                 for row in rows:
                     begin(row, start)
     return done

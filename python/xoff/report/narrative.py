@@ -64,13 +64,13 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
     queueing = str(switch.get("queueing", "oq"))
     lines = [f"Packets wait ({queueing}): {_lower(_choice(('switch', 'queueing'), queueing))}"]
     lines.append(f"Buffer: {value(switch.get('buffer', 'unlimited'))}.")
-    lines.append(f"Fixed delay of what is forwarded: {value(switch.get('delay', '0ps'))}.")
+    lines.append(f"Fixed delay of what is forwarded: {value(switch.get('forwarding_latency', '0ps'))}.")
     classes = switch.get("classes", 1)
     if classes > 1:
         lines.append(
             f"{classes} classes of data; {_lower(_choice(('switch', 'scheduler'), switch.get('scheduler', 'strict')))}"
         )
-    told = {"queueing", "buffer", "delay", "classes", "scheduler", "flow_control"}
+    told = {"queueing", "buffer", "forwarding_latency", "classes", "scheduler", "flow_control"}
     lines += [
         f"{_description(('switch', key)).rstrip('.')}: {value(part)}."
         for key, part in switch.items()

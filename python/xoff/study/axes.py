@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from xoff import wording
+from xoff import renames, wording
 from xoff._core import InputError
 from xoff.study import settings
 
@@ -172,6 +172,9 @@ def check_path(path: str, where: str) -> None:
     """Refuse a path that no scenario has, and name the nearest one that there is."""
     if path == "seed":
         raise InputError(f"{where}: seeds are not an axis; set `seeds` of the study")
+    new = renames.path(path)
+    if new is not None:
+        raise InputError(f"{where}: renamed to `{new}`; `xoff migrate` rewrites a file")
     if settings.kind(path) is None:
         near = settings.nearest(path)
         hint = f"; did you mean `{near}`?" if near else "; `xoff schema` prints all paths"

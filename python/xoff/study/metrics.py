@@ -9,6 +9,7 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from xoff import renames
 from xoff.summary import Summary
 
 # What a summary says besides what was measured in the network.
@@ -45,7 +46,7 @@ def possible(document: Mapping[str, Any]) -> set[str]:
     for workload in document.get("workload", []):
         kind, traffic = next(_traffic(workload), ("flows", []))
         name = str(workload.get("name") or kind)
-        names += [name, f"{name} warm"] if isinstance(traffic, dict) and traffic.get("warm") else [name]
+        names += [name, f"{name} warm"] if isinstance(traffic, dict) and traffic.get("warm_start") else [name]
         collectives |= {name} if kind == "collective" else set()
         if kind in {"graph", "training"} and isinstance(traffic, Mapping):
             jobs.setdefault(name, set()).update(_labels(kind, traffic))
@@ -76,11 +77,14 @@ def _labels(kind: str, job: Mapping[str, Any]) -> set[str]:
 def sizes_differ(document: Mapping[str, Any]) -> bool:
     """Whether flow sizes of a scenario are drawn, so that completion times of small and large flows are mixed."""
     parts = [traffic for workload in document.get("workload", []) for _, traffic in _traffic(workload)]
-    return any(isinstance(one, dict) and not {"sizes", "points", "points_table"}.isdisjoint(one) for one in parts)
+    return any(isinstance(one, dict) and not {"sizes", "cdf", "cdf_file"}.isdisjoint(one) for one in parts)
 
 
 def unknown(name: str, names: Collection[str]) -> str:
     """Say that there is no such metric, or column, and which is nearest."""
+    renamed = renames.metric(name)
+    if renamed is not None:
+        return f"`{name}` is renamed to `{renamed}`; `xoff migrate` rewrites a file"
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     listed = [f"`{one}`" for one in names]
     every = ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")

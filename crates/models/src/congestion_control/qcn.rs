@@ -25,11 +25,11 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Cycle of the timer.
-    pub timer: Duration,
+    pub increase_interval: Duration,
     /// Cycle of the byte counter.
     pub byte_counter: Bytes,
     /// Cycles of fast recovery.
-    pub threshold: u32,
+    pub fast_recovery_steps: u32,
     /// Additive increase of the target.
     pub additive_increase: Rate,
     /// Hyper-active increase of the target.
@@ -37,7 +37,7 @@ pub struct Params {
     /// Share of the rate that a unit of quantised feedback takes.
     pub gd: f64,
     /// A cut leaves at least this share.
-    pub least_factor: f64,
+    pub min_decrease_factor: f64,
     /// No limiter goes slower.
     pub minimum_rate: Rate,
 }
@@ -45,13 +45,13 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            timer: Duration::ms(15),
+            increase_interval: Duration::ms(15),
             byte_counter: Bytes(150_000),
-            threshold: 5,
+            fast_recovery_steps: 5,
             additive_increase: Rate(5_000_000),
             hyper_increase: Rate(50_000_000),
             gd: 1.0 / 128.0,
-            least_factor: 0.5,
+            min_decrease_factor: 0.5,
             minimum_rate: Rate(5_000_000),
         }
     }
@@ -67,7 +67,7 @@ pub struct Qcn {
     additive: f64,
     hyper: f64,
     gd: f64,
-    least_factor: f64,
+    min_decrease_factor: f64,
     minimum: f64,
 }
 
@@ -104,13 +104,13 @@ impl Control for Qcn {
     }
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
-        if params.timer < Duration::us(1) {
-            return Err(("timer", "it must be 1us or longer".into()));
+        if params.increase_interval < Duration::us(1) {
+            return Err(("increase_interval", "it must be 1us or longer".into()));
         }
         if params.byte_counter.0 < 64 {
             return Err(("byte_counter", format!("{} is too small; it must be 64B or more", params.byte_counter)));
         }
-        for (key, share) in [("gd", params.gd), ("least_factor", params.least_factor)] {
+        for (key, share) in [("gd", params.gd), ("min_decrease_factor", params.min_decrease_factor)] {
             if !(share > 0.0 && share <= 1.0) {
                 return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
             }
@@ -176,13 +176,13 @@ impl Qcn {
         let line = line.real();
         Self {
             line,
-            timer: p.timer,
+            timer: p.increase_interval,
             bytes: p.byte_counter.0,
-            threshold: p.threshold,
+            threshold: p.fast_recovery_steps,
             additive: p.additive_increase.real(),
             hyper: p.hyper_increase.real(),
             gd: p.gd,
-            least_factor: p.least_factor,
+            min_decrease_factor: p.min_decrease_factor,
             minimum: p.minimum_rate.real().min(line),
         }
     }
@@ -209,7 +209,7 @@ impl Qcn {
             s.target = s.rate;
         }
         s.is_limited = true;
-        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback)).max(self.least_factor)).max(self.minimum);
+        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback)).max(self.min_decrease_factor)).max(self.minimum);
         (s.byte_stage, s.timer_stage) = (0, 0);
         s.left = self.bytes;
         s.next_timer = now + self.timer;

@@ -40,7 +40,7 @@ pub struct Params {
     /// The largest share that it loses at once, 0 to 1.
     pub max_decrease: f64,
     /// Timeouts in a row after which it is the minimum.
-    pub reset_after: u32,
+    pub retx_reset_threshold: u32,
     /// No window is smaller.
     pub minimum_window: f64,
     /// No window is larger. Default: no limit.
@@ -62,7 +62,7 @@ impl Default for Params {
             additive_increase: 1.0,
             beta: 0.8,
             max_decrease: 0.5,
-            reset_after: 5,
+            retx_reset_threshold: 5,
             minimum_window: 0.001,
             maximum_window: None,
             initial_window: None,
@@ -82,7 +82,7 @@ pub struct Swift {
     additive: f64,
     beta: f64,
     max_decrease: f64,
-    reset_after: u32,
+    retx_reset_threshold: u32,
     minimum: f64,
     maximum: f64,
     initial: f64,
@@ -158,7 +158,7 @@ impl Control for Swift {
             additive: params.additive_increase,
             beta: params.beta,
             max_decrease: params.max_decrease,
-            reset_after: params.reset_after,
+            retx_reset_threshold: params.retx_reset_threshold,
             minimum: params.minimum_window,
             maximum,
             initial: params.initial_window.unwrap_or(1.0).clamp(params.minimum_window, maximum),
@@ -200,8 +200,8 @@ impl Control for Swift {
         if let Some(maximum) = params.maximum_window.filter(|m| *m < params.minimum_window) {
             return Err(("maximum_window", format!("{maximum} is below minimum_window, {}", params.minimum_window)));
         }
-        if params.reset_after == 0 {
-            return Err(("reset_after", "it must be above zero".into()));
+        if params.retx_reset_threshold == 0 {
+            return Err(("retx_reset_threshold", "it must be above zero".into()));
         }
         hosts.must_answer("no delay")
     }
@@ -231,7 +231,7 @@ impl Control for Swift {
         if loss == Loss::Timeout && s.last_timeout.is_none_or(|last| now - last >= s.rtt) {
             s.last_timeout = Some(now);
             s.timeouts += 1;
-            if s.timeouts >= self.reset_after {
+            if s.timeouts >= self.retx_reset_threshold {
                 s.window = self.minimum;
                 return;
             }

@@ -1,8 +1,8 @@
 //! TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows how round trips change.
 //!
 //! Models: once a round trip one sample is compared with the one before; an average of the differences, over a fixed round trip, is
-//! the gradient. Below `low` the rate rises, above `high` it falls by the share above; in between it rises with a gradient of zero or
-//! less, and falls by it otherwise. It rises by AI, and after `steps` rises in a row by HAI. Source: HPCC's ns-3 code (peers.md 2.3),
+//! the gradient. Below `t_low` the rate rises, above `t_high` it falls by the share above; in between it rises with a gradient of zero or
+//! less, and falls by it otherwise. It rises by AI, and after `hai_threshold` rises in a row by HAI. Source: HPCC's ns-3 code (peers.md 2.3),
 //! where `alpha` weighs the new sample, without a window and, as its `timely_vwin`, with one.
 //! Simplifications: ACKs go before data, as all control frames do; a packet that was sent more than once tells no round trip; losses
 //! change no rate. Invariants: minimum rate ≤ rate ≤ line rate.
@@ -25,11 +25,11 @@ pub struct Params {
     /// Share of the excess, or of the gradient, by which the rate falls, 0 to 1.
     pub beta: f64,
     /// Below this round trip the rate rises.
-    pub low: Duration,
+    pub t_low: Duration,
     /// Above this one it falls.
-    pub high: Duration,
+    pub t_high: Duration,
     /// The round trip of which the gradient is a share.
-    pub minimum_round_trip: Duration,
+    pub min_rtt: Duration,
     /// Additive increase (AI). Default: 1 Mb/s for each Gb/s of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additive_increase: Option<Rate>,
@@ -37,7 +37,7 @@ pub struct Params {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hyper_increase: Option<Rate>,
     /// Rises in a row before the hyper increase.
-    pub steps: u32,
+    pub hai_threshold: u32,
     /// No flow goes slower.
     pub minimum_rate: Rate,
     /// Under way may be no more than the bandwidth-delay product times the rate's share of the line.
@@ -52,12 +52,12 @@ impl Default for Params {
         Self {
             alpha: 0.875,
             beta: 0.8,
-            low: Duration::us(50),
-            high: Duration::us(500),
-            minimum_round_trip: Duration::us(20),
+            t_low: Duration::us(50),
+            t_high: Duration::us(500),
+            min_rtt: Duration::us(20),
             additive_increase: None,
             hyper_increase: None,
-            steps: 5,
+            hai_threshold: 5,
             minimum_rate: Rate::gbps(1),
             window: false,
             round_trip: None,
@@ -73,7 +73,7 @@ pub struct Timely {
     beta: f64,
     low: f64,
     high: f64,
-    minimum_round_trip: f64,
+    min_rtt: f64,
     additive: f64,
     hyper: f64,
     steps: u32,
@@ -105,7 +105,7 @@ state!(State {
 impl Timely {
     fn update(&self, s: &mut State, rtt: f64, last: f64) {
         s.difference = (1.0 - self.alpha) * s.difference + self.alpha * (rtt - last);
-        let gradient = s.difference / self.minimum_round_trip;
+        let gradient = s.difference / self.min_rtt;
         if rtt < self.low || (rtt <= self.high && gradient <= 0.0) {
             s.rate = (s.rate + if s.stage < self.steps { self.additive } else { self.hyper }).min(self.line);
             // How many more than that does not matter.
@@ -141,12 +141,12 @@ impl Control for Timely {
             line: rate,
             alpha: params.alpha,
             beta: params.beta,
-            low: params.low.real(),
-            high: params.high.real(),
-            minimum_round_trip: params.minimum_round_trip.real(),
+            low: params.t_low.real(),
+            high: params.t_high.real(),
+            min_rtt: params.min_rtt.real(),
             additive: params.additive_increase.unwrap_or_default().real(),
             hyper: params.hyper_increase.unwrap_or_default().real(),
-            steps: params.steps,
+            steps: params.hai_threshold,
             minimum: params.minimum_rate.real().min(rate),
             product: params.window.then(|| line.product(params.round_trip.unwrap_or(line.round_trip))),
         }
@@ -158,13 +158,13 @@ impl Control for Timely {
                 return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
             }
         }
-        for (key, time) in [("low", params.low), ("high", params.high), ("minimum_round_trip", params.minimum_round_trip)] {
+        for (key, time) in [("t_low", params.t_low), ("t_high", params.t_high), ("min_rtt", params.min_rtt)] {
             if time < Duration::ns(10) || time > Duration::ms(1_000) {
                 return Err((key, "allowed are 10ns to 1s".into()));
             }
         }
-        if params.low > params.high {
-            return Err(("low", format!("{} is above high, {}", params.low, params.high)));
+        if params.t_low > params.t_high {
+            return Err(("t_low", format!("{} is above t_high, {}", params.t_low, params.t_high)));
         }
         if params.round_trip.is_some() && !params.window {
             return Err(("round_trip", "without a window nothing depends on it; set window, or leave it out".into()));

@@ -45,12 +45,12 @@ pub enum Queued {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// From when on. With `between`: nothing fails before.
+    /// From when on. With `time_between_failures`: nothing fails before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at: Moment,
     /// How long. Default: for ever.
-    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
-    pub lasts: Option<Duration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
     /// Links, by the names of their ends: `leaf0-spine1` both ways, `leaf0 -> spine1` what leaf0 sends; `*` stands for any characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
@@ -85,10 +85,10 @@ pub struct Fault {
     pub compute: Option<f64>,
     /// Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<Time>,
-    /// With `between`: how long from a failure until its repair.
+    pub time_between_failures: Option<Time>,
+    /// With `time_between_failures`: how long from a failure until its repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repair: Option<Time>,
+    pub time_to_repair: Option<Time>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -155,20 +155,22 @@ impl Fault {
         if self.at > end {
             return Err(("at", format!("{} is too late; a simulation ends before {end}", self.at)));
         }
-        if self.lasts == Some(Duration::ZERO) {
-            return Err(("for", "it must be above zero; leave it out for a fault that lasts for ever".into()));
+        if self.duration == Some(Duration::ZERO) {
+            return Err(("duration", "it must be above zero; leave it out for a fault that lasts for ever".into()));
         }
-        match (&self.between, &self.repair) {
+        match (&self.time_between_failures, &self.time_to_repair) {
             (None, None) => Ok(()),
             (Some(between), Some(repair)) => {
-                if self.lasts.is_some() {
-                    return Err(("for", "how long each failure lasts is drawn; give repair alone".into()));
+                if self.duration.is_some() {
+                    return Err(("duration", "how long each failure lasts is drawn; give time_to_repair alone".into()));
                 }
-                between.validate().map_err(|why| ("between", why))?;
-                repair.validate().map_err(|why| ("repair", why))
+                between.validate().map_err(|why| ("time_between_failures", why))?;
+                repair.validate().map_err(|why| ("time_to_repair", why))
             }
-            (Some(_), None) => Err(("repair", "what fails again and again has to be repaired in between; give it".into())),
-            (None, Some(_)) => Err(("repair", "it is of failures that are drawn; give between too, or for instead".into())),
+            (Some(_), None) => Err(("time_to_repair", "what fails again and again has to be repaired in between; give it".into())),
+            (None, Some(_)) => {
+                Err(("time_to_repair", "it is of failures that are drawn; give time_between_failures too, or duration instead".into()))
+            }
         }
     }
 }
@@ -200,19 +202,28 @@ mod tests {
             (r#"{"link": "a-b", "compute": 2.0}"#, "compute"),
             (r#"{"host": "a", "compute": 0.5}"#, "compute"),
             (r#"{"link": "a-b", "state": "down", "at": "2s"}"#, "at"),
-            (r#"{"link": "a-b", "state": "down", "for": "0s"}"#, "for"),
-            (r#"{"link": "a-b", "state": "down", "between": {"exponential": "1ms"}}"#, "repair"),
-            (r#"{"link": "a-b", "state": "down", "repair": {"exponential": "1ms"}}"#, "repair"),
-            (r#"{"link": "a-b", "state": "down", "for": "1us", "between": {"fixed": "1ms"}, "repair": {"fixed": "1ms"}}"#, "for"),
-            (r#"{"link": "a-b", "state": "down", "between": {"fixed": "0s"}, "repair": {"fixed": "1ms"}}"#, "between"),
-            (r#"{"link": "a-b", "state": "down", "between": {"fixed": "1ms"}, "repair": {"uniform": ["2ms", "1ms"]}}"#, "repair"),
+            (r#"{"link": "a-b", "state": "down", "duration": "0s"}"#, "duration"),
+            (r#"{"link": "a-b", "state": "down", "time_between_failures": {"exponential": "1ms"}}"#, "time_to_repair"),
+            (r#"{"link": "a-b", "state": "down", "time_to_repair": {"exponential": "1ms"}}"#, "time_to_repair"),
+            (
+                r#"{"link": "a-b", "state": "down", "duration": "1us", "time_between_failures": {"fixed": "1ms"}, "time_to_repair": {"fixed": "1ms"}}"#,
+                "duration",
+            ),
+            (
+                r#"{"link": "a-b", "state": "down", "time_between_failures": {"fixed": "0s"}, "time_to_repair": {"fixed": "1ms"}}"#,
+                "time_between_failures",
+            ),
+            (
+                r#"{"link": "a-b", "state": "down", "time_between_failures": {"fixed": "1ms"}, "time_to_repair": {"uniform": ["2ms", "1ms"]}}"#,
+                "time_to_repair",
+            ),
         ] {
             assert_eq!(fault(text).validate(Moment::ms(1000)).unwrap_err().0, key, "{text}");
         }
         for text in [
             r#"{"link": "a -> b", "bit_error_rate": 1.0}"#,
-            r#"{"node": "a", "state": "down", "queued": "wait", "at": "5us", "for": "1us"}"#,
-            r#"{"host": "a*", "stall": true, "between": {"exponential": "1ms"}, "repair": {"uniform": ["1ms", "2ms"]}}"#,
+            r#"{"node": "a", "state": "down", "queued": "wait", "at": "5us", "duration": "1us"}"#,
+            r#"{"host": "a*", "stall": true, "time_between_failures": {"exponential": "1ms"}, "time_to_repair": {"uniform": ["1ms", "2ms"]}}"#,
         ] {
             assert_eq!(fault(text).validate(Moment::ms(1000)), Ok(()), "{text}");
         }

@@ -120,7 +120,7 @@ impl Plan {
                 return Err((format!("fault[{i}].{key}"), format!("links and nodes that fail are more than the {MAX_UNITS} possible")));
             }
             for target in targets {
-                let schedule = match (fault.between, fault.repair) {
+                let schedule = match (fault.time_between_failures, fault.time_to_repair) {
                     (Some(between), Some(repair)) => {
                         // The first entry that draws for a target has the same draws, whatever is listed before it.
                         let turn = turns.entry(key_of(target)).or_insert(0_u64);
@@ -128,7 +128,7 @@ impl Plan {
                         let entity = mix(*turn) ^ key_of(target);
                         Schedule::drawn(fault.at, between, repair, Stream::new(seed, entity, streams::FAULT))
                     }
-                    _ => Schedule::once(fault.at, fault.lasts),
+                    _ => Schedule::once(fault.at, fault.duration),
                 };
                 plan.units.push(Unit { fault: number(i), what: what(fault), target, schedule });
             }
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn links_draw_for_themselves() {
-        let text = r#"{"link": "leaf*-spine*", "state": "down", "between": {"exponential": "1ms"}, "repair": {"exponential": "1ms"}}"#;
+        let text = r#"{"link": "leaf*-spine*", "state": "down", "time_between_failures": {"exponential": "1ms"}, "time_to_repair": {"exponential": "1ms"}}"#;
         let mut firsts: Vec<Moment> = plan(text).unwrap().units.into_iter().map(|mut u| u.schedule.next().unwrap().start).collect();
         firsts.sort();
         firsts.dedup();

@@ -3,14 +3,14 @@
 //! Models: at each node that forwards and has a choice, a packet takes the port behind which it would wait least: for the frame on the
 //! wire, and for the data that waits there, at the rate that the link has; of equals one is drawn. Ports whose link is down are not taken,
 //! from the moment at which it went down, as long as another is left. With `per = "flowlet"` a flow keeps its port until it pauses for
-//! longer than `timeout`, or the link goes down. With `far` each node tells its neighbours how long packets would wait at its ports, and
+//! longer than `timeout`, or the link goes down. With `load_update_interval` each node tells its neighbours how long packets would wait at its ports, and
 //! that the link of one is down; a path is then as loaded as the worse of its two hops, and of equal paths that with the less loaded port
 //! here is taken. Source: what switches call adaptive routing and switching (SAI's `saiars.h`: quality by packet or by flowlet) or dynamic
 //! load balancing (Juniper's pages on DLB: port load and queue by packet or flowlet, with an inactivity interval), and global load
 //! balancing where the quality of the next hop's links counts too (Juniper's page on GLB); the worse of two hops is CONGA's (Alizadeh et
 //! al., SIGCOMM 2014, 3.4).
 //! Simplifications: load is exact and up to date, where switches put it into a few bands; it is what waits, and not what was sent lately.
-//! Neighbours are told of a port when its wait has changed by a full packet, at most once in `far` (of a link at once), in a control frame
+//! Neighbours are told of a port when its wait has changed by a full packet, at most once in `load_update_interval` (of a link at once), in a control frame
 //! each; ports that lead to hosts are not spoken of. A frame that is lost is not sent again, so that with bit errors what a neighbour knows
 //! may be old until the next.
 //! Leaves out: weights of what was sent lately, thresholds below which a flow stays, and alternate paths that are not shortest. The first
@@ -54,13 +54,13 @@ pub struct Params {
     pub timeout: Duration,
     /// Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its own alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub far: Option<Duration>,
+    pub load_update_interval: Option<Duration>,
 }
 
 impl Default for Params {
     fn default() -> Self {
         // The inactivity interval of Juniper's examples is 16 us; that of LetFlow's comparison 100 us.
-        Self { per: Per::Packet, timeout: Duration::us(16), far: None }
+        Self { per: Per::Packet, timeout: Duration::us(16), load_update_interval: None }
     }
 }
 
@@ -127,8 +127,8 @@ state!(Adaptive {
 });
 
 const CHOSEN: Count = Count::number("chosen", "packets or flowlets that chose a port");
-const STUCK: Count = Count::number("stuck", "packets that no good port was left for");
-const TOLD: Count = Count::number("told", "frames that told a neighbour of a load");
+const STUCK: Count = Count::number("no_good_port", "packets that no good port was left for");
+const TOLD: Count = Count::number("load_updates", "frames that told a neighbour of a load");
 
 impl Install for Adaptive {
     type Params = Params;
@@ -138,7 +138,7 @@ impl Install for Adaptive {
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let leads_on = |port: &PortId| !site.hosts.iter().any(|(_, to)| to == port);
         let ports = site.ports.len();
-        let telling = params.far.map(|every| Telling {
+        let telling = params.load_update_interval.map(|every| Telling {
             every,
             neighbours: PortId::all(ports).filter(leads_on).collect(),
             steps: site.ports.iter().map(|port| port.link.rate.time(site.framing.largest())).collect(),
@@ -158,8 +158,8 @@ impl Install for Adaptive {
     }
 
     fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
-        if let Some(far) = params.far.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far)) {
-            return Err(("far", format!("{far} is out of range; allowed are 100ns to 1ms")));
+        if let Some(far) = params.load_update_interval.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far)) {
+            return Err(("load_update_interval", format!("{far} is out of range; allowed are 100ns to 1ms")));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! BCN (Backward Congestion Notification), the congestion point: an output of a switch that tells sources how fast to go.
 //!
-//! Models: each output samples an arriving frame every `sample` bytes and a random part of `jitter`, compares its queue with
-//! `equilibrium` and with the queue at the sample before, in pages of 64 bytes, and works out the feedback
+//! Models: each output samples an arriving frame every `sample_base` bytes and a random part of `jitter`, compares its queue with
+//! `q_eq` and with the queue at the sample before, in pages of 64 bytes, and works out the feedback
 //! Fb = Qoff − w·Qdelta, where Qoff = Qeq − q is held within ±Qeq and Qdelta within ±2 Qeq. Negative feedback goes to the source
 //! of the sampled frame; positive feedback only if the frame says that this point limits its source, and the queue is below
-//! `equilibrium`. Above `stop_above` the message is BCN(0,0), which stops the source; above `max_above` it has the most negative
+//! `q_eq`. Above `q_sc` the message is BCN(0,0), which stops the source; above `max_above` it has the most negative
 //! feedback. Source: mechanisms.md 6.2 (variants: PAT-BCN there).
 //! Simplifications: a message carries the feedback itself, where a frame has Qoff and Qdelta, from which the source works it out;
 //! frames that are dropped are neither sampled nor counted.
@@ -30,16 +30,16 @@ const PAGE: u32 = 64;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// The queue that is aimed at (Qeq).
-    pub equilibrium: Bytes,
+    pub q_eq: Bytes,
     /// Weight of the queue's change.
     pub w: u32,
     /// A frame is sampled each time this much has arrived …
-    pub sample: Bytes,
+    pub sample_base: Bytes,
     /// … and a random part of this.
     pub jitter: Bytes,
     /// Above this queue sources are stopped: BCN(0,0). Default: they never are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_above: Option<Bytes>,
+    pub q_sc: Option<Bytes>,
     /// Above this queue the feedback is the most negative: BCN(max). Default: it never is for that reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_above: Option<Bytes>,
@@ -49,15 +49,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self {
-            equilibrium: Bytes(375 * 64),
-            w: 2,
-            sample: Bytes(150_000),
-            jitter: Bytes(5_000),
-            stop_above: None,
-            max_above: None,
-            edges: true,
-        }
+        Self { q_eq: Bytes(375 * 64), w: 2, sample_base: Bytes(150_000), jitter: Bytes(5_000), q_sc: None, max_above: None, edges: true }
     }
 }
 
@@ -75,11 +67,11 @@ state!(Output {
 /// BCN at one switch.
 #[derive(Debug, Clone)]
 pub struct Bcn {
-    equilibrium: i64,
+    q_eq: i64,
     w: i64,
-    sample: i64,
+    sample_base: i64,
     jitter: f64,
-    stop_above: u32,
+    q_sc: u32,
     max_above: u32,
     outputs: Vec<Output>,
     points: Points,
@@ -91,7 +83,7 @@ pub struct Bcn {
 
 state!(Bcn {
     part: outputs;
-    still: equilibrium, w, sample, jitter, stop_above, max_above, points;
+    still: q_eq, w, sample_base, jitter, q_sc, max_above, points;
     total: samples, negative, positive, stops;
 });
 
@@ -116,10 +108,10 @@ impl Install for Bcn {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        check(around, params.equilibrium, params.sample, params.w)?;
-        let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.equilibrium.0 / u64::from(PAGE));
+        check(around, params.q_eq, params.sample_base, params.w)?;
+        let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.q_eq.0 / u64::from(PAGE));
         if most > i32::MAX as u64 {
-            return Err(("w", format!("feedback would be up to {most}, with (1 + 2 w) equilibrium in pages; 2^31 - 1 are possible")));
+            return Err(("w", format!("feedback would be up to {most}, with (1 + 2 w) q_eq in pages; 2^31 - 1 are possible")));
         }
         if params.jitter.0 >= 1 << 40 {
             return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
@@ -132,14 +124,14 @@ impl Bcn {
     fn new(params: &Params, points: Points, ports: usize) -> Self {
         let above = |level: Option<Bytes>| level.map_or(u32::MAX, |bytes| bytes.0.min(u64::from(u32::MAX)) as u32);
         Self {
-            equilibrium: (params.equilibrium.0 / u64::from(PAGE)) as i64,
+            q_eq: (params.q_eq.0 / u64::from(PAGE)) as i64,
             w: i64::from(params.w),
-            sample: params.sample.0 as i64,
+            sample_base: params.sample_base.0 as i64,
             jitter: params.jitter.real(),
-            stop_above: above(params.stop_above),
+            q_sc: above(params.q_sc),
             max_above: above(params.max_above),
             // The first sample comes after one interval without jitter.
-            outputs: vec![Output { left: params.sample.0 as i64, pages: 0 }; ports],
+            outputs: vec![Output { left: params.sample_base.0 as i64, pages: 0 }; ports],
             points,
             samples: 0,
             negative: 0,
@@ -150,7 +142,7 @@ impl Bcn {
 
     /// The feedback for a queue, and the new state of the output.
     fn feedback(&self, output: &mut Output, queue: u32) -> i64 {
-        let (pages, qeq) = (i64::from(queue / PAGE), self.equilibrium);
+        let (pages, qeq) = (i64::from(queue / PAGE), self.q_eq);
         let off = (qeq - pages).clamp(-qeq, qeq);
         let delta = (pages - output.pages).clamp(-2 * qeq, 2 * qeq);
         output.pages = pages;
@@ -170,15 +162,15 @@ impl Hooks for Bcn {
         if output.left <= 0 {
             let queue = core.waiting_bytes(event.port);
             let fb = self.feedback(&mut output, queue);
-            output.left = self.sample + (effects.stream().uniform() * self.jitter) as i64;
+            output.left = self.sample_base + (effects.stream().uniform() * self.jitter) as i64;
             self.samples += 1;
-            let value = if queue > self.stop_above {
+            let value = if queue > self.q_sc {
                 self.stops += 1;
                 Some(0)
             } else if queue > self.max_above || fb < 0 {
                 self.negative += 1;
-                Some(if queue > self.max_above { -(1 + 2 * self.w) * self.equilibrium } else { fb })
-            } else if fb > 0 && event.packet.tag() == self.points.id(event.port) && i64::from(queue / PAGE) < self.equilibrium {
+                Some(if queue > self.max_above { -(1 + 2 * self.w) * self.q_eq } else { fb })
+            } else if fb > 0 && event.packet.tag() == self.points.id(event.port) && i64::from(queue / PAGE) < self.q_eq {
                 self.positive += 1;
                 Some(fb)
             } else {
@@ -248,13 +240,13 @@ mod tests {
         assert_eq!(at(1172, 0), Some(-375));
         // 172 pages fewer, still above.
         assert_eq!(at(1000, 0), Some(-375 + 2 * 172));
-        // Half of that again and below: raises only what is tagged with this point, and below equilibrium.
+        // Half of that again and below: raises only what is tagged with this point, and below Qeq.
         assert_eq!(at(400, 5), None);
         assert_eq!(at(300, 0), None);
         assert_eq!(at(200, 4), None);
         assert_eq!(at(100, 5), Some(275 + 2 * 100));
         assert_eq!(at(0, 5), Some(375 + 2 * 100));
-        // At rest at equilibrium there is nothing to say.
+        // At rest at Qeq there is nothing to say.
         at(375, 5);
         assert_eq!(at(375, 5), None);
         assert_eq!((bcn.samples, bcn.negative, bcn.positive), (10, 4, 2));
@@ -262,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_variants_act_above_their_levels() {
-        let levels = Params { stop_above: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
+        let levels = Params { q_sc: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
         let (mut bcn, mut effects) = point(&levels);
         let mut core = Core::for_tests(1, 1);
         let mut at = |queue: u32| sample(&mut bcn, &mut effects, &mut core, queue, 0);

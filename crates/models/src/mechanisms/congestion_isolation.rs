@@ -11,7 +11,7 @@
 //! open (`[RES]`: the CIM's threshold, order, return, the table).
 //! Simplifications: a CIM names the flow and the offending packet themselves, where a frame carries its first bytes, and is not
 //! lost; one CIM for a flow until it is taken back.
-//! Invariants: packets of a flow keep their order ([`Isolation`]), unless `order` is free; every flow that a neighbour was told of is taken back; no
+//! Invariants: packets of a flow keep their order ([`Isolation`]), unless `preserve_order` is false; every flow that a neighbour was told of is taken back; no
 //! table holds more flows than it has room for.
 
 use crate::ids::{PortId, QueueId};
@@ -41,7 +41,7 @@ pub struct Params {
     pub pmax: f64,
     /// The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues together do
     /// from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
-    pub tell: Bytes,
+    pub cim_threshold: Bytes,
     /// Which packets of an isolated flow are marked.
     pub mark: Mark,
     /// Class of the non-congested queue.
@@ -49,12 +49,12 @@ pub struct Params {
     /// Class of the congested queue.
     pub congested_class: u8,
     /// Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
-    pub table: u32,
+    pub max_flows: u32,
     /// A flow that has had no packet in the congested queue for so long returns, however full that queue is; without it, only
     /// when the queue is below `low`.
-    pub age: Option<Duration>,
-    /// Whether packets that a flow has in both queues keep their order; the document says nothing of it.
-    pub order: Order,
+    pub aging_time: Option<Duration>,
+    /// Packets that a flow has in both queues keep their order. The document does not say whether they do.
+    pub preserve_order: bool,
     /// Hosts have both queues and do what they are told; otherwise they ignore it.
     pub hosts: bool,
 }
@@ -65,13 +65,13 @@ impl Default for Params {
             low: Bytes(10_000),
             high: Bytes(300_000),
             pmax: 0.01,
-            tell: Bytes(375_000),
+            cim_threshold: Bytes(375_000),
             mark: Mark::Isolated,
             class: 1,
             congested_class: 0,
-            table: 1024,
-            age: None,
-            order: Order::Kept,
+            max_flows: 1024,
+            aging_time: None,
+            preserve_order: true,
             hosts: true,
         }
     }
@@ -145,7 +145,7 @@ state!(CongestionIsolation {
 });
 
 const ISOLATED: Count = Count::number("isolated_flows", "flows isolated");
-const REFUSED: Count = Count::number("refused_for_a_full_table", "flows refused for a full table");
+const REFUSED: Count = Count::number("flow_table_full", "flows refused for a full table");
 const AGED: Count = Count::number("aged_flows", "flows aged");
 const MESSAGES: Count = Count::number("messages", "CI messages");
 
@@ -162,7 +162,7 @@ impl Install for CongestionIsolation {
         let why = "a host that relays does not isolate flows of its own, which PFC could then not hold";
         Properties {
             assigns_queues: true,
-            reorders: params.order == Order::Free,
+            reorders: !params.preserve_order,
             refuses_relayed_sources: Some(("", why)),
             signals_as: Some("ecn"),
             ..Properties::default()
@@ -174,12 +174,12 @@ impl Install for CongestionIsolation {
         let xoff = Bytes(levels.xoff);
         let late = if levels.is_dynamic {
             format!("XOFF is {xoff} at most, and sinks as the buffer fills")
-        } else if params.tell.0 >= levels.xoff {
+        } else if params.cim_threshold.0 >= levels.xoff {
             format!("it is not below XOFF, {xoff}")
         } else {
             return None;
         };
-        Some(("tell", format!("{late}: {why}")))
+        Some(("cim_threshold", format!("{late}: {why}")))
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
@@ -191,11 +191,11 @@ impl Install for CongestionIsolation {
                 return Err((key, format!("{class} is out of range; the switches have {} (switch.classes)", around.classes)));
             }
         }
-        if params.table == 0 {
-            return Err(("table", "0 is out of range; a table has room for at least 1 flow".into()));
+        if params.max_flows == 0 {
+            return Err(("max_flows", "0 is out of range; a table has room for at least 1 flow".into()));
         }
-        if params.age == Some(Duration::ZERO) {
-            return Err(("age", "it must be above 0; leave it out if flows do not age".into()));
+        if params.aging_time == Some(Duration::ZERO) {
+            return Err(("aging_time", "it must be above 0; leave it out if flows do not age".into()));
         }
         if params.high.0 >= 1 << 32 {
             return Err(("high", format!("{} is too large; it must be below 4GiB", params.high)));
@@ -203,8 +203,8 @@ impl Install for CongestionIsolation {
         if params.low >= params.high {
             return Err(("high", format!("{} must be above low, {}", params.high, params.low)));
         }
-        if params.tell.0 >= 1 << 32 {
-            return Err(("tell", format!("{} is out of range; it must be below 4GiB", params.tell)));
+        if params.cim_threshold.0 >= 1 << 32 {
+            return Err(("cim_threshold", format!("{} is out of range; it must be below 4GiB", params.cim_threshold)));
         }
         if !(0.0..=1.0).contains(&params.pmax) {
             return Err(("pmax", format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax)));
@@ -222,16 +222,16 @@ impl CongestionIsolation {
             low: params.low.0 as u32,
             high: params.high.0 as u32,
             pmax: params.pmax,
-            tell: params.tell.0 as u32,
+            tell: params.cim_threshold.0 as u32,
             mark: params.mark,
             class: params.class,
             congested: params.congested_class,
-            table: params.table,
-            age: params.age,
+            table: params.max_flows,
+            age: params.aging_time,
             is_switch,
             obeys: params.hosts,
             frame_bytes,
-            flows: Isolation::new(params.order),
+            flows: Isolation::new(if params.preserve_order { Order::Kept } else { Order::Free }),
             held: vec![0; ports],
             idle: vec![Vec::new(); ports],
             isolated: 0,
@@ -481,7 +481,7 @@ mod tests {
     /// The share of one-packet flows that are isolated, and marked, at a depth that is held.
     fn share_isolated(bytes: u32) -> f64 {
         let (core, flows) = (holding(bytes), 200_000);
-        let (mut isolation, mut effects) = switch(&Params { table: flows, ..Params::default() });
+        let (mut isolation, mut effects) = switch(&Params { max_flows: flows, ..Params::default() });
         let mut count = 0;
         for flow in 0..flows {
             let mut packet = packet(flow);
@@ -502,7 +502,7 @@ mod tests {
     #[test]
     fn a_flow_that_finds_its_table_full_stays_and_is_counted() {
         let core = holding(400_000);
-        let (mut isolation, mut effects) = switch(&Params { table: 3, ..Params::default() });
+        let (mut isolation, mut effects) = switch(&Params { max_flows: 3, ..Params::default() });
         let mut classes = Vec::new();
         for flow in [0, 1, 2, 3, 4, 0] {
             let mut packet = packet(flow);
@@ -517,12 +517,12 @@ mod tests {
         }
         let mut counts = Vec::new();
         isolation.counts(Moment::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
-        assert_eq!(counts, [("isolated_flows", 4), ("refused_for_a_full_table", 3), ("aged_flows", 0), ("messages", 0)]);
+        assert_eq!(counts, [("isolated_flows", 4), ("flow_table_full", 3), ("aged_flows", 0), ("messages", 0)]);
     }
 
     #[test]
     fn a_neighbour_is_told_when_its_flows_fill_several_congested_queues_together() {
-        let (mut core, tell) = (holding(400_000), Params::default().tell.0);
+        let (mut core, tell) = (holding(400_000), Params::default().cim_threshold.0);
         let (mut isolation, mut effects) = switch(&Params::default());
         let mut first = packet(5);
         isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
@@ -547,7 +547,8 @@ mod tests {
             core.ports[0].queues[congested].bytes.add(1000);
         }
         let age = Duration::us(10);
-        let (mut isolation, mut effects) = switch(&Params { table: 1, age: Some(age), tell: Bytes(1), ..Params::default() });
+        let (mut isolation, mut effects) =
+            switch(&Params { max_flows: 1, aging_time: Some(age), cim_threshold: Bytes(1), ..Params::default() });
         let mut first = packet(5);
         isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
         isolation.on_enqueue(&Enqueued { packet: &first, port: PortId(0), queue: congested }, &core, &mut effects);

@@ -53,18 +53,18 @@ impl Points {
 }
 
 /// What congestion points need of the other settings.
-pub fn check(around: &Around<'_>, equilibrium: Bytes, sample: Bytes, w: u32) -> Result<(), Wrong> {
-    if equilibrium.0 < 1_000 || equilibrium.0 >= 1 << 30 {
-        return Err(("equilibrium", format!("{equilibrium} is out of range; it must be 1KB or more and below 1GiB")));
+pub fn check(around: &Around<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), Wrong> {
+    if q_eq.0 < 1_000 || q_eq.0 >= 1 << 30 {
+        return Err(("q_eq", format!("{q_eq} is out of range; it must be 1KB or more and below 1GiB")));
     }
-    if sample.0 == 0 || sample.0 >= 1 << 40 {
-        return Err(("sample", format!("{sample} is out of range; it must be above zero and below 1TB")));
+    if sample_base.0 == 0 || sample_base.0 >= 1 << 40 {
+        return Err(("sample_base", format!("{sample_base} is out of range; it must be above zero and below 1TB")));
     }
     if w > 1_000 {
         return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
     }
     if around.queueing == Queueing::Iq {
-        return Err(("equilibrium", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
+        return Err(("q_eq", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
     }
     Ok(())
 }

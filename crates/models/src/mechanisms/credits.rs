@@ -67,19 +67,11 @@ pub struct Params {
     /// An update follows another of its class after this many bytes of its link at least. Default: 0, so that each packet that
     /// leaves makes one (`absolute`), or 6400 (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spacing: Option<Bytes>,
+    pub update_interval_bytes: Option<Bytes>,
     /// A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link (`absolute`), or
     /// 256 us (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Duration>,
-    /// Broken on purpose, to study what follows: this many of a node's updates are lost.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub lose_updates: u32,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
+    pub refresh_interval: Option<Duration>,
 }
 
 /// A flow control packet of InfiniBand, and a control ordered set of Ultra Ethernet.
@@ -105,7 +97,7 @@ impl Params {
     }
 
     fn spacing(&self) -> u64 {
-        self.spacing.map_or(if self.is_absolute() { 0 } else { 6400 }, |b| b.0)
+        self.update_interval_bytes.map_or(if self.is_absolute() { 0 } else { 6400 }, |b| b.0)
     }
 
     /// Blocks of a packet.
@@ -365,7 +357,9 @@ impl Install for Credits {
         let near = |port: PortId| &site.ends[port].near;
         let hop = |(port, spec): (PortId, &crate::topology::PortSpec)| Hop {
             spacing: spec.link.rate.time(params.spacing()),
-            repeat: params.repeat.unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }),
+            repeat: params
+                .refresh_interval
+                .unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }),
             needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
             round_trip: params.round_trip(near(port)),
         };
@@ -396,7 +390,7 @@ impl Install for Credits {
             senders: groups().map(|ends| params.window(&ends.far)).enumerate().map(sender).collect(),
             receivers: groups().map(|ends| params.window(&ends.near)).enumerate().map(receiver).collect(),
             is_waiting: core.ports.iter().map(|p| vec![false; p.queues.len()]).collect(),
-            lose_updates: params.lose_updates,
+            lose_updates: site.faults.lose_credit_updates,
             waits: 0,
             updates: 0,
             lost: 0,
@@ -432,11 +426,11 @@ impl Install for Credits {
         if !(-16..=127).contains(&params.overhead) {
             return Err(("overhead", format!("{} is out of range; allowed are -16 to 127", params.overhead)));
         }
-        if let Some(spacing) = params.spacing.filter(|s| s.0 > 1 << 20) {
-            return Err(("spacing", format!("{spacing} is out of range; allowed are 0 to 1MiB")));
+        if let Some(spacing) = params.update_interval_bytes.filter(|s| s.0 > 1 << 20) {
+            return Err(("update_interval_bytes", format!("{spacing} is out of range; allowed are 0 to 1MiB")));
         }
-        if let Some(repeat) = params.repeat.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t)) {
-            return Err(("repeat", format!("{repeat} is out of range; allowed are 100ns to 1s")));
+        if let Some(repeat) = params.refresh_interval.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t)) {
+            return Err(("refresh_interval", format!("{repeat} is out of range; allowed are 100ns to 1s")));
         }
         let (block, most, cost) = (params.block(), params.most(), params.cost(around.framing.largest()));
         if cost > most {

@@ -15,8 +15,7 @@ use crate::packet::Packet;
 use xoff_engine::state::{State, Walk, Word};
 
 /// Whether packets that a flow has in two queues keep their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Those of the flow's own queue leave first; the first packet of the other queue waits for them.
     #[default]

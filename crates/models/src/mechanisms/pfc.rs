@@ -80,14 +80,6 @@ pub struct Params {
     /// What switches do about pauses that last too long. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<watchdog::Params>,
-    /// Broken on purpose, to study what follows: this many of a node's resumes are never sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub swallow_resumes: u32,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 fn default_refresh() -> bool {
@@ -110,7 +102,6 @@ impl Default for Params {
             relays: None,
             hop_classes: false,
             watchdog: None,
-            swallow_resumes: 0,
         }
     }
 }
@@ -141,7 +132,7 @@ pub struct Pfc {
     frame_bytes: u16,
     quanta: Option<u16>,
     refreshes: bool,
-    swallow_resumes: u32,
+    lose_resumes: u32,
     classes: Classes,
     /// A host that relays and passes pauses on.
     passes_on: bool,
@@ -172,7 +163,7 @@ pub struct Pfc {
 }
 
 state!(Pfc {
-    value: swallow_resumes, pausing, over, paused_by_output, is_paused;
+    value: lose_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
     part: watchdog, slots;
     still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, hears_of_slots;
@@ -193,7 +184,7 @@ impl Pfc {
             frame_bytes,
             quanta,
             refreshes: true,
-            swallow_resumes: 0,
+            lose_resumes: 0,
             classes: core.classes,
             passes_on: false,
             raises_classes: false,
@@ -231,7 +222,7 @@ impl Pfc {
             }
         };
         let mut pfc = Self::new(trigger, site.framing.control, core, params.quanta);
-        pfc.swallow_resumes = params.swallow_resumes;
+        pfc.lose_resumes = site.faults.lose_resumes;
         pfc.watchdog = params.watchdog.as_ref().filter(|_| !site.is_host).map(|w| Watchdog::new(w, core.ingress.len()));
         pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
@@ -298,8 +289,8 @@ impl Pfc {
         if self.pausing[group] > 0 {
             return;
         }
-        if self.swallow_resumes > 0 {
-            self.swallow_resumes -= 1;
+        if self.lose_resumes > 0 {
+            self.lose_resumes -= 1;
             return;
         }
         self.frames += 1;

@@ -3,7 +3,7 @@
 //! Models: each output samples arriving frames by a count of bytes and works out Fb = −(Qoff + w·Qdelta), where Qoff = q − Qeq and
 //! Qdelta is the change since the sample before. Only negative feedback is reported, to the source of the sampled frame, in six
 //! bits: min(63, |Fb|·63 / (Qeq (2w + 1))). The worse it is, the sooner the next sample: after 150, 75, 50, 37.5, 30, 25, 21.5 or
-//! 18.5 hundred-and-fiftieths of `sample` by the highest three of the six bits, within ±15 %.
+//! 18.5 hundred-and-fiftieths of `sample_base` by the highest three of the six bits, within ±15 %.
 //! Source: mechanisms.md 6.6 (the MIB's parameters; QTAB there for the table, `[MEM]` for its jitter).
 //! Simplifications: a message carries the feedback alone; frames carry no tag (CN-TAG), as a limiter holds one flow.
 //! Invariants: no positive feedback; quantised feedback within 1 to 63 (a message that would say 0 is not sent).
@@ -21,7 +21,7 @@ use crate::frames::Cnm;
 use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
 use crate::wrong::Wrong;
 
-/// Intervals by the highest three bits of the feedback, as shares of `sample`.
+/// Intervals by the highest three bits of the feedback, as shares of `sample_base`.
 const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
 
 /// `switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`.
@@ -29,11 +29,11 @@ const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// The queue that is aimed at (Qeq).
-    pub equilibrium: Bytes,
+    pub q_eq: Bytes,
     /// Weight of the queue's change.
     pub w: u32,
     /// Bytes between two samples without congestion.
-    pub sample: Bytes,
+    pub sample_base: Bytes,
     /// Intervals vary at random by this share to either side.
     pub jitter: f64,
     /// Switches to which hosts are attached have congestion points, too.
@@ -42,7 +42,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { equilibrium: Bytes(26_000), w: 2, sample: Bytes(150_000), jitter: 0.15, edges: true }
+        Self { q_eq: Bytes(26_000), w: 2, sample_base: Bytes(150_000), jitter: 0.15, edges: true }
     }
 }
 
@@ -91,7 +91,7 @@ impl Install for Qcn {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        check(around, params.equilibrium, params.sample, params.w)?;
+        check(around, params.q_eq, params.sample_base, params.w)?;
         if !(0.0..1.0).contains(&params.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
         }
@@ -101,13 +101,13 @@ impl Install for Qcn {
 
 impl Qcn {
     fn new(params: &Params, points: Points, ports: usize) -> Self {
-        let outputs = vec![Output { left: params.sample.real(), queue: 0 }; ports];
+        let outputs = vec![Output { left: params.sample_base.real(), queue: 0 }; ports];
         Self { params: params.clone(), outputs, points, samples: 0, messages: 0 }
     }
 
     /// The quantised feedback for a queue that was `before` at the sample before; zero without congestion.
     fn quantised(&self, before: u32, queue: u32) -> u32 {
-        let (qeq, w) = (self.params.equilibrium.0 as i64, i64::from(self.params.w));
+        let (qeq, w) = (self.params.q_eq.0 as i64, i64::from(self.params.w));
         let worse = i64::from(queue) - qeq + w * (i64::from(queue) - i64::from(before));
         (worse.max(0) * 63 / (qeq * (2 * w + 1))).min(63) as u32
     }
@@ -126,7 +126,7 @@ impl Hooks for Qcn {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
             let around = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
-            output = Output { left: self.params.sample.real() * INTERVALS[index(value) / 8] * around, queue };
+            output = Output { left: self.params.sample_base.real() * INTERVALS[index(value) / 8] * around, queue };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;

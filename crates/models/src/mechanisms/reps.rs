@@ -2,7 +2,7 @@
 //!
 //! Models: a source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow and value. The
 //! value of a packet whose answer bears no mark goes into a ring of `buffer` values; the next packet takes the oldest that was not used
-//! since, or a random one of `values`. After a timeout a source may freeze for a while: it goes round the values of its ring, then
+//! since, or a random one of `entropy_values`. After a timeout a source may freeze for a while: it goes round the values of its ring, then
 //! forgets them and draws the next sixteen at random. Source: Ultra Ethernet's public simulator (peers.md 8.5).
 //! Simplifications: every packet is answered there and then; a source remembers the values of its packets instead of reading them in
 //! answers, that of the last copy where a packet was sent again. The value is the tag of packets, and takes no byte on the wire.
@@ -34,7 +34,7 @@ use crate::wrong::Wrong;
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Different entropy values of a flow; a few for each path.
-    pub values: u32,
+    pub entropy_values: u32,
     /// Values that a flow remembers to use again.
     pub buffer: u32,
     /// After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before.
@@ -44,7 +44,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { values: 64, buffer: 8, freeze: None }
+        Self { entropy_values: 64, buffer: 8, freeze: None }
     }
 }
 
@@ -168,7 +168,7 @@ impl Install for Reps {
             forwards: site.forwards,
             is_host: site.is_host,
             salt: mix(u64::from(site.id) + 1),
-            values: params.values,
+            values: params.entropy_values,
             buffer: index(params.buffer),
             freeze: params.freeze,
             flows: FxHashMap::default(),
@@ -182,8 +182,8 @@ impl Install for Reps {
     }
 
     fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if !(2..=65_536).contains(&params.values) {
-            return Err(("values", format!("{} is out of range; allowed are 2 to 65536", params.values)));
+        if !(2..=65_536).contains(&params.entropy_values) {
+            return Err(("entropy_values", format!("{} is out of range; allowed are 2 to 65536", params.entropy_values)));
         }
         if !(1..=1024).contains(&params.buffer) {
             return Err(("buffer", format!("{} is out of range; allowed are 1 to 1024", params.buffer)));

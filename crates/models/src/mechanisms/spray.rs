@@ -40,12 +40,12 @@ pub struct Params {
     /// How a port is chosen.
     pub choice: Choice,
     /// With `entropy`: values that a flow has. Its packets take them in turn, in an order that is another each time that all were taken.
-    pub entropies: u32,
+    pub entropy_values: u32,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { choice: Choice::Random, entropies: 64 }
+        Self { choice: Choice::Random, entropy_values: 64 }
     }
 }
 
@@ -55,13 +55,13 @@ pub struct Spray {
     choice: Choice,
     /// Packets that had a choice, by the first port of it: equal choices share their turns.
     turns: Vec<u32>,
-    entropies: u32,
+    entropy_values: u32,
     salt: u64,
 }
 
 state!(Spray {
     value: turns;
-    still: choice, entropies, salt;
+    still: choice, entropy_values, salt;
 });
 
 impl Install for Spray {
@@ -69,13 +69,13 @@ impl Install for Spray {
     const LABEL: &'static str = "packet spraying";
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        let (choice, entropies, salt) = (params.choice, params.entropies, mix(u64::from(site.id) + 1));
-        site.forwards.then(|| Self { choice, turns: vec![0; site.ports.len()], entropies, salt })
+        let (choice, entropy_values, salt) = (params.choice, params.entropy_values, mix(u64::from(site.id) + 1));
+        site.forwards.then(|| Self { choice, turns: vec![0; site.ports.len()], entropy_values, salt })
     }
 
     fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
-        if !(1..=65_536).contains(&params.entropies) {
-            return Err(("entropies", format!("{} is out of range; allowed are 1 to 65536", params.entropies)));
+        if !(1..=65_536).contains(&params.entropy_values) {
+            return Err(("entropy_values", format!("{} is out of range; allowed are 1 to 65536", params.entropy_values)));
         }
         Ok(())
     }
@@ -86,10 +86,10 @@ impl Install for Spray {
 }
 
 /// The value of a packet: all of them in turn, shifted by a number that is drawn anew each time, and for copies that are sent again.
-fn entropy(key: u32, packet: &Packet, entropies: u32) -> u64 {
-    let (flow, turn, again) = (u64::from(key), packet.seq() / entropies, u64::from(packet.has(Packet::RETRANSMITTED)));
+fn entropy(key: u32, packet: &Packet, entropy_values: u32) -> u64 {
+    let (flow, turn, again) = (u64::from(key), packet.seq() / entropy_values, u64::from(packet.has(Packet::RETRANSMITTED)));
     let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
-    (u64::from(packet.seq()) + shift) % u64::from(entropies)
+    (u64::from(packet.seq()) + shift) % u64::from(entropy_values)
 }
 
 impl Hooks for Spray {
@@ -108,7 +108,7 @@ impl Hooks for Spray {
             }
             Choice::Entropy => {
                 let key = effects.key(packet.flow());
-                let hash = mix(u64::from(key) ^ mix(entropy(key, packet, self.entropies) + 1) ^ self.salt) >> 32;
+                let hash = mix(u64::from(key) ^ mix(entropy(key, packet, self.entropy_values) + 1) ^ self.salt) >> 32;
                 (hash * n) >> 32
             }
         };
@@ -124,7 +124,7 @@ mod tests {
 
     /// How often each of four ports is chosen for 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {
-        let (mut spray, core) = (Spray { choice, turns: vec![0; 6], entropies: 64, salt: 7 }, Core::for_tests(6, 1));
+        let (mut spray, core) = (Spray { choice, turns: vec![0; 6], entropy_values: 64, salt: 7 }, Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
@@ -153,8 +153,11 @@ mod tests {
 
     #[test]
     fn packets_of_one_value_take_one_way() {
-        let (mut spray, core, mut effects) =
-            (Spray { choice: Choice::Entropy, turns: vec![0; 6], entropies: 1, salt: 7 }, Core::for_tests(6, 1), Effects::for_tests(1));
+        let (mut spray, core, mut effects) = (
+            Spray { choice: Choice::Entropy, turns: vec![0; 6], entropy_values: 1, salt: 7 },
+            Core::for_tests(6, 1),
+            Effects::for_tests(1),
+        );
         let mut port = |seq| {
             spray.route(
                 &mut Packet::new(Kind::Data, 3, seq, 9, 1000, 0),

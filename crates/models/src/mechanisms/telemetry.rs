@@ -6,7 +6,7 @@
 //! SIGCOMM 2019) and its ns-3 code (peers.md 1.3): dequeue, before the first bit; control frames are counted and not stamped.
 //! Simplifications: full-width fields (the code's wrap after 16.8 ms and are rounded to 512 B and 320 B); any number of hops. The
 //! bytes that records take on the wire are the framing's: HPCC's code has 42 B more in data and ACK, so that `framing.header` is 90B
-//! and `framing.control` 88B there. Invariants: a record belongs to one packet, and is gone with it.
+//! and `framing.control_frame_size` 88B there. Invariants: a record belongs to one packet, and is gone with it.
 
 pub mod pint;
 

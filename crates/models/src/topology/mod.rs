@@ -78,7 +78,7 @@ macro_rules! registry {
             pub failover: Failover,
             /// Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub retry: Option<retry::Params>,
+            pub link_retry: Option<retry::Params>,
         }
 
         impl Network {

@@ -3,7 +3,7 @@
 //! Models: a host whose network card has a port in each plane, as in the multi-plane fat tree of Zhao et al., "Insights into DeepSeek-V3"
 //! (ISCA 2025, section 5.1): what fails or is crowded in one plane concerns no other.
 //! Leaves out: a card that stripes the packets of one flow over its ports. A flow leaves by one port (`host.first_hop`), and a job's messages
-//! take turns over several connections (`workload.spread`).
+//! take turns over several connections (`workload.connections_per_channel`).
 //! Invariants: hosts keep their numbers and names; the first links of a host are those of the first plane.
 
 use std::collections::HashSet;

@@ -5,10 +5,10 @@
 //! packet without ACK again; any other counts as lost only when one after it was acknowledged selectively, or after a timeout, when
 //! all that was sent and is not acknowledged does (as in RFC 6675; the paper leaves it open, and a lost tail would otherwise cost a
 //! timeout a packet). When nothing is lost it sends new data. Recovery ends when all is acknowledged that had been sent when it began. The timeout is `rto_low` while at
-//! most `few` packets are in flight and `rto_high` otherwise; it restarts with every packet sent and every answer. New packets keep
-//! within `bdp` of the oldest without ACK (BDP-FC). Source: the paper; mechanisms.md 3.2 for the constants.
+//! most `rto_low_threshold` packets are in flight and `rto_high` otherwise; it restarts with every packet sent and every answer. New packets keep
+//! within `bdp_cap` of the oldest without ACK (BDP-FC). Source: the paper; mechanisms.md 3.2 for the constants.
 //! Simplifications: a packet is sent again once a recovery, or after a timeout; in flight is what lies between the oldest packet
-//! without ACK and the newest sent, as in the paper; the receiver's memory is not bounded beyond `bdp`.
+//! without ACK and the newest sent, as in the paper; the receiver's memory is not bounded beyond `bdp_cap`.
 //! Invariants: each packet is delivered once; a flow completes on any loss pattern that ends.
 
 use schemars::JsonSchema;
@@ -30,15 +30,15 @@ use crate::wrong::Wrong;
 pub struct Params {
     /// Payload that may be in flight. Default: the product of the line's rate and the longest round trip without queues.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub bdp: Option<Bytes>,
-    /// Timeout while few packets are in flight. Default: 100us, or twice the longest round trip without load where that is longer.
+    pub bdp_cap: Option<Bytes>,
+    /// Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip without load where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_low: Option<Duration>,
     /// Timeout otherwise. Default: 320us, or `rto_low` where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_high: Option<Duration>,
-    /// How many are few.
-    pub few: u32,
+    /// `rto_low` applies while at most this many packets are in flight.
+    pub rto_low_threshold: u32,
 }
 
 /// Timeouts of the paper's `RTO_low` and `RTO_high`, where no path is longer.
@@ -47,7 +47,7 @@ const RTO_HIGH: Duration = Duration::us(320);
 
 impl Default for Params {
     fn default() -> Self {
-        Self { bdp: None, rto_low: None, rto_high: None, few: 3 }
+        Self { bdp_cap: None, rto_low: None, rto_high: None, rto_low_threshold: 3 }
     }
 }
 
@@ -96,7 +96,7 @@ pub struct Irn {
     window: u64,
     rto_low: Duration,
     rto_high: Duration,
-    few: u32,
+    rto_low_threshold: u32,
 }
 
 impl Irn {
@@ -130,17 +130,17 @@ impl Transport for Irn {
         let product = Bytes(line.product(line.round_trip) as u64);
         let rto_low = params.rto_low.unwrap_or_else(|| default_timeout(RTO_LOW, line));
         let rto_high = params.rto_high.unwrap_or(RTO_HIGH).max(rto_low);
-        Params { bdp: Some(params.bdp.unwrap_or(product)), rto_low: Some(rto_low), rto_high: Some(rto_high), ..params.clone() }
+        Params { bdp_cap: Some(params.bdp_cap.unwrap_or(product)), rto_low: Some(rto_low), rto_high: Some(rto_high), ..params.clone() }
     }
 
     fn wants_round_trip(params: &Params) -> bool {
-        params.bdp.is_none()
+        params.bdp_cap.is_none()
     }
 
     fn new(params: &Params, framing: &Framing) -> Self {
-        let window = (params.bdp.unwrap_or_default().0 / framing.payload).max(1);
+        let window = (params.bdp_cap.unwrap_or_default().0 / framing.payload).max(1);
         let rto_low = params.rto_low.unwrap_or(RTO_LOW);
-        Self { window, rto_low, rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low), few: params.few }
+        Self { window, rto_low, rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low), rto_low_threshold: params.rto_low_threshold }
     }
 
     fn validate(params: &Params, framing: &Framing) -> Result<(), Wrong> {
@@ -151,9 +151,9 @@ impl Transport for Irn {
         {
             return Err(("rto_high", format!("{high} is below rto_low, {}", params.rto_low.unwrap_or(RTO_LOW))));
         }
-        if let Some(bdp) = params.bdp.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
+        if let Some(bdp) = params.bdp_cap.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
             let payload = framing.payload;
-            return Err(("bdp", format!("{bdp} is out of range; it must be a packet of {payload} B or more and below 1GiB")));
+            return Err(("bdp_cap", format!("{bdp} is out of range; it must be a packet of {payload} B or more and below 1GiB")));
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Transport for Irn {
     }
 
     fn deadline(&self, state: &Progress, _: &Box<Sender>, now: Moment) -> Moment {
-        now + if state.next - state.unacknowledged <= self.few { self.rto_low } else { self.rto_high }
+        now + if state.next - state.unacknowledged <= self.rto_low_threshold { self.rto_low } else { self.rto_high }
     }
 
     fn timeouts(&self) -> (Duration, Duration) {
@@ -220,7 +220,7 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn irn(window: u64) -> Irn {
-        Irn { window, rto_low: Duration::us(100), rto_high: Duration::us(320), few: 3 }
+        Irn { window, rto_low: Duration::us(100), rto_high: Duration::us(320), rto_low_threshold: 3 }
     }
 
     fn sent(t: &Irn, n: u32) -> (Progress, Box<Sender>) {
@@ -282,9 +282,9 @@ mod tests {
         // 100 Gb/s and 8.32 us are 104 KB, as in ConWeave's simulator; the network of a document has 200 Gb/s and 3.67 us.
         for (gbps, ns, bytes) in [(100, 8320, 104_000), (200, 3670, 91_750)] {
             let line = Line { rate: xoff_units::Rate::gbps(gbps), ..Line::for_tests(Duration::ns(ns)) };
-            assert_eq!(Irn::settled(&Params::default(), line).bdp, Some(Bytes(bytes)));
-            let given = Params { bdp: Some(Bytes(25_000)), ..Params::default() };
-            assert_eq!(Irn::settled(&given, line).bdp, given.bdp);
+            assert_eq!(Irn::settled(&Params::default(), line).bdp_cap, Some(Bytes(bytes)));
+            let given = Params { bdp_cap: Some(Bytes(25_000)), ..Params::default() };
+            assert_eq!(Irn::settled(&given, line).bdp_cap, given.bdp_cap);
         }
     }
 

@@ -1,16 +1,16 @@
 //! A transport that bears any order: what is lost is known by what switches say, and not by gaps.
 //!
 //! Models: every packet is answered with what is expected next and with the packet that came (ACK in order, SACK otherwise), and each
-//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. With `ack_every` a receiver answers when so many bytes
+//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. With `sack_threshold` a receiver answers when so many bytes
 //! have come, and at once the first packet of a flow, a marked one, one that came before, and one that asks for it: the last that its
 //! source may send for now, and what is sent again; and again when the last gap is closed before such a one. The sender keeps for each packet whether it is
 //! under way, there, or lost; it sends what is lost first, the oldest before others, and then what is new. Windows count what is under
-//! way alone, and hold back what is sent again like anything else. A gap means nothing by itself, unless `tolerance` packets beyond it
+//! way alone, and hold back what is sent again like anything else. A gap means nothing by itself, unless `reordering_threshold` packets beyond it
 //! have arrived. Each packet has an age: one that was not heard of for the timeout since it started counts as lost, and no other with
 //! it, so that a lost window times out packet by packet, as it was sent. Source: reliable unordered delivery (RUD) of Ultra Ethernet
 //! as its public simulator has it (peers.md 5.2), and NDP for NACKs of headers (4.2).
-//! Simplifications: the receiver's bit map has no bound; a packet counts as lost by `tolerance` once, until a timeout; the timeout does
-//! not adapt. Without `switch.trimming` a dropped packet waits for `tolerance` or the timeout.
+//! Simplifications: the receiver's bit map has no bound; a packet counts as lost by `reordering_threshold` once, until a timeout; the timeout does
+//! not adapt. Without `switch.trimming` a dropped packet waits for `reordering_threshold` or the timeout.
 //! Invariants: each packet is delivered once, in any order; packets under way, there and lost are all that were sent.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -40,10 +40,10 @@ pub struct Params {
     /// Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator, where it is 16KiB.
     /// Default: for every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ack_every: Option<Bytes>,
+    pub sack_threshold: Option<Bytes>,
     /// A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tolerance: Option<u32>,
+    pub reordering_threshold: Option<u32>,
 }
 
 /// That of Ultra Ethernet's simulator for 178 KB at 100 Gb/s.
@@ -53,8 +53,8 @@ const RTO: Duration = Duration::us(100);
 #[derive(Debug, Clone)]
 pub struct Selective {
     rto: Duration,
-    ack_every: Option<u64>,
-    tolerance: Option<u32>,
+    sack_threshold: Option<u64>,
+    reordering_threshold: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +190,7 @@ impl State for Receiver {
 impl Selective {
     /// Answers a packet, or waits with the answer for others.
     fn answer(&self, expected: u32, arrival: Arrival, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) {
-        let Some(every) = self.ack_every else { return replies.acknowledge_one(expected, packet.seq()) };
+        let Some(every) = self.sack_threshold else { return replies.acknowledge_one(expected, packet.seq()) };
         let is_first = receiver.owed.is_none();
         let owed = receiver.owed.get_or_insert_default();
         if arrival == Arrival::New {
@@ -227,16 +227,20 @@ impl Transport for Selective {
     }
 
     fn new(params: &Params, _: &Framing) -> Self {
-        Self { rto: params.rto.unwrap_or(RTO), ack_every: params.ack_every.map(|b| b.0), tolerance: params.tolerance }
+        Self {
+            rto: params.rto.unwrap_or(RTO),
+            sack_threshold: params.sack_threshold.map(|b| b.0),
+            reordering_threshold: params.reordering_threshold,
+        }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
         check_timeout("rto", params.rto)?;
-        if params.ack_every == Some(Bytes(0)) {
-            return Err(("ack_every", "it must be above zero; leave it out to answer every packet".into()));
+        if params.sack_threshold == Some(Bytes(0)) {
+            return Err(("sack_threshold", "it must be above zero; leave it out to answer every packet".into()));
         }
-        if params.tolerance == Some(0) {
-            return Err(("tolerance", "it must be above zero".into()));
+        if params.reordering_threshold == Some(0) {
+            return Err(("reordering_threshold", "it must be above zero".into()));
         }
         Ok(())
     }
@@ -278,8 +282,8 @@ impl Transport for Selective {
             Kind::Nack => is_lost = sender.lose(frame.answers()),
             _ => {}
         }
-        if let Some(tolerance) = self.tolerance {
-            let until = sender.end.saturating_sub(tolerance);
+        if let Some(reordering_threshold) = self.reordering_threshold {
+            let until = sender.end.saturating_sub(reordering_threshold);
             for seq in sender.judged..until {
                 is_lost |= sender.lose(seq);
             }
@@ -334,7 +338,7 @@ impl Transport for Selective {
     }
 
     fn coalesces(&self) -> bool {
-        self.ack_every.is_some()
+        self.sack_threshold.is_some()
     }
 
     /// It is lost, unless another copy came before.
@@ -353,8 +357,8 @@ mod tests {
     use super::*;
     use crate::transport::contract::Reply;
 
-    fn selective(tolerance: Option<u32>) -> Selective {
-        Selective { rto: Duration::us(100), ack_every: None, tolerance }
+    fn selective(reordering_threshold: Option<u32>) -> Selective {
+        Selective { rto: Duration::us(100), sack_threshold: None, reordering_threshold }
     }
 
     fn sent(t: &Selective, n: u32) -> (Progress, Box<Sender>) {
@@ -443,7 +447,7 @@ mod tests {
 
     #[test]
     fn answers_come_for_so_many_bytes_and_at_once_for_what_asks() {
-        let t = Selective { ack_every: Some(4000), ..selective(None) };
+        let t = Selective { sack_threshold: Some(4000), ..selective(None) };
         let (mut received, mut receiver) = (Received::default(), Receiver::default());
         let mut arrive = |seq: u32, flags: u16| {
             let mut packet = Packet::new(Kind::Data, 0, seq, 0, 1000, 0);

@@ -81,7 +81,7 @@ macro_rules! registry {
             /// Connections, each with a path of its own, over which the messages of a channel from one rank to another take turns, 1 to 64.
             /// Default: one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub spread: Option<u64>,
+            pub connections_per_channel: Option<u64>,
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $kind: Option<$kind::Params>,)*
@@ -108,7 +108,7 @@ registry! {
     /// Several senders, one receiver.
     incast,
     /// Incasts again and again, at random hosts.
-    incasts,
+    repeated_incast,
     /// Pushes to a server and its broadcast.
     parameter_server,
     /// Tokens to experts and back.
@@ -139,17 +139,19 @@ impl Workload {
 
     /// Connections between two ranks for each channel.
     pub fn spread(&self) -> u16 {
-        self.spread.unwrap_or(1) as u16
+        self.connections_per_channel.unwrap_or(1) as u16
     }
 
     fn check_connections(&self, at: &str, name: &str, kind: &dyn Traffic) -> Result<(), Problem> {
-        for (key, is_given) in [("connections", self.connections.is_some()), ("spread", self.spread.is_some())] {
+        for (key, is_given) in
+            [("connections", self.connections.is_some()), ("connections_per_channel", self.connections_per_channel.is_some())]
+        {
             if is_given && !kind.has_messages() {
                 let why = format!("`{name}` has no messages that could share a connection; leave it out");
                 return Err((format!("{at}.{key}"), why));
             }
         }
-        match self.spread {
+        match self.connections_per_channel {
             Some(_) if self.connections == Some(Connections::PerMessage) => {
                 Err((format!("{at}.spread"), "with `per_message` each message has a connection of its own; leave it out".into()))
             }

@@ -23,13 +23,13 @@ pub struct Params {
     /// Tokens of each host in a round.
     pub tokens: u64,
     /// Payload of a token.
-    pub token: Bytes,
+    pub token_size: Bytes,
     /// Experts that a token goes to.
     #[serde(default = "two")]
     pub experts_per_token: u64,
     /// Exponent of Zipf's law over experts; 0 makes all equally wanted.
     #[serde(default = "unit")]
-    pub skew: f64,
+    pub zipf_exponent: f64,
     /// Dispatches and answers.
     #[serde(default = "one")]
     pub rounds: u64,
@@ -54,8 +54,8 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
-        if self.token.0 == 0 || self.token.0.saturating_mul(self.tokens) / making.framing.payload >= u64::from(u32::MAX) {
-            return Err((format!("{key}.token"), format!("{} is out of range for {} tokens", self.token, self.tokens)));
+        if self.token_size.0 == 0 || self.token_size.0.saturating_mul(self.tokens) / making.framing.payload >= u64::from(u32::MAX) {
+            return Err((format!("{key}.token_size"), format!("{} is out of range for {} tokens", self.token_size, self.tokens)));
         }
         making.add_made(self.flows(&key, &members, making.stream())?)
     }
@@ -66,7 +66,7 @@ impl Params {
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         let n = hosts.len();
         self.check(key, wide(n))?;
-        let experts = Experts::new(n, self.skew, &mut stream);
+        let experts = Experts::new(n, self.zipf_exponent, &mut stream);
         let mut list: Vec<Made> = Vec::new();
         // For each host the last answers that were sent to it.
         let mut answers: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -119,14 +119,14 @@ impl Params {
             let why = format!("{} is out of range; there are {hosts} experts", self.experts_per_token);
             return Err((format!("{key}.experts_per_token"), why));
         }
-        if !(0.0..=10.0).contains(&self.skew) {
-            return Err((format!("{key}.skew"), format!("{} is out of range; allowed are 0 to 10", self.skew)));
+        if !(0.0..=10.0).contains(&self.zipf_exponent) {
+            return Err((format!("{key}.zipf_exponent"), format!("{} is out of range; allowed are 0 to 10", self.zipf_exponent)));
         }
         fits(key, self.rounds.saturating_mul(2 * hosts * (self.tokens * self.experts_per_token).min(hosts)))
     }
 
     fn flow(&self, src: u32, dst: u32, tokens: u64, after: Vec<usize>) -> Made {
-        Made { src, dst, size: Bytes(self.token.0.saturating_mul(tokens)), start: Duration::ZERO, after }
+        Made { src, dst, size: Bytes(self.token_size.0.saturating_mul(tokens)), start: Duration::ZERO, after }
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
     use xoff_units::index;
 
     fn moe(skew: f64, rounds: u64) -> Vec<Made> {
-        let p = Params { tokens: 64, token: Bytes(7168), experts_per_token: 2, skew, rounds, hosts: None };
+        let p = Params { tokens: 64, token_size: Bytes(7168), experts_per_token: 2, zipf_exponent: skew, rounds, hosts: None };
         p.flows("", &(0..16).collect::<Vec<_>>(), Stream::new(1, 0, "moe")).unwrap()
     }
 

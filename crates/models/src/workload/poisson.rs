@@ -27,10 +27,10 @@ pub struct Params {
     pub sizes: Option<Named>,
     /// A distribution of your own: pairs of bytes and cumulative percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub points: Option<Vec<(f64, f64)>>,
+    pub cdf: Option<Vec<(f64, f64)>>,
     /// A CSV or Parquet file with it: columns bytes and percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub points_table: Option<String>,
+    pub cdf_file: Option<String>,
     /// Flows arrive for this long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Params {
     /// as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or with a number so many
     /// on average. They are named as the workload with ` warm` behind it, and no part of the run's completion times.
     #[serde(default)]
-    pub warm: Warm,
+    pub warm_start: Warm,
     /// Hosts that send; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Host>>,
@@ -111,11 +111,11 @@ impl Traffic for Params {
         if expected > most as f64 {
             return Err((format!("{key}.duration"), too_many(expected, most)));
         }
-        let mean = self.warm.mean(self.load).map_err(|why| (format!("{key}.warm"), why))?;
-        making.check_room((mean * sources.len() as f64) as u64, &format!("{key}.warm"))?;
+        let mean = self.warm_start.mean(self.load).map_err(|why| (format!("{key}.warm_start"), why))?;
+        making.check_room((mean * sources.len() as f64) as u64, &format!("{key}.warm_start"))?;
         let count = wide(sources.len());
         for (i, (node, mean_gap_ps)) in sources.into_iter().zip(gaps).enumerate() {
-            if self.warm != Warm::No {
+            if self.warm_start != Warm::No {
                 Self::list_flows_under_way(making, node, mean, &sizes, &destinations);
             }
             let (end, left) = match end {
@@ -134,7 +134,7 @@ impl Traffic for Params {
             }
             making.add_drawn(node, arrivals);
         }
-        making.check_room(0, &format!("{key}.warm"))
+        making.check_room(0, &format!("{key}.warm_start"))
     }
 }
 
@@ -153,10 +153,10 @@ impl Params {
         if !(self.load > 0.0 && self.load <= 1.5) {
             return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load)));
         }
-        let table = match (&self.sizes, &self.points) {
+        let table = match (&self.sizes, &self.cdf) {
             (Some(named), None) => SizeTable::named(*named),
-            (None, Some(points)) => SizeTable::new(points).map_err(|why| (format!("{key}.points"), why))?,
-            _ => return Err((key.to_string(), "give exactly one of sizes, points and points_table".into())),
+            (None, Some(points)) => SizeTable::new(points).map_err(|why| (format!("{key}.cdf"), why))?,
+            _ => return Err((key.to_string(), "give exactly one of sizes, cdf and cdf_file".into())),
         };
         Ok(Arc::new(table))
     }

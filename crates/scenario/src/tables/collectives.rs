@@ -106,7 +106,7 @@ impl Row for Measured {
                 data: Data::MaybeU16(c.iter().map(|c| c.job.as_ref().map(|of| of.iteration)).collect()),
             },
             Column {
-                name: "joined_ps",
+                name: "last_rank_arrived_ps",
                 meaning: "Of a job: when the last of its ranks began it.",
                 data: Data::MaybeU64(c.iter().map(|c| c.job.as_ref().map(|of| of.joined)).collect()),
             },
@@ -122,7 +122,7 @@ impl Row for Measured {
             },
             Column {
                 name: "algorithm_bps",
-                meaning: "Algorithm bandwidth: the data of a rank by `time_ps`, of a job by the time since `joined_ps`.",
+                meaning: "Algorithm bandwidth: the data of a rank by `time_ps`, of a job by the time since `last_rank_arrived_ps`.",
                 data: Data::MaybeF64(c.iter().map(Measured::rate).collect()),
             },
             Column {

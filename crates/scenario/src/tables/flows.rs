@@ -107,7 +107,7 @@ impl Row for Flow {
                 data: Data::U64(r.iter().map(|r| r.ideal).collect()),
             },
             Column {
-                name: "fastest_fct_ps",
+                name: "best_path_ideal_fct_ps",
                 meaning: "The same by the fastest of the shortest paths, or by its own if that is faster.",
                 data: Data::U64(r.iter().map(|r| r.fastest).collect()),
             },

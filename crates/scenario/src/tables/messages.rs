@@ -81,12 +81,12 @@ impl Row for Message {
                 data: Data::U64(r.iter().map(|r| r.posted).collect()),
             },
             Column {
-                name: "after",
+                name: "released_by",
                 meaning: "What came last of all that had to come before: its operation had `begun`, or a `message` of that had arrived.",
                 data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
             },
             Column {
-                name: "after_message",
+                name: "released_by_message",
                 meaning: "The number of that message.",
                 data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
             },

@@ -44,7 +44,7 @@ impl Row for Operation {
             },
             Column { name: "rank", meaning: "The rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
             Column { name: "host", meaning: "Where it is.", data: names.node(r.iter().map(|r| r.node)) },
-            Column { name: "place", meaning: "Its number in the rank's program.", data: Data::U32(r.iter().map(|r| r.place).collect()) },
+            Column { name: "index", meaning: "Its number in the rank's program.", data: Data::U32(r.iter().map(|r| r.place).collect()) },
             Column {
                 name: "operation",
                 meaning: "The number that all ranks know it by that take part; null if it only computes.",
@@ -67,17 +67,17 @@ impl Row for Operation {
                 data: Data::U64(r.iter().map(|r| r.start).collect()),
             },
             Column {
-                name: "after",
+                name: "released_by",
                 meaning: "What of that ended last: an `operation`, or nothing but the `start` of the job.",
                 data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
             },
             Column {
-                name: "after_place",
+                name: "released_by_index",
                 meaning: "The place of that operation.",
                 data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
             },
             Column {
-                name: "then",
+                name: "successors",
                 meaning: "The places of the operations of its rank that wait for it, separated by `;`.",
                 data: Data::MaybeText(r.iter().map(|r| Some(listed(&r.then))).collect()),
             },

@@ -40,10 +40,10 @@ impl Row for Trace {
                 meaning: "1 if it is marked, or an answer that says so of its packet.",
                 data: Data::U8(t.iter().map(|t| u8::from(t.frame.is_marked())).collect()),
             },
-            Column { name: "again", meaning: "1 if it is a packet that was sent before.", data: has(Packet::RETRANSMITTED) },
-            Column { name: "last", meaning: "1 if it is the last packet of its flow.", data: has(Packet::LAST) },
+            Column { name: "retransmission", meaning: "1 if it is a packet that was sent before.", data: has(Packet::RETRANSMITTED) },
+            Column { name: "last_of_flow", meaning: "1 if it is the last packet of its flow.", data: has(Packet::LAST) },
             Column {
-                name: "value",
+                name: "payload_field",
                 meaning: "What it says beside `seq`: quanta of a PFC frame, nanoseconds of an SFCM, the packet that a NACK is about; 0 if nothing.",
                 data: Data::U32(t.iter().map(|t| t.frame.says()).collect()),
             },

@@ -100,9 +100,9 @@ def flow_control(setting: Setting) -> dict[str, Any]:
     if setting.pause:
         control["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": setting.accounting}
     if setting.scheme == "bcn":
-        points: dict[str, Any] = {"equilibrium": f"{QEQ_BYTES}B", "w": W, "edges": setting.edges}
-        points |= {"sample": f"{setting.sample_kb:g}KB", "jitter": f"{JITTER_KB}KB"}
-        for key, level in (("stop_above", setting.stop_kb), ("max_above", setting.max_kb)):
+        points: dict[str, Any] = {"q_eq": f"{QEQ_BYTES}B", "w": W, "edges": setting.edges}
+        points |= {"sample_base": f"{setting.sample_kb:g}KB", "jitter": f"{JITTER_KB}KB"}
+        for key, level in (("q_sc", setting.stop_kb), ("max_above", setting.max_kb)):
             if level is not None:
                 points[key] = f"{level:g}KB"
         control["bcn"] = points
@@ -158,7 +158,7 @@ def scenario(
         "network": network(edges, per_edge, setting.spines),
         "framing": {"payload": "1500B", "header": "0B"},
         "switch": {
-            "delay": "1us",
+            "forwarding_latency": "1us",
             "buffer": setting.buffer if setting.buffer == "unlimited" else {"per_queue": setting.buffer},
             "flow_control": flow_control(setting),
         },

@@ -100,8 +100,8 @@ class Case:
     """Ours: isolated flows that an output's table has room for."""
     age_us: float | None = None
     """Ours: a flow without packets in the congested queue for so long returns, however full that queue is."""
-    order: str = "kept"
-    """Ours: a flow's packets in the congested queue wait for those before them; ``free``: they may overtake."""
+    preserve_order: bool = True
+    """Ours: a flow's packets in the congested queue wait for those before them; False: they may overtake."""
     congested_last: bool = False
     """Ours: CI's congested queue is served when the other is empty; otherwise both take turns."""
     accounting: str = "egress"
@@ -123,10 +123,10 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "accounting": case.accounting,
         }
     switch: dict[str, Any] = {
-        "delay": f"{case.switch_ns}ns",
+        "forwarding_latency": f"{case.switch_ns}ns",
         "classes": case.queues,
         "scheduler": {"drr": f"{case.payload_bytes + 48}B"},
-        "priority_classes": case.queues - 2,
+        "strict_priority_classes": case.queues - 2,
         "buffer": {"per_queue": f"{case.queue_mb:g}MB"},
         "flow_control": flow_control,
     }
@@ -136,18 +136,18 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "low": f"{case.low_kb:g}KB",
             "high": f"{case.high_kb:g}KB",
             "pmax": 0.01,
-            "tell": f"{case.tell_kb:g}KB",
+            "cim_threshold": f"{case.tell_kb:g}KB",
             "mark": "isolated" if case.mark == "isolated" else "selecting",
             "class": NON_CONGESTED,
             "congested_class": CONGESTED,
             "hosts": case.hosts,
-            "table": case.table,
-            "order": case.order,
+            "max_flows": case.table,
+            "preserve_order": case.preserve_order,
         }
         if case.age_us is not None:
-            flow_control["congestion_isolation"]["age"] = f"{case.age_us:g}us"
+            flow_control["congestion_isolation"]["aging_time"] = f"{case.age_us:g}us"
         if case.congested_last:
-            switch["priority_classes"] = case.queues - 1
+            switch["strict_priority_classes"] = case.queues - 1
         if case.mark in {"congested", "both"}:
             switch["ecn"] = {"red": _red(case, case.high_kb if case.ecn_follows else 300)}
         if case.mark == "congested":
@@ -155,8 +155,8 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     else:
         switch["ecn"] = {"red": _red(case, 300)}
         classify["by_destination"] = 2
-    traffic: dict[str, Any] = {"load": case.load, "duration": f"{case.ms:g}ms", "warm": case.warm}
-    traffic |= {"points": CUT} if case.sizes == "cut" else {"sizes": case.sizes}
+    traffic: dict[str, Any] = {"load": case.load, "duration": f"{case.ms:g}ms", "warm_start": case.warm}
+    traffic |= {"cdf": CUT} if case.sizes == "cut" else {"sizes": case.sizes}
     made = {
         "name": f"{case.tors * half} servers, {case.queues} queues, {VARIANTS[variant]}",
         "seed": case.seed,

@@ -56,9 +56,9 @@ _MARKS: dict[str, dict[str, Any]] = {
     "selecting packets alone marked": {"mark": "selecting"},
 }
 _TOGETHER: dict[str, dict[str, Any]] = {
-    "packets may overtake": {"order": "free"},
+    "packets may overtake": {"preserve_order": False},
     "DCQCN preset paper": {"dcqcn": "paper"},
-    "packets may overtake, DCQCN preset paper": {"order": "free", "dcqcn": "paper"},
+    "packets may overtake, DCQCN preset paper": {"preserve_order": False, "dcqcn": "paper"},
 }
 BY_INPUT = "PFC by input"
 COLD = "whole VL2, cold, 10 ms"

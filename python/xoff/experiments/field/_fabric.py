@@ -114,7 +114,7 @@ def _slow_host(gbps: int) -> dict[str, Any]:
 
 
 def _stalled_host(_: int) -> dict[str, Any]:
-    return {"fault": [{"host": SPOILT, "stall": True, "at": "100us", "for": "200us"}]}
+    return {"fault": [{"host": SPOILT, "stall": True, "at": "100us", "duration": "200us"}]}
 
 
 def _straggler(_: int) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
         "name": f"{row}, {setting.name if setting.traffic == 'arrivals' else setting.traffic}",
         "seed": setting.seed,
         "network": network,
-        "framing": {"payload": f"{PAYLOAD}B", "header": f"{header(mechanism)}B", "control": "64B"},
+        "framing": {"payload": f"{PAYLOAD}B", "header": f"{header(mechanism)}B", "control_frame_size": "64B"},
         **tables,
         "switch": {"buffer": buffer, **tables["switch"]},
         "workload": [one | {"class": mechanism.queue} for one in _workload(setting)],
@@ -162,7 +162,7 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
         made["until"] = f"{JOB_MS:g}ms"
     if setting.fault:
         made |= FAULTS[setting.fault](setting.gbps)
-        network["failover"] = {"local": "100us", "global": "500us"}
+        network["failover"] = {"local_repair_delay": "100us", "convergence_time": "500us"}
     return made
 
 
@@ -237,4 +237,4 @@ def _incasts(setting: Setting, count: int) -> dict[str, Any]:
         "period": f"{setting.period_ms:g}ms",
         "count": count,
     }
-    return {"name": INCAST, "incasts": incasts}
+    return {"name": INCAST, "repeated_incast": incasts}

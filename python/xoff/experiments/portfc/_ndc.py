@@ -99,7 +99,9 @@ DEFAULT = Setting()
 def transport(mechanism: str, setting: Setting) -> dict[str, Any]:
     """Return the transport of hosts: that of the mechanism, and Go-Back-N where nothing should be lost."""
     if mechanism == "irn":
-        return {"irn": {"bdp": f"{setting.irn_kb:g}KB", "rto_low": "100us", "rto_high": "320us", "few": 3}}
+        return {
+            "irn": {"bdp_cap": f"{setting.irn_kb:g}KB", "rto_low": "100us", "rto_high": "320us", "rto_low_threshold": 3}
+        }
     return {"go_back_n": {"rto": "10ms", "nack_interval": f"{setting.nack_us:g}us"}}
 
 
@@ -192,4 +194,4 @@ def mixed(n: int, sizes: str, setting: Setting, ports: float = 2) -> list[dict[s
     count = max(1, round(setting.arrivals_ms / setting.period_ms))
     arrivals = {"load": payload_load(n, setting, ports), "sizes": sizes, "duration": f"{setting.arrivals_ms:g}ms"}
     incasts = {"senders": INCAST_SENDERS[n], "size": "1MB", "period": f"{setting.period_ms:g}ms", "count": count}
-    return [{"name": "poisson", "poisson": arrivals}, {"name": "incast", "incasts": incasts}]
+    return [{"name": "poisson", "poisson": arrivals}, {"name": "incast", "repeated_incast": incasts}]

@@ -66,10 +66,10 @@ def scenario_of(case: Case, name: str) -> dict[str, Any]:
     """Return the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     moe = {
         "tokens": 64,
-        "token": "7168B",
+        "token_size": "7168B",
         "rounds": case.rounds,
         "experts_per_token": case.experts_per_token,
-        "skew": case.skew,
+        "zipf_exponent": case.skew,
     }
     made = scenario(name.partition(" ")[0], rail_only(case.n), [{"moe": moe}], case, seed=case.seed)
     if name == "portfc":

@@ -86,7 +86,7 @@ def _timeouts(runs: Runs, what: Value) -> dict[str, Spread]:
 
 def in_vain(run: Run) -> float:
     """Return how many packets were sent again that had arrived."""
-    return run.result.summary["transport"]["duplicates"]
+    return run.result.summary["transport"]["spurious_retransmissions"]
 
 
 def fall(spurious: Mapping[str, Spread]) -> bool:

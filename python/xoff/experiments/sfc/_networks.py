@@ -130,7 +130,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     """
     pfc = {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}
     switch: dict[str, Any] = {
-        "delay": f"{case.switch_ns if case.stores else _without_storing_ns(case)}ns",
+        "forwarding_latency": f"{case.switch_ns if case.stores else _without_storing_ns(case)}ns",
         "buffer": "unlimited" if case.buffer_kb is None else {"per_port": f"{case.buffer_kb:g}KB"},
         "flow_control": {"pfc": pfc} if case.pfc else {},
         "queueing": "voq" if case.architecture == "voq" else "oq",

@@ -53,7 +53,7 @@ def scenario(
         },
         "framing": {"payload": "4000B", "header": "48B"},
         "switch": {
-            "delay": "300ns",
+            "forwarding_latency": "300ns",
             "queueing": queueing.partition("-")[0],
             "buffer": "unlimited",
             "flow_control": control,

@@ -117,7 +117,7 @@ def scenario(case: Case, mechanism: str) -> dict[str, Any]:
         },
         "framing": {"payload": "1000B", "header": "48B"},
         "switch": {
-            "delay": "0ns",
+            "forwarding_latency": "0ns",
             "buffer": {"shared": {"total": "32MB", "alpha": case.alpha}},
             "ecn": {"red": {"kmin": "200KB", "kmax": "800KB", "pmax": case.pmax}},
             "flow_control": flow_control,

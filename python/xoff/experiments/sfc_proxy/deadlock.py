@@ -60,7 +60,11 @@ def _scenario(variant: str, seed: int, megabytes: int) -> dict[str, Any]:
             }
         },
         "framing": {"payload": "1000B", "header": "48B"},
-        "switch": {"delay": "0ns", "buffer": {"shared": {"total": "32MB", "alpha": 0.5}}, "flow_control": control},
+        "switch": {
+            "forwarding_latency": "0ns",
+            "buffer": {"shared": {"total": "32MB", "alpha": 0.5}},
+            "flow_control": control,
+        },
         "workload": [{"name": "ring", "flows": flows}],
         "audits": {"deadlock": "record", "completion": "record"},
     }

@@ -138,7 +138,7 @@ const MOVED: Count = Count::number("moved", "flows moved to another path");
 const HELD: Count = Count::number("held_flows", "flows held for their TAIL");
 const PACKETS: Count = Count::number("held_packets", "packets held");
 const EARLY: Count = Count::number("flushed_early", "flows let go before their TAIL");
-const UNHELD: Count = Count::number("not_held", "packets that no queue was left for");
+const UNHELD: Count = Count::number("reorder_queue_exhausted", "packets that no queue was left for");
 const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
 
 /// What it is to hosts.

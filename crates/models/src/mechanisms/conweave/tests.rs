@@ -3,6 +3,7 @@ use xoff_units::{Duration, Moment, Rate};
 use super::*;
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};
+use crate::fault_injection::Faults;
 use crate::frames::{Says, Weave};
 use crate::framing::Framing;
 use crate::ids::Classes;
@@ -37,6 +38,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         levels: &[],
         hosts: &[(0, PortId(0)), (1, PortId(1))],
         framing: &Framing::for_tests(),
+        faults: Faults::default(),
         relay: &relay::Params::default(),
         round_trip: Duration::ZERO,
         map: &map,

@@ -362,7 +362,7 @@ fn a_watchdog_that_forwards_only_ignores_pauses() {
 #[test]
 fn so_many_resumes_are_never_sent() {
     let (mut pfc, core, mut effects) = by_level(2, None);
-    pfc.swallow_resumes = 2;
+    pfc.lose_resumes = 2;
     for n in 0..3 {
         for is_up in [true, false] {
             pfc.on_level(Crossing { port: PortId(0), class: 0, is_up }, &core, &mut effects);

@@ -45,7 +45,7 @@ fn common() -> Common {
 fn run(spoil: impl Fn(&mut Episodes)) -> (Outcome, Skipped) {
     let (mut search, mut common) = (None, common());
     let runner = Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap();
-    let plan = Plan { checkpoint: Duration::us(1), skip: false, ..Plan::default() };
+    let plan = Plan { checkpoint: Duration::us(1), fast_forward: false, ..Plan::default() };
     let outcome = runner.run_with(plan, &mut (), |cp| {
         let search = search.get_or_insert_with(|| Search::of_all(cp));
         while let Some(found) = search.recall(&mut common, cp) {
@@ -87,7 +87,7 @@ fn without(episodes: &mut Episodes, place: usize) {
 }
 
 fn usual() -> Outcome {
-    Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap().run(Plan { skip: false, ..Plan::default() }, &mut ()).unwrap()
+    Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap().run(Plan { fast_forward: false, ..Plan::default() }, &mut ()).unwrap()
 }
 
 #[test]

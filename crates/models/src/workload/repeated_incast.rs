@@ -10,7 +10,7 @@ use xoff_units::{Bytes, Duration, wide};
 use super::making::fits;
 use super::{Host, Made, Making, Problem, Traffic};
 
-/// `workload[…].incasts`
+/// `workload[…].repeated_incast`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn each_incast_draws_its_receiver_and_senders_anew() {
         let params = Params { senders: 3, size: Bytes(1000), period: Duration::us(20), count: 8000, hosts: None };
-        let flows = params.flows("incasts", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test")).unwrap();
+        let flows = params.flows("repeated_incast", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test")).unwrap();
         let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
         for (i, incast) in flows.chunks(3).enumerate() {
             let dst = incast[0].dst;
