@@ -76,8 +76,8 @@ def _bursts(place: Path) -> bool:
 
 def _failure(place: Path) -> bool:
     leaves, waits = "leaves the dead port", "waits for the link"
-    same = [mean(place, "fct_max_ps", variant=name, for_ps=200 * 10**6) for name in (leaves, waits)]
-    longer = [mean(place, "fct_max_ps", variant=name, for_ps=800 * 10**6) for name in (leaves, waits)]
+    same = [mean(place, "fct_max_ps", variant=name, duration_ps=200 * 10**6) for name in (leaves, waits)]
+    longer = [mean(place, "fct_max_ps", variant=name, duration_ps=800 * 10**6) for name in (leaves, waits)]
     return same[0] == same[1] and 1.6 < longer[1] / longer[0] < 2
 
 
