@@ -25,7 +25,7 @@ link = { rate = "100Gbps", delay = "1us" }
 [switch.flow_control.pfc]
 
 [[workload]]
-poisson = { load = 0.3, points = [[100, 0], [2000, 100]], flows = 3000000 }
+poisson = { load = 0.3, cdf = [[100, 0], [2000, 100]], flows = 3000000 }
 """
 
 Start: TypeAlias = "Callable[..., subprocess.Popen[str]]"
