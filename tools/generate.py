@@ -607,24 +607,33 @@ def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], l
     return [str(one) for one in kinds if one != "null"], []
 
 
+_TABLE_OF_RENAMES = ("| old | new |", "|---|---|")
+
+
 def renames_reference() -> str:
     """The page of names that a release changed."""
     lines = [
         "# Renames",
         "",
-        "Version 0.2.0 renames settings to the terms of the field. xoff refuses an old name and prints the new one.",
+        "Version 0.2.0 renames settings, metrics and columns to the terms of the field.",
+        "xoff refuses an old setting or metric and prints the new name. An old column is absent from new results.",
         "`xoff migrate FILE...` rewrites scenarios and studies, TOML or JSON; comments and layout of TOML files stay.",
         "This page and the command use the same table, `crates/scenario/renames.toml`.",
         "",
         "A setting that moved to another table is refused by `xoff migrate`: move the setting by hand.",
         "",
-        "| old | new |",
-        "|---|---|",
+        "## Settings",
+        "",
+        *_TABLE_OF_RENAMES,
     ]
     for old, new in renames.table()["scenario"].items():
         lines.append(f"| `{old}` | `{new}` |")
         for value, other in renames.values(old).items():
             lines.append(f"| `{old} = {json.dumps(value)}` | `{new} = {json.dumps(other)}` |")
+    lines += ["", "## Metrics and keys of summaries", "", *_TABLE_OF_RENAMES]
+    lines += [f"| `{old}` | `{new}` |" for old, new in renames.table()["summary"].items()]
+    lines += ["", "## Columns of tables", "", *_TABLE_OF_RENAMES]
+    lines += [f"| `{old}` | `{old.partition('.')[0]}.{new}` |" for old, new in renames.table()["columns"].items()]
     return "\n".join(lines) + "\n"
 
 

@@ -433,7 +433,7 @@ def migrate(
     """Rewrites files that use names of an earlier release. Comments and layout of TOML files stay."""
     from xoff.migrating import migrate as rewrite
 
-    found = {str(file): rewrite(file) for file in files}
+    found = {str(file): changes for file, changes in rewrite(files).items()}
     if as_json:
         typer.echo(
             json.dumps({name: [{"old": one.old, "new": one.new} for one in changes] for name, changes in found.items()})

@@ -7,17 +7,16 @@ again, and must equal the renamed document.
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff import renames
+from xoff import renames, running
 from xoff._core import InputError
+from xoff.results import write_new
 from xoff.toml_keys import Assignment, Segment, assignments
 
-_STUDY = frozenset({"base", "scenario", "axes", "variants", "objective", "design"})
 _PATHS = frozenset({"unset", "zip"})
 """Keys of a study whose lists hold paths of settings."""
 _METRICS = frozenset({"metrics", "objective"})
@@ -32,33 +31,58 @@ class Change:
     new: str
 
 
-def migrate(file: Path) -> list[Change]:
-    """Rewrites a file in place and returns what changed.
+def migrate(files: Iterable[Path]) -> dict[Path, list[Change]]:
+    """Rewrites files in place and returns what changed in each. All files are read before the first is written.
 
-    Raises `InputError` if the file cannot be read, or if a setting has moved to another table.
+    Raises `InputError` if a file cannot be read, or if a setting has moved to another table.
     """
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: it cannot be read ({error})") from None
+    made: dict[Path, tuple[str, list[Change]]] = {}
+    for file in files:
+        try:
+            made[file] = _rewritten(file)
+        except RecursionError:
+            raise InputError(f"{file}: it is nested too deeply") from None
+    for file, (text, changes) in made.items():
+        if changes:
+            # A link stays a link.
+            write_new(file.resolve(), text)
+    return {file: changes for file, (_, changes) in made.items()}
+
+
+def _rewritten(file: Path) -> tuple[str, list[Change]]:
+    """The text of a file with new names, and each change once."""
+    if file.exists() and not file.is_file():
+        raise InputError(f"{file}: is not a regular file")
+    text = running.read_text(file)
     is_json = file.suffix == ".json"
     try:
-        document = json.loads(text) if is_json else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = running.parse_json(file, text) if is_json else running.parse_toml(text)
+    except InputError:
+        raise
+    except ValueError as error:
         raise InputError(f"{file}: this is not {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(document, dict):
-        raise InputError(f"{file}: a table is needed")
+        raise InputError(f"{file}: a table of keys is needed")
     changes: list[Change] = []
     renamed = _document(document, changes)
     if not changes:
-        return []
-    new = f"{json.dumps(renamed, indent=2)}\n" if is_json else _toml(text, file)
-    if not is_json and tomllib.loads(new) != renamed:
+        return text, changes
+    changes = list(dict.fromkeys(changes))
+    if is_json:
+        return f"{json.dumps(renamed, indent=2)}\n", changes
+    new = _toml(text, is_study=_is_study(document))
+    try:
+        is_renamed = running.parse_toml(new) == renamed
+    except ValueError:
+        is_renamed = False
+    if not is_renamed:
         raise InputError(f"{file}: its layout is not understood; rename by hand: {_listed(changes)}")
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(new, "utf-8")
-    part.replace(file)
-    return list(dict.fromkeys(changes))
+    return new, changes
+
+
+def _is_study(document: Mapping[str, Any]) -> bool:
+    """True for a study, which names its scenario or holds it."""
+    return not {"base", "scenario"}.isdisjoint(document)
 
 
 def _listed(changes: list[Change]) -> str:
@@ -67,7 +91,7 @@ def _listed(changes: list[Change]) -> str:
 
 def _document(document: dict[str, Any], changes: list[Change]) -> dict[str, Any]:
     """A scenario or a study with new names."""
-    if not _STUDY & document.keys():
+    if not _is_study(document):
         return dict(_scenario(document, changes))
     made: dict[str, Any] = {}
     for key, value in document.items():
@@ -88,8 +112,9 @@ def _variant(variant: dict[str, Any], changes: list[Change]) -> dict[str, Any]:
 def _part(key: str, value: Any, changes: list[Change]) -> Any:
     if key in _PATHS:
         return _each(value, lambda path: _path(path, changes))
-    if key == "axes" and isinstance(value, dict):
-        return _axes(value, "", changes)
+    if key == "axes":
+        # Keys of axes are paths, or tables of them. Values of axes may be parts of a scenario.
+        return _scenario(value, changes)
     return _metrics(value, changes) if key in _METRICS else value
 
 
@@ -110,24 +135,12 @@ def _metric(name: str, changes: list[Change]) -> str:
     return new
 
 
-def _axes(axes: dict[str, Any], prefix: str, changes: list[Change]) -> dict[str, Any]:
-    """Axes: paths, or tables of them. A value of an axis may be a part of a scenario, and keeps its names there."""
-    made: dict[str, Any] = {}
-    for key, value in axes.items():
-        path = f"{prefix}.{key}" if prefix else key
-        new = _path(path, changes)
-        name = key if new == path else _relative(path, key, new)
-        inner = isinstance(value, dict) and not {"from", "to"} & value.keys()
-        made[name] = _axes(value, path, changes) if inner else _values(path, value, changes)
-    return made
-
-
 def _scenario(document: Any, changes: list[Change], prefix: str = "") -> Any:
     """A part of a scenario with new names."""
     if isinstance(document, list):
         return [_scenario(one, changes, prefix) for one in document]
     if not isinstance(document, dict):
-        return _values(prefix, document, changes)
+        return _value(prefix, document, changes)
     made: dict[str, Any] = {}
     for key, value in document.items():
         path = f"{prefix}.{key}" if prefix else key
@@ -159,14 +172,12 @@ def _path(path: str, changes: list[Change]) -> str:
     return new
 
 
-def _values(path: str, value: Any, changes: list[Change]) -> Any:
-    known = renames.values(path)
-    if isinstance(value, list):
-        return [_values(path, one, changes) for one in value] if known else value
-    if isinstance(value, str) and value in known:
-        changes.append(Change(f"{path} = {value}", json.dumps(known[value])))
-        return known[value]
-    return value
+def _value(path: str, value: Any, changes: list[Change]) -> Any:
+    new = renames.values(path).get(value) if isinstance(value, str) else None
+    if new is None:
+        return value
+    changes.append(Change(f"{path} = {value}", json.dumps(new)))
+    return new
 
 
 def _each(value: Any, call: Callable[[str], str]) -> Any:
@@ -175,17 +186,11 @@ def _each(value: Any, call: Callable[[str], str]) -> Any:
     return call(value) if isinstance(value, str) else value
 
 
-def _toml(text: str, file: Path) -> str:
+def _toml(text: str, *, is_study: bool) -> str:
     """The text of a TOML file with new names where the old ones stand."""
-    every = list(assignments(text))
-    is_study = bool(_STUDY & {one.segments[0].name for one in every})
-    edits = {edit for one in every for edit in _edits(one, text, is_study)}
+    edits = {edit for one in assignments(text) for edit in _edits(one, text, is_study)}
     for at, end, new in sorted(edits, reverse=True):
         text = text[:at] + new + text[end:]
-    try:
-        tomllib.loads(text)
-    except ValueError as error:
-        raise InputError(f"{file}: rewritten it would be no TOML ({error}); rename by hand") from None
     return text
 
 
@@ -197,25 +202,23 @@ def _edits(one: Assignment, text: str, is_study: bool) -> Iterator[tuple[int, in
     first, last = one.segments[0].name, one.segments[-1].name
     if is_study and first in _METRICS:
         names = [(segment.start, segment.end, segment.name) for segment in one.segments[1:]]
-        yield from _replaced([*names, *texts], renames.metric, json.dumps)
+        yield from _replaced([*names, *texts], renames.metric)
     elif is_study and last in _PATHS:
-        yield from _replaced(texts, renames.path, json.dumps)
+        yield from _replaced(texts, renames.path)
     else:
         skipped = _skipped(one) if is_study else 0
         if skipped is None:
             return
         yield from _keys(one.segments, skipped)
         known = renames.values(".".join(segment.name for segment in one.segments[skipped:]))
-        yield from _replaced(texts, known.get, json.dumps)
+        yield from _replaced(texts, known.get)
 
 
-def _replaced(
-    names: list[tuple[int, int, str]], new: Callable[[str], Any], written: Callable[[Any], str]
-) -> Iterator[tuple[int, int, str]]:
+def _replaced(names: list[tuple[int, int, str]], new: Callable[[str], Any]) -> Iterator[tuple[int, int, str]]:
     for at, end, name in names:
         found = new(name)
         if found is not None:
-            yield at, end, written(found)
+            yield at, end, json.dumps(found)
 
 
 def _skipped(one: Assignment) -> int | None:

@@ -1083,7 +1083,7 @@ class Override(_Part):
 
 @dataclass(kw_only=True)
 class Faults(_Part):
-    """Counts of what each node does wrong; zero is a node that works."""
+    """How often a node does each thing wrong. All are zero by default."""
 
     vanish: int | None = None
     """Each switch makes this many data packets vanish without counting them."""

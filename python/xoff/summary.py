@@ -339,6 +339,9 @@ class PfcCounts(TypedDict):
     dropped_in_storms: int
     """Dropped in PFC storms."""
 
+    late_holds: int
+    """Holds that came too late."""
+
     paused_ps: int
     """Paused, in picoseconds."""
 

@@ -44,6 +44,8 @@ def test_all_mistakes_of_a_file_come_at_once(scenario_file: Path, xoff_command: 
 def test_what_is_set_on_top_has_no_line(scenario_file: Path) -> None:
     with pytest.raises(InputError, match=r"^framing.payload: 5 was given; .*\n  seed: `x` was given; .*is needed$"):
         xoff.check(scenario_file, overrides={"framing.payload": 5, "seed": "x"})
+    with pytest.raises(InputError, match=r"^fault\[0\]\.at: [^(]*$"):
+        xoff.check(scenario_file, overrides={"fault": [{"at": 5}]})
 
 
 def test_a_name_that_people_use_is_understood(scenario: dict[str, Any]) -> None:

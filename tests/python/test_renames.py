@@ -1,6 +1,7 @@
 """Names that a release changed: each old one is refused with the new one, and `xoff migrate` writes the new one."""
 
 import json
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -113,17 +114,21 @@ zip = [["fault[0].for", "switch.routing.reps.values"]]
 [axes]
 "fault[0].for" = ["1us", "2us"]
 switch.routing.reps.values = { from = 2, to = 8, points = 3 }
+"switch.flow_control.congestion_isolation" = [{ tell = "30KB" }, { order = "kept" }]
 [variants."a.b"]
 host.transport.irn.few = 5
 unset = ['framing.gap']
 axes.network.failover.local = ["1us"]
 """
     (tmp_path / "study.toml").write_text(text, "utf-8")
-    assert len(migrate(tmp_path / "study.toml")) == 10
+    (changes,) = migrate([tmp_path / "study.toml"]).values()
+    assert len(changes) == 13
     found = tomllib.loads((tmp_path / "study.toml").read_text("utf-8"))
     assert found["unset"] == ["switch.forwarding_latency"]
     assert found["zip"] == [["fault[0].duration", "switch.routing.reps.entropy_values"]]
-    assert list(found["axes"]) == ["fault[0].duration", "switch"]
+    isolation = "switch.flow_control.congestion_isolation"
+    assert list(found["axes"]) == ["fault[0].duration", "switch", isolation]
+    assert found["axes"][isolation] == [{"cim_threshold": "30KB"}, {"preserve_order": True}]
     assert found["axes"]["switch"]["routing"]["reps"] == {"entropy_values": {"from": 2, "to": 8, "points": 3}}
     assert found["metrics"] == ["fct_mean_ps", "transport_spurious_retransmissions"]
     assert found["objective"] == {
@@ -145,8 +150,8 @@ axes.network.failover.local = ["1us"]
             "moved to another table, switch.faults.lose_resumes",
         ),
         ("bad.toml", "a = [", "this is not TOML"),
-        ("bad.json", "[1]", "a table is needed"),
-        ("none.toml", None, "cannot be read"),
+        ("bad.json", "[1]", "a table of keys is needed"),
+        ("none.toml", None, "no such file"),
     ],
 )
 def test_what_cannot_be_rewritten_stays_as_it_is(
@@ -161,6 +166,23 @@ def test_what_cannot_be_rewritten_stays_as_it_is(
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_no_file_is_rewritten_where_one_cannot_be(tmp_path: Path, xoff_here: Command) -> None:
+    (tmp_path / "old.toml").write_text(SCENARIO, "utf-8")
+    os.mkfifo(tmp_path / "pipe.toml")
+    done = xoff_here("migrate", tmp_path / "old.toml", tmp_path / "pipe.toml")
+    assert done.returncode == 2
+    assert "pipe.toml: is not a regular file" in done.stderr
+    assert (tmp_path / "old.toml").read_text("utf-8") == SCENARIO
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "old.toml").write_text(SCENARIO, "utf-8")
+    (tmp_path / "link.toml").symlink_to(tmp_path / "old.toml")
+    assert migrate([tmp_path / "link.toml"])
+    assert (tmp_path / "link.toml").is_symlink()
+    assert "cim_threshold" in (tmp_path / "old.toml").read_text("utf-8")
+
+
 @pytest.mark.parametrize("old", OLD)
 def test_any_file_that_uses_an_old_name_is_rewritten(old: str, tmp_path: Path) -> None:
     if renames.table()["scenario"][old].rpartition(".")[0] not in {old.rpartition(".")[0], "network.link_retry"}:
@@ -170,8 +192,7 @@ def test_any_file_that_uses_an_old_name_is_rewritten(old: str, tmp_path: Path) -
     lines = [f"{old.removeprefix('fault.').removeprefix('workload.')} = '1'"]
     head = next((f"[[{room}]]" for room in ("fault", "workload") if old.startswith(f"{room}.")), "")
     (tmp_path / "old.toml").write_text("\n".join([head, *lines, ""]), "utf-8")
-    for name in ("old.json", "old.toml"):
-        migrate(tmp_path / name)
+    migrate([tmp_path / "old.json", tmp_path / "old.toml"])
     new = _nested(renames.table()["scenario"][old], "1")
     assert json.loads((tmp_path / "old.json").read_text("utf-8")) == new
     assert tomllib.loads((tmp_path / "old.toml").read_text("utf-8")) == new

@@ -76,6 +76,8 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     result = xoff.run(scenario)
     summary = result.summary
     assert set(result.audits.values()) == {"ok"}
+    for group in counts.groups():
+        assert set(summary[group.name]) == {count.name for count in group.counts}  # type: ignore[literal-required]
     flows = result.flows.to_pylist()
     links, queues, drops = result.links.to_pylist(), result.queues.to_pylist(), result.drops.to_pylist()
     payload = int(scenario["framing"]["payload"][:-1])

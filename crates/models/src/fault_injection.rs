@@ -1,9 +1,9 @@
-//! `switch.faults`: what is broken on purpose, so that tests can prove that the audits notice, and studies see what follows.
+//! `switch.faults`: faults that are injected into nodes. With them tests prove that each audit can fail, and studies measure consequences.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counts of what each node does wrong; zero is a node that works.
+/// How often a node does each thing wrong. All are zero by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {

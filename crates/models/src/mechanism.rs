@@ -250,7 +250,7 @@ pub struct Site<'a> {
     pub hosts: &'a [(u32, PortId)],
     /// Packet sizes.
     pub framing: &'a Framing,
-    /// What is broken on purpose.
+    /// Faults that the scenario injects into each node.
     pub faults: Faults,
     /// Hosts that relay.
     pub relay: &'a relay::Params,

@@ -24,9 +24,8 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
     from_value(value, overrides).map_err(|mut wrong| {
         // What was set on top of the text is in none of its lines.
-        let is_set = |path: &str| {
-            overrides.iter().any(|(key, _)| path == key || [".", "["].iter().any(|sign| path.starts_with(&format!("{key}{sign}"))))
-        };
+        let is_below = |path: &str, key: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        let is_set = |path: &str| overrides.iter().any(|(key, _)| is_below(path, key));
         let (of_text, others): (Vec<_>, Vec<_>) = std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
         wrong.0 = of_text;
         mistakes::locate(text, &mut wrong.0);

@@ -14,7 +14,7 @@ use crate::error::InputError;
 pub struct Renames {
     /// New path of a key by its old path, without indices of lists.
     pub scenario: BTreeMap<String, String>,
-    /// New values of a key by its old path.
+    /// New values of a key by its old path. The key itself is renamed, too, so that the old path is refused with the values.
     pub values: BTreeMap<String, BTreeMap<String, Value>>,
     /// New key of the summary by its old key.
     pub summary: BTreeMap<String, String>,
@@ -32,32 +32,18 @@ pub fn renames() -> &'static Renames {
 pub fn refused(document: &Value) -> Vec<InputError> {
     let mut found = Vec::new();
     for (old, new) in &renames().scenario {
-        each(document, old, &mut |path, _| {
+        each(document, old, &mut |path| {
             let short = new.rsplit_once('.').filter(|new| Some(new.0) == old.rsplit_once('.').map(|old| old.0));
-            found.push(InputError::new(path, message(short.map_or(new, |new| new.1))));
-        });
-    }
-    for (old, values) in &renames().values {
-        // Where the key has another name, too, that is said alone.
-        if renames().scenario.contains_key(old) {
-            continue;
-        }
-        each(document, old, &mut |path, value| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-            if let Some(new) = values.get(&text) {
-                found.push(InputError::new(path, format!("`{text}` is {}", message(new.as_str().unwrap_or(&new.to_string())))));
-            }
+            let new = short.map_or(new.as_str(), |new| new.1);
+            found.push(InputError::new(path, format!("renamed to `{new}`; `xoff migrate` rewrites a file")));
         });
     }
     found
 }
 
-fn message(new: &str) -> String {
-    format!("renamed to `{new}`; `xoff migrate` rewrites a file")
-}
-
-/// Calls with each value at a path, in overrides of hosts and switches, too, and with its own path, which has indices.
-fn each(document: &Value, path: &str, call: &mut impl FnMut(String, &Value)) {
+/// Calls with the path of each value that a document has at `path`, also in overrides of hosts and switches. `path` has no indices of
+/// lists; the path of a value has them.
+fn each(document: &Value, path: &str, call: &mut impl FnMut(String)) {
     let keys: Vec<&str> = path.split('.').collect();
     below(document, &keys, String::new(), call);
     if let [room @ ("host" | "switch"), rest @ ..] = keys.as_slice() {
@@ -66,9 +52,9 @@ fn each(document: &Value, path: &str, call: &mut impl FnMut(String, &Value)) {
     }
 }
 
-fn below(value: &Value, keys: &[&str], path: String, call: &mut impl FnMut(String, &Value)) {
+fn below(value: &Value, keys: &[&str], path: String, call: &mut impl FnMut(String)) {
     match (value, keys) {
-        (_, []) => call(path, value),
+        (_, []) => call(path),
         (Value::Array(list), _) => {
             for (index, one) in list.iter().enumerate() {
                 below(one, keys, format!("{path}[{index}]"), call);

@@ -21,11 +21,14 @@ pub const MAX_WORKLOADS: usize = 65_535;
 
 /// Says which keys of a document make no sense: the first of each part of it.
 pub fn validate(s: &Scenario) -> Vec<InputError> {
-    [framing(s), switch(s), broken(s), host(s), parts(s), overrides(s), faults(s), run(s)].into_iter().filter_map(Result::err).collect()
+    [framing(s), switch(s), injected_faults(s), host(s), parts(s), overrides(s), faults(s), run(s)]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
 }
 
-/// What is broken on purpose is there to be broken.
-fn broken(s: &Scenario) -> Result<(), InputError> {
+/// A fault is injected into a mechanism that the scenario gives.
+fn injected_faults(s: &Scenario) -> Result<(), InputError> {
     let (faults, flow_control) = (&s.switch.faults, &s.switch.flow_control);
     for (key, count, part, is_given) in [
         ("lose_resumes", faults.lose_resumes, "pfc", flow_control.pfc.is_some()),

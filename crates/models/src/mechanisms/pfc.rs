@@ -24,7 +24,7 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment, index, number, wide};
 
 use crate::core::{Core, Queueing, Queues};
-use crate::count::{Count, PAUSED, Tally};
+use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Kind};
 use crate::mechanism::{
@@ -356,7 +356,7 @@ const DROPPED: Count = Count::number("dropped_in_storms", "dropped in PFC storms
 impl Install for Pfc {
     type Params = Params;
     const LABEL: &'static str = "PFC";
-    const COUNTS: &'static [Count] = &[PAUSES, FRAMES, ABOVE, STORMS, DROPPED, PAUSED];
+    const COUNTS: &'static [Count] = &[PAUSES, FRAMES, ABOVE, STORMS, DROPPED, LATE, PAUSED];
 
     /// Hosts obey pauses and ask for none.
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
