@@ -518,6 +518,9 @@ class ConweaveCounts(TypedDict):
     messages: int
     """Frames between switches of racks."""
 
+    paused_ps: int
+    """Paused, in picoseconds."""
+
 
 class OrderCounts(TypedDict):
     """What order of flows counted."""

@@ -96,7 +96,7 @@ def test_a_port_that_is_dead_further_on_is_left_when_its_node_has_told() -> None
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(xoff.InputError, match=r"switch\.routing\.adaptive\.far: 1ns is out of range"):
+    with pytest.raises(xoff.InputError, match=r"switch\.routing\.adaptive\.load_update_interval: 1ns is out of range"):
         xoff.check(two_leaves({"adaptive": {"load_update_interval": "1ns"}}))
     with pytest.raises(xoff.InputError, match="with one FIFO an input"):
         xoff.check(leaf_spine({"routing": PACKET, "queueing": "iq"}))

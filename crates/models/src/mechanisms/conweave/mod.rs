@@ -31,7 +31,7 @@ use xoff_units::{Duration, Moment, index};
 use self::destination::Destination;
 use self::source::Source;
 use crate::core::{Core, Queueing};
-use crate::count::{Count, Tally};
+use crate::count::{Count, PAUSED, Tally};
 use crate::effects::Effects;
 use crate::frames::Kind;
 use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches};
@@ -169,7 +169,7 @@ state!(ConWeave {
 impl Install for ConWeave {
     type Params = Params;
     const LABEL: &'static str = "ConWeave";
-    const COUNTS: &'static [Count] = &[MOVED, HELD, PACKETS, EARLY, UNHELD, MESSAGES];
+    const COUNTS: &'static [Count] = &[MOVED, HELD, PACKETS, EARLY, UNHELD, MESSAGES, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let mut to_host = vec![false; site.ports.len()];
