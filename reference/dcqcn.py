@@ -1,4 +1,4 @@
-"""The rate of a flow under DCQCN, as its paper has it: every notification cuts."""
+"""The rate of a flow under DCQCN, as in its paper: every notification cuts the rate."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from reference.scenario import quantity
 
 @dataclass(frozen=True)
 class Values:
-    """What a scenario says of DCQCN; the README says what each means. Rates are bits per second."""
+    """The parameters of DCQCN in a scenario; the README describes each. Rates are bits per second."""
 
     g: float
     alpha_interval_ps: int
@@ -23,7 +23,7 @@ class Values:
 
 
 def read_values(dcqcn: dict[str, Any]) -> Values:
-    """Read the table `host.congestion_control.dcqcn`."""
+    """Returns the parameters of the table `host.congestion_control.dcqcn`."""
     return Values(
         g=dcqcn["g"],
         alpha_interval_ps=quantity(dcqcn["alpha_interval"], "time"),
@@ -38,9 +38,9 @@ def read_values(dcqcn: dict[str, Any]) -> Values:
 
 
 class Limiter:
-    """The rate of one flow, and what of its last packet has not gone through at that.
+    """The rate of one flow, and the bits of its last packet that are not yet paced out.
 
-    Nothing but its own flow sees it, so its timers run when the flow looks at it.
+    Only its own flow reads the limiter, so its timers run when the flow reads it.
     """
 
     def __init__(self, values: Values, line: float) -> None:
@@ -59,30 +59,30 @@ class Limiter:
         self.since_ps = 0
 
     def due_ps(self) -> int:
-        """Return when the next packet may start, if no notification comes."""
+        """Returns the start time of the next packet, if no notification arrives."""
         ahead = copy(self)
         while ahead.next_increase_ps is not None and ahead.ends_ps() > ahead.next_increase_ps:
             ahead.run_timers(ahead.next_increase_ps)
         return ahead.ends_ps()
 
     def ends_ps(self) -> int:
-        """Return when all bits have gone through, if the rate stays."""
+        """Returns the time at which all bits are paced out at the current rate."""
         return self.since_ps + int(self.left_bits * 1e12 / self.rate)
 
     def end_stretch(self, now_ps: int) -> None:
-        """Let bits go through until now."""
+        """Paces bits out until `now_ps`."""
         self.left_bits = max(0.0, self.left_bits - (now_ps - self.since_ps) * self.rate / 1e12)
         self.since_ps = now_ps
 
     def on_sent(self, frame_bytes: int, now_ps: int) -> None:
-        """Count the bytes of a frame that starts now; its bits are to go through."""
+        """Counts the bytes of a frame that starts now; its bits are to be paced out."""
         self.run_timers(now_ps)
         self.count_bytes(frame_bytes)
         self.left_bits = frame_bytes * 8.0
         self.since_ps = now_ps
 
     def count_bytes(self, frame_bytes: int) -> None:
-        """Take a step if enough was sent."""
+        """Counts sent bytes, and takes a step if there are enough."""
         if self.rate >= self.line:
             return
         self.bytes += frame_bytes
@@ -92,7 +92,7 @@ class Limiter:
             self.step()
 
     def on_notification(self, now_ps: int) -> None:
-        """Cut the rate."""
+        """Cuts the rate."""
         self.run_timers(now_ps)
         self.end_stretch(now_ps)
         self.target = self.rate
@@ -106,7 +106,7 @@ class Limiter:
         self.next_increase_ps = now_ps + self.values.increase_interval_ps
 
     def run_timers(self, now_ps: int) -> None:
-        """Do what the timers did up to now, in order."""
+        """Performs the actions of the timers up to `now_ps`, in order."""
         while self.next_alpha_ps is not None:
             increase_ps = self.next_increase_ps
             if self.next_alpha_ps <= now_ps and (increase_ps is None or self.next_alpha_ps <= increase_ps):
@@ -122,7 +122,7 @@ class Limiter:
                 return
 
     def step(self) -> None:
-        """Raise the target by what the steps so far allow, and the rate halfway to it."""
+        """Raises the target by the amount of the current stage, and the rate halfway to it."""
         low = min(self.time_steps, self.byte_steps)
         high = max(self.time_steps, self.byte_steps)
         if low >= self.values.fast_recovery_steps:

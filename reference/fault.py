@@ -1,4 +1,4 @@
-"""Faults of a scenario: outages of links, and other rates and delays of theirs, at moments that are given."""
+"""Faults of a scenario: outages of links, and changes of their rate and delay, at given times."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +12,8 @@ class Outage:
 
     ends: tuple[str, str]
     start_ps: int
-    end_ps: int | None  # None if it lasts for ever
-    flushes: bool  # what waits for the link is lost, and so is what comes for it meanwhile
+    end_ps: int | None  # None for an endless outage
+    flushes: bool  # whether frames that wait for the link, or arrive for it meanwhile, are lost
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,13 @@ class Change:
     ends: tuple[str, str]
     start_ps: int
     end_ps: int | None
-    place: int  # in the scenario; of several that last, the last one holds
+    place: int  # index in the scenario; of overlapping changes, the last one counts
     ps_per_byte: int | None
     delay_ps: int | None
 
 
 def ps_per_byte(rate: str) -> int:
-    """Return how long a byte takes at a rate; raises ValueError unless that is whole."""
+    """Returns the picoseconds of a byte at a rate. Raises ValueError if they are not whole."""
     rate_bps = quantity(rate, "rate")
     if 8 * 10**12 % rate_bps != 0:
         raise ValueError(f"a byte at {rate} is not a whole number of picoseconds")
@@ -37,7 +37,7 @@ def ps_per_byte(rate: str) -> int:
 
 
 def read_faults(faults: list[dict[str, Any]]) -> list[Outage | Change]:
-    """Read the faults of a scenario, each of which is of one link.
+    """Returns the faults of a scenario, each of one link.
 
     Raises ValueError for any other fault.
     """

@@ -1,16 +1,16 @@
-"""A flow: what its sender and its receiver remember of it, and what Go-Back-N makes them do."""
+"""A flow: the state of its sender and its receiver, and the rules of Go-Back-N."""
 
 from dataclasses import dataclass
 
 from reference.dcqcn import Limiter
 
-# The number on an acknowledgement of all of a flow that is complete.
+# The number of an acknowledgement for a complete flow.
 ALL_OF_IT = 2**32 - 1
 
 
 @dataclass
 class Flow:
-    """A transfer and what became of it. Times are None until they are known."""
+    """A transfer and its outcome. Times are None until they are known."""
 
     index: int
     src: str
@@ -30,26 +30,26 @@ class Flow:
     notified: int = 0  # CNPs received
     in_ring: bool = False
     limiter: Limiter | None = None
-    may_send_ps: int = 0  # its pace allows its next packet then
+    may_send_ps: int = 0  # earliest start of the next packet
     pace_timer_ps: int | None = None
-    timeouts_set: int = 0  # only the timeout that was set last counts
+    timeouts_set: int = 0  # only the last timeout counts
 
     # Its receiver.
-    received: int = 0  # packets taken, and so the packet that is expected
-    nacked: int | None = None  # the packet for which the last NACK was sent, and when
+    received: int = 0  # packets accepted; also the number of the expected packet
+    nacked: int | None = None  # the packet of the last NACK
     nacked_ps: int = 0
-    notified_ps: int | None = None  # when the last CNP was sent
+    notified_ps: int | None = None  # time of the last CNP
 
     def has_more(self) -> bool:
-        """Tell whether there is a packet to send."""
+        """Whether there is a packet to send."""
         return self.next < self.packets
 
     def is_over(self) -> bool:
-        """Tell whether all of it is acknowledged."""
+        """Whether the whole flow is acknowledged."""
         return self.acked == self.packets
 
     def take_next(self) -> int:
-        """Return the number of the packet that is sent now."""
+        """Takes the next packet to send; returns its number."""
         seq = self.next
         self.next += 1
         self.sent += 1
@@ -59,7 +59,7 @@ class Flow:
         return seq
 
     def on_ack(self, seq: int) -> bool:
-        """Take an acknowledgement; tell whether it was news."""
+        """Processes an acknowledgement; returns whether it acknowledged new packets."""
         count = self.packets if seq == ALL_OF_IT else seq
         if count <= self.acked:
             return False
@@ -68,17 +68,17 @@ class Flow:
         return True
 
     def on_nack(self, seq: int) -> None:
-        """Go back to the packet that the receiver misses."""
+        """Goes back to the packet that the receiver misses."""
         assert seq >= self.acked, "answers of a flow stay in order"
         self.acked = seq
         self.next = seq
 
     def on_timeout(self) -> None:
-        """Go back to the oldest packet that is not acknowledged."""
+        """Goes back to the oldest unacknowledged packet."""
         self.next = self.acked
 
     def on_data(self, seq: int, now_ps: int, nack_interval_ps: int) -> tuple[str, int] | None:
-        """Take a packet or throw it away; return the answer, "ack" or "nack" and its number, or None for silence."""
+        """Accepts or discards a packet; returns the answer, "ack" or "nack" and its number, or None for no answer."""
         if self.received == self.packets:
             return ("ack", ALL_OF_IT)
         if seq == self.received:

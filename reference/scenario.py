@@ -1,4 +1,4 @@
-"""Reading a scenario: quantities with units, and what the reference refuses because it does not model it."""
+"""Reading of a scenario: quantities with units, and the refusal of features that the reference does not model."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ UNITS = {
     "rate": {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12},
 }
 
-# Every value of DCQCN has to be given, so that nothing depends on what a preset says.
+# Every parameter of DCQCN has to be given, so that the result does not depend on a preset.
 DCQCN_VALUES = {
     "g",
     "alpha_interval",
@@ -24,7 +24,7 @@ DCQCN_VALUES = {
 
 
 def quantity(text: str, what: str) -> int:
-    """Parse a number with a unit, such as "1.5us", into picoseconds, bytes or bits per second."""
+    """Returns a number with a unit, such as "1.5us", in picoseconds, bytes or bits per second."""
     digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     number, unit = text[:digits], text[digits:]
     if unit not in UNITS[what]:
@@ -36,7 +36,7 @@ def quantity(text: str, what: str) -> int:
 
 
 def buffer_bytes(switch: dict[str, Any]) -> int | None:
-    """Return the memory of a port, or None when nothing is ever dropped."""
+    """Returns the buffer of a port in bytes, or None for an unlimited one."""
     match switch.get("buffer"):
         case "unlimited":
             return None
@@ -46,9 +46,9 @@ def buffer_bytes(switch: dict[str, Any]) -> int | None:
 
 
 def mark_above_bytes(switch: dict[str, Any]) -> int | None:
-    """Return the bytes left behind above which a packet is marked, or None when none is."""
+    """Returns the queue length in bytes above which a packet is marked, or None without marks."""
     ecn = switch.get("ecn")
-    # With one data queue a port it is all one what of the port is compared.
+    # With one data queue per port, the two scopes are equal.
     if ecn is not None and ecn.get("scope", "queue") in ("queue", "port"):
         ecn = {key: value for key, value in ecn.items() if key != "scope"}
     match ecn:
@@ -62,7 +62,7 @@ def mark_above_bytes(switch: dict[str, Any]) -> int | None:
 
 
 def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
-    """Raise ValueError unless everything that changes behaviour in `scenario` is modelled here."""
+    """Raises ValueError unless every feature of `scenario` that changes behaviour is modelled."""
     modelled = {
         "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe", "until"}
         | {"audits", "fault"},

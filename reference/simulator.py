@@ -1,13 +1,13 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
-What it models: hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by
-ingress accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail.
-It exists to be compared with xoff's fast core, packet by packet. It shares no code with it, prefers the plainest way
-of saying a thing over speed, and refuses every scenario it does not model.
+It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
+accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. It is compared with xoff's fast
+core, packet by packet. It shares no code with the core, prefers plain code over speed, and refuses every scenario with
+a feature that it does not model.
 
-Time is integer picoseconds. All events of all nodes stand in one heap, ordered by time, then node, then rank: frames
-that are delivered or forwarded, then PFC frames, then timers, then send decisions, and inside a rank by port number
-(timers: by the order in which they were set).
+Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
+or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
+order in which they were set).
 """
 
 import heapq
@@ -32,10 +32,9 @@ RANK_SEND = 3
 class Row(NamedTuple):
     """One line of the packet trace.
 
-    A frame departs when its transmission starts, at the sending node and port. It arrives when the receiving node
-    handles it: at its last bit, and for a frame that a switch forwards, the switch's processing delay later; with
-    cut-through that delay after the bits that the switch needs.
-    PFC frames belong to no flow: their `flow` and `seq` are None.
+    A frame departs at the start of its transmission, at the sending node and port. It arrives when the receiving node
+    handles it: a host at the frame's last bit, a switch one processing delay later. With cut-through this delay begins
+    when the switch has the bits that it needs. PFC frames belong to no flow: their `flow` and `seq` are None.
     """
 
     time_ps: int
@@ -51,8 +50,8 @@ class Row(NamedTuple):
 class Drop(NamedTuple):
     """A data packet that was dropped on its way to a port of a switch, or lost on the link behind that port.
 
-    A switch drops at its handling, and what waits for a link as that fails; what is on the link is lost when the other
-    end would handle it.
+    A switch drops a packet when it handles the packet, and the packets that wait for a link when the link fails. A
+    packet on the link is lost at the time at which the other end would handle it.
     """
 
     time_ps: int
@@ -73,13 +72,13 @@ class Frame:
     seq: int | None = None
     pause: bool = False
     is_marked: bool = False
-    sent_ps: int = 0  # when it started on the link that it came by
-    whole_ps: int = 0  # at a switch: when its last bit is in, and the switch's processing delay is over
+    sent_ps: int = 0  # start of its transmission on the last link
+    whole_ps: int = 0  # at a switch: arrival of the last bit, plus the switch's processing delay
 
 
 @dataclass
 class Port:
-    """One end of a link, with the queues of what waits to be sent there."""
+    """One end of a link, with its send queues."""
 
     number: int
     peer: str
@@ -88,24 +87,24 @@ class Port:
     delay_ps: int
     idle_from_ps: int = 0
     paused: bool = False  # by PFC frames received on this port
-    own: tuple[int, int] = (0, 0)  # its picoseconds a byte and its delay, while no fault changes them
-    changes: list[Change] = field(default_factory=list)  # those of its link's way from here that last
-    settling: int = 0  # how often it starts nothing since its link has become shorter
-    arrived_ps: int = 0  # when all has arrived that it started before its delay last changed
-    outages: list[Outage] = field(default_factory=list)  # those of its link that last
-    failed_ps: list[int] = field(default_factory=list)  # when its link went down
+    own: tuple[int, int] = (0, 0)  # its picoseconds per byte and its delay without faults
+    changes: list[Change] = field(default_factory=list)  # the current changes of the link in this direction
+    settling: int = 0  # how many waits for earlier frames, after its link got shorter, are pending
+    arrived_ps: int = 0  # arrival of the last frame that was sent before the last change
+    outages: list[Outage] = field(default_factory=list)  # the current outages of the link
+    failed_ps: list[int] = field(default_factory=list)  # times at which the link went down
     control: deque[Frame] = field(default_factory=deque)  # never paused
     data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and the port it came by
-    queued_bytes: int = 0  # switches: what waits in `data`
+    queued_bytes: int = 0  # switches: bytes in `data`
     marked: int = 0  # switches: packets marked
-    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows whose turn comes
-    sending: Flow | None = None  # hosts: the flow that goes to the back of the ring when the frame has ended
-    ingress_bytes: int = 0  # switches: what came by this port and still waits in the switch
+    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows in order of their turns
+    sending: Flow | None = None  # hosts: the flow that joins the back of the ring after the current frame
+    ingress_bytes: int = 0  # switches: bytes that arrived by this port and still wait in the switch
     pause_sent: bool = False  # switches: the peer was told to pause
     ingress_peak_bytes: int = 0
 
     def is_flushed(self) -> bool:
-        """Whether its link is down, so that what comes for it is lost."""
+        """Whether frames for the link are lost because it is down."""
         return any(outage.flushes for outage in self.outages)
 
 
@@ -119,13 +118,13 @@ class Node:
     ports: list[Port] = field(default_factory=list)
 
     def port_to(self, peer: str) -> Port:
-        """Return the port whose link leads to the node named `peer`."""
+        """Returns the port whose link leads to the node named `peer`."""
         return next(port for port in self.ports if port.peer == peer)
 
 
 @dataclass
 class Result:
-    """What a run leaves: trace and drops in a canonical order, the flows by index, and counts of switch ports."""
+    """The result of a run: trace and drops in a canonical order, the flows by index, and counts of switch ports."""
 
     trace: list[Row]
     drops: list[Drop]
@@ -178,7 +177,7 @@ class Simulator:
         self.add_flows(scenario["workload"][0]["flows"])
 
     def add_flows(self, entries: list[dict[str, Any]]) -> None:
-        """Add the flows, numbered by their source's node index, then by the order of listing."""
+        """Adds the flows, numbered by their source's node index, then by the order of listing."""
         for entry in sorted(entries, key=lambda entry: self.nodes[entry["src"]].index):
             size_bytes = quantity(entry["size"], "size")
             packets = -(-size_bytes // self.payload_bytes)
@@ -192,7 +191,7 @@ class Simulator:
             self.set_timer(start_ps, flow, partial(self.list_flow, flow))
 
     def add_outage(self, outage: Outage) -> None:
-        """Let a link go down and come back, as a timer of either end; those of faults are set before all others."""
+        """Schedules an outage, as timers of both ends; timers of faults are set before all others."""
         ends = [(self.nodes[a], self.nodes[a].port_to(b)) for a, b in (outage.ends, outage.ends[::-1])]
         for node, port in ends:
             self.at(outage.start_ps, node, RANK_TIMER, 0, partial(self.fail, node, port, outage))
@@ -200,7 +199,7 @@ class Simulator:
                 self.at(outage.end_ps, node, RANK_TIMER, 0, partial(self.repair, node, port, outage))
 
     def add_change(self, change: Change) -> None:
-        """Let a link have another rate or delay for a time, as timers of the end that sends."""
+        """Schedules a change of rate or delay, as timers of the sending end."""
         node = self.nodes[change.ends[0]]
         port = node.port_to(change.ends[1])
         self.at(change.start_ps, node, RANK_TIMER, 0, partial(self.change, node, port, change, lasts=True))
@@ -208,16 +207,16 @@ class Simulator:
             self.at(change.end_ps, node, RANK_TIMER, 0, partial(self.change, node, port, change, lasts=False))
 
     def at(self, time_ps: int, node: Node, rank: int, position: int, action: Callable[[], None]) -> None:
-        """Schedule what `node` does at `time_ps`; `position` orders equal ranks, and then the order of scheduling."""
+        """Schedules an action of `node` at `time_ps`; `position`, then the order of scheduling, sort equal ranks."""
         self.events += 1
         heapq.heappush(self.heap, (time_ps, node.index, rank, position, self.events, action))
 
     def set_timer(self, time_ps: int, flow: Flow, action: Callable[[], None]) -> None:
-        """Schedule something for a flow at its source."""
+        """Schedules an action of a flow at its source."""
         self.at(time_ps, self.nodes[flow.src], RANK_TIMER, 0, action)
 
     def run(self) -> Result:
-        """Run until nothing is pending, or to the end that the scenario sets."""
+        """Runs until no event is left, or to the end that the scenario sets."""
         while self.heap:
             self.now_ps, _, _, _, _, action = heapq.heappop(self.heap)
             if self.until_ps is not None and self.now_ps > self.until_ps:
@@ -233,22 +232,23 @@ class Simulator:
         )
 
     def log(self, node: Node, port: Port, event: str, frame: Frame) -> None:
-        """Add a line to the trace."""
+        """Adds a line to the trace."""
         flow = None if frame.flow is None else frame.flow.index
         self.trace.append(Row(self.now_ps, node.name, port.number, event, frame.kind, flow, frame.seq, frame.bytes))
 
-    # What a port does.
+    # Ports.
 
     def wake(self, node: Node, port: Port) -> None:
-        """Ask for a send decision at this instant, after all arrivals and timers of this instant."""
+        """Schedules a send decision at this instant, after all arrivals and timers of this instant."""
         self.at(self.now_ps, node, RANK_SEND, port.number, lambda: self.decide(node, port))
 
     def decide(self, node: Node, port: Port) -> None:
-        """Start the next frame, if the port is idle and has one that may go."""
+        """Starts the next frame, if the port is idle and has a frame that may be sent."""
         if port.idle_from_ps > self.now_ps:
             return
         if port.sending is not None:
-            # Its pace allowed that as the frame began; if it does not any more, it leaves when its turn comes.
+            # The pace allowed this when the frame began; a flow whose pace no longer allows it leaves the ring at its
+            # turn.
             port.sending.in_ring = True
             port.ring.append(port.sending)
             port.sending = None
@@ -276,17 +276,17 @@ class Simulator:
             self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.forward(peer, peer_port, coming))
 
     def needed_ps(self, port: Port, switch: Node, frame: Frame) -> int:
-        """Return how long it takes from the start of a frame until as much of it is in as a switch needs."""
+        """Returns the time from the start of a frame until a switch has the bits that it needs."""
         all_ps = frame.bytes * port.ps_per_byte
         if self.cut_bytes is None:
             return all_ps
         out = switch.port_to(frame.route[frame.route.index(switch.name) + 1])
-        # A faster output would run dry, unless it has its last bit to send when that comes.
+        # A faster output would run out of bits, unless its last bit arrives by the time it is sent.
         head_start_ps = all_ps - frame.bytes * out.ps_per_byte
         return min(all_ps, max(self.cut_bytes * port.ps_per_byte, head_start_ps))
 
     def next_frame(self, node: Node, port: Port) -> Frame | None:
-        """Take the frame to send now out of its queue: control first, then data unless paused."""
+        """Takes the next frame to send out of its queue: control first, then data unless paused."""
         if port.control:
             return port.control.popleft()
         if port.paused:
@@ -303,17 +303,17 @@ class Simulator:
         return None
 
     def on_pfc(self, node: Node, port: Port, frame: Frame) -> None:
-        """Pause or resume this port's data queue, as the peer asks; a frame in progress goes on."""
+        """Pauses or resumes this port's data queue for the peer; a frame in transmission continues."""
         if self.is_lost(port, frame, self.now_ps):
             return
         self.log(node, port, "arrive", frame)
         port.paused = frame.pause
         self.wake(node, port)
 
-    # What a switch does.
+    # Switches.
 
     def forward(self, node: Node, came_by: Port, frame: Frame) -> None:
-        """Queue a frame towards the next node of its route; count data, or drop it if there is no room."""
+        """Queues a frame towards the next node of its route; counts data, or drops it without room in the buffer."""
         if self.is_lost(came_by, frame, self.now_ps - self.switch_delay_ps):
             return
         self.log(node, came_by, "arrive", frame)
@@ -340,7 +340,7 @@ class Simulator:
         self.wake(node, out)
 
     def release(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
-        """Uncount a data frame as its transmission starts; its input counts it until its last bit is in, too."""
+        """Uncounts a data frame at the start of its transmission; its input counts the frame until it is complete."""
         out.queued_bytes -= frame.bytes
         if frame.whole_ps > self.now_ps:
             self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, frame))
@@ -348,30 +348,33 @@ class Simulator:
             self.release_input(node, came_by, frame)
 
     def release_input(self, node: Node, came_by: Port, frame: Frame) -> None:
-        """Uncount a data frame at the port by which it came, and resume the peer there if that is enough."""
+        """Uncounts a data frame at its ingress port, and resumes the peer if the count is low enough."""
         came_by.ingress_bytes -= frame.bytes
         if came_by.pause_sent and self.xon_bytes is not None and came_by.ingress_bytes <= self.xon_bytes:
             came_by.pause_sent = False
             self.send_pfc(node, came_by, pause=False)
 
     def send_pfc(self, node: Node, port: Port, *, pause: bool) -> None:
-        """Queue a PFC frame for the peer of `port`, unless nobody hears it there."""
+        """Queues a PFC frame for the peer of `port`, unless the link is down."""
         if port.outages:
             return
         port.control.append(Frame("pfc", self.control_bytes, pause=pause))
         self.wake(node, port)
 
-    # What happens when a link fails.
+    # Failing links.
 
     def drop(self, node: Node, port: Port, frame: Frame) -> None:
-        """Lose a frame on its way to a port, or on the link behind it; nobody counts those that are no data."""
+        """Records the loss of a data frame on its way to a port, or on the link behind it.
+
+        Other frames are not recorded.
+        """
         if frame.kind == "data":
             assert frame.flow is not None
             assert frame.seq is not None
             self.drops.append(Drop(self.now_ps, node.name, port.number, frame.flow.index, frame.seq))
 
     def is_lost(self, port: Port, frame: Frame, in_ps: int) -> bool:
-        """Tell whether the link failed from the start of a frame until as much of it was in as is needed."""
+        """Returns whether the link failed before the needed bits of a frame had arrived, and records the loss."""
         if not any(frame.sent_ps <= failed_ps < in_ps for failed_ps in port.failed_ps):
             return False
         peer = self.nodes[port.peer]
@@ -379,7 +382,7 @@ class Simulator:
         return True
 
     def fail(self, node: Node, port: Port, outage: Outage) -> None:
-        """Let an outage begin at one end of a link: no pause stands there any more, and what waits may be lost."""
+        """Begins an outage at one end of a link: the port's pause ends, and frames that wait may be lost."""
         if not port.outages:
             port.failed_ps.append(self.now_ps)
             port.paused = False
@@ -394,7 +397,7 @@ class Simulator:
                 self.release_input(node, node.ports[came_by], frame)
 
     def repair(self, node: Node, port: Port, outage: Outage) -> None:
-        """Let an outage end at one end of a link: if it was the last, the peer is told anew that it is to pause."""
+        """Ends an outage at one end of a link: after the last outage, a pending pause is sent to the peer again."""
         port.outages.remove(outage)
         if port.outages:
             return
@@ -403,7 +406,7 @@ class Simulator:
         self.wake(node, port)
 
     def change(self, node: Node, port: Port, change: Change, *, lasts: bool) -> None:
-        """Let a link have another rate or delay from here, or no more; a frame that has started keeps those it had."""
+        """Begins or ends a change of rate or delay; a frame in transmission keeps its own."""
         port.arrived_ps = max(port.arrived_ps, port.idle_from_ps + port.delay_ps)
         if lasts:
             port.changes.append(change)
@@ -413,21 +416,21 @@ class Simulator:
         for one in sorted(port.changes, key=lambda one: one.place):
             port.ps_per_byte = port.ps_per_byte if one.ps_per_byte is None else one.ps_per_byte
             port.delay_ps = port.delay_ps if one.delay_ps is None else one.delay_ps
-        # No frame overtakes another: the next one starts when all that is under way would arrive before it does.
+        # No frame overtakes another: the next one starts when all frames in flight would arrive before it.
         settled_ps = port.arrived_ps - port.delay_ps
         if settled_ps > self.now_ps:
             port.settling += 1
             self.at(settled_ps, node, RANK_TIMER, 0, partial(self.settle, node, port))
 
     def settle(self, node: Node, port: Port) -> None:
-        """Let a port start frames again, if it waits for nothing else."""
+        """Lets a port start frames again, if no other wait is pending."""
         port.settling -= 1
         self.wake(node, port)
 
-    # What a host does to send.
+    # Sending hosts.
 
     def list_flow(self, flow: Flow) -> None:
-        """Let a flow with something to send join the back of its host's ring, if its pace allows."""
+        """Adds a flow with data to the back of its host's ring, if its pace allows."""
         host = self.nodes[flow.src]
         if flow.in_ring or host.ports[0].sending is flow or not flow.has_more():
             return
@@ -439,13 +442,13 @@ class Simulator:
         self.wake(host, host.ports[0])
 
     def wait_for_pace(self, flow: Flow) -> None:
-        """Let a flow join the ring when its pace allows; one timer for that is enough."""
+        """Adds a flow to the ring when its pace allows, with a single timer."""
         if flow.pace_timer_ps != flow.may_send_ps:
             flow.pace_timer_ps = flow.may_send_ps
             self.set_timer(flow.may_send_ps, flow, partial(self.list_flow, flow))
 
     def next_of_host(self, port: Port) -> Frame | None:
-        """Make the next packet of the first flow in the ring that has one; flows without leave."""
+        """Returns the next packet of the first flow in the ring that may send; flows without data leave the ring."""
         while port.ring:
             flow = port.ring.popleft()
             flow.in_ring = False
@@ -456,7 +459,7 @@ class Simulator:
         return None
 
     def next_packet(self, port: Port, flow: Flow) -> Frame:
-        """Make the next packet of a flow, which returns to the ring after its frame or when its pace allows."""
+        """Returns the next packet of a flow, which returns to the ring after its frame or when its pace allows."""
         seq = flow.take_next()
         payload_bytes = min(self.payload_bytes, flow.size_bytes - seq * self.payload_bytes)
         wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
@@ -472,20 +475,20 @@ class Simulator:
         return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
 
     def restart_timeout(self, flow: Flow) -> None:
-        """Set the timeout of a flow anew."""
+        """Restarts the timeout of a flow."""
         flow.timeouts_set += 1
         self.set_timer(self.now_ps + self.rto_ps, flow, partial(self.time_out, flow, flow.timeouts_set))
 
     def time_out(self, flow: Flow, number: int) -> None:
-        """Let a flow go back, unless its timeout was set anew since."""
+        """Makes a flow go back, unless its timeout was restarted since."""
         if number == flow.timeouts_set and not flow.is_over():
             flow.on_timeout()
             self.list_flow(flow)
 
-    # What a host does when a frame arrives.
+    # Receiving hosts.
 
     def deliver(self, host: Node, port: Port, frame: Frame) -> None:
-        """Receive a packet, or what a receiver said of one."""
+        """Receives a packet, or a receiver's answer."""
         if self.is_lost(port, frame, self.now_ps):
             return
         self.log(host, port, "arrive", frame)
@@ -496,7 +499,7 @@ class Simulator:
             self.on_answer(frame)
 
     def on_data(self, host: Node, port: Port, frame: Frame) -> None:
-        """Receive a packet and answer it."""
+        """Receives a packet and answers it."""
         flow, seq = frame.flow, frame.seq
         assert flow is not None
         assert seq is not None
@@ -516,14 +519,14 @@ class Simulator:
             flow.fct_ps = self.now_ps - flow.start_ps
 
     def answer(self, host: Node, port: Port, kind: str, packet: Frame, number: int) -> None:
-        """Queue a frame that goes back the way that a packet came."""
+        """Queues a frame that returns on the route of a packet."""
         if port.is_flushed():
             return
         port.control.append(Frame(kind, self.control_bytes, packet.route[::-1], packet.flow, number))
         self.wake(host, port)
 
     def on_answer(self, frame: Frame) -> None:
-        """Hear of a flow from its receiver."""
+        """Processes the answer of a flow's receiver."""
         flow, number = frame.flow, frame.seq
         assert flow is not None
         assert number is not None
@@ -547,22 +550,22 @@ class Simulator:
 
 
 def simulate(scenario: dict[str, Any]) -> Result:
-    """Run `scenario`, a dictionary in the form of a scenario file.
+    """Runs `scenario`, a dictionary in the form of a scenario file.
 
-    Raises ValueError for what the reference does not model.
+    Raises ValueError for features that the reference does not model.
     """
     return Simulator(scenario).run()
 
 
 def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
-    """Give the place of a row in an order that does not depend on which node was simulated first."""
+    """Returns the sort key of a row, which does not depend on the order of simulation."""
     flow = -1 if row.flow is None else row.flow
     seq = -1 if row.seq is None else row.seq
     return (row.time_ps, row.node, row.port, row.event, row.kind, flow, seq, row.bytes)
 
 
 def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
-    """Build the nodes: hosts are numbered before switches, and the n-th link listed at a node is its port n."""
+    """Returns the nodes: hosts are numbered before switches, and the n-th link listed at a node is its port n."""
     nodes: dict[str, Node] = {}
     for entry in sorted(explicit["nodes"], key=lambda entry: entry["kind"] != "host"):
         nodes[entry["name"]] = Node(len(nodes), entry["name"], entry["kind"] == "host")

@@ -5,8 +5,8 @@
     python tools/agreement.py run --peers PEERS --out out/agreement hpcc-dcqcn-tree uec-nscc-incast-8
     python tools/agreement.py compare out/agreement/CASE/seed-1/fct.txt out/agreement/CASE/xoff/seed-1
 
-PEERS holds the programs, built as docs/beside-others.md says, in the directories `hpcc`, `conweave` and `htsim`; of
-the latter the target `htsim_ndp`, too. What another program wrote is kept: a case that has it runs in xoff alone. A
+PEERS holds the programs, built as docs/beside-others.md describes, in the directories `hpcc`, `conweave` and `htsim`
+(with the target `htsim_ndp`). Output of another program is kept: a case with such output runs only in xoff. A
 completion time ends with the last ACK at the sender.
 """
 
@@ -30,19 +30,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from beside_others import fat_tree, write_htsim
 
-# The ns-3 simulators begin traffic here.
+# Start of traffic in the ns-3 simulators.
 BEGIN_NS = 2 * 10**9
-# How far apart the two may be: means, and 99th percentiles.
+# Largest allowed relative differences of means, and of 99th percentiles.
 BOUNDS = (0.01, 0.03)
 
 Key = tuple[int, ...]
 Times = dict[Key, float]
-"""Completion times in nanoseconds, by source, destination, and what else tells flows apart."""
+"""Completion times in nanoseconds, by source, destination, and other values that identify a flow."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What a host sends to another."""
+    """A flow between two hosts."""
 
     src: int
     dst: int
@@ -52,7 +52,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Network:
-    """Hosts are numbered first; a link is its two nodes and Gb/s."""
+    """A network whose hosts are numbered first; a link is its two nodes and Gb/s."""
 
     hosts: int
     switches: int
@@ -60,17 +60,17 @@ class Network:
 
 
 def star(hosts: int) -> Network:
-    """Hosts around one switch."""
+    """Returns hosts around one switch."""
     return Network(hosts, 1, [(host, hosts, 100) for host in range(hosts)])
 
 
 def fat() -> Network:
-    """The fat tree of docs/beside-others.md."""
+    """Returns the fat tree of docs/beside-others.md."""
     hosts, switches, links = fat_tree(8)
     return Network(hosts, switches, [(*link, 100) for link in links])
 
 
-# Sizes in the manner of a search cluster: each with the share of flows up to it, and evenly spread between.
+# Sizes as in a search cluster: each with the share of flows up to it, uniform in between.
 _SIZES = (
     *((0, 0.0), (10_000, 0.15), (20_000, 0.2), (30_000, 0.3), (50_000, 0.4), (80_000, 0.53)),
     *((200_000, 0.6), (1_000_000, 0.7), (2_000_000, 0.8), (5_000_000, 0.9), (10_000_000, 0.97), (30_000_000, 1.0)),
@@ -78,7 +78,7 @@ _SIZES = (
 
 
 def search(hosts: int, count: int, load: float, seed: int) -> list[Flow]:
-    """Draw flows from random hosts to others, at random times that load the links of hosts so much."""
+    """Returns flows between random hosts, at random times that give the load of the hosts' links."""
     drawn = random.Random(seed)  # noqa: S311 - nothing here is a secret
     steps = list(pairwise(_SIZES))
     mean = sum((high[0] + low[0]) / 2 * (high[1] - low[1]) for low, high in steps)
@@ -95,7 +95,7 @@ def search(hosts: int, count: int, load: float, seed: int) -> list[Flow]:
 
 
 def incast(senders: int, size: int, dst: int) -> list[Flow]:
-    """From hosts 0 and on to one, all at once."""
+    """Returns an incast from hosts 0 to `senders` - 1, which begins at once."""
     return [Flow(src, dst, size) for src in range(senders)]
 
 
@@ -108,14 +108,14 @@ class Traffic:
 
 
 def tree(racks: int, hosts: int, uplink: int) -> Network:
-    """Racks below one switch: one path from host to host, so that no hash decides who meets whom."""
+    """Returns racks below one switch: one path between two hosts, so that no hash decides on collisions."""
     first = racks * hosts
     links = [(host, first + host // hosts, 100) for host in range(first)]
     return Network(first, racks + 1, [*links, *((first + rack, first + racks, uplink) for rack in range(racks))])
 
 
 def pairs(count: int) -> list[Flow]:
-    """To each of so many hosts from two others, one later than the other, by a little more for each next pair."""
+    """Returns two flows to each of `count` hosts, the second later, with a delay that grows from pair to pair."""
     return [
         Flow(3 * pair + which, 3 * pair + 2, 5_000_000, which * (100_000 + 1_130 * pair))
         for pair in range(count)
@@ -124,7 +124,7 @@ def pairs(count: int) -> list[Flow]:
 
 
 def incasts(count: int, senders: int, size: int, seed: int) -> list[Flow]:
-    """To each of so many hosts from many others, all within a microsecond."""
+    """Returns `count` incasts, whose flows begin within a microsecond."""
     drawn = random.Random(seed)  # noqa: S311
     group = senders + 1
     return [
@@ -134,15 +134,15 @@ def incasts(count: int, senders: int, size: int, seed: int) -> list[Flow]:
     ]
 
 
-# By the names of cases. Starts are whole nanoseconds in ns-3, and whole microseconds in htsim. Where marks are drawn at
-# random, a few flows say little, so that what is small stands there several times.
+# By the names of cases. Starts are whole nanoseconds in ns-3, and whole microseconds in htsim. With randomly drawn
+# marks, few flows show little, so small networks are repeated.
 _HPCC_TRAFFIC = {
     "pairs": Traffic(star(48), lambda _: pairs(16)),
     "incasts": Traffic(star(102), lambda seed: incasts(6, 16, 200_000, seed)),
     "tree": Traffic(tree(4, 8, 400), lambda seed: search(32, 400, 0.5, seed)),
 }
-# ConWeave's program takes links of 1 us alone, and knows the bandwidth-delay product by the name of a topology: that of
-# four links of 100 Gb/s.
+# ConWeave's program supports only links of 1 us, and derives the bandwidth-delay product from the name of a topology:
+# this name is that of four links of 100 Gb/s.
 _CONWEAVE_TOPOLOGY = "leaf_spine_128_100G_OS2.txt"
 _CONWEAVE_TRAFFIC = {
     "pairs": Traffic(tree(48, 1, 100), lambda _: pairs(16)),
@@ -162,38 +162,38 @@ _HTSIM_TRAFFIC = {
 
 @dataclass(frozen=True)
 class Case:
-    """One entry of the table: what runs where, and what both programs are told."""
+    """A case of the table: network, flows, and the settings of both programs."""
 
     name: str
     peer: Peer
     traffic: Traffic
     settings: Mapping[str, str]
-    """Of the other program: of its file, or its options."""
+    """Settings of the other program: of its file, or its options."""
     xoff: Mapping[str, str] = field(default_factory=dict)
-    """What is set here beyond what the import says."""
+    """Settings of xoff in addition to the import."""
     seeds: int = 1
-    """How many runs are taken together, each with another seed, where flows or marks are drawn at random."""
+    """Number of runs with different seeds that are evaluated together, if flows or marks are random."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Another program: how the files of a run with a seed are written, and how it is run on them."""
+    """Another program: the function that writes the files of a run with a seed, and the command."""
 
     name: str
     write: Callable[[Case, Path, int], None]
     command: Callable[[Case, Path], list[str]]
     imported: tuple[str, ...]
-    """What `xoff import` is told."""
+    """The arguments of `xoff import`."""
     library: str = ""
 
 
 def _settings(text: str) -> dict[str, str]:
-    """Read settings as files of the ns-3 programs have them: a key and its value on each line."""
+    """Returns settings in the format of the ns-3 programs: a key and its value on each line."""
     lines = (line.partition(" ") for line in text.split("\n") if line)
     return {key: value for key, _, value in lines}
 
 
-# Settings that no case changes; what the programs write besides completion times goes nowhere.
+# Settings that no case changes; of the programs' output, only completion times are kept.
 _BOTH = """
 FLOW_FILE flows.txt
 FCT_OUTPUT_FILE fct.txt
@@ -264,7 +264,7 @@ KMAX_MAP 2 100000000000 400 400000000000 400
 PMAX_MAP 2 100000000000 0.2 400000000000 0.2
 """)
 _WINDOW = {"HAS_WIN": "1", "VAR_WIN": "1"}
-# Frames of 1051 or 1101 B take little more than whole nanoseconds at 100 and at 400 Gb/s: ns-3 cuts off the rest.
+# Frames of 1051 or 1101 B take little more than whole nanoseconds at 100 and at 400 Gb/s; ns-3 truncates the rest.
 _TELEMETRY = _WINDOW | {"RATE_AI": "40Mb/s", "RATE_HAI": "40Mb/s", "FAST_REACT": "1", "INT_MULTI": "4"}
 _INT = _TELEMETRY | {"CC_MODE": "3", "PACKET_PAYLOAD_SIZE": "1011"}
 _TIMELY = {"CC_MODE": "7", "RATE_AI": "100Mb/s", "RATE_HAI": "500Mb/s", "PACKET_PAYLOAD_SIZE": "995"}
@@ -279,7 +279,7 @@ KMAX_MAP 2 100000000000 300 400000000000 1200
 PMAX_MAP 2 100000000000 1.00 400000000000 1.00
 """)
 _NONE = {"CC_MODE": "0", "ENABLE_QCN": "0", "RATE_AI": "20Mb/s", "RATE_HAI": "200Mb/s", "ACK_HIGH_PRIO": "1"}
-# What run.py of HPCC gives each congestion control at 100 Gb/s.
+# The settings of HPCC's run.py for each congestion control at 100 Gb/s.
 _OF_HPCC: dict[str, dict[str, str]] = {
     "none": _NONE,
     "dcqcn": {"CC_MODE": "1", "RATE_AI": "20Mb/s", "RATE_HAI": "200Mb/s", "ACK_HIGH_PRIO": "1"},
@@ -290,8 +290,8 @@ _OF_HPCC: dict[str, dict[str, str]] = {
     "dctcp": _DCTCP,
     "pint": _TELEMETRY | {"CC_MODE": "10", "PACKET_PAYLOAD_SIZE": "1001"},
 }
-# run.py of ConWeave gives settings for DCQCN alone: the others are those of HPCC's, with the rest of this one. With
-# TIMELY a frame has 1063 B, as payloads below 1000 B would change the bandwidth-delay product.
+# ConWeave's run.py has settings only for DCQCN: the others are HPCC's, with the remaining settings of ConWeave. With
+# TIMELY a frame has 1063 B, since payloads below 1000 B would change the bandwidth-delay product.
 _DCQCN = {"CC_MODE": "1", "RATE_AI": "40Mb/s", "RATE_HAI": "100Mb/s"}
 _OF_CONWEAVE: dict[str, dict[str, str]] = {
     "dcqcn": _DCQCN,
@@ -302,16 +302,16 @@ _OF_CONWEAVE: dict[str, dict[str, str]] = {
     "dctcp": _DCTCP,
 }
 
-# Of htsim: packets of 4086 + 64 B, and for the 14.02 us of the fat tree queues and marks as its programs compute them.
-# htsim_ndp refuses a topology whose file says nothing of queues; without one it has the same fat tree.
+# Of htsim: packets of 4086 + 64 B; queues and marks as its programs compute them for the 14.02 us of the fat tree.
+# htsim_ndp refuses a topology whose file gives no queues; without a file it has the same fat tree.
 _TOPOLOGY = {"-topo": "topology.topo"}
 _FRAMING = {"framing.payload": "4086B", "framing.header": "64B"}
 _MARKS = 'ecn={red={kmin="37350B", kmax="145250B", pmax=1.0}}'
 _TRIMMING = 'trimming={limit="178450B", headers="356900B", turns=255}'
-# Sixty-four values a flow, which each switch hashes.
+# 64 entropy values per flow, which each switch hashes.
 _ENTROPIES = '{spray={choice="entropy"}}'
 _SELECTIVE = 'transport={selective={rto="100.656us", sack_threshold="16KiB"}}'
-# Where receivers grant credit, links to hosts mark nothing there. With credit alone nobody reads marks.
+# If receivers grant credit, links to hosts mark no packet. With credit only, no sender reads marks.
 _NO_MARKS = '{switches=["* -> host*"], ecn={red={kmin="1GB", kmax="2GB"}}}'
 _OF_UEC: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "nscc": (
@@ -353,7 +353,7 @@ _OF_NDP = (
 
 
 def _write_ns3(case: Case, directory: Path, seed: int) -> None:
-    """Write topology, flows and settings, and a file that names no node to trace, which has to be there."""
+    """Writes topology, flows and settings, and a file of nodes to trace, which is required and empty."""
     network = case.traffic.network
     first, last = network.hosts, network.hosts + network.switches
     topology = [f"{last} {network.switches} {len(network.links)}", " ".join(map(str, range(first, last)))]
@@ -370,11 +370,11 @@ def _write_ns3(case: Case, directory: Path, seed: int) -> None:
 
 
 def _write_htsim(case: Case, directory: Path, seed: int) -> None:
-    """Write the matrix, beside the topology of docs/beside-others.md."""
+    """Writes the matrix, and the topology of docs/beside-others.md."""
     write_htsim(directory, 8, 1)
     (directory / "htsim-128.topo").rename(directory / "topology.topo")
     (directory / "htsim-128.cm").unlink()
-    # Starts are microseconds in the one program, picoseconds in the other.
+    # Starts are microseconds in one program and picoseconds in the other.
     flows = [
         f"{one.src}->{one.dst} id {number} "
         f"start {one.start_ns // 1000 if case.peer is UEC else one.start_ns * 1000} size {one.size}"
@@ -418,7 +418,7 @@ NDP = Peer(
 )
 
 
-# Marks are drawn between two thresholds; those of DCTCP are one, and others have none.
+# Marks are drawn between two thresholds; DCTCP has one threshold, and other controls have none.
 _DRAWN = ("dcqcn", "irn")
 
 
@@ -429,9 +429,9 @@ def _cases() -> Iterator[Case]:
     ):
         for network, traffic in networks.items():
             for name, settings in controls.items():
-                # ns-3 cuts times to nanoseconds: an ACK of 60 B takes 4, as one of 50 B should.
+                # ns-3 truncates times to nanoseconds: an ACK of 60 B takes 4 ns, as an ACK of 50 B should.
                 xoff = {} if settings["CC_MODE"] == "3" else {"framing.control_frame_size": "50B"}
-                # Where marks are drawn the tails of a few draws of such sizes say little.
+                # With random marks, the tails of few draws of such sizes show little.
                 seeds = (16 if name in _DRAWN else 4) if network == "tree" else 5 if name in _DRAWN else 1
                 yield Case(f"{peer.name}-{name}-{network}", peer, traffic, base | settings, xoff, seeds)
     for network, traffic in _HTSIM_TRAFFIC.items():
@@ -448,7 +448,7 @@ _EVENT_OF_HTSIM = re.compile(r"(?:Flow|startflow) \w*?_(\d+)_(\d+) .*?\b(finishe
 
 
 def read_other(file: Path) -> Times:
-    """Read what another program said of its flows."""
+    """Returns the completion times in the output of another program."""
     text = file.read_text("utf-8", "replace")
     found: Times = {}
     starts: Times = {}
@@ -468,17 +468,17 @@ def read_other(file: Path) -> Times:
 
 
 def _tens(start_ns: float) -> int:
-    """A start in tens of nanoseconds: what is read as seconds may become a nanosecond less."""
+    """Returns a start in tens of nanoseconds: a start in seconds may be read as one nanosecond less."""
     return round(start_ns / 10)
 
 
 def _node(word: str) -> int:
-    """The number of a host: HPCC writes its address, in which it stands."""
+    """Returns the number of a host; HPCC writes an address that contains it."""
     return int(word, 16) >> 8 & 0xFFFF if len(word) == 8 else int(word)
 
 
 def read_xoff(directory: Path, *, is_ns3: bool) -> Times:
-    """Read the completion times of a result directory, by the keys of the other program."""
+    """Returns the completion times of a result directory, by the keys of the other program."""
     columns = ["src", "dst", "size_bytes", "start_ps", "fct_acked_ps"]
     found: Times = {}
     for row in pq.read_table(directory / "flows.parquet", columns=columns).to_pylist():
@@ -506,7 +506,7 @@ _HEAD = f"{'case':<28} {'flows':>11}" + "".join(f" {name + ' us':>21} {'ratio':>
 
 
 def compared(name: str, other: Times, xoff: Times) -> str:
-    """Return one line: measures there and here, and their ratios; a star for one beyond its bound."""
+    """Returns one line: measures of the other program and of xoff, and ratios; a star marks one beyond its bound."""
     line = f"{name:<28} {len(other):>5}/{len(xoff):<5}"
     if not other or not xoff:
         return f"{line} nothing to compare"
@@ -522,7 +522,7 @@ def _bound(measure: str) -> float | None:
 
 
 def differences(other: Times, xoff: Times, count: int) -> Iterator[str]:
-    """Yield what one of them lacks, and the flows whose times differ most, by share."""
+    """Yields the flows with the largest relative differences, and the flows that one side lacks."""
     both = sorted(other.keys() & xoff.keys(), key=lambda key: -abs(math.log(xoff[key] / other[key])))
     for key in both[:count]:
         there, here = other[key] / 1000, xoff[key] / 1000
@@ -533,7 +533,7 @@ def differences(other: Times, xoff: Times, count: int) -> Iterator[str]:
 
 
 def _run_peer(case: Case, peers: Path, directory: Path, seed: int) -> Path:
-    """Run the other program unless its output is there; return the file that has completion times."""
+    """Runs the other program unless its output exists; returns the file with completion times."""
     said = directory / "said.txt"
     answer = directory / "fct.txt" if case.peer.library else said
     if not (directory / "seconds.txt").exists():
@@ -553,7 +553,7 @@ def _run_peer(case: Case, peers: Path, directory: Path, seed: int) -> Path:
 
 
 def _run_xoff(case: Case, command: list[str], files: list[Path], directory: Path, more: list[str]) -> Iterator[Path]:
-    """Import the files of each run of the other program and run them here; yield the result directories."""
+    """Imports the files of each run of the other program and runs them in xoff; yields the result directories."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     directory = directory.resolve()
@@ -570,7 +570,7 @@ def _run_xoff(case: Case, command: list[str], files: list[Path], directory: Path
 
 
 def _together(runs: Iterable[Times]) -> Times:
-    """The flows of all runs, told apart by their seeds."""
+    """Returns the flows of all runs, identified by their seeds."""
     return {(*key, seed): lasted for seed, times in enumerate(runs, 1) for key, lasted in times.items()}
 
 
@@ -627,7 +627,7 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Do what is asked for."""
+    """Runs the requested command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(required=True)
     listing = commands.add_parser("list", help="say which cases there are")

@@ -1,10 +1,10 @@
-"""Writes one and the same network and traffic as files of other simulators, into a new directory.
+"""Writes one network and its traffic as files of other simulators, into a new directory.
 
     python tools/beside_others.py out/beside
 
-The network is a k-ary fat tree of links of 100 Gb/s and 1 us, and host i sends to the one that is half of all hosts
-further: each packet passes six links, whatever path it takes, so that the packet-hops of a run follow from its flows.
-docs/beside-others.md says how the files are used. What the settings mean was read in the code of the simulators.
+The network is a k-ary fat tree of links of 100 Gb/s and 1 us. Host i sends to host i + n / 2 modulo n, for n hosts:
+each packet crosses six links on any path, so that the packet-hops of a run follow from its flows. docs/beside-others.md
+describes the use of the files. The meaning of the settings was verified in the code of the simulators.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Link = tuple[int, int]
 
 
 def fat_tree(k: int) -> tuple[int, int, list[Link]]:
-    """Return how many hosts and switches there are, and the links between them; hosts are numbered first."""
+    """Returns the numbers of hosts and switches, and the links between them; hosts are numbered first."""
     half = k // 2
     hosts, edges = half * half * k, half * k
     edge, aggregation, core = hosts, hosts + edges, hosts + 2 * edges
@@ -30,12 +30,12 @@ def fat_tree(k: int) -> tuple[int, int, list[Link]]:
 
 
 def flows(hosts: int) -> Iterator[Link]:
-    """Yield the flows: to a host of another pod, and from each host and to each host one."""
+    """Yields the flows, to a host of another pod: one from each host, and one to each host."""
     return ((host, (host + hosts // 2) % hosts) for host in range(hosts))
 
 
 def write_htsim(directory: Path, k: int, size: int) -> None:
-    """Write a connection matrix and a topology; all else is an option of the program."""
+    """Writes a connection matrix and a topology; all other values are options of the program."""
     hosts, _, _ = fat_tree(k)
     half = k // 2
     matrix = [f"Nodes {hosts}", f"Connections {hosts}"]
@@ -49,7 +49,7 @@ def write_htsim(directory: Path, k: int, size: int) -> None:
     _write(directory / f"htsim-{hosts}.topo", topology)
 
 
-# DCQCN at 100 Gb/s as `run.py` of each simulator has it; marks in kB, the buffer in MB of 1024 * 1024 B.
+# DCQCN at 100 Gb/s as in each simulator's `run.py`; marks in kB, the buffer in MB of 1024 * 1024 B.
 _DCQCN = """\
 CC_MODE 1
 ALPHA_RESUME_INTERVAL 1
@@ -70,7 +70,7 @@ PACKET_PAYLOAD_SIZE 1000
 ERROR_RATE_PER_LINK 0.0000
 LINK_DOWN 0 0 0
 PMAX_MAP 1 100000000000 0.2"""
-# What a simulator writes goes nowhere, but for its completion times.
+# Of a simulator's output, only completion times are kept.
 _HPCC = """\
 TRACE_FILE none.txt
 TRACE_OUTPUT_FILE /dev/null
@@ -111,20 +111,20 @@ MIN_RATE 100Mb/s
 KMIN_MAP 1 100000000000 100
 KMAX_MAP 1 100000000000 400
 BUFFER_SIZE 9"""
-# ConWeave's program takes the bandwidth-delay product from the name of the topology: six links of 1 us and 1000 B.
+# ConWeave's program derives the bandwidth-delay product from the name of the topology: six links of 1 us and 1000 B.
 _TOPOLOGY = "fat_k8_100G_OS2.txt"
 
 
 def write_ns3(directory: Path, packets: int) -> None:
-    """Write the topology of 128 hosts, and for each of the two simulators flows and settings."""
-    # Timers of DCQCN go on until HPCC's program stops, at a time that is given: twelve times what the lines need.
+    """Writes the topology of 128 hosts, and for each of the two simulators flows and settings."""
+    # DCQCN's timers run until HPCC's program stops, at a given time: twelve times the time that the lines need.
     hpcc = _HPCC.format(stop=2.0001 + packets * 1e-6)
     hosts, switches, links = fat_tree(8)
     topology = [f"{hosts + switches} {switches} {len(links)}"]
     topology += [" ".join(str(switch) for switch in range(hosts, hosts + switches))]
     topology += [f"{lower} {upper} 100Gbps 1000ns 0.000000" for lower, upper in links]
     _write(directory / _TOPOLOGY, topology)
-    # Nodes to trace, and for a run that only builds the network, flows.
+    # The number of nodes to trace, and of flows in a run that only builds the network.
     _write(directory / "none.txt", ["0"])
     for name, port, settings in (("hpcc", " 100", hpcc), ("conweave", "", _CONWEAVE)):
         _write(
@@ -140,7 +140,7 @@ def _write(file: Path, lines: list[str]) -> None:
 
 
 def main() -> None:
-    """Write all files."""
+    """Writes all files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("directory", type=Path, help="a new directory")
     parser.add_argument("--packets", type=int, default=5000, help="of a flow; a fifth of them with 1024 hosts")

@@ -1,4 +1,4 @@
-"""Which parts of a scenario combine, found by asking the simulator about every pair of them."""
+"""The page of parts of a scenario that combine: the simulator checks every pair."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from xoff import _core
 
 Table: TypeAlias = dict[str, Any]
 
-# All that is asked about is added to this.
+# The scenario to which a pair of parts is added.
 _BASE: Table = {
     "network": {
         "leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "link": {"rate": "100Gbps", "delay": "1us"}}
     },
     "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "100KB"}}],
 }
-# What a part cannot be without; others have defaults.
+# Required values of a part without defaults.
 _NEEDS: dict[str, Table] = {
     "switch.ecn": {"step": {"threshold": "50KB"}},
     "switch.trimming": {"limit": "50KB"},
@@ -27,18 +27,18 @@ _NEEDS: dict[str, Table] = {
     "switch.flow_control.sfc": {"threshold": "20KB", "pause": "10us"},
     "switch.flow_control.portfc": {"xoff": "75KB"},
 }
-# What stands beside a part unless the other says otherwise.
+# Additional settings of a part, unless the other part excludes them.
 _BESIDE: dict[str, Table] = {
     "switch.flow_control.congestion_isolation": {"switch": {"classes": 2}},
     "host.congestion_control.rccc": {"host": {"transport": {"selective": {}}}},
 }
-# Settings that are no tables, as parts.
+# Settings that are not tables, as parts.
 _SETTINGS: dict[str, Table] = {
     "switch.queueing = voq": {"switch": {"queueing": "voq"}},
     "switch.queueing = iq": {"switch": {"queueing": "iq"}},
     "switch.buffer.shared": {"switch": {"buffer": {"shared": {"total": "2MB"}}}},
 }
-# Keys that messages have as words of their own.
+# Keys that are also words of messages.
 _WORDS = ("raw", "shared", "ndp")
 _GROUPS = ("switch.flow_control", "switch.routing", "host.transport", "host.congestion_control")
 
@@ -53,7 +53,7 @@ unless `xoff check` knows a reason: it says so, with the key. What a part does n
 
 
 def page() -> str:
-    """Return the page: a matrix over all parts, and the reasons."""
+    """Returns the page: a matrix over all parts, and the reasons."""
     parts = _parts()
     reasons: dict[str, int] = {}
     cells = {pair: _number(_refused(*pair), reasons) for pair in itertools.combinations(parts, 2)}
@@ -83,7 +83,7 @@ def _parts() -> list[str]:
 
 
 def _refused(one: str, other: str) -> str | None:
-    """Return why a scenario cannot have both, if it cannot."""
+    """Returns the reason why a scenario cannot have both parts; None if it can."""
     scenario = _BASE
     for part, beside in ((one, other), (other, one)):
         scenario = _merged(scenario, _SETTINGS.get(part) or _nested(part, _NEEDS.get(part, {})))
@@ -98,10 +98,10 @@ def _refused(one: str, other: str) -> str | None:
 
 
 def _of_any(message: str, one: str, other: str) -> str:
-    """Return a message without its key, and without the names of the parts, so that others may share it."""
+    """Returns a message without its key and the names of the parts, so that pairs can share it."""
     key, _, reason = message.partition(": ")
     if " are given; " in reason:
-        # Those of a table that takes one.
+        # The message is about the keys of a table that allows one.
         return reason.partition("; ")[2].capitalize() + "."
     if key.startswith(other):
         one, other = other, one

@@ -1,4 +1,4 @@
-"""Writes what follows from the scenario's schema and the counts of its parts, which Rust defines: never edit by hand.
+"""Writes the files that follow from the scenario's schema and the counts of its parts; Rust defines both.
 
 - ``schema/scenario.schema.json``: the JSON Schema, from which editors complete and check scenario files
 - ``python/xoff/scenario.py``: the typed classes
@@ -6,9 +6,12 @@
 - ``python/xoff/summary.py``: the types of a summary
 - ``docs/reference/summary.md``: the reference of its keys
 - ``docs/reference/tables.md``: the reference of result tables
-- ``docs/reference/combinations.md``: what combines with what
+- ``docs/reference/combinations.md``: pairs of parts that combine
+- ``docs/reference/renames.md``: names that a release changed
+- ``docs/models.md``: the list of the pages of ``docs/models``
+- ``docs/limitations.md``: the limits that the pages of ``docs/models`` state
 
-``--check`` writes nothing and fails if one of them is stale.
+No generated file is edited by hand. ``--check`` writes nothing, and fails if a file is stale.
 """
 
 from __future__ import annotations
@@ -74,15 +77,15 @@ from typing import NotRequired, TypedDict
 '''
 
 _COUNTS = "<counts>"
-# What is in every summary, by class: its documentation, and each key with its type and meaning. A test compares it with
-# a run.
+# The keys of every summary, by class: documentation of the class, then type and meaning of each key. A test compares
+# the keys with those of a run.
 _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "Flows": (
-        "How many flows.",
-        {"total": ("int", "All flows."), "completed": ("int", "Those whose last byte arrived.")},
+        "Numbers of flows.",
+        {"total": ("int", "All flows."), "completed": ("int", "Flows whose last byte arrived.")},
     ),
     "Times": (
-        "Completion times in picoseconds; null if no flow has one. A percentile is the time of a flow.",
+        "Completion times in picoseconds; null without a completed flow. A percentile is the time of an actual flow.",
         {
             "mean": ("int | None", "Mean."),
             "p50": ("int | None", "Median."),
@@ -93,7 +96,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "Slowdowns": (
-        "Completion times over those that flows would have alone in the network; null if no flow has one.",
+        "Completion times divided by ideal completion times; null without a completed flow.",
         {
             "mean": ("float | None", "Mean."),
             "p50": ("float | None", "Median."),
@@ -104,149 +107,165 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "Warning": (
-        "What looks wrong with a scenario that can run.",
-        {"path": ("str", "The key that it is about."), "message": ("str", "What, and why.")},
+        "A warning about a scenario that can run.",
+        {"path": ("str", "The key."), "message": ("str", "The problem, and its reason.")},
     ),
     "SizeClass": (
-        "The flows of a workload that are smaller than the next class.",
+        "The flows of a workload in one class of sizes.",
         {
-            "from_bytes": ("int", "No flow is smaller."),
-            "below_bytes": ("int | None", "All are smaller; null in the last class."),
+            "from_bytes": ("int", "Lower end of the class; included."),
+            "below_bytes": ("int | None", "Upper end of the class, excluded; null in the last class."),
             "completed": ("int", "Flows whose last byte arrived."),
-            "fct_ps": ("Times", "Their times."),
-            "slowdown": ("Slowdowns", "Their slowdowns."),
+            "fct_ps": ("Times", "Completion times."),
+            "slowdown": ("Slowdowns", "Slowdowns."),
         },
     ),
     "CollectiveSummary": (
-        "How fast a collective operation was; null if it has not ended. Of workloads of one name the slowest.",
+        "The speed of a collective operation; null if it has not ended. Of workloads with equal names, the slowest.",
         {
-            "time_ps": ("int | None", "From its first message's start to its last one's arrival."),
-            "algorithm_bps": ("float | None", "Algorithm bandwidth: the data of a rank by that time."),
-            "bus_bps": ("float | None", "Bus bandwidth: the same by what each link has to carry of it."),
+            "time_ps": ("int | None", "From the start of the first message to the arrival of the last."),
+            "algorithm_bps": ("float | None", "Algorithm bandwidth: the data of a rank divided by the time."),
+            "bus_bps": ("float | None", "Bus bandwidth: the part of the data that each link carries, by the time."),
         },
     ),
     "JobGroup": (
-        "Of a job, what is counted as one thing, such as `TP`; null if no iteration has ended.",
+        "The communication of a job under one label, such as `TP`; null if no iteration has ended.",
         {
-            "exposed_ps": ("int | None", "How long a rank waited for what was on its way, in an iteration on average."),
-            "bus_bps": ("float | None", "Bus bandwidth of its collectives, since the last rank had begun each."),
+            "exposed_ps": ("int | None", "Exposed communication of a rank in an iteration, on average."),
+            "bus_bps": ("float | None", "Bus bandwidth of the collectives, each from the begin of its last rank."),
         },
     ),
     "JobSummary": (
-        "How long the iterations of a job took, and what the time of its ranks went by with: means over ranks and "
-        "iterations, which add up to the time of an iteration. Null if none has ended.",
+        "The iterations of a job. The parts of a rank's time are means over ranks and iterations, and add up to the "
+        "mean time of an iteration. Null if no iteration has ended.",
         {
-            "ranks": ("int", "Ranks."),
-            "iterations": ("int", "Iterations."),
-            "completed": ("int", "Those that have ended."),
+            "ranks": ("int", "Number of ranks."),
+            "iterations": ("int", "Number of iterations."),
+            "completed": ("int", "Iterations that have ended."),
             "iteration_ps": ("int | None", "Mean time of an iteration."),
-            "longest_iteration_ps": ("int | None", "Longest."),
-            "compute_ps": ("int | None", "A rank computed."),
-            "exposed_ps": ("int | None", "It computed nothing, and waited for what was on its way."),
-            "bubble_ps": ("int | None", "It computed nothing, and waited for other ranks."),
-            "groups": ("dict[str, JobGroup]", "By what exposed time is counted as."),
-            "mfu": ("float | None", "Model FLOPs utilisation: what the model takes by what all ranks could do."),
+            "longest_iteration_ps": ("int | None", "Time of the longest iteration."),
+            "compute_ps": ("int | None", "Time in which a rank computed."),
+            "exposed_ps": ("int | None", "Time in which a rank computed nothing and waited for data on the way to it."),
+            "bubble_ps": ("int | None", "Time in which a rank computed nothing and waited for other ranks."),
+            "groups": ("dict[str, JobGroup]", "Communication by label."),
+            "mfu": (
+                "float | None",
+                "Model FLOPs utilisation: the operations of the model divided by those that all ranks could do.",
+            ),
         },
     ),
-    "WorkloadSummary": ("What became of one workload: what each measure says.", {}),
+    "WorkloadSummary": ("The results of one workload: a key for each measure.", {}),
     "HighWater": (
-        "The most that the highest count of a kind ever was; zero if it was never above zero.",
+        "The highest count of a kind during the run; zero if no count of the kind rose above zero.",
         {
-            "bytes": ("int", "How much."),
-            "threshold_bytes": ("int | None", "What it is compared with; null where there is none, or where it moves."),
-            "place": ("str", "The node, port and class; empty if it was never above zero."),
+            "bytes": ("int", "The highest count."),
+            "threshold_bytes": (
+                "int | None",
+                "The threshold of the count; null without a threshold, or if it changes.",
+            ),
+            "place": ("str", "The node, port and class; empty if the count stayed zero."),
         },
     ),
     "HighWaters": (
-        "High-water marks; the table `high_water` has those of every port.",
+        "High-water marks; the table `high_water` has the marks of every port.",
         {
-            "ingress": ("HighWater", "What came by a port in a class and waits; compared with XOFF."),
-            "headroom": ("HighWater", "What of it is above XOFF; compared with the room that there is."),
-            "pool": ("HighWater", "What of a shared buffer's pool is used; compared with its size."),
-            "queue": ("HighWater", "What waits in a queue of an output."),
+            "ingress": ("HighWater", "Bytes that arrived by a port in a class and wait. The threshold is XOFF."),
+            "headroom": ("HighWater", "Bytes of `ingress` above XOFF. The threshold is the headroom."),
+            "pool": ("HighWater", "Used bytes of a shared buffer's pool. The threshold is the size of the pool."),
+            "queue": ("HighWater", "Bytes in a queue of an output."),
+        },
+    ),
+    "PacketHopsByKind": (
+        "Fast-forwarded packet-hops by the kind of period.",
+        {
+            "packets": ("int", "Within a message: packet by packet."),
+            "steps": ("int", "Steps of collectives."),
+            "layers": ("int", "Layers, micro-batches and iterations of jobs."),
+            "episodes": ("int", "Busy periods, from one quiet moment to the next."),
+        },
+    ),
+    "FastForward": (
+        "The result of fast-forward in a run.",
+        {
+            "packet_hops": ("int", "Data packet-hops that were not simulated, since they repeat simulated ones."),
+            "by_kind": ("PacketHopsByKind", "`packet_hops` by the kind of period that repeated."),
+            "packet_hops_in_components": (
+                "int",
+                "The part of `packet_hops` that independent components of the network repeated separately.",
+            ),
+            "components": ("int", "The largest number of components that were fast-forwarded separately at one time."),
+            "periods": ("int", "Periods that were found to repeat; each is repeated as often as possible at once."),
+            "episodes": ("int", "Busy periods that were replayed from a recorded one."),
+            "blockers": (
+                "list[str]",
+                "The most frequent obstacles to detection: the parts whose state never recurred, `traffic` if queues "
+                "and packets in flight never recurred, `flows` if flows began and ended before a state could recur.",
+            ),
         },
     ),
     "Performance": (
-        "What the run cost; no part of the result.",
+        "The cost of the run; not part of the result.",
         {
             "data_packet_hops": ("int", "Data packets started on links."),
-            "packet_hops_simulated": ("int", "Those of them that were simulated."),
-            "packet_hops_skipped": ("int", "Those that were not, since they repeat others."),
-            "packet_hops_skipped_in_steps": (
-                "int",
-                "Of the skipped ones, those in steps of collectives that repeat themselves.",
-            ),
-            "packet_hops_skipped_in_layers": (
-                "int",
-                "Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves.",
-            ),
-            "packet_hops_skipped_in_episodes": (
-                "int",
-                "Of the skipped ones, those from one quiet moment to the next, as twice before.",
-            ),
-            "packet_hops_skipped_in_islands": (
-                "int",
-                "Of the skipped ones, those of parts of the network that repeat themselves apart from the others.",
-            ),
-            "islands": ("int", "The most parts of the network that did so at once."),
-            "periods_skipped": ("int", "Periods that were repeated, each as often as it fit at once."),
-            "episodes_skipped": ("int", "Times that what came between two quiet moments came again, and was skipped."),
-            "never_repeated": (
-                "list[str]",
-                "Parts whose state was never as it had been before, where it was looked at most in vain: they keep a "
-                "run from repeating itself.",
-            ),
+            "packet_hops_simulated": ("int", "Data packet-hops that were simulated."),
+            "fast_forward": ("FastForward", "The packet-hops that were fast-forwarded."),
             "events": ("int", "Events handled."),
             "windows": ("int", "Windows run."),
             "cpu_seconds": ("float", "CPU time of building the network and simulating it, all threads."),
-            "build_cpu_seconds": ("float", "What of it passed before the first event: network, flows and routes."),
-            "wall_seconds": ("float", "Time on the clock, with the building."),
-            "peak_rss_bytes": ("int", "Most memory that the process ever had."),
+            "build_cpu_seconds": ("float", "CPU time before the first event: network, flows and routes."),
+            "wall_seconds": ("float", "Elapsed time, with the building of the network."),
+            "peak_rss_bytes": ("int", "Peak memory of the process."),
             "threads": ("int", "Threads used."),
             "events_on_one_thread": (
                 "int",
-                "Events that one thread handled alone, since more would have been no faster: too few events, or cores "
-                "that others use.",
+                "Events that one thread handled alone, since more threads would not have been faster: too few events, "
+                "or busy cores.",
             ),
         },
     ),
     "Summary": (
-        "What a run measured, in numbers.",
+        "The measurements of a run, in numbers.",
         {
-            "version": ("NotRequired[str]", "The version of xoff; in a result that was kept."),
+            "version": ("NotRequired[str]", "The version of xoff; only in a saved result."),
             "name": ("str | None", "The scenario's name."),
-            "seed": ("int", "Its seed."),
+            "seed": ("int", "The scenario's seed."),
             "fingerprint": ("str", "A hash of every event: equal for equal runs."),
-            "simulated_ps": ("int", "When the last flow's last byte arrived, or where the run was stopped."),
+            "simulated_ps": ("int", "Arrival time of the last flow's last byte, or the time at which the run stopped."),
             "sampled_every_ps": (
                 "NotRequired[int]",
-                "How often queues were looked at; with `probe.queues` or `probe.replay`.",
+                "Interval between samples of queues; with `probe.queues` or `probe.replay`.",
             ),
             "flows": ("Flows", "All flows."),
             "fct_ps": (
                 "Times",
-                "Their times, from start to the receiver's last byte, but of those that were under way when their "
-                "workload began (`poisson.warm`).",
+                "Completion times, from start to the receiver's last byte. Flows that were in flight when their "
+                "workload began (`poisson.warm_start`) are left out.",
             ),
-            "fct_acked_ps": ("Times", "The same, to the sender's last ACK."),
-            "slowdown": ("Slowdowns", "Their times (`fct_ps`) over those that they would have alone in the network."),
-            "workloads": ("dict[str, WorkloadSummary]", "By workload."),
-            "parts": ("list[str]", "The parts that the scenario gives: mechanisms, transport, congestion control."),
+            "fct_acked_ps": (
+                "Times",
+                "Completion times, from start to the sender's last ACK; of the flows of `fct_ps`.",
+            ),
+            "slowdown": ("Slowdowns", "Completion times (`fct_ps`) divided by ideal completion times."),
+            "workloads": ("dict[str, WorkloadSummary]", "The results by workload."),
+            "components": (
+                "list[str]",
+                "The components that the scenario gives: mechanisms, transport, congestion control.",
+            ),
             _COUNTS: ("", ""),
-            "high_water": ("HighWaters", "The most that counts which thresholds are compared with ever were."),
+            "high_water": ("HighWaters", "High-water marks of the counts that have thresholds."),
             "drops": ("int", "Data packets dropped."),
-            "retransmitted": ("int", "Data packets sent again."),
-            "warnings": ("list[Warning]", "What looks wrong with the scenario."),
+            "retransmitted": ("int", "Data packets retransmitted."),
+            "warnings": ("list[Warning]", "Warnings about the scenario."),
             "audits": (
                 "dict[str, str]",
-                "Each audit and its state: `ok`, `recorded: …` or `failed: …` with what it found, `cut: …` where the "
-                "run was ended before all was over.",
+                "Each audit and its state: `ok`; `recorded: …` or `failed: …` with the finding; `cut: …` if the run "
+                "stopped before all flows were completed.",
             ),
-            "performance": ("Performance", "What the run cost."),
+            "performance": ("Performance", "The cost of the run."),
         },
     ),
 }
-# Of what measures say of workloads, what has a class above; what else they say is a table of numbers.
+# Classes of measures of workloads; any other measure is a table of numbers.
 _OF_WORKLOADS = {
     "flows": "Flows",
     "fct_ps": "Times",
@@ -270,7 +289,7 @@ class Types:
         self.classes: dict[str, str] = {}
 
     def resolved(self, schema: Schema) -> tuple[str | None, Schema]:
-        """Follow references; return the definition's name, if there is one, and the definition."""
+        """Follows references; returns the definition's name, or None, and the definition."""
         name = None
         while True:
             parts = schema.get("allOf", [])
@@ -283,12 +302,12 @@ class Types:
                 return name, schema
 
     def annotation(self, schema: Schema | bool, hint: str) -> str:
-        """Return the Python type of a schema; `hint` names the class of an object that has no name of its own."""
+        """Returns the Python type of a schema; `hint` names the class of an unnamed object."""
         if isinstance(schema, bool):
             return "Any"
         name, schema = self.resolved(schema)
         if name is not None and re.fullmatch(r"Params\d*", name):
-            # The parameters of a mechanism are called `Params` in its own file, and take its name here.
+            # The parameters of a mechanism are called `Params` in their own file; their class is named by the key.
             name = hint
         if "const" in schema:
             return f"Literal[{json.dumps(schema['const'])}]"
@@ -343,7 +362,7 @@ class Types:
         return " | ".join([*kept, *(["None"] if "None" in others else [])])
 
     def define(self, name: str, schema: Schema) -> str:
-        """Write the class of an object; return its name."""
+        """Defines the class of an object; returns its name."""
         name = re.sub(r"\W|_", "", name[:1].upper() + name[1:])
         if name in self.classes:
             return name
@@ -364,20 +383,20 @@ class Types:
         ]
         for field, (kind, optional, text) in fields.items():
             lines += ["", f"    {field}: {kind}{' = None' if optional else ''}", *_docstring(text, "    ")]
-        # A class is written after those that it holds, which `annotation` has just defined.
+        # A class follows the classes of its fields, which `annotation` has just defined.
         del self.classes[name]
         self.classes[name] = "\n".join(lines)
         return name
 
 
 def alternatives(schema: Schema) -> list[Schema]:
-    """Return the alternatives of a schema, if it is made of alternatives."""
+    """Returns the alternatives of a schema; empty if it has none."""
     found: list[Schema] = schema.get("oneOf") or schema.get("anyOf") or []
     return found
 
 
 def described(types: Types, schema: Schema | bool) -> str:
-    """Return the description of a field, or of its type."""
+    """Returns the description of a field, or of its type."""
     if isinstance(schema, bool):
         return ""
     if schema.get("description"):
@@ -408,13 +427,13 @@ def _docstring(text: str, indent: str) -> list[str]:
 
 
 def _class_docstring(text: str) -> list[str]:
-    """A docstring whose first sentence may be longer than a line, as descriptions of the schema may be."""
+    """Returns a docstring whose first sentence may be longer than a line, as descriptions of the schema may be."""
     *lines, last = _docstring(text, "    ")
     return [*lines, f"{last}  # noqa: D205"] if lines else [last]
 
 
 def python_classes(root: Schema) -> str:
-    """Return the text of ``scenario.py``."""
+    """Returns the text of ``scenario.py``."""
     types = Types(root)
     types.define("Scenario", root)
     names = sorted(types.classes)
@@ -425,13 +444,13 @@ def python_classes(root: Schema) -> str:
 
 
 def summary_classes() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
-    """Return the classes of a summary: those of every summary, and one for each part that counts."""
+    """Returns the classes of a summary: those of every summary, and one for each part with counts."""
     classes, fields = {}, {}
     for group in counts.groups():
         name = group.name.title().replace("_", "") + "Counts"
         keys = {count.name: ("int", _meaning(count)) for count in group.counts}
-        classes[name] = (f"What {group.label} counted.", keys)
-        fields[group.name] = (name, f"What {group.label} counted; zeros where the scenario does not give it.")
+        classes[name] = (f"The counts of {group.label}.", keys)
+        fields[group.name] = (name, f"The counts of {group.label}; zeros if the scenario does not give it.")
     fixed = dict(_SUMMARY)
     text, keys = fixed.pop("Summary")
     whole: dict[str, tuple[str, str]] = {}
@@ -441,7 +460,7 @@ def summary_classes() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
 
 
 def python_summary() -> str:
-    """Return the text of ``summary.py``."""
+    """Returns the text of ``summary.py``."""
     classes = summary_classes()
     lines = [_SUMMARY_HEADER, f"__all__ = {json.dumps(sorted(classes))}"]
     for name, (text, keys) in classes.items():
@@ -452,7 +471,7 @@ def python_summary() -> str:
 
 
 def table_reference() -> str:
-    """Return the text of the reference of result tables: one section for each."""
+    """Returns the text of the reference of result tables: one section for each."""
     lines = [
         "# Result tables",
         "",
@@ -472,14 +491,14 @@ def table_reference() -> str:
 
 
 def summary_reference() -> str:
-    """Return the text of the reference of a summary: one section for each table of keys."""
+    """Returns the text of the reference of a summary: one section for each table of keys."""
     lines = [
         "# Summary reference",
         "",
-        "Every key of the summary of a run: what `xoff run --json` prints, what `summary.json` of a result holds, and",
-        "`Result.summary` in Python, whose type is `xoff.Summary`. Written by `make generate`; do not edit.",
+        "Every key of the summary of a run. `xoff run --json` prints the summary, `summary.json` of a result holds it,",
+        "and `Result.summary` in Python has the type `xoff.Summary`. Written by `make generate`; do not edit.",
         "",
-        "Units stand last in keys: `_ps` are picoseconds. In a study each number is a column of the runs:",
+        "Keys end in their unit: `_ps` is picoseconds. In a study each number is a column of the runs:",
         "`fct_ps.mean` is `fct_mean_ps`, and `pauses` in the table `pfc` is `pfc_pauses`.",
     ]
     linked = {name: name.lower() for name in _SUMMARY if name != "Summary"}
@@ -489,14 +508,14 @@ def summary_reference() -> str:
         for key, (kind, meaning) in keys.items():
             if key == _COUNTS:
                 lines += [
-                    f"| `{group.name}` | [table](#{group.name}) | What {group.label} counted. |"
+                    f"| `{group.name}` | [table](#{group.name}) | The counts of {group.label}. |"
                     for group in counts.groups()
                 ]
             else:
                 lines.append(f"| `{key}` | {_json_kind(kind, linked)} | {meaning} |")
-    lines += ["", "Every summary has all of the tables below, with zeros for parts that the scenario does not give."]
+    lines += ["", "Every summary has all tables below, with zeros for parts that the scenario does not give."]
     for group in counts.groups():
-        lines += ["", f"## `{group.name}`", "", f"What {group.label} counted.", ""]
+        lines += ["", f"## `{group.name}`", "", f"The counts of {group.label}.", ""]
         lines += ["| key | unit | what it counts |", "|---|---|---|"]
         lines += [f"| `{one.name}` | {_UNITS[one.unit]} | {_sentence(one.label)}. |" for one in group.counts]
     return "\n".join(lines) + "\n"
@@ -512,11 +531,11 @@ def _sentence(label: str) -> str:
 
 
 def _json_kind(kind: str, linked: dict[str, str]) -> str:
-    """A type in the words of JSON, with links to the sections of tables."""
+    """Returns a type in the words of JSON, with links to the sections of tables."""
     optional = " or null" if "None" in kind else ", if there is one" if "NotRequired" in kind else ""
     name = re.sub(r"NotRequired|\[|\]|\| None", " ", kind).split()
     words = {"int": "integer", "float": "number", "str": "text", "list": "list of", "dict": "table of"}
-    # The keys of a table are names; its values are what the type says.
+    # The keys of a table are names; the type describes its values.
     found = [words.get(one) or f"[{one}](#{linked[one]})" for one in name if one != "str,"]
     return " ".join(found) + optional
 
@@ -537,7 +556,7 @@ def _formatted(text: str, module: str) -> str:
 
 
 def reference(root: Schema) -> str:
-    """Return the text of the parameter reference: one section for each table of a scenario file."""
+    """Returns the text of the parameter reference: one section for each table of a scenario file."""
     types = Types(root)
     lines = [
         "# Scenario reference",
@@ -557,7 +576,7 @@ def reference(root: Schema) -> str:
             continue
         rows, deeper = _rows(types, path, schema)
         sections = deeper + sections
-        # Descriptions begin with the key's own path where it has one, which is the heading already.
+        # A description may begin with the key's own path, which is already the heading.
         text = re.sub(r"^`[^`]*`:? ?", "", " ".join(str(schema.get("description", "")).split()))
         lines += [text[:1].upper() + text[1:], ""] if text else []
         lines += ["| key | type | default | meaning |", "|---|---|---|---|", *rows]
@@ -611,7 +630,7 @@ _TABLE_OF_RENAMES = ("| old | new |", "|---|---|")
 
 
 def renames_reference() -> str:
-    """The page of names that a release changed."""
+    """Returns the page of names that a release changed."""
     lines = [
         "# Renames",
         "",
@@ -634,11 +653,133 @@ def renames_reference() -> str:
     lines += [f"| `{old}` | `{new}` |" for old, new in renames.table()["summary"].items()]
     lines += ["", "## Columns of tables", "", *_TABLE_OF_RENAMES]
     lines += [f"| `{old}` | `{old.partition('.')[0]}.{new}` |" for old, new in renames.table()["columns"].items()]
+    lines += ["", "## Values in tables", "", "| column | old | new |", "|---|---|---|"]
+    for column, names in renames.table()["column_values"].items():
+        lines += [f"| `{column}` | `{old}` | `{new}` |" for old, new in names.items()]
+    return "\n".join(lines) + "\n"
+
+
+_MODELS = ROOT / "docs" / "models"
+_MODELS_HEADER = """# Models
+
+Each page describes one model: the rules, the equations, each parameter with the source of its default, the limits,
+and the tests that hold the model. [Limitations](limitations.md) collects the limits of all pages.
+Written by `make generate` from these pages; do not edit.
+"""
+_LIMITATIONS = """# Limitations
+
+This page lists what xoff does not model, the consequences, and the way around a limit where there is one.
+Each section repeats the limits of one page of `docs/models`, which also describes the model and names its sources.
+Written by `make generate` from these pages; do not edit.
+"""
+# The sections of `docs/limitations.md`, and the pages of each, alphabetically.
+_GROUPS = {
+    "Links and time": ("failover", "faults", "link_retry", "links", "time", "topologies"),
+    "Switches": (
+        "adaptive",
+        "bcn",
+        "bfc",
+        "congestion_isolation",
+        "conweave",
+        "credits",
+        "cut_through",
+        "drill",
+        "ecmp",
+        "ecn",
+        "flowlet",
+        "pfc",
+        "portfc",
+        "qcn",
+        "queueing",
+        "reducers",
+        "reps",
+        "sfc",
+        "spray",
+        "switch_buffer",
+        "telemetry",
+        "trimming",
+    ),
+    "Hosts": (
+        "dcqcn",
+        "dctcp",
+        "first_hop",
+        "go_back_n",
+        "host",
+        "hpcc",
+        "hpcc_pint",
+        "irn",
+        "ndp",
+        "nscc",
+        "raw",
+        "rccc",
+        "relay",
+        "selective",
+        "swift",
+        "timely",
+    ),
+    "Workloads": (
+        "all_to_all",
+        "bernoulli",
+        "collective",
+        "flows",
+        "graph",
+        "incast",
+        "jobs",
+        "moe",
+        "parameter_server",
+        "permutation",
+        "poisson",
+        "repeated_incast",
+        "training",
+    ),
+    "Studies and results": ("explanations", "results", "size", "studies"),
+}
+
+
+def models() -> str:
+    """Returns the page that lists the pages of ``docs/models`` by group, each with its definition."""
+    lines = [_MODELS_HEADER.rstrip()]
+    for group, names in _GROUPS.items():
+        lines += ["", f"## {group}", "", "| model | definition |", "|---|---|"]
+        for name in names:
+            text = (_MODELS / f"{name}.md").read_text("utf-8")
+            title = text.partition("\n")[0].removeprefix("# ")
+            paragraphs = [one.strip() for one in text.partition("## ")[0].split("\n\n")[1:]]
+            definition = next(one for one in paragraphs if not one.startswith("*"))
+            # Links are relative to a page's folder.
+            definition = re.sub(r"\]\((?!\w+:|\.\./|#)", "](models/", definition.replace("\n", " ")).replace(
+                "](../", "]("
+            )
+            lines.append(f"| [{title}](models/{name}.md) | {definition} |")
+    return "\n".join(lines) + "\n"
+
+
+def limitations() -> str:
+    """Returns the page of limitations: the limits of each page of ``docs/models``, by group."""
+    pages = {page.stem: page.read_text("utf-8") for page in _MODELS.glob("*.md")}
+    ungrouped = sorted(set(pages) - {name for names in _GROUPS.values() for name in names})
+    if ungrouped:
+        raise SystemExit(
+            f"xoff: error: {', '.join(ungrouped)}: not in _GROUPS of tools/generate.py; add the page there"
+        )
+    lines = [_LIMITATIONS.rstrip()]
+    for group, names in _GROUPS.items():
+        lines += ["", f"## {group}"]
+        for name in names:
+            if name not in pages:
+                continue
+            title = pages[name].partition("\n")[0].removeprefix("# ")
+            found = re.search(r"^## Limits\n(.*?)(?=^## |\Z)", pages[name], re.M | re.S)
+            if found is None:
+                raise SystemExit(f"xoff: error: docs/models/{name}.md: no section `## Limits`; add one")
+            # Links are relative to a page's folder: `pfc.md` is `models/pfc.md` here, and `../index.md` is `index.md`.
+            limits = re.sub(r"\]\((?!\w+:|\.\./|#)", "](models/", found[1].strip()).replace("](../", "](")
+            lines += ["", f"### [{title}](models/{name}.md)", "", limits]
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
-    """Write the files, or check them; return the exit code."""
+    """Writes the files, or checks them; returns the exit code."""
     root: Schema = json.loads(_core.schema())
     wanted = {
         "schema/scenario.schema.json": json.dumps(root, indent=2, ensure_ascii=False) + "\n",
@@ -649,6 +790,8 @@ def main() -> int:
         "docs/reference/tables.md": table_reference(),
         "docs/reference/combinations.md": combinations.page(),
         "docs/reference/renames.md": renames_reference(),
+        "docs/models.md": models(),
+        "docs/limitations.md": limitations(),
     }
     stale = []
     for name, text in wanted.items():

@@ -1,11 +1,11 @@
-"""Runs jobs in xoff, LogGOPSim and ASTRA-sim, and compares how long they take.
+"""Runs jobs in xoff, LogGOPSim and ASTRA-sim, and compares the durations.
 
     python tools/jobs_beside_others.py list
     python tools/jobs_beside_others.py write out/jobs ring-8
     python tools/jobs_beside_others.py run --peers PEERS --out out/jobs ring-8 all_gather-8
 
-PEERS holds the programs, built as docs/beside-others.md says, in the directories `LogGOPSim` and `astra-sim`. Without
-names all cases run. A job takes from zero until the last rank is done.
+PEERS holds the programs, built as docs/beside-others.md describes, in the directories `LogGOPSim` and `astra-sim`.
+Without names, all cases run. The duration of a job is from zero until its last rank is done.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from typing import Any
 import xoff
 from xoff.importing.chakra_messages import METADATA, NODE
 
-# LogGOPSim counts in whole nanoseconds: a byte a nanosecond, and three microseconds for the network.
+# LogGOPSim counts whole nanoseconds: one byte per nanosecond, and three microseconds of network latency.
 PACKET = 1000
 GOAL_RATE_BPS = 8 * 10**9
 LATENCY_NS = 3000
-# ASTRA-sim's GB/s are of 2^30 bytes.
+# A GB/s of ASTRA-sim is 2^30 bytes per second.
 ASTRA_GB, ASTRA_LATENCY_NS = 50, 500
 ASTRA_BPS = ASTRA_GB * 2**30 * 8
 ASTRA_PACKET = 1024
-# Of the case with a roofline.
+# The roofline of the case `roofline-4`.
 PEAK_TFLOPS, MEMORY_GB = 100, 1000
 
 
 @dataclass
 class Rank:
-    """What a rank does: lines of GOAL."""
+    """The operations of a rank, as lines of GOAL."""
 
     lines: list[str] = field(default_factory=list)
     count: int = 0
 
     def add(self, what: str, *after: str) -> str:
-        """Add an operation that begins when others are over; return its label."""
+        """Adds an operation that begins when others are done; returns its label."""
         self.count += 1
         name = f"o{self.count}"
         self.lines.append(f"{name}: {what}")
@@ -57,11 +57,11 @@ Program = Callable[[list[Rank]], None]
 
 
 def goal(count: int, program: Program, *, has_cpus: bool = False) -> str:
-    """Return a schedule of so many ranks.
+    """Returns a schedule of `count` ranks.
 
-    LogGOPSim's processor is busy while a message comes in, the one that its sender names. With `has_cpus` each rank
-    sends from one of its own, so that it sends while others' messages come in; what requires another operation would
-    not wait for that.
+    In LogGOPSim a receiving rank's processor, of the number that the sender names, is busy while a message arrives.
+    With `has_cpus` each rank sends with its own processor number, so that it can send while messages of others arrive.
+    Schedules with `requires` do not use `has_cpus`: an operation would not wait for an incoming message.
     """
     ranks = [Rank() for _ in range(count)]
     program(ranks)
@@ -74,7 +74,7 @@ def goal(count: int, program: Program, *, has_cpus: bool = False) -> str:
 
 
 def ring(size: int, *, both_ways: bool = False) -> Program:
-    """An all-gather in a ring: what came is passed on."""
+    """Returns an all-gather in a ring: each rank passes on the received data."""
 
     def program(ranks: list[Rank]) -> None:
         for way in (1, -1) if both_ways else (1,):
@@ -88,7 +88,7 @@ def ring(size: int, *, both_ways: bool = False) -> Program:
 
 
 def broadcast(size: int) -> Program:
-    """A binomial tree, each rank's sends at once: the farthest first."""
+    """Returns a binomial tree; each rank sends to all of its children at once, the nearest first."""
 
     def program(ranks: list[Rank]) -> None:
         for number, rank in enumerate(ranks):
@@ -104,7 +104,7 @@ def broadcast(size: int) -> Program:
 
 
 def spread(size: int) -> Program:
-    """The first rank sends to all others at once."""
+    """Returns a program in which the first rank sends to all others at once."""
 
     def program(ranks: list[Rank]) -> None:
         for other in range(1, len(ranks)):
@@ -115,7 +115,7 @@ def spread(size: int) -> Program:
 
 
 def gather(size: int) -> Program:
-    """All others send to the first rank at once."""
+    """Returns a program in which all others send to the first rank at once."""
 
     def program(ranks: list[Rank]) -> None:
         for other in range(1, len(ranks)):
@@ -126,7 +126,7 @@ def gather(size: int) -> Program:
 
 
 def all_to_all(size: int, *, in_turn: bool) -> Program:
-    """Each sends to all others at once: the next rank first, or all in the same order."""
+    """Returns an all-to-all at once: each rank begins with the next rank, or all in the same order."""
 
     def program(ranks: list[Rank]) -> None:
         count = len(ranks)
@@ -141,7 +141,7 @@ def all_to_all(size: int, *, in_turn: bool) -> Program:
 
 
 def doubling(size: int) -> Program:
-    """Pairs exchange what they have, over distances of 1, 2, 4, and so on."""
+    """Returns exchanges between pairs, over distances of 1, 2, 4, and so on."""
 
     def program(ranks: list[Rank]) -> None:
         for number, rank in enumerate(ranks):
@@ -156,7 +156,7 @@ def doubling(size: int) -> Program:
 
 
 def pipeline(size: int, batches: int, compute_ns: int) -> Program:
-    """Stages that compute each batch when it has come, and send it on."""
+    """Returns a pipeline whose stages compute each received batch and send it on."""
 
     def program(ranks: list[Rank]) -> None:
         for number, rank in enumerate(ranks):
@@ -170,7 +170,7 @@ def pipeline(size: int, batches: int, compute_ns: int) -> Program:
 
 
 def halo(size: int, side: int, rounds: int, compute_ns: int) -> Program:
-    """A square of ranks: each computes, and exchanges its borders with its four neighbours."""
+    """Returns a square of ranks, each of which computes and exchanges its borders with four neighbours."""
 
     def program(ranks: list[Rank]) -> None:
         for number, rank in enumerate(ranks):
@@ -189,7 +189,7 @@ def halo(size: int, side: int, rounds: int, compute_ns: int) -> Program:
 
 
 def tree(seed: int, *, is_down: bool) -> Program:
-    """A tree that is drawn: each rank computes what came from above and sends it on, or all of it goes up."""
+    """Returns a random tree: data flow from the root down, with a computation at each rank, or up to the root."""
 
     def program(ranks: list[Rank]) -> None:
         draw = random.Random(seed)  # noqa: S311 - nothing here is a secret
@@ -212,7 +212,7 @@ def tree(seed: int, *, is_down: bool) -> Program:
 
 
 def drawn(seed: int, messages: int) -> Program:
-    """Messages between ranks that are drawn, each behind computation or behind one that came before."""
+    """Returns messages between random ranks, each after a computation that follows an earlier operation."""
 
     def program(ranks: list[Rank]) -> None:
         draw = random.Random(seed)  # noqa: S311 - nothing here is a secret
@@ -253,7 +253,7 @@ GOALS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Trace:
-    """A job of ASTRA-sim: nodes of each rank, its network, and how collectives are done."""
+    """A job of ASTRA-sim: nodes of each rank, the network, and the algorithm of collectives."""
 
     ranks: list[list[dict[str, Any]]]
     topology: str = "Ring"
@@ -263,12 +263,12 @@ class Trace:
 
 
 def collective(kind: int, size: int, ranks: int) -> list[list[dict[str, Any]]]:
-    """Return one collective of all ranks."""
+    """Returns one collective of all ranks."""
     return [[{"id": 1, "type": 7, "attr": {"comm_type": kind, "comm_size": size}}] for _ in range(ranks)]
 
 
 def layers(count: int, ranks: int, *, is_beside: bool) -> list[list[dict[str, Any]]]:
-    """Return layers that compute 20 us and reduce 1 MiB; the next one waits for it, or goes on beside it."""
+    """Returns layers that compute 20 us and reduce 1 MiB; the next layer waits for the sum, or overlaps with it."""
     nodes: list[dict[str, Any]] = []
     for layer in range(count):
         after = [2 * layer - 1 if is_beside else 2 * layer] if layer else []
@@ -279,7 +279,7 @@ def layers(count: int, ranks: int, *, is_beside: bool) -> list[list[dict[str, An
 
 
 def roofline(ranks: int) -> list[list[dict[str, Any]]]:
-    """Return computation that its operations bound, then one that its memory bounds, then a sum of 1 MiB."""
+    """Returns a compute-bound operation, a memory-bound operation, and an all-reduce of 1 MiB."""
     sizes = [{"num_ops": 10**12, "tensor_size": 10**9}, {"num_ops": 10**9, "tensor_size": 10**9}]
     nodes: list[dict[str, Any]] = [{"id": 1, "type": 4, "attr": sizes[0]}]
     nodes.append({"id": 2, "type": 4, "data_deps": [1], "attr": sizes[1]})
@@ -288,7 +288,7 @@ def roofline(ranks: int) -> list[list[dict[str, Any]]]:
 
 
 def stages(ranks: int, batches: int, size: int) -> list[list[dict[str, Any]]]:
-    """Return stages that compute each batch for 10 us and send it on."""
+    """Returns stages that compute each batch for 10 us and send it on."""
     found: list[list[dict[str, Any]]] = []
     for rank in range(ranks):
         nodes: list[dict[str, Any]] = []
@@ -309,7 +309,7 @@ def stages(ranks: int, batches: int, size: int) -> list[list[dict[str, Any]]]:
 _KINDS = {"all_reduce": 0, "all_gather": 2, "reduce_scatter": 7}
 TRACES: dict[str, Trace] = {
     **{f"{name}-{n}": Trace(collective(kind, 2**20, n)) for name, kind in _KINDS.items() for n in (4, 8, 16)},
-    # A message is one packet, as the switch there passes on whole messages.
+    # A message is one packet, since ASTRA-sim's switch forwards whole messages.
     **{f"all_to_all-{n}": Trace(collective(6, 4096 * n, n), "Switch", "direct", 4096) for n in (4, 8, 16)},
     "layers-8": Trace(layers(4, 8, is_beside=False)),
     "layers-beside-8": Trace(layers(4, 8, is_beside=True)),
@@ -319,12 +319,12 @@ TRACES: dict[str, Trace] = {
 }
 
 
-# What Chakra's feeder does not read as `int64_val`.
+# Attributes that Chakra's feeder does not read as `int64_val`.
 _KINDS_OF_NUMBERS = dict.fromkeys(("comm_src", "comm_dst", "comm_tag"), "int32_val") | {"tensor_size": "uint64_val"}
 
 
 def encoded(nodes: Iterable[dict[str, Any]]) -> bytes:
-    """Return a trace: metadata, then nodes, each behind its length."""
+    """Returns a trace: metadata, then nodes, each after its length."""
     messages = [METADATA(version="0.0.4")]
     for one in nodes:
         node = NODE(id=one["id"], type=one["type"], duration_micros=one.get("duration_micros", 0))
@@ -344,7 +344,7 @@ def encoded(nodes: Iterable[dict[str, Any]]) -> bytes:
 
 
 def write(name: str, folder: Path) -> list[Path]:
-    """Write the files of a case; return those that xoff imports."""
+    """Writes the files of a case; returns the files that xoff imports."""
     folder.mkdir(parents=True, exist_ok=True)
     if name in GOALS:
         file = folder / f"{name}.goal"
@@ -375,7 +375,7 @@ def write(name: str, folder: Path) -> list[Path]:
 
 
 def commands(name: str, folder: Path, peers: Path) -> list[list[str]]:
-    """Return the commands of the other program; the last says how long the job takes."""
+    """Returns the commands of the other program; the last one prints the duration of the job."""
     if name in GOALS:
         tools = peers / "LogGOPSim" / "src" / "LogGOPSim"
         schedule = str(folder / f"{name}.bin")
@@ -388,7 +388,7 @@ def commands(name: str, folder: Path, peers: Path) -> list[list[str]]:
 
 
 def other_ns(name: str, folder: Path, peers: Path) -> int:
-    """Run the other program; return how long the job takes, in nanoseconds."""
+    """Runs the other program; returns the duration of the job in nanoseconds."""
     for command in commands(name, folder, peers):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -401,15 +401,15 @@ def other_ns(name: str, folder: Path, peers: Path) -> int:
 
 
 def network(name: str) -> dict[str, Any]:
-    """Return what is set so that a message takes as long as there: its bytes, and once the latency.
+    """Returns the settings with which a message takes as long as in the other program: its bytes, and the latency once.
 
-    The switch takes in a whole frame: the delay of its two links is less by the time of one.
+    xoff's switch stores whole frames: the delay of its two links is reduced by the time of one frame.
     """
     is_goal = name in GOALS
     packet = PACKET if is_goal else TRACES[name].packet
     rate = GOAL_RATE_BPS if is_goal else ASTRA_BPS
     frame = 8 * packet * 10**12 // rate
-    # Of ASTRA-sim's switch each link has the latency, and a message passes two.
+    # In ASTRA-sim's switch topology each link has the latency, and a message crosses two.
     delay = ASTRA_LATENCY_NS * 1000
     if is_goal or TRACES[name].topology != "Switch":
         delay = ((LATENCY_NS if is_goal else ASTRA_LATENCY_NS) * 1000 - frame) // 2
@@ -419,7 +419,7 @@ def network(name: str) -> dict[str, Any]:
 
 
 def imported(name: str, files: list[Path], folder: Path, *, in_turn: bool) -> Path:
-    """Import a case. in_turn: a rank sends one message after the other."""
+    """Imports a case; returns the scenario. `in_turn`: whether a rank sends one message after the other."""
     kind = "goal" if name in GOALS else "chakra"
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "xoff", "import", kind, *map(str, files), "--out", str(folder)]
@@ -432,7 +432,7 @@ def imported(name: str, files: list[Path], folder: Path, *, in_turn: bool) -> Pa
 
 
 def xoff_ns(name: str, scenario: Path) -> float:
-    """Run a case in xoff; return how long the job takes, in nanoseconds."""
+    """Runs a case in xoff; returns the duration of the job in nanoseconds."""
     result = xoff.run(scenario, overrides=network(name))
     (one,) = result.summary["workloads"].values()
     job: dict[str, Any] = {**one["job"]}
@@ -455,7 +455,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def main() -> int:
-    """Do what is asked for."""
+    """Runs the requested command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("list", help="names all cases")

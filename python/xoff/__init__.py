@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from xoff.summary import Summary
     from xoff.version import __version__
 
-# Where each name is from. They are imported when they are first used: the command answers, and can be interrupted,
-# before all that a run needs is there.
+# The module of each name. A name is imported at its first use: the command answers, and can be interrupted, before the
+# modules of a run are loaded.
 _FROM = {
     "AuditError": "xoff.results",
     "InputError": "xoff._core",

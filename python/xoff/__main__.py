@@ -1,7 +1,7 @@
-"""Where the command begins: ``xoff`` and ``python -m xoff``.
+"""The entry point of the command: ``xoff`` and ``python -m xoff``.
 
-What the command needs takes a part of a second to import. Until then there is nothing that an interrupt could leave
-behind, and nobody who would turn it into a message: it ends the process here.
+Importing the modules of the command takes a part of a second. An interrupt in this time has nothing to clean up and no
+handler that could report it, so it ends the process here.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 import signal
 from types import FrameType
 
-# What ends a run as Ctrl-C does. `xoff.running` has the same, and takes its time to import.
+# Signals that end a run as Ctrl-C does. `xoff.running` has the same list, but takes time to import.
 _INTERRUPTING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
 
 
 def main() -> None:
-    """Run the command."""
-    # One that somebody ignores or handles, as `nohup` and tests do, is left to them.
+    """Runs the command."""
+    # A signal that the parent ignores or handles, as `nohup` and tests do, keeps its handler.
     usual = (signal.SIG_DFL, signal.default_int_handler)
     ours = [number for number in _INTERRUPTING if signal.getsignal(number) in usual]
     for number in ours:

@@ -109,7 +109,7 @@ def run(
         check_result(out, prepared, force=force)
     try:
         with run_bar(escape(wording.plain(prepared.name))) as bar:
-            # What is not kept is a summary alone: rows, of which a lossy run writes millions, are not waited for.
+            # Without --out only the summary is kept: table rows, of which a lossy run writes millions, are discarded.
             keep = () if out is None else None
             result = running.run_prepared(
                 prepared, threads=threads, fast_forward=not no_fast_forward, out=out, keep=keep, progress=bar.report
@@ -153,7 +153,7 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Validates a scenario without running it, and explains its network; or each variant of a study."""
+    """Validates a scenario without running it and describes its network; validates each variant of a study."""
     if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
         why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
         raise InputError(f"--deadlock {deadlock}: {why}")
@@ -201,18 +201,18 @@ def check(
 
 
 def _is_study(file: Path) -> bool:
-    """Tell whether a file is a study, and no scenario; one that cannot be read is told of as a scenario."""
+    """Whether a file is a study. A file that cannot be read counts as a scenario."""
     from xoff.study.plan import is_study
 
     try:
-        # What comes through a pipe can be read but once.
+        # A pipe can be read only once.
         return file.is_file() and is_study(file)
     except (OSError, ValueError):
         return False
 
 
 def _shortened(settled: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the line where all hosts have the same, and write values as in a file."""
+    """Returns rows without their link rate if all hosts have one rate, and with ``hosts at RATE`` otherwise."""
     lines = {row["line"] for row in settled}
     return [
         {"key": row["key"], "value": row["value"]} if len(lines) == 1 else {**row, "line": f"hosts at {row['line']}"}
@@ -221,7 +221,7 @@ def _shortened(settled: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _show_load(load: dict[str, Any]) -> None:
-    """Print what the workload offers to each layer of links, as shares of what they carry."""
+    """Prints the load that the workload offers to each layer of links, as shares of the links' rates."""
     from xoff import display
 
     shares = [
@@ -234,7 +234,7 @@ def _show_load(load: dict[str, Any]) -> None:
 
 
 def _show_records(title: str, records: list[Any]) -> None:
-    """Print a list of alike JSON objects as a table, with the first 20 rows of a long one."""
+    """Prints the first 20 records: JSON objects with equal keys as a table, other values in one line."""
     from rich.markup import escape
 
     from xoff import display
@@ -302,7 +302,7 @@ def sweep(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Runs one scenario with many settings and seeds; started again, it does only what is missing."""
+    """Runs one scenario with many settings and seeds; a restart does only the missing runs."""
     from xoff.study.command import command
 
     code = command(
@@ -349,7 +349,7 @@ def tune(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Looks for the best settings within limits; started again, it goes on where it was."""
+    """Searches for the best settings within limits; a restart continues the search."""
     from xoff.study.tune_command import command
 
     code = command(file, out=out, force=force, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
@@ -387,7 +387,7 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Says why flows and jobs were slow, to the picosecond, and who paused whom."""
+    """Explains the time of flows and jobs to the picosecond, and which ports caused pauses."""
     from xoff.insight.command import Question, command
 
     question = Question(flow or [], worst, pauses, port, job, what_if)
@@ -414,7 +414,7 @@ def report(
         typer.Option("--summary", help="Writes one page alone: the question, a figure, three sentences, the settings."),
     ] = False,
 ) -> None:
-    """Draws the figures of a result or a study, and writes a page about it that needs nothing beside it."""
+    """Draws the figures of a result or a study, and writes a self-contained page."""
     from xoff.report import command, summarise
 
     if summary and formats:
@@ -488,7 +488,7 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Writes what a run recorded in the formats of other tools."""
+    """Writes the recorded data of a run in the formats of other tools."""
     from xoff.exporting.command import command
 
     chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else [], "csv": [""] * csv}
@@ -586,7 +586,7 @@ def bench(
     rows: Annotated[bool, typer.Option("--rows", help="Measures what probes and tables on disk cost.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measures data packet-hops per CPU-second, memory and the gain of a second thread, alone or beside another."""
+    """Measures data packet-hops per CPU-second, memory and the gain of a second thread, alone or against a build."""
     from xoff.bench.command import command
 
     code = command(
@@ -629,7 +629,7 @@ def new(
         ),
     ] = "",
 ) -> None:
-    """Writes a scenario, a study or a job that runs as it is; in a source checkout also the skeleton of a part."""
+    """Writes a scenario, a study or a job that is ready to run; in a source checkout, the skeleton of a part."""
     from xoff.new import DOCUMENTS, create, write_document
 
     for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
@@ -637,18 +637,18 @@ def new(
 
 
 def main() -> None:
-    """Run the command, and turn every failure into one message and an exit code."""
-    # A shell may start us with these closed (`>&-`).
+    """Runs the command, and turns every failure into one message and an exit code."""
+    # A shell may start the command with these streams closed (`>&-`).
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
-        # The name of a file need not be text.
+        # A file name may be bytes that are not text.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.stderr = cast(TextIO, Aside(sys.stderr))
-    # As little may be left behind as after Ctrl-C.
+    # SIGTERM, SIGHUP and SIGQUIT clean up as Ctrl-C does.
     for number in running.INTERRUPTING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""What a shell completes: paths of settings, choices of a key, and ids of claims, experiments and documents."""
+"""Shell completion: paths of settings, choices of a key, and ids of claims, experiments and documents."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DEEPEST = 6
 
 
 def settings(incomplete: str) -> list[str]:
-    """Return what ``--set`` may begin with: paths of keys, and behind ``=`` the choices of a key that has some."""
+    """Returns completions of the argument of ``--set``: paths of keys, and after ``=`` the choices of a key."""
     schema = json.loads(_core.schema())
     key, equals, value = incomplete.partition("=")
     if equals:
         found = next((part for path, part in _paths(schema, schema, "", 0) if path == key), {})
         return [f"{key}={choice}" for choice in _choices(schema, found) if choice.startswith(value)]
-    # One step at a time, as with directories.
+    # One step of the path at a time, as with directories.
     steps = set()
     for path, part in _paths(schema, schema, "", 0):
         if path.startswith(incomplete):
@@ -31,7 +31,7 @@ def settings(incomplete: str) -> list[str]:
 
 
 def claims(incomplete: str) -> list[str]:
-    """Return documents, experiments and claims that begin so."""
+    """Returns the documents, experiments and claims that begin with a text."""
     from xoff.reproduce import experiments
 
     known: set[str] = set()
@@ -41,7 +41,7 @@ def claims(incomplete: str) -> list[str]:
 
 
 def results(incomplete: str) -> list[str]:
-    """Return directories of results that begin so, and others on the way to one."""
+    """Returns the directories of results that begin with a text, and directories that may contain results."""
     begun = Path(incomplete)
     parent = begun if incomplete.endswith("/") else begun.parent
     try:
@@ -54,7 +54,7 @@ def results(incomplete: str) -> list[str]:
 
 
 def _paths(schema: dict[str, Any], part: dict[str, Any], at: str, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every key below a part of the schema, with its own part."""
+    """Yields the path of every key below a part of the schema, with the key's own part."""
     for table in _tables(schema, part):
         for key, inside in table.get("properties", {}).items():
             path = f"{at}.{key}" if at else key
@@ -65,7 +65,7 @@ def _paths(schema: dict[str, Any], part: dict[str, Any], at: str, depth: int) ->
 
 
 def _alternatives(schema: dict[str, Any], part: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a part may be, references followed."""
+    """Returns the alternatives of a part of the schema, with references resolved."""
     if "$ref" in part:
         return _alternatives(schema, schema["$defs"][part["$ref"].rpartition("/")[2]])
     several = part.get("anyOf") or part.get("oneOf")

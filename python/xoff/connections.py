@@ -1,4 +1,4 @@
-"""Connections: flows that carry messages of jobs, whose completion times and slowdowns are those of their messages."""
+"""Connections: flows that carry messages of jobs. Completion times and slowdowns are those of the messages."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import pyarrow.compute as pc
 
 
 class Tables(Protocol):
-    """What has the tables of a run."""
+    """An object with the tables of a run."""
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that there are."""
+        """The names of the recorded tables."""
 
     def table(self, name: str) -> pa.Table:
-        """A table by its name."""
+        """Returns a table by its name."""
 
 
 def ends(result: Tables) -> dict[int, int | None]:
-    """Return each connection in table `flows`, and when its last message arrived; None if no message did."""
+    """Returns the arrival time (ps) of the last message of each connection in table `flows`; None if none arrived."""
     if not {"flows", "messages", "operations"} <= set(result.tables):
         return {}
     messages, flows = result.table("messages"), result.table("flows")
     arrivals = messages.select(["flow"]).append_column("at", pc.add(messages["start_ps"], messages["fct_ps"]))
     last = arrivals.group_by("flow").aggregate([("at", "max")])
     found: dict[int, int | None] = dict(zip(last["flow"].to_pylist(), last["at_max"].to_pylist(), strict=True))
-    # A connection that has delivered nothing is told by the job that it is of.
+    # A connection that delivered no message is recognised by its job: the job has messages or operations.
     jobs = {
         name for table in (messages, result.table("operations")) for name in pc.unique(table["workload"]).to_pylist()
     }

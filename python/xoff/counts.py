@@ -1,6 +1,7 @@
-"""What the parts of a network count, as the core declares it: names, labels and units, in the order people read them.
+"""Counts of the parts of a network as the core declares them: names, labels and units, in the order of printing.
 
-Whoever shows counts asks here, and so names no part itself: one that is added to the core is shown, too.
+Pages, figures and tables of counts use this list and name no part themselves, so that a new part of the core appears in
+all of them.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ class Count:
     """A count of a part: a number of the summary."""
 
     group: str
-    """The part's name: the key of its group in summaries."""
+    """The name of the part: the key of its group in summaries."""
     part: str
-    """What people call the part."""
+    """The label of the part."""
     name: str
-    """Its key in the group; a time ends in ``_ps``, a volume in ``_bytes``."""
+    """The key of the count in its group; a time ends in ``_ps``, a volume in ``_bytes``."""
     label: str
-    """What it is called beside other counts of its part."""
+    """The label of the count beside other counts of its part."""
     unit: str
     """``number``, ``bytes`` or ``ps``."""
 
     @property
     def title(self) -> str:
-        """What it is called beside counts of other parts."""
+        """The label of the count beside counts of other parts."""
         return self.label if self.part in self.label else f"{self.part}: {self.label}"
 
     @property
     def metric(self) -> str:
-        """Its column in the runs of a study."""
+        """The column of the count in the runs of a study."""
         return f"{self.group}_{self.name}"
 
     def text(self, value: int) -> str:
-        """A value as people read it, with its unit."""
+        """Returns a value as text with its unit."""
         readable = {"ps": wording.time, "bytes": wording.size}.get(self.unit)
         return readable(value) if readable else f"{value:,}"
 
@@ -56,7 +57,7 @@ class Group:
 
 @cache
 def groups() -> tuple[Group, ...]:
-    """Every part that counts something, in the order in which people read them."""
+    """Returns every part that has counts, in the order of printing."""
     return tuple(
         Group(
             one["name"],
@@ -69,18 +70,18 @@ def groups() -> tuple[Group, ...]:
 
 @cache
 def by_metric() -> Mapping[str, Count]:
-    """Every count by its column in the runs of a study."""
+    """Returns every count by its column in the runs of a study."""
     return {count.metric: count for group in groups() for count in group.counts}
 
 
 def headlines() -> list[Count]:
-    """The first count of each part, which says most about it."""
+    """Returns the first count of each part, which is its most important one."""
     return [group.counts[0] for group in groups()]
 
 
 def counted(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
-    """Return what the parts counted that a run's scenario gives, and what else is not zero."""
-    given = set(summary.get("parts", ()))
+    """Returns the counts of the parts that a run's scenario gives, and other counts above zero, with their values."""
+    given = set(summary.get("components", ()))
     return [
         (count, value)
         for group in groups()
@@ -90,6 +91,6 @@ def counted(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
 
 
 def shown(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
-    """Of what was counted, return what is not zero, and of each part that the scenario gives the first count."""
+    """Returns the counts above zero, and the first count of each part that the scenario gives, with their values."""
     first = headlines()
     return [(count, value) for count, value in counted(summary) if value or count in first]

@@ -1,4 +1,4 @@
-"""What ``make demo`` runs: the variants of ``examples/sweep-mechanisms.toml``, in a row, with a table and a figure."""
+"""The demonstration ``make demo``: the variants of ``examples/sweep-mechanisms.toml``, with a table and a figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xoff.study.plan import read
 
 
 def demonstrate(out: Path) -> None:
-    """Run the variants, print the table, and leave results and figure in a directory."""
+    """Runs the variants, prints the table, and writes results and figure into a directory."""
     plan = read(_example())
     display.out.print(
         "[b]3-to-1 incast in a two-layer Clos[/b]: 8 leaves × 8 hosts, 8 spines, 200 Gb/s, 4000 B of data a packet"
@@ -45,7 +45,7 @@ def demonstrate(out: Path) -> None:
 
 
 def show(results: Mapping[str, Result]) -> None:
-    """Print flow completion times and what parts counted by what a variant is called, and its audits."""
+    """Prints for each variant its flow completion times, the main counts and the audits."""
     names = list(_times_us(next(iter(results.values()))))
     counted = {label: dict(counts.counted(result.summary)) for label, result in results.items()}
     told = [count for count in counts.headlines() if any(found.get(count) for found in counted.values())]
@@ -67,7 +67,7 @@ def show(results: Mapping[str, Result]) -> None:
 
 
 def draw(results: Mapping[str, Result], path: Path) -> None:
-    """Draw one bar for each flow and variant."""
+    """Draws one bar for each flow and variant."""
     with rc_context(STYLE):
         drawing, axes = canvas(7.0, 3.4)
         times = {label: _times_us(result) for label, result in results.items()}
@@ -80,13 +80,13 @@ def draw(results: Mapping[str, Result], path: Path) -> None:
 
 
 def _times_us(result: Result) -> dict[str, float]:
-    """Flow completion times by flow, in the order of their names."""
+    """Returns flow completion times in µs by flow label, in the order of the labels."""
     times = zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True)
     return {name: fct / 1e6 for name, fct in sorted(times)}
 
 
 def _example() -> Path:
-    """Where the example is: in the source checkout of this package, or else below the current directory."""
+    """Returns the path of the example in the source checkout of this package, or else below the current directory."""
     for root in (Path(__file__).resolve().parents[2], Path.cwd()):
         if (file := root / "examples" / "sweep-mechanisms.toml").is_file():
             return file
@@ -94,7 +94,7 @@ def _example() -> Path:
 
 
 def main() -> None:
-    """Run the demonstration as a command."""
+    """Runs the demonstration as a command."""
     parser = argparse.ArgumentParser(prog="python -m xoff.demo", description=demonstrate.__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where results and figure go")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What the commands show on a terminal: progress bars on standard error, tables on standard output."""
+"""The terminal output of the commands: progress bars on standard error, tables on standard output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Harmless(Console):
-    """A console whose text, which may be of a foreign file, controls no terminal; what Rich itself sends does."""
+    """A console that removes control characters from text, which may be from a foreign file, and keeps Rich's own."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -36,14 +36,14 @@ class _Harmless(Console):
 out = _Harmless(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 err = _Harmless(stderr=True, highlight=False, soft_wrap=True)
 
-# A run that ends within this time shows no bar: it would only flicker.
+# A shorter run shows no bar, which would only flicker.
 _PATIENCE_SECONDS = 1.0
 LOG_SECONDS = 30.0
-"""So often a study says into a log how far it is."""
+"""Interval in which a study reports its progress to a log."""
 
 
 class _Remaining(ProgressColumn):
-    """The time left if the run goes on at its mean speed so far; nothing while that says too little."""
+    """The estimated time left, from the mean speed so far; empty until 1 % of the run is done."""
 
     def render(self, task: Task) -> Text:
         elapsed, done = task.fields["elapsed_seconds"], task.completed
@@ -57,7 +57,7 @@ class _Remaining(ProgressColumn):
 class RunBars:
     """Progress bars of one or more runs. Call `report` as the ``progress`` callback of each.
 
-    keep: leave the bar of each run on the terminal, from the start, instead of showing one while runs last.
+    keep: leave the bar of each run on the terminal, from the start, instead of showing a bar only while runs last.
     """
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -75,7 +75,7 @@ class RunBars:
         self._run_started = self._started
         self._shown = False
         self._task: TaskID | None = None
-        # A large network is built for seconds before its run says anything.
+        # Building a large network takes seconds, in which the run reports nothing.
         self._silent = threading.Timer(_PATIENCE_SECONDS, self._show)
         self._silent.daemon = True
 
@@ -92,7 +92,7 @@ class RunBars:
             self._bars.stop()
 
     def begin(self, description: str) -> None:
-        """Start the bar of another run."""
+        """Starts the bar of another run."""
         self._run_started = time.monotonic()
         fields: dict[str, Any] = {"detail": "building the network", "elapsed_seconds": 0.0}
         if self._task is None or self._keep:
@@ -102,7 +102,7 @@ class RunBars:
         self._show()
 
     def report(self, progress: Progress) -> None:
-        """Move the bar to the share of the run that is done."""
+        """Moves the bar to the share of the run that is done."""
         counts = {
             "flows": (progress.flows_completed, progress.flows_total),
             "operations": (progress.operations_completed, progress.operations_total),
@@ -111,7 +111,7 @@ class RunBars:
         self._update(progress.share, 1.0, ", ".join([*words, f"{wording.time(progress.simulated_ps)} simulated"]))
 
     def end(self, detail: str) -> None:
-        """Fill the bar of the run that has ended."""
+        """Fills the bar of the run that has ended."""
         self._update(1, 1, detail)
 
     def _update(self, completed: float, total: float, detail: str) -> None:
@@ -130,7 +130,7 @@ class RunBars:
 
 
 class _CountBar:
-    """A bar that counts runs, and ends with the block that it is opened for."""
+    """A bar that counts runs, and ends with its ``with`` block."""
 
     def __init__(self, description: str, last: ProgressColumn, what: str = "runs") -> None:
         counts = TextColumn(f"{{task.completed:.0f}}/{{task.total:.0f}} {what}")
@@ -149,14 +149,14 @@ class _CountBar:
 
 
 class PlanBar(_CountBar):
-    """The progress bar of a study that is planned, or looked at. Call `report` as its ``progress`` callback."""
+    """The progress bar of a study that is planned or examined. Call `report` as its ``progress`` callback."""
 
     def __init__(self, doing: str = "Planning", what: str = "runs") -> None:
         super().__init__(doing, _Remaining(table_column=Column(no_wrap=True, min_width=16)), what)
         self._started = time.monotonic()
 
     def report(self, done: int, total: int) -> None:
-        """Move the bar to the share of the runs that are planned."""
+        """Moves the bar to the share of planned runs."""
         elapsed = time.monotonic() - self._started
         if not err.is_terminal or elapsed < _PATIENCE_SECONDS:
             return
@@ -176,16 +176,16 @@ class StudyBar(_CountBar):
         self._told = time.monotonic()
 
     def begin(self, title: str) -> None:
-        """Say what the runs that follow are of."""
+        """Sets the title of the runs that follow."""
         self._title = title
 
     def report_of(self, title: str, advance: Advance) -> None:
-        """Report what the runs of a title are like."""
+        """Sets the title and reports the progress of its runs."""
         self._title = title
         self.report(advance)
 
     def report(self, advance: Advance) -> None:
-        """Move the bar to the share of the runs that are complete, and say how long the rest will take."""
+        """Moves the bar to the share of complete runs, and shows the time left."""
         if not err.is_terminal:
             self._tell(advance)
             return
@@ -201,7 +201,7 @@ class StudyBar(_CountBar):
         )
 
     def _tell(self, advance: Advance) -> None:
-        """Say in a line how far it is, now and then: into a log, where nobody sees a bar."""
+        """Prints a line of progress into a log, at most every `LOG_SECONDS`."""
         if time.monotonic() - self._told >= LOG_SECONDS:
             self._told = time.monotonic()
             rest = f", {left(advance.left_seconds)}" if advance.left_seconds is not None else ""
@@ -209,7 +209,7 @@ class StudyBar(_CountBar):
 
 
 def left(seconds: tuple[float, float] | None) -> str:
-    """How long something will still take, in words: ``about 3:10 left``, or a range if that is not certain."""
+    """Returns the time left in words: ``about 3:10 left``, or a range if the estimate is uncertain."""
     if seconds is None:
         return ""
     low, high = seconds
@@ -226,14 +226,14 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def run_bar(description: str) -> Iterator[RunBars]:
-    """The progress bar of one run."""
+    """Yields the progress bar of one run."""
     with RunBars() as bars:
         bars.begin(description)
         yield bars
 
 
 def table(*columns: str, title: str | None = None, right: tuple[int, ...] = ()) -> Table:
-    """An empty table in the style of all commands; the columns of `right` hold numbers."""
+    """Returns an empty table in the style of all commands; the columns of `right` hold numbers."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for index, column in enumerate(columns):
         made.add_column(column, justify="right" if index in right else "left", no_wrap=index == 0)

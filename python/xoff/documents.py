@@ -1,4 +1,4 @@
-"""Documents in directories that may be somebody else's: what never ends, or would not fit into memory, is not read."""
+"""Safe reading of files in foreign directories: no pipes or devices, and no file too large for memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 256 * 2**20
-"""A scenario with all its defaults is a few times as large as its file, which has 64 MiB at most."""
+"""Largest file that is read. A scenario with all defaults is a few times as large as its file of at most 64 MiB."""
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what is in a file. Raises `OSError` if it is not there or no regular file, `ValueError` if too large."""
-    # To open a pipe may wait for ever, and to read a device, too.
+    """Returns the content of a file. Raises `OSError` if it is not a regular file, `ValueError` if it is too large."""
+    # Opening a pipe, or reading a device, may block for ever.
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
         raise OSError(f"{path}: is not a regular file")
@@ -26,7 +26,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds. Raises as `read_bytes`, and `ValueError` if it is not JSON."""
+    """Returns the value of a JSON file. Raises as `read_bytes`, and `ValueError` if it is not JSON."""
     try:
         return json.loads(read_bytes(path).decode("utf-8"))
     except RecursionError:
@@ -35,7 +35,7 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def named(file: Path) -> Iterator[None]:
-    """Have an `OSError` say which file it is of: that of a full disk comes from an open file, and has no name."""
+    """Adds the file's name to an `OSError` without one: an error of an open file, such as a full disk, has no name."""
     try:
         yield
     except OSError as error:

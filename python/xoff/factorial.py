@@ -1,10 +1,10 @@
-"""Two-level designs: which combinations of choices to run, and what each choice and each pair of them does.
+"""Two-level designs: which combinations of choices to run, and the effect of each choice and each pair of choices.
 
 A regular fraction of 2^m runs gives each choice a column: a set of the m bits of a run's number, whose parity is the
-choice's level. What two sets of choices do cannot be told apart where their columns add up to the same, bit by bit. A
-design has resolution R if no R - 1 columns or fewer add up to nothing: in resolution III a choice looks like pairs of
-others, in IV pairs look like pairs, in V choices and pairs are told from one another. `fraction` takes for each choice
-the first column that keeps the resolution; with up to eleven choices no regular fraction has fewer runs.
+choice's level. The effects of two sets of choices are aliased if their columns have the same sum modulo 2. A design has
+resolution R if the columns of no R - 1 or fewer choices sum to zero: in resolution III choices are aliased with pairs,
+in IV pairs with pairs, in V neither. `fraction` takes for each choice the first column that keeps the resolution; with
+up to eleven choices no regular fraction has fewer runs.
 
 Source: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for Experimenters" (2005), chapters 5 and 6.
 """
@@ -20,23 +20,23 @@ from xoff.statistics import Interval, interval
 
 RESOLUTIONS = (3, 4, 5)
 MOST = 64
-"""More choices are none that one study decides."""
+"""The largest number of choices in a design."""
 
 Levels = tuple[int, ...]
-"""A run: 0 or 1, the first or the second level, of each choice."""
+"""The levels of a run: for each choice 0 (first level) or 1 (second level)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a choice, or a pair of them, does to a metric."""
+    """The effect of a choice, or of a pair of choices, on a metric."""
 
     factors: tuple[str, ...]
-    """The choice, or the two of a pair."""
+    """The choice, or the two choices of a pair."""
     measure: str
     """``main`` or ``pair`` of two-level designs; ``mu_star``, ``mu``, ``sigma``; ``first``, ``total``, ``pair``."""
     interval: Interval
     aliases: tuple[tuple[str, ...], ...] = ()
-    """Other choices and pairs whose effects are added to this one: the runs do not tell them apart."""
+    """Aliases: other choices and pairs whose effects the runs do not separate from this one."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class Effect:
 
     @property
     def verdict(self) -> str:
-        """``raises`` or ``lowers`` if the interval leaves out zero, ``none shown`` if not, or ``one seed``."""
+        """``raises`` or ``lowers`` if the interval excludes zero, ``none shown`` if not, or ``one seed``."""
         if self.interval.low is None or self.interval.high is None:
             return "one seed"
         if self.interval.low > 0:
@@ -54,12 +54,12 @@ class Effect:
 
 
 def fraction(choices: int, resolution: int = 4) -> list[Levels]:
-    """The runs of the smallest design of a resolution, in which each choice has either level equally often.
+    """Returns the runs of the smallest design of a resolution in which each choice has either level equally often.
 
-    choices: how many, from 1 to `MOST`.
-    resolution: 3, 4 or 5; with few choices the design is better than asked for, up to all combinations.
+    choices: the number of choices, from 1 to `MOST`.
+    resolution: 3, 4 or 5; with few choices the design exceeds it, up to all combinations.
 
-    Raises `ValueError` if either is something else.
+    Raises `ValueError` if an argument is out of range.
     """
     if not 1 <= choices <= MOST or resolution not in RESOLUTIONS:
         raise ValueError(f"1 to {MOST} choices and a resolution of 3, 4 or 5 are possible")
@@ -70,13 +70,13 @@ def fraction(choices: int, resolution: int = 4) -> list[Levels]:
 
 
 def _columns(choices: int, bits: int, resolution: int) -> list[int] | None:
-    """The first columns of which no ``resolution - 1`` add up to nothing; None if there are too few.
+    """Returns the first columns of which no ``resolution - 1`` sum to zero; None if there are too few.
 
-    sums: what up to ``resolution - 2`` of those chosen add up to, with the fewest that do.
+    `sums` maps each sum of up to ``resolution - 2`` chosen columns to the least number of columns with that sum.
     """
     found: list[int] = []
     sums = {0: 0}
-    # The bits themselves come first, so that few choices have all combinations.
+    # The single bits come first, so that few choices have all combinations.
     for column in (*(1 << bit for bit in range(bits)), *range(1, 2**bits)):
         if len(found) == choices:
             break
@@ -89,23 +89,23 @@ def _columns(choices: int, bits: int, resolution: int) -> list[int] | None:
 
 
 def resolution(levels: Sequence[Levels]) -> int:
-    """What a design tells apart: 3 not each choice from all pairs, 4 not each pair from all others, 5 all of them."""
+    """Returns the resolution of a design: 3 if a choice is aliased with a pair, 4 if pairs are aliased, else 5."""
     found = _distinct([str(index) for index in range(len(levels[0]))], levels)
     return min((3 if len(chosen) == 1 else 4 for chosen, others, _ in found if others), default=5)
 
 
 def effects(choices: Sequence[str], runs: Sequence[Mapping[int, float]], levels: Sequence[Levels]) -> list[Effect]:
-    """What each choice and each pair of them does to a metric, with intervals over the seeds.
+    """Returns the effect of each choice and each pair of choices on a metric, with intervals over the seeds.
 
-    choices: their names.
-    runs: the metric of each run, by seed. Each seed that all runs have gives its own effect; these are averaged.
-    levels: the levels of each run: a design of `fraction`, or another in which effects are told apart or are the same.
+    choices: names of the choices.
+    runs: the metric of each run, by seed. Each seed that all runs have gives an effect; the effects are averaged.
+    levels: the levels of each run: a design of `fraction`, or another design in which effects are separate or aliased.
 
-    The effect of a choice is the mean with its second level less the mean with its first. That of a pair is half of
-    what the one does with the other at its second level, less what it does with the other at its first. Of effects that
-    are added to one another there is one, which names the others; a pair that is added to a choice is named there only.
+    The effect of a choice is the mean at its second level less the mean at its first level. The effect of a pair is
+    half of the difference between the first choice's effects at the second and at the first level of the other choice.
+    Aliased effects give one result, which names its aliases; a pair that is aliased with a choice is only named there.
 
-    Raises `ValueError` if there is no seed that all runs have, or effects overlap in part.
+    Raises `ValueError` if no seed is common to all runs, or if effects overlap in part.
     """
     if len(runs) != len(levels) or not runs or any(len(one) != len(choices) for one in levels):
         raise ValueError("each run needs a level for each choice")
@@ -125,9 +125,10 @@ def effects(choices: Sequence[str], runs: Sequence[Mapping[int, float]], levels:
 def _distinct(
     choices: Sequence[str], levels: Sequence[Levels]
 ) -> list[tuple[tuple[str, ...], tuple[tuple[str, ...], ...], int]]:
-    """The effects that the runs tell apart: the choice or pair, those which it cannot be told from, the runs it is in.
+    """Returns the effects that the runs separate: the choice or pair, its aliases, and the runs with its high sign.
 
-    Runs are bits of a number: those in which a choice has its second level, or a pair twice the same.
+    Runs are bits of a number: the runs in which a choice has its second level, or both choices of a pair the same
+    level.
     """
     every = (1 << len(levels)) - 1
     columns = [sum(one[index] << run for run, one in enumerate(levels)) for index in range(len(choices))]
@@ -140,7 +141,7 @@ def _distinct(
     ]
     groups: dict[int, list[tuple[str, ...]]] = {}
     for name, column in candidates:
-        # Of opposite signs one looks like the other turned round.
+        # A column and its complement are the same effect with opposite signs.
         groups.setdefault(min(column, every ^ column), []).append(name)
     if any(2 * (one ^ other).bit_count() != len(levels) for one, other in itertools.combinations([0, *groups], 2)):
         raise ValueError("the runs are no design in which each level meets each other one equally often")

@@ -1,4 +1,4 @@
-"""How the command ends: every failure becomes one message on standard error and an exit code."""
+"""The end of the command: every failure becomes one message on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from xoff.results import AuditError
 
 
 class Aside:
-    """Standard error: progress and warnings that can no longer be said stop no work, and change no exit code."""
+    """Standard error that ignores write errors: lost progress and warnings stop no work and change no exit code."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write what can be written; return the length of the whole text."""
+        """Writes the text if possible; returns the length of the text."""
         with contextlib.suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush what can be flushed."""
+        """Flushes the stream if possible."""
         with contextlib.suppress(OSError):
             self._stream.flush()
 
@@ -37,7 +37,7 @@ class Aside:
 
 
 def guarded(command: Callable[[], object]) -> int:
-    """Run a command and return its exit code; every failure that is not a fault of xoff ends in one message."""
+    """Runs a command and returns its exit code. Every failure that is not a fault of xoff ends in one message."""
     try:
         code = command()
         sys.stdout.flush()
@@ -48,14 +48,15 @@ def guarded(command: Callable[[], object]) -> int:
     except AuditError as error:
         return _fail(str(error), 1)
     except InputError as error:
-        # What does not stand further in is no line of its own, but a value of somebody else.
+        # Continuation lines of a message are indented. Any other line break comes from a foreign value and is replaced.
         return _fail(re.sub(r"\n(?!  )", "\ufffd", str(error)), 2, getattr(error, "errors", None))
     except BrokenPipeError:
-        # The reader of our output left, as `| head` does; Python must not complain about it while it ends.
+        # The reader of standard output left, as `| head` does; Python must not complain about the pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except SystemExit as leaving:
-        # Typer and Rich end so, with code 1, when the reader of our output left; they have made standard output mute.
+        # Typer and Rich exit with code 1 when the reader of standard output left, after redirecting it to the null
+        # device.
         if isinstance(leaving.__context__, BrokenPipeError):
             return 0
         return leaving.code if isinstance(leaving.code, int) else 0
@@ -68,7 +69,7 @@ def guarded(command: Callable[[], object]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)
     except Exception as error:
-        # Typer's own errors, such as an unknown option, know how to say what is wrong.
+        # Errors of Typer, such as an unknown option, format their own message.
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
@@ -79,24 +80,24 @@ def guarded(command: Callable[[], object]) -> int:
         return _fail(message or type(error).__name__, 2)
 
 
-# A line of a message is cut here: a value of somebody else may have millions of characters.
+# Maximum length of a line of a message: a foreign value may have millions of characters.
 _LINE = 2000
 
 
 def _fail(message: str, code: int, errors: list[dict[str, Any]] | None = None) -> int:
-    """Print a failure; with ``--json`` also as an object on standard output.
+    """Prints a failure, with ``--json`` also as an object on standard output, and returns the exit code.
 
-    errors: what is wrong with a document, one by one: ``path``, ``message`` and ``line``.
+    errors: the mistakes in a document, each with ``path``, ``message`` and ``line``.
     """
     lines = [wording.plain(line) for line in message.split("\n")]
     lines = [line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}" for line in lines]
-    # An output that is full or gone changes no exit code.
+    # A full or closed output changes no exit code.
     with contextlib.suppress(OSError):
         print("xoff: error: " + "\n".join(lines), file=sys.stderr, flush=True)
     if "--json" in sys.argv[1:]:
         try:
             print(json.dumps({"error": "\n".join(lines), **({} if errors is None else {"errors": errors})}), flush=True)
         except OSError:
-            # It may be this output that failed, as on a disk that is full: what is left of it is not tried again.
+            # Standard output itself may have failed, as on a full disk: Python must not flush the rest at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

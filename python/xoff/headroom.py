@@ -1,9 +1,8 @@
 """The headroom of PFC: calculated for a link or for each link of a scenario, and measured in the worst case.
 
-The worst case of a port is built and run: a neighbour sends at line rate while nothing leaves the switch for where it
-sends to, and frames of the largest size keep the way back busy, so that a pause has to wait. How frames stand to one
-another when the threshold is crossed makes up to a frame of difference: the neighbour's start is moved through a
-frame's time in steps.
+The worst case of a port: a neighbour sends at line rate to a receiver that takes hardly any data, and frames of the
+largest size keep the return path busy, so that a pause has to wait. The phase between the frames at the moment of
+crossing XOFF is worth up to one frame: runs shift the neighbour's start through a frame's time in `PHASES` steps.
 """
 
 from __future__ import annotations
@@ -16,19 +15,22 @@ from xoff import _core, running, wording
 from xoff._core import InputError
 
 PHASES = 16
-"""Steps in which frames are moved against one another."""
+"""Number of steps in which the frames of the two directions are shifted."""
 _BEFORE = 4
-"""Frames that wait when the next one crosses XOFF."""
+"""Frames that wait when the next frame crosses XOFF."""
 
 
 def calculate(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the headroom of a link; keys and errors are those of the core's request."""
+    """Returns the headroom of a link; keys and errors are those of the core's request."""
     answer: dict[str, Any] = json.loads(_core.size_pfc(json.dumps({k: v for k, v in values.items() if v is not None})))
     return answer
 
 
 def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> Iterator[dict[str, Any]]:
-    """Yield a request for each kind of link into a switch of a scenario."""
+    """Yields a request of `calculate` for each kind of link into a switch of a scenario.
+
+    Raises `InputError` if the scenario has no mechanism that pauses by thresholds of inputs.
+    """
     prepared = running.prepare(scenario, overrides=overrides)
     document = json.loads(prepared.resolved)
     rows = running.check(document, tables=prepared.tables)["headroom"]
@@ -41,17 +43,17 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
         "max_frame": f"{max(byte['payload'] + byte['header'], byte['min_frame_size']) + byte['preamble_and_ifg']}B",
         "pause_frame": f"{max(byte['control_frame_size'], byte['min_frame_size']) + byte['preamble_and_ifg']}B",
     }
-    for rate, delay, counted in dict.fromkeys((row["rate"], row["delay"], row["counted_after_bytes"]) for row in rows):
-        # Where switches cut through, a frame is counted before all of it is in.
+    for rate, delay, counted in dict.fromkeys((row["rate"], row["delay"], row["ingress_delay_bytes"]) for row in rows):
+        # A cut-through switch counts a frame before it has arrived as a whole.
         cut_through = {} if f"{counted}B" == request["max_frame"] else {"cut_through": f"{counted}B"}
         yield request | cut_through | {"rate": rate, "link_delay": delay}
 
 
 def verify(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Measure the least headroom that loses nothing in the worst case of a link, in steps of a frame.
+    """Measures the least headroom that loses no packet in the worst case of a link, in steps of a frame.
 
-    Return ``lossless_bytes``, with which no run lost a packet, ``lossy_bytes``, a frame less, with which some did, and
-    how many runs it took.
+    Returns ``lossless_bytes``, with which no run lost a packet, ``lossy_bytes``, one frame less, with which a run did,
+    ``phases``, and the number of runs.
     """
     answer = calculate(values)
     frame = answer["steps"][1]["bytes"]
@@ -66,7 +68,7 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
                 return True
         return False
 
-    # In whole frames: with the first of them something is lost, with the last nothing.
+    # In whole frames: `low` loses packets, `high` loses none.
     low, high = _BEFORE, _BEFORE + answer["headroom_bytes"] // frame + 3
     if loses(high):
         raise RuntimeError(f"a port of {high} frames loses packets: the calculation is wrong, please report it")
@@ -77,9 +79,9 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: int, phase: int) -> dict[str, Any]:
-    """Return the scenario: ``sender`` fills a port, ``other`` keeps the way back busy, ``sink`` takes hardly any."""
+    """Returns the scenario: ``sender`` fills a port, ``other`` keeps the return path busy, ``sink`` receives slowly."""
     frame, pause, delay, response = (answer["steps"][i] for i in (1, 2, 3, 4))
-    # A neighbour that takes longer to act is a longer link.
+    # The response time of the neighbour is modelled as a longer link.
     there = f"{delay['time_ps'] + (response['time_ps'] + 1) // 2}ps"
     crossing = (_BEFORE + 2) * frame["time_ps"]
     lasts = crossing + sum(step["time_ps"] for step in answer["steps"])

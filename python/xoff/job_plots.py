@@ -1,4 +1,4 @@
-"""Figures of a job: what its ranks did over time, and what the time of each went by with."""
+"""Figures of a job: the activity of ranks over time, and the parts of each rank's iteration time."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from xoff import plots, wording
 from xoff.plots import COLOURS, STYLE, Canvas
 
 RANKS = 24
-"""So many ranks are drawn: those that computed longest."""
+"""The number of ranks drawn: the ranks that computed longest."""
 _COMPUTE, _BUBBLE = "computing", "waiting for other ranks"
 _GREY = "#DDDDDD"
-# What is closer together than that share of the time is drawn as one: no screen shows the gap.
+# Spans with a gap below this share of the time are drawn as one: no screen shows the gap.
 _FINEST = 1 / 4000
 
 
 def names(operations: pa.Table) -> list[str]:
-    """The jobs that have operations, in the order in which they end first."""
+    """Returns the names of the jobs with operations, in the order of their first completed operation."""
     return [str(name) for name in pc.unique(operations["workload"]).to_pylist()]
 
 
 def colours(labels: Iterable[str]) -> dict[str, str]:
-    """The colours of what ranks do: of computing, of labels in their order, and of waiting."""
+    """Returns the colours of activities: of computing, of waiting, and of the labels in their order."""
     found = {_COMPUTE: COLOURS[0], _BUBBLE: _GREY}
     for index, label in enumerate(labels):
         found[label] = COLOURS[1 + index % (len(COLOURS) - 1)]
@@ -37,7 +37,7 @@ def colours(labels: Iterable[str]) -> dict[str, str]:
 
 
 def gantt(operations: pa.Table, jobs: pa.Table, job: str) -> Figure:
-    """Ranks over time: what each computed and waited for, those that computed longest first."""
+    """Draws ranks over time: computing and waiting of each rank, ranks that computed longest first."""
     rows = _of(operations, job).select(["rank", "label", "start_ps", "end_ps"]).to_pylist()
     parts = _of(jobs, job).to_pylist()
     shown = _ranks(parts, rows)
@@ -54,7 +54,7 @@ def gantt(operations: pa.Table, jobs: pa.Table, job: str) -> Figure:
         figure = Canvas(figsize=(6.4, 1.4 + 0.18 * len(shown)), layout="constrained")
         axes = figure.add_subplot()
         for place, rank in enumerate(shown):
-            # What is computed lies above what is on its way.
+            # Computing is drawn above transfers.
             for label in [*reversed(labels), _COMPUTE]:
                 joined = _joined(spans.get((rank, label), []), end * _FINEST)
                 bars = [(start / scale, (stop - start) / scale) for start, stop in joined]
@@ -70,7 +70,7 @@ def gantt(operations: pa.Table, jobs: pa.Table, job: str) -> Figure:
 
 
 def bars(jobs: pa.Table, job: str) -> Figure:
-    """What the time of ranks went by with in an iteration on average: a bar each, those that computed longest first."""
+    """Draws the mean parts of an iteration's time, one bar per rank, ranks that computed longest first."""
     parts = _of(jobs, job).to_pylist()
     iterations = len({row["iteration"] for row in parts}) or 1
     shown = _ranks(parts, [])
@@ -100,7 +100,7 @@ def bars(jobs: pa.Table, job: str) -> Figure:
 
 
 def notes(jobs: pa.Table, job: str) -> list[str]:
-    """What is to be said of the ranks that are drawn."""
+    """Returns notes on the choice of drawn ranks."""
     ranks = len(pc.unique(_of(jobs, job)["rank"]))
     return [f"The {RANKS} of {ranks:,} ranks that computed longest."] if ranks > RANKS else []
 
@@ -115,7 +115,7 @@ def _of(table: pa.Table, job: str) -> pa.Table:
 
 
 def _ranks(parts: Sequence[dict[str, Any]], operations: Sequence[dict[str, Any]]) -> list[int]:
-    """The ranks to be drawn: those that computed longest; before an iteration has ended the first of all."""
+    """Returns the ranks to draw: those that computed longest, or the lowest numbers if no iteration has ended."""
     computed: dict[int, int] = defaultdict(int)
     for row in parts:
         computed[row["rank"]] += row["time_ps"] if row["part"] == "compute" else 0
@@ -125,7 +125,7 @@ def _ranks(parts: Sequence[dict[str, Any]], operations: Sequence[dict[str, Any]]
 
 
 def _joined(spans: list[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
-    """Stretches with gaps that nobody would see closed."""
+    """Returns spans merged over gaps of at most `gap`."""
     made: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if made and start - made[-1][1] <= gap:
@@ -136,7 +136,7 @@ def _joined(spans: list[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
 
 
 def pictures(operations: pa.Table, jobs: pa.Table, job: str) -> list[tuple[str, str, list[str]]]:
-    """Return each figure of a job: its title, its drawing as SVG, and notes on it."""
+    """Returns each figure of a job: title, drawing as SVG, and notes."""
     found = []
     if _of(jobs, job).num_rows:
         said = ["What is exposed delayed what a rank computed next; the parts of a rank add up to the iteration."]

@@ -1,6 +1,6 @@
-"""Directories that a living process works in: they are locked, so that what a killed one left is known and removed.
+"""Locks of the directories in which a process works, by which directories of killed processes are found and removed.
 
-What several processes write together, one writes at a time (`held`).
+`held` serialises processes that write to the same directory.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Where files cannot be locked, nothing is removed.
+except ImportError:  # Without file locks, nothing is removed.
     fcntl = None  # type: ignore[assignment]
 
 
 def make(name: Callable[[], Path]) -> tuple[Path, int]:
-    """Make a directory and lock it; return it, and the descriptor to close when the work is done.
+    """Makes a directory and locks it; returns its path, and the descriptor to close when the work is done.
 
-    name: makes a directory that nobody else has, and returns its path.
+    name: makes a directory with a unique name, and returns its path.
     """
     while True:
         place = name()
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(place, os.O_RDONLY)
-            # Until it is locked, another process may take it for a left-over.
+            # Before the lock, another process may remove the directory as a left-over.
             if _lock(descriptor) is not False and place.exists():
                 return place, descriptor
             os.close(descriptor)
@@ -34,7 +34,10 @@ def make(name: Callable[[], Path]) -> tuple[Path, int]:
 
 @contextlib.contextmanager
 def held(place: Path) -> Iterator[None]:
-    """Hold the lock of a directory, after whoever has it; at once where there are no locks."""
+    """Holds the exclusive lock of a directory, after waiting for its holder.
+
+    On systems without locks, does not wait.
+    """
     descriptor = os.open(place, os.O_RDONLY)
     try:
         if fcntl is not None:
@@ -46,7 +49,7 @@ def held(place: Path) -> Iterator[None]:
 
 
 def clean(places: Iterable[Path]) -> None:
-    """Remove those of these directories whose processes are no more."""
+    """Removes the directories whose processes have ended: those that are not locked."""
     for place in filter(Path.is_dir, places):
         with contextlib.suppress(OSError):
             descriptor = os.open(place, os.O_RDONLY)
@@ -56,7 +59,7 @@ def clean(places: Iterable[Path]) -> None:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock a file: True if that succeeded, False if another process has it, None if there are no locks here."""
+    """Locks a file: True on success, False if another process holds the lock, None if the system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -64,6 +67,6 @@ def _lock(descriptor: int) -> bool | None:
     except BlockingIOError:
         return False
     except OSError:
-        # Some network file systems have no locks: then nothing is removed, which costs only space.
+        # Some network file systems have no locks. Then nothing is removed, which costs only space.
         return None
     return True

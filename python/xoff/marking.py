@@ -1,17 +1,17 @@
-"""Where to mark, and how much memory a port needs: closed forms with their sources, and runs that measure the same.
+"""Marking thresholds and buffer sizes: closed forms with their sources, and runs that measure the same values.
 
-``size ecn``. DCTCP keeps a link busy where marking begins above C · RTT / 7; its queue is then at most that threshold
-and a packet of each flow, and falls by half the root of 2 N (C · RTT + K) packets (M. Alizadeh et al., "Data Center
-TCP", SIGCOMM 2010, equations 8 to 13). Of DCQCN the thresholds are published values, which grow with the rate: those of
-its paper (Y. Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, at 40 Gb/s) and those of
-the evaluation of HPCC (Y. Li et al., SIGCOMM 2019, at 25 Gb/s). NSCC marks between a fifth and four fifths of a product
-of bandwidth and delay (Ultra Ethernet Specification 1.0). Under PFC marks have to come before pauses, wherever the
-memory is: below β (B − c n h) / (c n (β + 1)), for n ports, c classes, headroom h and a dynamic threshold of factor β
-(the paper of DCQCN, section 4).
+``size ecn``. DCTCP keeps a link busy if marking begins above C · RTT / 7. The queue is then at most that threshold and
+a packet of each flow, and falls by half the root of 2 N (C · RTT + K) packets (M. Alizadeh et al., "Data Center TCP",
+SIGCOMM 2010, equations 8 to 13). Thresholds of DCQCN are published values scaled by the rate: of its paper (Y. Zhu et
+al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, at 40 Gb/s) and of the evaluation of HPCC (Y.
+Li et al., SIGCOMM 2019, at 25 Gb/s). NSCC marks between a fifth and four fifths of a bandwidth-delay product (Ultra
+Ethernet Specification 1.0). Under PFC, marks must come before pauses however the memory is distributed: below β (B − c
+n h) / (c n (β + 1)), for n ports, c classes, headroom h and a dynamic threshold of factor β (the paper of DCQCN,
+section 4).
 
-``size buffer``. N senders at the rate of the link begin at once with a window W each: (N − 1) W wait. Long flows whose
-windows saw need C · RTT / √N (G. Appenzeller, I. Keslassy and N. McKeown, "Sizing Router Buffers", SIGCOMM 2004), and
-under DCTCP K and a packet of each. Where nothing may be lost, the headroom of PFC comes on top, for each class.
+``size buffer``. N senders at the rate of the link begin at once with a window W each: (N − 1) W bytes queue. Long flows
+with sawtooth windows need C · RTT / √N (G. Appenzeller, I. Keslassy and N. McKeown, "Sizing Router Buffers", SIGCOMM
+2004), and under DCTCP K and a packet of each flow. A lossless port needs the headroom of PFC in addition, per class.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ from xoff._core import InputError
 # 5 ns a metre, as in scenarios.
 _PS_PER_METRE = 5_000
 CONTROLS = ("dctcp", "dcqcn", "nscc")
-# In round trips: what begins is left out, and what follows is long enough that a percent of it is many round trips.
+# In round trips. The first `_SETTLING` are not measured; `_MEASURED` is long: 1 % of it is four round trips.
 _SETTLING, _MEASURED = 100, 400
 _NEEDED = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What a queue stands in the middle of."""
+    """The path through a queue: rate, round trip and frame size."""
 
     rate_bps: int
     round_trip_ps: int
-    """The longest, without queues."""
+    """The longest round trip, without queues."""
     frame_bytes: int
-    """The largest frame."""
+    """Size of the largest frame."""
 
     @property
     def product_bytes(self) -> int:
-        """What is under way when the link is busy and nothing waits, a byte that is begun included."""
+        """The bandwidth-delay product, rounded up: the bytes in flight when the link is busy and no packet queues."""
         return -(-self.rate_bps * self.round_trip_ps // (8 * 10**12))
 
 
 def quantity(option: str, text: str, unit: str, least: int, most: int) -> int:
-    """Read an option with a unit; of a time also a length, which stands for its delay. Raises `InputError`."""
+    """Reads an option with a unit. A time may be a length, which stands for its propagation delay.
+
+    Raises `InputError` if the text is not a quantity of this unit, or is out of range.
+    """
     metres = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?m", text) if unit == "ps" else None
     found = (round(float(metres[1]) * _PS_PER_METRE), "ps") if metres else wording.quantity(text)
     if text == "0":
@@ -65,10 +68,13 @@ def quantity(option: str, text: str, unit: str, least: int, most: int) -> int:
 
 
 def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> Path:
-    """The fastest link between switches and hosts of a scenario, and its longest round trip."""
+    """Returns the fastest line of a host of a scenario, its longest round trip, and the largest frame.
+
+    Raises `InputError` if the scenario has no hosts whose round trip could be worked out.
+    """
     prepared = running.prepare(scenario, overrides=overrides)
     document = prepared.document
-    # DCTCP's own default is the round trip of the network.
+    # The default of DCTCP's round trip is the round trip of the network.
     host = {**document.get("host", {}), "congestion_control": {"dctcp": {}}}
     host["transport"] = {"go_back_n": {}}
     probe = {**document, "host": host}
@@ -87,9 +93,9 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
 
 
 def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | float] | None = None) -> dict[str, Any]:
-    """Where marking begins and ends, each with where it is from.
+    """Returns the thresholds at which marking begins and ends, each with its source.
 
-    memory: of a shared buffer under PFC: ``total_bytes``, ``ports``, ``classes``, ``headroom_bytes``, ``alpha``.
+    memory: a shared buffer under PFC: ``total_bytes``, ``ports``, ``classes``, ``headroom_bytes``, ``alpha``.
     """
     product, frame = path.product_bytes, path.frame_bytes
     least = max(-(-product // 7), 2 * frame)
@@ -146,13 +152,13 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
 
 
 def check_rows(scenario: running.Source, overrides: running.Overrides, control: str, answer: dict[str, Any]) -> None:
-    """Add what `xoff check` warns of with the marks of each row, in its words: these are judged by one function."""
+    """Adds the warnings that `xoff check` gives for the marks of each row: one function decides on both."""
     given = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
     for row in answer["rows"]:
         red = {"kmin": f"{row['kmin_bytes']}B", "kmax": f"{row['kmax_bytes']}B", "pmax": row["pmax"]}
         marked = [*given, ("switch.ecn", {"red": red})]
         try:
-            # Marks are for this control, whichever the scenario has.
+            # The marks are for this congestion control, even if the scenario has another one.
             found = running.check(scenario, overrides=[*marked, ("host.congestion_control", {control: {}})])
         except InputError:
             found = running.check(scenario, overrides=marked)
@@ -165,7 +171,10 @@ def _row(what: str, kmin: int, kmax: int, pmax: float, source: str) -> dict[str,
 
 
 def below_pfc(memory: Mapping[str, int | float]) -> int:
-    """The threshold below which marks come before pauses, wherever the memory is; negative if headroom takes it all."""
+    """Returns the threshold below which marks come before pauses, however memory is distributed.
+
+    The threshold is negative if headroom takes the whole buffer.
+    """
     queues = memory["classes"] * memory["ports"]
     free = memory["total_bytes"] - queues * memory["headroom_bytes"]
     return math.floor(memory["alpha"] * free / (queues * (memory["alpha"] + 1)))
@@ -174,9 +183,10 @@ def below_pfc(memory: Mapping[str, int | float]) -> int:
 def buffer(
     path: Path, flows: int, incast: int | None, window: int | None, headroom_bytes: int | None, classes: int
 ) -> dict[str, Any]:
-    """What a port needs, by what it is to bear.
+    """Returns the bytes a port needs for long flows and for an incast, and with PFC's headroom for losing nothing.
 
-    incast: senders that begin at once, each with a window of so many bytes (a product of bandwidth and delay if None).
+    incast: the number of senders that begin at once, each with a window of `window` bytes (a bandwidth-delay product if
+        None).
     """
     product, frame = path.product_bytes, path.frame_bytes
     first = -(-(window if window is not None else product) // frame) * frame
@@ -207,7 +217,7 @@ def buffer(
 
 
 def pfc_headroom(path: Path, link_delay: str, switch_delay: str) -> int:
-    """The headroom of a link of this rate, as ``size pfc`` has it."""
+    """Returns the headroom in bytes of a link of this rate, as ``size pfc`` computes it."""
     rate = wording.quantity_text(path.rate_bps, "bps")
     request = {
         "rate": rate,
@@ -219,10 +229,10 @@ def pfc_headroom(path: Path, link_delay: str, switch_delay: str) -> int:
 
 
 def verify_ecn(path: Path, control: str, rows: Sequence[Mapping[str, Any]], flows: int) -> list[dict[str, Any]]:
-    """Run long flows through one queue that marks so, and under DCTCP also with parts of that: how busy the link is.
+    """Measures the utilisation of a link with long flows and these marks; for DCTCP also with shares of the threshold.
 
-    Return for each ``kmin_bytes``, ``kmax_bytes``, ``busy`` (a share, without the first hundred round trips) and
-    ``queue_max_bytes`` (with them: flows begin at the rate of the link).
+    Returns for each ``kmin_bytes``, ``kmax_bytes``, ``busy`` (a share, without the first hundred round trips) and
+    ``queue_max_bytes`` (the first hundred round trips included, in which flows begin at the rate of the link).
     """
     marks = [(row["kmin_bytes"], row["kmax_bytes"], row["pmax"]) for row in rows]
     if control == "dctcp":
@@ -254,12 +264,12 @@ def _marked(path: Path, control: str, marks: tuple[int, int, float], flows: int)
 
 
 def is_busy(row: Mapping[str, Any]) -> bool:
-    """Whether a link that was measured was busy, but for a hundredth of the time."""
+    """Whether a measured link was busy for at least 99 % of the time."""
     return bool(row["busy"] >= _NEEDED)
 
 
 def verify_buffer(path: Path, incast: int, window: int) -> dict[str, Any]:
-    """Measure the least buffer in which so many windows that begin at once lose nothing, in steps of a frame."""
+    """Measures the least buffer in which an incast of `incast` windows loses no packet, in steps of a frame."""
     frame = path.frame_bytes
     window = -(-window // frame) * frame
     runs = 0
@@ -288,8 +298,8 @@ def _framing(frame: int) -> dict[str, str]:
 
 
 def _star(path: Path, senders: int) -> dict[str, Any]:
-    """Senders and a receiver at one switch, with a round trip as it is asked for, or the least that frames take."""
-    # Two links there and two back; a frame and its answer are sent twice each.
+    """Returns a star of senders and a receiver with the requested round trip, or the least that frames allow."""
+    # A round trip is two links there and two back; a frame and its acknowledgement are serialised twice each.
     sending = 2 * (path.frame_bytes + 64) * 8 * 10**12 // path.rate_bps
     delay = max(1000, (path.round_trip_ps - sending) // 4)
     rate = wording.quantity_text(path.rate_bps, "bps")

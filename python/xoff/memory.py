@@ -1,4 +1,4 @@
-"""How much memory this process may use: of the machine, of its control group, and of limits that a shell sets."""
+"""The memory available to this process: the least of the machine's, its control group's and the shell's limits."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 _UNKNOWN = 2**48
-"""What no machine has: nothing is known."""
+"""A size above that of any machine: the limit is unknown."""
 _GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def allowed() -> int:
-    """Return the smallest of the limits in bytes; what others use of the machine and of the group is not looked at."""
+    """Returns the smallest limit in bytes. Memory that other processes use is not subtracted."""
     return min(_machine(), _group(), _limit())
 
 
@@ -25,7 +25,7 @@ def _machine() -> int:
 
 def _group() -> int:
     with contextlib.suppress(OSError, ValueError):
-        # Without a limit it holds `max`.
+        # Without a limit the file holds `max`.
         return int(_GROUP.read_text("ascii"))
     return _UNKNOWN
 
@@ -35,7 +35,7 @@ def _limit() -> int:
         import resource
     except ImportError:
         return _UNKNOWN
-    # These count addresses, also of what is only reserved: what is taken already is not to be had.
+    # These limits count address space, reserved pages included: the pages already taken are subtracted.
     pages = (0, 0)
     with contextlib.suppress(OSError, ValueError, IndexError):
         found = Path("/proc/self/statm").read_text("ascii").split()

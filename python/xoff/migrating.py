@@ -1,7 +1,7 @@
 """``xoff migrate``: rewrites scenarios and studies that use names of an earlier release.
 
-A TOML file keeps its comments and its layout: names are replaced where they stand. The rewritten text is read
-again, and must equal the renamed document.
+A TOML file keeps its comments and its layout: names are replaced in place. The rewritten text is parsed again, and must
+equal the renamed document.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Change:
 
 
 def migrate(files: Iterable[Path]) -> dict[Path, list[Change]]:
-    """Rewrites files in place and returns what changed in each. All files are read before the first is written.
+    """Rewrites files in place and returns the changes of each. All files are read before the first is written.
 
     Raises `InputError` if a file cannot be read, or if a setting has moved to another table.
     """
@@ -44,13 +44,13 @@ def migrate(files: Iterable[Path]) -> dict[Path, list[Change]]:
             raise InputError(f"{file}: it is nested too deeply") from None
     for file, (text, changes) in made.items():
         if changes:
-            # A link stays a link.
+            # The target of a symbolic link is rewritten, and the link stays.
             write_new(file.resolve(), text)
     return {file: changes for file, (_, changes) in made.items()}
 
 
 def _rewritten(file: Path) -> tuple[str, list[Change]]:
-    """The text of a file with new names, and each change once."""
+    """Returns the text of a file with new names, and each change once."""
     if file.exists() and not file.is_file():
         raise InputError(f"{file}: is not a regular file")
     text = running.read_text(file)
@@ -81,7 +81,7 @@ def _rewritten(file: Path) -> tuple[str, list[Change]]:
 
 
 def _is_study(document: Mapping[str, Any]) -> bool:
-    """True for a study, which names its scenario or holds it."""
+    """Whether a document is a study: it names its scenario or holds it."""
     return not {"base", "scenario"}.isdisjoint(document)
 
 
@@ -90,7 +90,7 @@ def _listed(changes: list[Change]) -> str:
 
 
 def _document(document: dict[str, Any], changes: list[Change]) -> dict[str, Any]:
-    """A scenario or a study with new names."""
+    """Returns a scenario or a study with new names."""
     if not _is_study(document):
         return dict(_scenario(document, changes))
     made: dict[str, Any] = {}
@@ -113,13 +113,13 @@ def _part(key: str, value: Any, changes: list[Change]) -> Any:
     if key in _PATHS:
         return _each(value, lambda path: _path(path, changes))
     if key == "axes":
-        # Keys of axes are paths, or tables of them. Values of axes may be parts of a scenario.
+        # Keys of axes are paths, or tables of paths. Values of axes may be parts of a scenario.
         return _scenario(value, changes)
     return _metrics(value, changes) if key in _METRICS else value
 
 
 def _metrics(value: Any, changes: list[Change]) -> Any:
-    """A part of a study that names metrics, in texts and in keys."""
+    """Returns a part of a study with new names of metrics, in texts and in keys."""
     if isinstance(value, dict):
         return {_metric(key, changes): _metrics(one, changes) for key, one in value.items()}
     if isinstance(value, list):
@@ -136,7 +136,7 @@ def _metric(name: str, changes: list[Change]) -> str:
 
 
 def _scenario(document: Any, changes: list[Change], prefix: str = "") -> Any:
-    """A part of a scenario with new names."""
+    """Returns a part of a scenario with new names."""
     if isinstance(document, list):
         return [_scenario(one, changes, prefix) for one in document]
     if not isinstance(document, dict):
@@ -150,7 +150,7 @@ def _scenario(document: Any, changes: list[Change], prefix: str = "") -> Any:
 
 
 def _relative(path: str, key: str, new: str) -> str:
-    """The new name of a key in its table."""
+    """Returns the new name of a key in its table. Raises `InputError` if the key moved to another table."""
     parent = path[: -len(key)].rstrip(".")
     above = renames.path(parent) or parent
     if not new.startswith(f"{above}." if above else ""):
@@ -162,7 +162,7 @@ def _path(path: str, changes: list[Change]) -> str:
     new = renames.path(path)
     if new is None:
         return path
-    # A key below a table that was renamed has kept its own name.
+    # A key below a renamed table that kept its own name is no change of its own.
     if (
         "." not in path
         or renames.path(path.rpartition(".")[0]) is None
@@ -187,7 +187,7 @@ def _each(value: Any, call: Callable[[str], str]) -> Any:
 
 
 def _toml(text: str, *, is_study: bool) -> str:
-    """The text of a TOML file with new names where the old ones stand."""
+    """Returns the text of a TOML file with old names replaced in place."""
     edits = {edit for one in assignments(text) for edit in _edits(one, text, is_study)}
     for at, end, new in sorted(edits, reverse=True):
         text = text[:at] + new + text[end:]
@@ -195,7 +195,7 @@ def _toml(text: str, *, is_study: bool) -> str:
 
 
 def _edits(one: Assignment, text: str, is_study: bool) -> Iterator[tuple[int, int, str]]:
-    """Where an assignment names what was renamed, and the text for that place."""
+    """Yields start, end and new text for each renamed name in an assignment."""
     texts = [
         (at, end, json.loads(text[at:end]) if text[at] == '"' else text[at + 1 : end - 1]) for at, end in one.strings
     ]
@@ -222,7 +222,7 @@ def _replaced(names: list[tuple[int, int, str]], new: Callable[[str], Any]) -> I
 
 
 def _skipped(one: Assignment) -> int | None:
-    """How many keys of an assignment of a study stand before a path of a scenario; None if none follows."""
+    """Returns how many keys of an assignment of a study come before a path of a scenario; None if no path follows."""
     names = [segment.name for segment in one.segments]
     if names[0] in {"scenario", "axes"}:
         return 1
@@ -232,7 +232,7 @@ def _skipped(one: Assignment) -> int | None:
 
 
 def _keys(segments: tuple[Segment, ...], skipped: int) -> Iterator[tuple[int, int, str]]:
-    """Edits of the names of a key."""
+    """Yields the edits of the names in a key."""
     path = ""
     for segment in segments[skipped:]:
         path = f"{path}.{segment.name}" if path else segment.name

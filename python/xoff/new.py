@@ -1,8 +1,8 @@
-"""``xoff new``: writes a scenario, a study or a job to begin with, or the skeleton of a part into a source checkout.
+"""``xoff new``: writes a first scenario, study or job, or the skeleton of a part into a source checkout.
 
-The first are templates with comments that run as they are. A part is registered, compiles, and has its test.
-A skeleton is a file of ``templates/`` and a list of edits that register it. All edits are worked out before anything is
-written, so that a checkout is changed as a whole or not at all.
+Scenarios, studies and jobs are commented templates that are ready to run. A skeleton is registered, compiles, and has
+its test: it consists of a file of ``templates/`` and a list of edits that register the part. All edits are computed
+before the first file is written, so that a checkout is changed as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from xoff._core import InputError
 from xoff.results import write_new
 
 Edit: TypeAlias = Callable[[str, str], str]
-"""Takes the text of a file and the slug; returns the text with the slug registered."""
+"""A function that takes the text of a file and the slug, and returns the text with the slug registered."""
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
-# Words of Rust that are no words of Python cannot name a module there, either.
+# Words of Rust that are not words of Python: they cannot name a Rust module.
 _RUST_WORDS = {
     *(
         "abstract",
@@ -66,7 +66,7 @@ _RUST_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of part consists of: its file, the template of it, and the edits that register it."""
+    """The file of a kind of part, its template, and the edits that register the part."""
 
     template: str
     file: str
@@ -74,7 +74,11 @@ class Kind:
 
 
 def _line(block: str) -> Edit:
-    """Add a line at the end of a block of a registry, which begins as said and ends with the first brace as far in."""
+    """Returns the edit that adds a line to a block of a registry.
+
+    block: a pattern of the block's first line, which ends with a brace. The block ends at the first closing brace with
+        equal indentation.
+    """
 
     def edit(text: str, slug: str) -> str:
         match = re.search(rf"\n(?P<indent> *){block} \{{\n.*?(?=\n(?P=indent)\}})", text, re.S)
@@ -92,7 +96,7 @@ _MODELS = "crates/models/src"
 
 
 def _part(kind: str, folder: str, block: str) -> Kind:
-    """A part in Rust: its file, and its line in the registry of its folder."""
+    """Returns the kind of a part in Rust: its file, and its line in the registry of its folder."""
     return Kind(f"{kind}.rs", f"{_MODELS}/{folder}/{{slug}}.rs", ((f"{_MODELS}/{folder}/mod.rs", _line(block)),))
 
 
@@ -108,13 +112,15 @@ KINDS = {
 
 
 DOCUMENTS = {"scenario": (), "study": (), "training": (), "graph": ("operations", "groups")}
-"""Kinds of files that run as they are, and the tables that stand beside each."""
+"""Kinds of ready-to-run files, and the tables that each needs beside it."""
 
 
 def write_document(kind: str, name: str = "") -> list[Path]:
-    """Write a file that runs as it is, with comments on what it could have, and tables beside it; return their paths.
+    """Writes a ready-to-run file with comments on its options, and its tables; returns their paths.
 
-    name: its file, ``.toml`` or without ending; that of its kind if empty.
+    name: the file, with or without ``.toml``; the name of the kind if empty.
+
+    Raises `InputError` if one of the files exists.
     """
     file = Path(name or kind)
     file = file if file.suffix == ".toml" else file.with_name(f"{file.name}.toml")
@@ -123,7 +129,7 @@ def write_document(kind: str, name: str = "") -> list[Path]:
         if place.exists():
             raise InputError(f"{place}: is there already; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
-    # The name of a file may hold what ends a text or a comment.
+    # A file name may hold characters that end a text or a comment.
     quoted = json.dumps(wording.plain(file.stem))
     for table, place in tables.items():
         text = text.replace(f'"{{stem}}-{table}.csv"', json.dumps(place.name))
@@ -135,7 +141,10 @@ def write_document(kind: str, name: str = "") -> list[Path]:
 
 
 def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
-    """Write a part of a kind; return the paths of the files that were written or changed."""
+    """Writes a part of a kind; returns the paths of the files that were written or changed.
+
+    Raises `InputError` if the kind or the name is not valid, the part exists, or the checkout has an unexpected layout.
+    """
     if kind not in KINDS:
         allowed = ", ".join((*DOCUMENTS, *KINDS))
         raise InputError(f"new: `{kind}` is not a kind of file or part; allowed are {allowed}")
@@ -150,7 +159,7 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     if file.exists() or (file.suffix == ".rs" and file.with_suffix("").exists()):
         raise InputError(f"new: {file} is there already")
     template = (_TEMPLATES / f"{part.template}.txt").read_text("utf-8")
-    # The folder of a document has underscores for the hyphens of its name.
+    # The folder of a document has underscores where its name has hyphens.
     texts = {file: _filled(template, slug).replace("{document}", document.replace("_", "-"))}
     for place, edit in part.edits:
         target = root / place
@@ -191,7 +200,7 @@ def _checkout() -> Path:
 
 
 def _format(root: Path, files: list[Path]) -> None:
-    """Let rustfmt order and wrap what was added; a checkout without it only looks less tidy."""
+    """Runs rustfmt on the changed files. Without rustfmt the files stay unformatted."""
     program = shutil.which("rustfmt")
     if program and files:
         subprocess.run(

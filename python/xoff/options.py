@@ -1,4 +1,4 @@
-"""What several commands share: ``--set`` and ``--json``."""
+"""Options that several commands share: ``--set``, ``--json`` and ``--force``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ Force = Annotated[bool, typer.Option("--force", help="Replaces what another scen
 
 
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:
-    """What ``--set`` replaces, as values."""
+    """Returns the pairs of key and value of ``--set``, values typed as by `running.typed`.
+
+    Raises `InputError` if one is not KEY=VALUE, or its value has several lines.
+    """
     pairs = overrides(given)
     for key, text in pairs:
         if len(text.splitlines()) > 1:
@@ -39,7 +42,7 @@ def settings(given: list[str] | None) -> list[tuple[str, Any]]:
 
 
 def overrides(given: list[str] | None) -> list[tuple[str, str]]:
-    """What ``--set`` replaces, as texts."""
+    """Returns the pairs of key and text of ``--set``. Raises `InputError` if one is not KEY=VALUE."""
     pairs = []
     for setting in given or []:
         key, separator, value = setting.partition("=")

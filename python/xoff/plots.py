@@ -1,6 +1,6 @@
 """Figures of a result, in one style: colours that colour-blind readers can tell apart, and a unit on every axis.
 
-Each function returns a Matplotlib figure, which notebooks show and ``figure.savefig("fct.svg")`` keeps.
+The methods of `Plot` return Matplotlib figures: notebooks show a figure, ``figure.savefig("fct.svg")`` writes the file.
 Source of the colours: M. Okabe and K. Ito, "Color Universal Design" (2008).
 """
 
@@ -31,27 +31,27 @@ from xoff import counts, wording
 
 
 class Recorded(Protocol):
-    """What a run recorded, as far as figures show it."""
+    """The summary and the tables of a run from which figures are drawn."""
 
     @property
     def summary(self) -> Any:
-        """Numbers of the whole run."""
+        """The summary: numbers of the whole run."""
 
     @property
     def flows(self) -> pa.Table:
-        """One row a flow."""
+        """One row per flow."""
 
     @property
     def messages(self) -> pa.Table:
-        """One row a message of a job that was delivered."""
+        """One row per delivered message of a job."""
 
     @property
     def links(self) -> pa.Table:
-        """One row a direction of a link."""
+        """One row per direction of a link."""
 
     @property
     def pauses(self) -> pa.Table:
-        """One row a pause."""
+        """One row per pause."""
 
     @property
     def samples(self) -> pa.Table:
@@ -73,20 +73,20 @@ STYLE = {
     "legend.frameon": False,
     "svg.hashsalt": "xoff",
     "svg.fonttype": "none",
-    # Text, and not outlines.
+    # Text stays text (TrueType), and does not become outlines.
     "pdf.fonttype": 42,
 }
 _PS_PER_US = 1e6
 
 
 def colour(name: str) -> str:
-    """The colour of a mechanism, or of what else pauses: the same in every figure and on every page."""
+    """Returns the colour of a mechanism or another cause of pauses: one colour per name, in all figures and pages."""
     known = [group.name for group in counts.groups()]
     return COLOURS[(known.index(name) if name in known else len(known)) % len(COLOURS)]
 
 
 class Canvas(Figure):  # type: ignore[misc]
-    """A figure that shows itself in a notebook and belongs to no global list of open figures."""
+    """A figure that notebooks display, and that is not in pyplot's list of open figures."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -96,7 +96,7 @@ class Canvas(Figure):  # type: ignore[misc]
 
 
 def canvas(width: float = 6.4, height: float = 3.6) -> tuple[Figure, Any]:
-    """Return an empty figure (size in inches) with one pair of axes."""
+    """Returns an empty figure (width and height in inches) and its one pair of axes."""
     figure = Canvas(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
 
@@ -104,7 +104,7 @@ def canvas(width: float = 6.4, height: float = 3.6) -> tuple[Figure, Any]:
 def grouped_bars(
     axes: Axes, groups: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, digits: int = 2
 ) -> None:
-    """Draw one bar for each group and series, side by side, with its value above it; a missing value has no bar."""
+    """Draws one bar for each group and series, side by side, labelled with its value. None draws no bar."""
     width = 0.8 / max(len(series), 1)
     for index, (label, values) in enumerate(series):
         places = [group + (index - (len(series) - 1) / 2) * width for group in range(len(groups))]
@@ -118,10 +118,10 @@ def grouped_bars(
 
 @dataclass(frozen=True, slots=True)
 class SizeBin:
-    """The slowdowns of the flows of similar size."""
+    """Slowdown percentiles of the flows in one bin of sizes."""
 
     largest_bytes: int
-    """The size of the largest flow in it."""
+    """Size of the largest flow in the bin."""
     flows: int
     median: float
     p95: float
@@ -129,7 +129,7 @@ class SizeBin:
 
 
 def cumulative(flows: pa.Table, column: str) -> tuple[list[float], list[float]]:
-    """The values of a column (times in µs) in order, and which share of the flows has at most each."""
+    """Returns the sorted values of a column (times in µs) and, for each value, the share of flows at or below it."""
     values = sorted(flows[column].drop_null().to_pylist())
     if column.endswith("_ps"):
         values = [value / _PS_PER_US for value in values]
@@ -137,9 +137,9 @@ def cumulative(flows: pa.Table, column: str) -> tuple[list[float], list[float]]:
 
 
 def size_bins(flows: pa.Table, bins: int = 20) -> list[SizeBin]:
-    """Slowdowns by flow size: the flows in order of size, in bins of equally many flows (5 % each, with 20 bins).
+    """Returns slowdown percentiles in bins of equally many flows, by flow size (20 bins hold 5 % each).
 
-    As in the scripts of HPCC and ConWeave, a percentile p of n sorted values is the one at index ⌊n·p⌋.
+    The percentile p of n sorted values is the value at index ⌊n·p⌋, as in the scripts of HPCC and ConWeave.
     """
     rows = sorted(
         (size, slowdown)
@@ -157,7 +157,7 @@ def size_bins(flows: pa.Table, bins: int = 20) -> list[SizeBin]:
 
 
 def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[float]]]:
-    """The deepest queues, deepest first: name, times in µs, depths in KB."""
+    """Returns the `top` deepest queues, deepest first: name, times in µs, depths in KB."""
     samples, links = result.samples, result.links
     peers = dict(
         zip(
@@ -176,7 +176,7 @@ def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[flo
         times.append(time / _PS_PER_US)
         sizes.append(size / 1000)
     shown = sorted(most, key=lambda key: (-most[key], key))[:top]
-    # Of several links to one node the port tells them apart.
+    # The port distinguishes parallel links to one neighbour.
     pairs = Counter((node, peer) for (node, _), peer in peers.items())
     names = []
     for node, port, queue in shown:
@@ -187,7 +187,7 @@ def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[flo
 
 
 def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, float]]]]:
-    """The ports that were paused, those paused longest first: name, and cause, start and length of each pause in µs."""
+    """Returns the paused ports, longest total pause first: name, and cause, start and length of each pause in µs."""
     pauses = result.pauses
     horizon = result.summary.get("simulated_ps", 0)
     rows: dict[str, list[tuple[str, float, float]]] = {}
@@ -199,10 +199,10 @@ def paused_ports(result: Recorded) -> list[tuple[str, list[tuple[str, float, flo
 
 
 def subject(groups: Iterable[tuple[str, pa.Table]]) -> str:
-    """Return what the rows of `measured` tables are: flows, messages, or both."""
+    """Returns the kind of rows in `measured` tables: ``flows``, ``messages``, or ``flows and messages``."""
     kinds = set()
     for _, rows in groups:
-        # Messages alone have a number in their operation.
+        # Only messages have a number in the column `message`.
         flows = rows["message"].null_count if "message" in rows.column_names else rows.num_rows
         kinds |= {"flows"} if flows else set()
         kinds |= {"messages"} if flows < rows.num_rows else set()
@@ -210,7 +210,7 @@ def subject(groups: Iterable[tuple[str, pa.Table]]) -> str:
 
 
 def axis_labels(groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> tuple[str, str]:
-    """Return the titles of both axes of a distribution of completion times or slowdowns."""
+    """Returns the titles of the x axis and the y axis of a distribution of completion times or slowdowns."""
     what = subject(groups)
     time = {"flows": "flow completion time (µs)", "messages": "message completion time (µs)"}
     x = "slowdown (FCT / ideal FCT)" if slowdown else time.get(what, "completion time (µs)")
@@ -218,17 +218,17 @@ def axis_labels(groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = Fals
 
 
 def size_label(groups: Sequence[tuple[str, pa.Table]]) -> str:
-    """Return what sizes are of: flows, messages, or both."""
+    """Returns the axis title of sizes: ``flow size``, ``message size``, or ``size`` for both."""
     return {"flows": "flow size", "messages": "message size"}.get(subject(groups), "size")
 
 
 def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> None:
-    """Draw the cumulative distribution of completion times or slowdowns of each group of flows."""
+    """Draws the cumulative distribution of completion times or slowdowns of each group of flows."""
     for index, (name, flows) in enumerate(groups):
         values, shares = cumulative(flows, "slowdown" if slowdown else "fct_ps")
-        # Of curves that lie on one another each stays to be seen beneath the next.
+        # Earlier curves are wider, so that a curve stays visible beneath an equal curve.
         width = max(1.0, 3.0 - 0.5 * index) if len(groups) > 1 else 1.4
-        # From zero up: a group of one flow would be a point without extent.
+        # Curves start at zero: the curve of a single flow would otherwise be a point.
         axes.step(
             [*values[:1], *values],
             [*([0.0] * len(values[:1])), *shares],
@@ -248,10 +248,10 @@ def draw_cdf(axes: Axes, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bo
 
 
 def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
-    """Draw the median (line) and the 99th percentile (dashed) of the slowdown of each group, by bins of flow size.
+    """Draws the median (solid) and the 99th percentile (dashed) of the slowdown of each group, by bins of flow size.
 
-    Where all flows have one size there is nothing to draw along: each group is a box from the first to the third
-    quartile, with whiskers to the shortest and the longest.
+    If all flows have one size, draws one box per group instead: the quartiles, with whiskers to the least and the
+    greatest slowdown.
     """
     sizes = {size for _, flows in groups for size in flows["size_bytes"].unique().to_pylist()}
     if len(sizes) == 1:
@@ -260,7 +260,7 @@ def draw_slowdown(axes: Axes, groups: Sequence[tuple[str, pa.Table]]) -> None:
     ticks: list[SizeBin] = []
     for index, (name, flows) in enumerate(groups):
         found = size_bins(flows)
-        # Of one set of sizes the bins are the same; else the first group's sizes name the places.
+        # Groups with equal sizes have equal bins; otherwise the bins of the first group label the axis.
         ticks = ticks or found
         colour = COLOURS[index % len(COLOURS)]
         places = [(place + 0.5) / len(found) for place in range(len(found))]
@@ -301,9 +301,9 @@ class Plot:
         self._result = result
 
     def fct_cdf(self, *, by: str | None = "workload", slowdown: bool = False) -> Figure:
-        """Cumulative distribution of the completion times, or of the slowdowns, one curve for each group.
+        """Draws the cumulative distribution of completion times or slowdowns: one curve for each value of column `by`.
 
-        Of jobs it is of messages, as in the summary.
+        For jobs the distribution is of messages, as in the summary.
         """
         with rc_context(STYLE):
             figure, axes = canvas()
@@ -311,14 +311,20 @@ class Plot:
             return figure
 
     def slowdown_by_size(self, *, by: str | None = None) -> Figure:
-        """Median and 99th percentile of the slowdown in 20 bins of equally many flows or messages, by size."""
+        """Draws the median and the 99th percentile of the slowdown, by size, in 20 bins of equally many rows.
+
+        The rows are flows, and messages of jobs.
+        """
         with rc_context(STYLE):
             figure, axes = canvas()
             draw_slowdown(axes, groups(measured(self._result), by))
             return figure
 
     def fct_bars(self, by: str = "workload") -> Figure:
-        """Mean completion time of each group (of jobs, of messages), with whiskers from the shortest to the longest."""
+        """Draws the mean completion time of each group, with whiskers from the shortest to the longest.
+
+        For jobs the times are of messages.
+        """
         with rc_context(STYLE):
             figure, axes = canvas()
             found = groups(measured(self._result), by)
@@ -337,9 +343,9 @@ class Plot:
             return figure
 
     def link_use(self, *, rows: int = 48) -> Figure:
-        """Which share of the time each port sent, and which share it was paused: a row for each node, port by port.
+        """Draws the shares of the time in which each port sent and was paused: one row per node, one column per port.
 
-        Nodes with one port share rows. The nodes whose ports are used most are shown, in their order.
+        Nodes with a single port share rows. Of more than `rows` rows, the busiest are drawn, in their order.
         """
         links = self._result.links
         horizon = self._result.summary.get("simulated_ps") or 1
@@ -364,7 +370,7 @@ class Plot:
             return figure
 
     def queue_depth(self, *, top: int = 6) -> Figure:
-        """Depth of the deepest queues over time. Needs the table ``samples`` (``probe.queues`` in the scenario)."""
+        """Draws the depth of the `top` deepest queues over time. Needs the table ``samples`` (``probe.queues``)."""
         with rc_context(STYLE):
             figure, axes = canvas()
             shown = deepest(self._result, top)
@@ -379,7 +385,7 @@ class Plot:
             return figure
 
     def pauses(self, *, top: int = 30) -> Figure:
-        """When each port was paused: the ports with the longest pauses, one row each, coloured by cause."""
+        """Draws the pauses of the `top` ports that were paused longest: one row per port, coloured by cause."""
         shown = paused_ports(self._result)[:top]
         causes = sorted({cause for _, spans in shown for cause, _, _ in spans})
         with rc_context(STYLE):
@@ -401,14 +407,14 @@ class Plot:
 
 
 def completed(flows: pa.Table) -> pa.Table:
-    """The flows that were delivered; connections of jobs, whose messages are measured, are none of them."""
+    """Returns the delivered flows. Connections of jobs have no completion time and are left out."""
     return flows.filter(pc.is_valid(flows["fct_ps"]))
 
 
 def measured(result: Recorded) -> pa.Table:
-    """Return the flows and messages that `fct_ps` and `slowdown` of the summary's workloads are of.
+    """Returns the flows and messages from which ``fct_ps`` and ``slowdown`` of the summary's workloads are computed.
 
-    These are the delivered flows that carry no messages, and the delivered messages of jobs.
+    The table holds the delivered flows that carry no messages, and the delivered messages of jobs.
     """
     flows = completed(result.flows)
     try:
@@ -418,7 +424,7 @@ def measured(result: Recorded) -> pa.Table:
     if not messages.num_rows:
         return flows
     parts = [flows, messages.select(_MESSAGES)]
-    # Where nothing but messages was measured, no column is of flows alone.
+    # Without measured flows, the columns that only flows have are left out.
     parts = parts if flows.num_rows else parts[1:]
     return pa.concat_tables([_plain(part) for part in parts], promote_options="default")
 
@@ -430,7 +436,7 @@ _MESSAGES = (
 
 
 def _plain(rows: pa.Table) -> pa.Table:
-    """Return a table whose names are texts: two tables number the same names differently."""
+    """Returns a table with dictionary columns as plain text: two tables may number equal names differently."""
     for place, field in enumerate(rows.schema):
         if pa.types.is_dictionary(field.type):
             rows = rows.set_column(place, field.name, pc.cast(rows[field.name], field.type.value_type))
@@ -438,7 +444,10 @@ def _plain(rows: pa.Table) -> pa.Table:
 
 
 def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
-    """The flows by the values of a column, in the order of the first of each; all together if None."""
+    """Returns the flows by the values of column `by`, in order of first appearance; one group ``all`` if `by` is None.
+
+    Raises `LookupError` if flows have no such column.
+    """
     if by is None:
         return [("all", flows)]
     if by not in flows.column_names:
@@ -454,15 +463,15 @@ def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
 
 
 def legend(axes: Axes, entries: int) -> None:
-    """Add a legend if there is anything to tell apart."""
+    """Adds a legend if there is more than one entry."""
     if entries > 1:
-        # Long enough to tell a dashed line from one that is not.
+        # Handles are long enough to show a dashed line.
         axes.legend(fontsize=8, handlelength=3)
 
 
 def legend_outside(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: int = 4) -> None:
-    """Put a legend below all, with as many columns as the figure is wide."""
-    # A letter of this size takes about a sixteenth of an inch, and what stands before it seven.
+    """Puts a legend below the axes, with as many columns (at most `most`) as fit the figure's width."""
+    # At this font size a letter is 1/16 inch wide, and the handle and its margins take seven letters.
     letters = int(figure.get_figwidth() * 16)
     shown = ["\n".join(textwrap.wrap(label, letters - 7)[:3]) or label for label in labels]
     longest = max((len(line) for label in shown for line in label.splitlines()), default=1)
@@ -471,27 +480,27 @@ def legend_outside(figure: Figure, handles: Sequence[Any], labels: Sequence[str]
 
 
 def legend_below(figure: Figure, columns: int) -> None:
-    """Put the legend of the first panel below all."""
+    """Puts the legend of the first panel below all panels."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     legend_outside(figure, handles, labels, columns)
 
 
 def svg(figure: Figure) -> str:
-    """A figure as SVG, the same text each time."""
+    """Returns a figure as SVG text. Equal figures give equal text."""
     buffer = io.BytesIO()
     _write(figure, buffer, "svg")
     return _numbered(buffer.getvalue().decode())
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as PNG, as it is written."""
+    """Returns a figure as PNG bytes, as `write` writes them."""
     buffer = io.BytesIO()
     _write(figure, buffer, "png")
     return buffer.getvalue()
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a figure in the style of this module, the same bytes each time; PNG has 300 dots per inch."""
+    """Writes a figure in the style of this module. Equal figures give equal bytes. PNG has 300 dots per inch."""
     if path.suffix == ".svg":
         path.write_text(svg(figure), "utf-8")
         return
@@ -508,24 +517,25 @@ def _write(figure: Figure, file: BinaryIO, form: str) -> None:
     _number_logs(figure)
     _make_plain(figure)
     with rc_context(STYLE), warnings.catch_warnings():
-        # What nobody can mend who draws: a name in letters that the font does not have, and one that leaves no room.
+        # The caller cannot act on these warnings: a letter that the font lacks, and a name that leaves no room for
+        # axes.
         warnings.filterwarnings("ignore", "Glyph .* missing|constrained_layout not applied", UserWarning)
-        # No text is cut: where it needs more room than there is, the canvas grows.
+        # No text is cut: the canvas grows to hold all texts.
         figure.savefig(file, format=form, bbox_inches=_whole(figure), **forms[form])
 
 
 def _whole(figure: Figure) -> Bbox | None:
-    """The figure's own canvas, or one that holds all of its texts; None if it does."""
+    """Returns a box in inches that holds the figure and all of its texts; None if the figure's own canvas does."""
     figure.draw_without_rendering()
     drawn = figure.get_tightbbox()
     own = figure.bbox_inches
     wanted = Bbox.union([own, drawn.padded(0.03)])
-    # Of a rounding nobody sees anything.
+    # Differences below 0.02 inch are rounding.
     return None if all(abs(a - b) < 0.02 for a, b in zip(own.extents, wanted.extents, strict=True)) else wanted
 
 
 def _numbered(svg: str) -> str:
-    """Number the clip paths of a drawing: their names are hashes of places, whose last bits may differ."""
+    """Renumbers the clip paths of an SVG: Matplotlib names them by hashes of coordinates whose last bits may differ."""
     numbers: dict[str, str] = {}
 
     def number(found: re.Match[str]) -> str:
@@ -535,7 +545,7 @@ def _numbered(svg: str) -> str:
 
 
 class _PlainLog(LogFormatter):  # type: ignore[misc]
-    """Numbers at a logarithmic axis, as Matplotlib's own are formulas, which texts here never are."""
+    """Plain-text numbers of a logarithmic axis; Matplotlib's own formatter writes formulas."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return f"{x:g}" if super().__call__(x, pos) else ""
@@ -549,19 +559,19 @@ def _number_logs(figure: Figure) -> None:
                 axis.set_minor_formatter(_PlainLog(labelOnlyBase=False))
 
 
-# A name of somebody else may have a million letters; no text of ours is as long.
+# A name from a file may have a million letters; every text of xoff is shorter than these limits.
 _LONGEST_TICK, _LONGEST_TEXT, _LINES = 160, 500, 4
 
 
 def _label(text: str, most: int) -> str:
     cut = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
     lines = cut.split("\n")
-    # Ours have few lines; more are in a name of somebody else.
+    # Texts of xoff have few lines; a text with more lines holds a name from a file.
     return "\n".join(map(wording.plain, lines)) if len(lines) <= _LINES else wording.plain(cut)
 
 
 def _make_plain(figure: Figure) -> None:
-    """Take out of all texts what no picture can hold."""
+    """Shortens all texts of a figure, and replaces the characters that a picture cannot hold."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             names = [text.get_text() for text in axis.get_ticklabels()]
@@ -572,11 +582,14 @@ def _make_plain(figure: Figure) -> None:
 
 
 FORMATS = ("svg", "png", "pdf")
-"""What a figure can be written as."""
+"""File formats of figures."""
 
 
 def save(figure: Figure, directory: Path, name: str, formats: Sequence[str] = ("svg", "png")) -> list[Path]:
-    """Write a figure in some of `FORMATS`; return the paths. Of a name only letters, digits and ``_.-`` are taken."""
+    """Writes a figure in some of `FORMATS`, and returns the paths.
+
+    In `name`, characters other than letters, digits and ``_.-`` become ``_``.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"{wording.file_name(name)}.{form}" for form in formats]
     for path in paths:
@@ -591,7 +604,10 @@ def _short(size: int) -> str:
 def _port_rows(
     ports: Mapping[str, Mapping[int, tuple[float, float]]], width: int, limit: int
 ) -> list[tuple[str, list[tuple[float, float] | None]]]:
-    """Rows of a map of ports: a node each, and several nodes with one port together; the busiest of too many."""
+    """Returns the rows of a map of ports: one row per node, and shared rows for nodes with a single port.
+
+    The `limit` busiest rows are kept, in their order.
+    """
     several = {name: found for name, found in ports.items() if len(found) > 1}
     single = [(name, found[min(found)]) for name, found in ports.items() if len(found) == 1]
     made: list[tuple[str, list[tuple[float, float] | None]]] = [

@@ -1,4 +1,4 @@
-"""Tables of results as they are read: what is no such table, would not fit into memory or is damaged is refused."""
+"""Reading of result tables: a file that is no such table, does not fit into memory or is damaged is refused."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "operations": {"released_by": ("operation", "start"), "ended_by": ("arrived", "left", "computed")},
     "packets": {"event": ("arrive", "depart")},
 }
-"""Columns of a few words, which decide what a row is."""
+"""Columns with a fixed set of words, which decide the kind of a row."""
 
 
 def parquet_reader(file: Path) -> Callable[[], pa.Table]:
-    """Return what reads a table. It raises `InputError` where the file is no table of a result."""
+    """Returns a function that reads a table. It raises `InputError` if the file is no table of a result."""
 
     def read() -> pa.Table:
         import pyarrow.parquet
 
         if not file.is_file():
-            # A pipe never ends, and a directory would be read as tables of somewhere else.
+            # A pipe never ends, and a directory would be read as a data set of other tables.
             raise InputError(f"{file}: is damaged, or no table of a result: it is not a regular file")
         try:
             with pyarrow.parquet.ParquetFile(file) as content:
@@ -53,9 +53,9 @@ def parquet_reader(file: Path) -> Callable[[], pa.Table]:
 
 
 def _check_size(file: Path, metadata: Any) -> None:
-    """Refuse a table that would not fit into memory: a file of some bytes may hold a value a million million times."""
+    """Refuses a table that would not fit into memory: a small file may repeat a value a million million times."""
     columns = (metadata.schema.column(index) for index in range(metadata.num_columns))
-    # Texts are written once, and a number for each row.
+    # A text is stored once, and each row holds its number.
     widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
     size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
     if size > (most := memory.allowed()):
@@ -65,7 +65,7 @@ def _check_size(file: Path, metadata: Any) -> None:
 
 @cache
 def _declared() -> dict[str, dict[str, tuple[str, bool]]]:
-    """For each table of a result its columns: the type, and whether cells may be without a value."""
+    """Returns the columns of each result table: the type, and whether cells may be empty."""
     tables = json.loads(_core.tables())
     return {
         table["name"]: {column["name"]: (column["type"], bool(column["maybe"])) for column in table["columns"]}
@@ -74,7 +74,7 @@ def _declared() -> dict[str, dict[str, tuple[str, bool]]]:
 
 
 def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool) -> str | None:
-    """What of a column is not as it is declared: all numbers of results are zero or more, and most are whole."""
+    """Returns the first difference of a column from its declaration: numbers are zero or more, and most are whole."""
     import pyarrow.compute
 
     is_text, found = kind == "Utf8", cells.type
@@ -95,7 +95,7 @@ def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool)
 
 
 def _no_word(name: str, table: pa.Table) -> str | None:
-    """What of a table's words is none that a run writes: these are looked up, where other texts are only shown."""
+    """Returns the first word in a table that no run writes. The words are looked up; other texts are only shown."""
     import pyarrow.compute as pc
 
     for column, words in WORDS.get(name, {}).items():
@@ -112,7 +112,7 @@ def _no_word(name: str, table: pa.Table) -> str | None:
 
 @cache
 def _is_text(kind: pa.DataType) -> bool | None:
-    """Whether a type is one of text, or of numbers; None if it is neither."""
+    """Whether a type is text (True) or numeric (False); None if neither."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return False
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -1,4 +1,4 @@
-"""Names that a release changed: which new name an old one has. The table is ``crates/scenario/renames.toml``."""
+"""Names that a release changed, old to new. The table is ``crates/scenario/renames.toml``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ _ROOMS = ("host", "switch")
 
 @cache
 def table() -> Mapping[str, Mapping[str, Any]]:
-    """Returns the table.
+    """Returns the table of renamed names.
 
-    ``scenario`` has new paths by old paths, ``values`` new values by old paths and values, ``summary`` new keys of
-    summaries, and ``columns`` new names of columns by table and old name.
+    - ``scenario``: new paths by old paths
+    - ``values``: new values by old paths and values
+    - ``summary``: new keys of summaries
+    - ``columns``: new names of columns by table and old name
+    - ``column_values``: new values of a column by old values
     """
     found: Mapping[str, Mapping[str, Any]] = json.loads(_core.renames())
     return found
 
 
 def path(old: str) -> str | None:
-    """Returns the new path of a setting that was renamed, with the indices of the old path; None for any other path."""
+    """Returns the new path of a renamed setting, with the indices of the old path; None for any other path."""
     parts = old.split(".")
     plain = [_INDEX.sub("", part) for part in parts]
     overrides = plain[:2] in [[room, "overrides"] for room in _ROOMS]
@@ -46,16 +49,29 @@ def path(old: str) -> str | None:
 
 
 def values(old: str) -> Mapping[str, Any]:
-    """Returns the new values of a setting by their old values, for its old path; nothing where no value changed."""
+    """Returns the new values of a setting, by old value, for its old path; empty if no value changed."""
     found: Mapping[str, Any] = table()["values"].get(_INDEX.sub("", old), {})
     return found
 
 
 def metric(old: str) -> str | None:
-    """Returns the new name of a metric that was renamed, with dots or with underscores as in the old name."""
+    """Returns the new name of a renamed metric, with dots or underscores as in the old name; None for any other."""
     for key, new in table()["summary"].items():
         if old == key:
             return str(new)
         if old == key.replace(".", "_"):
             return str(new).replace(".", "_")
     return None
+
+
+def has_old_keys(summary: Mapping[str, Any]) -> bool:
+    """Whether a summary has a key under a name of an earlier release."""
+    return any(_reaches(summary, old.split(".")) for old in table()["summary"])
+
+
+def _reaches(value: Any, keys: list[str]) -> bool:
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True

@@ -1,4 +1,4 @@
-"""What a command may replace: a result of the same scenario, a study of the same name, and more with ``--force``."""
+"""Replacement rules of commands: a result of the same scenario, a study of the same name, others with ``--force``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from xoff.documents import read_json
 from xoff.running import Prepared, shown
 
 _NAMED = 2
-"""Differences that a message names."""
+"""The number of differences that a message names."""
 
 
 def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
-    """Raise `InputError` if a directory, or that of a failed run beside it, holds a result of another scenario."""
+    """Raises `InputError` if a directory, or that of a failed run beside it, holds a result of another scenario."""
     if force:
         return
-    # A path such as `.` has no name of its own.
+    # A path such as `.` has no name.
     whole = directory if directory.name not in {"", ".."} else directory.absolute()
     for place in (directory, whole.parent / f"{whole.name}.failed"):
         if not (place / "scenario.json").is_file():
@@ -36,13 +36,13 @@ def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
 
 
 def check_study(directory: Path, name: str, *, force: bool) -> None:
-    """Raise `InputError` if a directory holds a study of another name: its document and tables would be replaced."""
+    """Raises `InputError` if a directory holds a study of another name, whose document and tables would be replaced."""
     if force or not (directory / "study.json").is_file():
         return
     try:
         found = read_json(directory / "study.json")["name"]
     except (OSError, ValueError, TypeError, KeyError):
-        # A study that is damaged is written anew.
+        # A damaged study is replaced.
         return
     if isinstance(found, str) and found != name:
         raise InputError(
@@ -52,7 +52,7 @@ def check_study(directory: Path, name: str, *, force: bool) -> None:
 
 
 def _differences(place: Path, prepared: Prepared) -> Iterator[str]:
-    """Yield the keys in which the scenario of a result differs from one, and the tables whose rows differ."""
+    """Yields the keys in which the scenario of a result differs from `prepared`, and the tables whose rows differ."""
     try:
         kept = read_json(place / "scenario.json")
     except (OSError, ValueError):
@@ -80,7 +80,7 @@ def _unlike(first: Any, second: Any, path: str) -> Iterator[str]:
 
 
 def _is_table(place: Path, kept: Any, key: str, table: Any) -> bool:
-    """Tell whether a result was made with these rows; it holds them in a file of its own."""
+    """Whether a result was made with these rows; the directory holds its own copy of the table."""
     import pyarrow as pa
     import pyarrow.parquet
 

@@ -1,4 +1,4 @@
-"""The result of a run: a summary, Arrow tables read when asked for, figures, and a directory to keep them in."""
+"""The result of a run: a summary, Arrow tables read on demand, figures, and the directory that holds them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, locks, wording
+from xoff import _core, counts, locks, renames, wording
 from xoff._core import InputError
 from xoff.documents import named, read_json
 from xoff.reading import parquet_reader
@@ -28,25 +28,28 @@ if TYPE_CHECKING:
     from xoff.plots import Plot
 
 _WAITED = 2.0
-"""CPU-seconds from which on one wants to know why it was not faster."""
+"""CPU-seconds from which on the printed summary names the blockers of fast-forwarding."""
 
-# What a result directory holds beside its tables; the report on a result goes with it.
+# `_PARTS` are the entries of a result directory beside its tables. The report is replaced with the result.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
-"""What every summary has."""
+"""Keys that every summary has."""
 _PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures"}
 # Tables with fewer bytes than this are not compressed.
 _SMALL = 64_000
 
 
 class AuditError(RuntimeError):
-    """A run violated an audit, so that it has no result; ``.result`` holds what it measured, to search the cause."""
+    """Raised for a run that violated an audit and so has no result.
+
+    ``.result`` holds the run's measurements, for diagnosis.
+    """
 
     def __init__(self, result: Result) -> None:
         self.result = result
         names = [name for name, state in result.audits.items() if not _passed(state)]
         failed = [f"{name}: {result.audits[name].partition(': ')[2]}" for name in names]
         self.found = "; ".join(failed)
-        """What the audits found, in one line."""
+        """The findings of the failed audits, in one line."""
         lines = ["the run violated an audit and has no result", *(f"  {line}" for line in failed)]
         if result.directory is not None:
             lines.append(f"what it had is in {result.directory}, for xoff report")
@@ -57,7 +60,7 @@ class AuditError(RuntimeError):
 
 
 class Result:
-    """What a run measured. The tables are Arrow tables, which polars, pandas and DuckDB read without copying."""
+    """The measurements of a run. Tables are Arrow tables, which polars, pandas and DuckDB read without copying."""
 
     def __init__(
         self,
@@ -71,21 +74,22 @@ class Result:
         self.scenario = scenario
         """The scenario with every default filled in."""
         self.summary = summary
-        """Fingerprint, completion times, what parts counted, drops, audits and performance: the keys of ``--json``."""
+        """Fingerprint, completion times, counts of parts, drops, audits and performance: the object that ``--json``
+        prints."""
         self.directory = directory
-        """Where the result is kept, if it was saved or loaded."""
+        """The directory of the result if it was saved or loaded, else None."""
         self._readers = dict(readers)
         self.inputs = dict(inputs or {})
-        """The tables that the scenario names, by key; those of a result in a directory are read from there."""
+        """Tables that the scenario names, by key; empty for a result in a directory, which holds them as files."""
         self._cache: dict[str, pa.Table] = {}
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that this run recorded."""
+        """The names of the recorded tables, sorted."""
         return sorted(self._readers)
 
     def table(self, name: str) -> pa.Table:
-        """Return a table by name. Raises `LookupError` if the run did not record it."""
+        """Returns a table by name. Raises `LookupError` if the run did not record it."""
         if name not in self._cache:
             if name not in self._readers:
                 raise LookupError(_not_recorded(name, self.tables))
@@ -93,65 +97,66 @@ class Result:
         return self._cache[name]
 
     def forget(self) -> None:
-        """Let go of the tables that were read; of a result in a directory they are read again when asked for."""
+        """Drops the tables that were read. A result in a directory reads them again on demand."""
         self._cache.clear()
 
     @property
     def flows(self) -> pa.Table:
-        """One row a flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` to the receiver's last byte, slowdown.
+        """One row per flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` (to the receiver's last byte), slowdown.
 
-        ``notifications`` is what its congestion control was told, ``holds`` how often a mechanism held it.
+        ``notifications`` counts notifications to the flow's congestion control, ``holds`` the times a mechanism held
+        the flow.
         """
         return self.table("flows")
 
     @property
     def queues(self) -> pa.Table:
-        """One row a queue of a port: largest depth, packets, bytes, marked and dropped packets."""
+        """One row per queue of a port: largest depth, packets, bytes, marked and dropped packets."""
         return self.table("queues")
 
     @property
     def pauses(self) -> pa.Table:
-        """One row a pause of a port's queue: cause, ``start_ps``, ``end_ps`` (null if it never ended)."""
+        """One row per pause of a port's queue: cause, ``start_ps``, ``end_ps`` (null if the pause did not end)."""
         return self.table("pauses")
 
     @property
     def links(self) -> pa.Table:
-        """One row a direction of a link: bytes, busy and paused time, utilisation (0 to 1)."""
+        """One row per direction of a link: bytes, busy and paused time, utilisation (0 to 1)."""
         return self.table("links")
 
     @property
     def drops(self) -> pa.Table:
-        """One row a dropped packet: when, where, which, why."""
+        """One row per dropped packet: time, place, packet and reason."""
         return self.table("drops")
 
     @property
     def packets(self) -> pa.Table:
-        """One row each time a packet arrives or departs; recorded if ``probe.packets = true``."""
+        """One row per arrival and per departure of a packet; recorded if ``probe.packets = true``."""
         return self.table("packets")
 
     @property
     def high_water(self) -> pa.Table:
-        """One row a count of a node that thresholds are compared with: the most that it ever was, and the threshold."""
+        """One row per high-water mark: the maximum of a node's count that has a threshold, and the threshold."""
         return self.table("high_water")
 
     @property
     def collectives(self) -> pa.Table:
-        """One row a collective operation: algorithm, ranks, size, time, algorithm and bus bandwidth."""
+        """One row per collective operation: algorithm, ranks, size, time, algorithm and bus bandwidth."""
         return self.table("collectives")
 
     @property
     def messages(self) -> pa.Table:
-        """One row a message of a connection, as it is delivered."""
+        """One row per delivered message of a connection."""
         return self.table("messages")
 
     @property
     def operations(self) -> pa.Table:
-        """One row an operation of a rank of a job, as it ends."""
+        """One row per completed operation of a rank of a job."""
         return self.table("operations")
 
     @property
     def jobs(self) -> pa.Table:
-        """One row for each thing that the time of a rank of a job went by with in an iteration."""
+        """One row per rank, iteration and part of the iteration's time: computing, exposed (by label) or bubble."""
         return self.table("jobs")
 
     @property
@@ -161,17 +166,17 @@ class Result:
 
     @property
     def fingerprint(self) -> str:
-        """A hash over every event: equal for equal scenario and seed, on any machine and any number of threads."""
+        """A hash over all events: equal for equal scenario and seed, on any machine and with any number of threads."""
         return str(self.summary["fingerprint"])
 
     @property
     def audits(self) -> dict[str, str]:
-        """Each audit and its state: ``ok``, or what it found."""
+        """The state of each audit: ``ok``, or the finding."""
         return dict(self.summary.get("audits", {}))
 
     @property
     def ok(self) -> bool:
-        """Whether every audit passed; an audit that the scenario only records does not count."""
+        """Whether every audit passed. An audit that the scenario only records does not count."""
         return all(_passed(state) for state in self.audits.values())
 
     @property
@@ -182,7 +187,10 @@ class Result:
         return Plot(self)
 
     def save(self, directory: str | Path) -> Path:
-        """Keep the result in a directory, which appears under its name only when it is complete. Returns its path."""
+        """Writes the result into a directory, which appears under its name only when complete. Returns the path.
+
+        Raises `InputError` if the directory cannot be written, or holds something other than a result.
+        """
         with DirectoryWriter(directory) as writer:
             for name in self.tables:
                 writer.append(name, self.table(name))
@@ -191,7 +199,7 @@ class Result:
         return self.directory
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary as lines to read: what, and how much."""
+        """The summary as pairs of title and value, as ``xoff run`` prints them."""
         summary = self.summary
         fct: Mapping[str, Any] = summary.get("fct_ps") or {}
         slowdown: Mapping[str, Any] = summary.get("slowdown") or {}
@@ -239,23 +247,23 @@ class Result:
 
 
 def measured(summary: Mapping[str, Any]) -> str:
-    """Return what the completion times of a summary are of: flows, messages of jobs, or both."""
+    """Returns the kind of completion times in a summary: ``flows``, ``messages``, or ``flows and messages``."""
     workloads = (summary.get("workloads") or {}).values()
     jobs = [one for one in workloads if "job" in one or "collective" in one]
-    # A connection is counted in `flows` of the run, and its messages in `flows` of its workload.
+    # In `flows` of the run a connection counts once; in `flows` of its workload its messages count.
     if not jobs or measured_counts(summary) == _counts(summary):
         return "flows"
     return "messages" if len(jobs) == len(workloads) else "flows and messages"
 
 
 def measured_counts(summary: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many flows and messages of jobs were delivered, and how many there are."""
+    """Returns the number of delivered flows and messages of jobs, and the number of all."""
     found = [_counts(one) for one in (summary.get("workloads") or {}).values()] or [_counts(summary)]
     return sum(completed for completed, _ in found), sum(total for _, total in found)
 
 
 def _counts(summary: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many flows were delivered, and how many there are, of a run or a workload."""
+    """Returns the number of delivered flows and the number of all flows, of a run or a workload."""
     flows: Mapping[str, int] = summary.get("flows") or {}
     return flows.get("completed", 0), flows.get("total", 0)
 
@@ -269,7 +277,7 @@ def _collectives(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """How long iterations took, what the time of a rank went by with, and how well links and processors were used."""
+    """Yields lines on jobs: iteration time, parts of a rank's time, MFU and bus bandwidths."""
     for name, workload in (summary.get("workloads") or {}).items():
         if not (job := workload.get("job")):
             continue
@@ -294,19 +302,19 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _skipped(performance: Mapping[str, Any]) -> str:
-    """What was not simulated, since it repeats what was."""
-    skipped, hops = performance.get("packet_hops_skipped", 0), performance.get("data_packet_hops", 0)
-    apart = performance.get("packet_hops_skipped_in_islands", 0)
-    parts = f" ({apart / hops:.1%} in parts of the network by themselves)" if apart else ""
-    never = performance.get("never_repeated", [])
-    # Who did not wait need not know.
+    """Returns the share of packet-hops that was fast-forwarded, and for slow runs the blockers."""
+    fast_forward, hops = performance.get("fast_forward") or {}, performance.get("data_packet_hops", 0)
+    skipped, apart = fast_forward.get("packet_hops", 0), fast_forward.get("packet_hops_in_components", 0)
+    parts = f" ({apart / hops:.1%} in independent components)" if apart else ""
+    blockers = fast_forward.get("blockers", [])
+    # Only a run of `_WAITED` seconds that fast-forwarded less than half of its packet-hops names its blockers.
     is_long = performance.get("cpu_seconds", 0) >= _WAITED and skipped < hops / 2
-    why = wording.plain(f"; what kept it from repeating itself: {', '.join(never)}") if is_long and never else ""
-    return (f"; {skipped / hops:.1%} skipped, since it repeats itself{parts}" if skipped else "") + why
+    why = wording.plain(f"; kept from fast-forwarding by {', '.join(blockers)}") if is_long and blockers else ""
+    return (f"; {skipped / hops:.1%} fast-forwarded{parts}" if skipped else "") + why
 
 
 def _threads(performance: Mapping[str, Any]) -> str:
-    """What is to be said of threads that did not pay."""
+    """Returns the share of events that one thread processed alone, because more threads would have been slower."""
     threads, alone = performance.get("threads", 1), performance.get("events_on_one_thread", 0)
     share = alone / performance["events"] if performance.get("events") else 0
     return (
@@ -317,16 +325,18 @@ def _threads(performance: Mapping[str, Any]) -> str:
 
 
 def audit_line(audits: Mapping[str, str]) -> str:
-    """All audits in one line: those that passed together, the others each with what it found."""
+    """Returns all audits in one line: first the audits with findings, then the names of those that passed."""
     passed = [name for name, state in audits.items() if state == "ok"]
     others = [f"{name} {state}" for name, state in audits.items() if state != "ok"]
     return "; ".join([*others, *([f"{', '.join(passed)} ok"] if passed else [])]) or "none"
 
 
 def load(directory: str | Path, tables: Collection[str] | None = None) -> Result:
-    """Read a result directory that `Result.save` or ``xoff run --out`` wrote. Raises `InputError` if it is not one.
+    """Reads a result directory that `Result.save` or ``xoff run --out`` wrote.
 
-    tables: those that the result is to have; all that are there if None.
+    tables: names of the tables to read; all tables of the directory if None.
+
+    Raises `InputError` if the directory is no result, is damaged, or has names of an earlier release.
     """
     if not isinstance(directory, str | os.PathLike):
         raise InputError(f"a result directory is needed, not {type(directory).__name__}")
@@ -340,6 +350,11 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
             raise ValueError
     except (OSError, ValueError):
         raise InputError(f"{path}: is not a result directory (no readable scenario.json and summary.json)") from None
+    if renames.has_old_keys(summary):
+        raise InputError(
+            f"{path}: an earlier release wrote this result with names that were renamed since; "
+            f"`xoff migrate {path / 'scenario.json'}` rewrites its scenario: run the scenario again"
+        )
     if wrong := mismatch(summary, Summary):
         raise InputError(f"{path / 'summary.json'}: is damaged: {wrong}")
     files = (file for file in sorted(path.glob("*.parquet")) if tables is None or file.stem in tables)
@@ -348,23 +363,22 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
 
 
 class DirectoryWriter:
-    """Writes a result directory under a temporary name beside its place, and renames it once it is complete."""
+    """Writes a result directory under a temporary name next to its final path, and renames it when complete."""
 
     def __init__(self, directory: str | Path, *, in_place: bool = False) -> None:
-        """Take the place of a result.
+        """Checks the destination. Raises `InputError` if it cannot be written or holds something other than a result.
 
-        in_place: whether what is written is there from the beginning, in a directory of the caller's, who has it on
-            the disk before it gets its name.
+        in_place: write directly into `directory`, a temporary directory whose owner synchronises and renames it.
         """
         self._in_place = in_place
         if not isinstance(directory, str | os.PathLike):
             raise InputError(f"out: a value of type {type(directory).__name__} is not a path")
         check_name(directory)
         try:
-            # A path such as `.` or `a/..` has no name of its own to give to what was written beside it.
+            # A path such as `.` or `a/..` has no name from which a temporary name could be made.
             self.path = path if (path := Path(directory)).name not in {"", ".."} else Path(os.path.abspath(path))  # noqa: PTH100
-            # From the outermost on: what does not exist yet is removed again if there is no result.
-            # Where the name is a link, the result goes to where it leads, and the link stays.
+            # Parents that do not exist yet, outermost first: they are removed again if there is no result. If the path
+            # is a symbolic link, the result goes to the link's target, and the link stays.
             self._target = Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
             self._parents = [parent for parent in reversed(self.path.parents) if not parent.exists()]
             if self.path.exists() and not self.path.is_dir():
@@ -378,17 +392,17 @@ class DirectoryWriter:
         self._writers: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        # A place that cannot be written is to be noticed before the run, not after it.
+        # An unwritable destination is noticed before the run, and not after it.
         try:
             self._place()
         except BaseException:
-            # An interrupt at this very moment, too, leaves nothing.
+            # An interrupt at this point leaves nothing behind either.
             self.__exit__(None, None, None)
             raise
         return self
 
     def append(self, name: str, stream: Any) -> None:
-        """Add rows to a table: anything with an Arrow C stream."""
+        """Appends rows to a table. `stream` is an object with an Arrow C stream."""
         reader = pa.RecordBatchReader.from_stream(stream)
         with named(self.path / f"{name}.parquet"):
             for batch in reader:
@@ -397,20 +411,20 @@ class DirectoryWriter:
             self._writer(name, reader.schema, 0)
 
     def _writer(self, name: str, schema: pa.Schema, size: int) -> Any:
-        """Return what writes a table whose first rows have so many bytes."""
+        """Returns the writer of a table; `size`, the bytes of the table's first rows, decides on compression."""
         import pyarrow.parquet
 
         if name not in self._writers:
             file = self._place() / f"{name}.parquet"
-            # To set up a compressor takes as long as to write some thousand rows.
+            # Setting up a compressor takes as long as writing some thousand rows.
             compression = "zstd" if size >= _SMALL else "none"
             self._writers[name] = pyarrow.parquet.ParquetWriter(file, schema, compression=compression)
         return self._writers[name]
 
     def fail(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result | None:
-        """Complete the directory of a run that violated an audit: ``.failed`` is added to its name.
+        """Completes the directory of a run that violated an audit, and appends ``.failed`` to its name.
 
-        Returns what is in it; None if something else has that name.
+        Returns the result; None if something other than a result has that name.
         """
         beside = self._target.with_name(f"{self._target.name}.failed")
         if beside.is_symlink() or (beside.exists() and not (beside.is_dir() and _holds_a_result(beside))):
@@ -421,9 +435,9 @@ class DirectoryWriter:
         return self.commit(scenario, summary, inputs)
 
     def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result:
-        """Complete the directory and give it its name; a result of the same name is replaced. Returns what is in it."""
+        """Completes the directory and gives it its final name, replacing a result of that name. Returns the result."""
         tables = sorted(self._writers)
-        # A table whose end could not be written, as on a full disk, is no result: the error must be seen.
+        # A table whose end cannot be written, as on a full disk, raises an error: the directory is no result.
         for name, writer in self._writers.items():
             with named(self.path / f"{name}.parquet"):
                 writer.close()
@@ -433,7 +447,7 @@ class DirectoryWriter:
         for number, (key, table) in enumerate(inputs.items()):
             import pyarrow.parquet
 
-            # The directory holds all that a second run of it needs, wherever the first one read its tables.
+            # The directory holds a copy of every input table, so that the scenario can be run again from it alone.
             (place / "inputs").mkdir(exist_ok=True)
             with named(self.path / "inputs" / f"{number}.parquet"):
                 pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
@@ -441,7 +455,7 @@ class DirectoryWriter:
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
             with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
-                # Nobody leafs through a store, and what is not indented is written in a fifth of the time.
+                # No person reads the files of a store; without indentation writing takes a fifth of the time.
                 indent = None if self._in_place else 2
                 file.write(f"{json.dumps(document, indent=indent, ensure_ascii=False)}\n")
                 file.flush()
@@ -453,7 +467,7 @@ class DirectoryWriter:
                 self._target.rename(old / "result")
                 place.rename(self._target)
             except BaseException:
-                # Stopped in between, by Ctrl-C too: the older result is better than none.
+                # An interrupt between the two renames, Ctrl-C included, restores the earlier result.
                 if not self._target.exists():
                     (old / "result").rename(self._target)
                 raise
@@ -474,7 +488,7 @@ class DirectoryWriter:
             self._lock = None
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
-            # Where a process may open hardly anything more, not all at once: that takes several descriptors.
+            # `rmtree` opens several descriptors. If few are left, the files are removed one by one.
             with contextlib.suppress(OSError, ValueError):
                 for file in list(self._temporary.iterdir()):
                     file.unlink()
@@ -501,14 +515,14 @@ class DirectoryWriter:
         return self._temporary
 
     def _made(self) -> Path:
-        # It is known before it is there, so that whatever comes in between leaves nothing.
+        # The path is noted before the directory exists, so that an interrupt in between leaves nothing behind.
         place = self._target.with_name(f".{self._target.name}.partial-{uuid.uuid4().hex[:8]}")
         self._temporary = place
         place.mkdir()
         return place
 
     def _remove_parents(self) -> None:
-        """Remove the directories that were made on the way to the result, if nothing else has come to be in them."""
+        """Removes the parent directories that the writer made, if they are empty."""
         for parent in reversed(self._parents):
             with contextlib.suppress(OSError):
                 parent.rmdir()
@@ -521,7 +535,7 @@ class DirectoryWriter:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file that appears when it is complete."""
+    """Writes a text file that appears under its name only when complete."""
     part = file.with_name(f".{file.name}.part")
     try:
         with named(file):
@@ -532,13 +546,13 @@ def write_new(file: Path, text: str) -> None:
 
 
 def check_name(path: str | Path) -> None:
-    """Refuse a name that is no text: tables cannot be written there. Raises `InputError`."""
+    """Raises `InputError` for a path that is not UTF-8 text: tables cannot be written there."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
         raise InputError(f"{str(path)!a}: the name is not UTF-8 text; choose another place")
 
 
 def synchronise(path: Path) -> None:
-    """Have a file's or a directory's content on the disk, where a loss of power does not take it."""
+    """Flushes a file or a directory to the disk, so that a loss of power does not lose its content."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -547,9 +561,9 @@ def synchronise(path: Path) -> None:
 
 
 def _holds_a_result(directory: Path) -> bool:
-    """Tell whether a directory is empty or holds a result and nothing else, so that it may be replaced."""
+    """Whether a directory is empty, or holds a result and nothing else, so that it may be replaced."""
     names = {entry.name for entry in directory.iterdir()}
-    # A report that was killed has left what it wrote into.
+    # A report that was killed leaves its temporary directory.
     others = {name for name in names if not name.endswith(".parquet") and not name.startswith(".report-")} - _PARTS
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
 
@@ -563,7 +577,7 @@ _HIGH_WATER = {
 
 
 def _high_water(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The highest counts as lines to read; those that never rose are left out."""
+    """Returns the high-water marks as lines to print; marks of zero are left out."""
     marks: Mapping[str, Any] = summary.get("high_water") or {}
     lines = []
     for kind, title in _HIGH_WATER.items():
@@ -593,7 +607,7 @@ def _not_recorded(name: str, recorded: list[str]) -> str:
 
 
 def _replace(document: dict[str, Any], key: str, value: str) -> None:
-    """Set the value at a key path such as ``workload[0].table``."""
+    """Sets the value at a key path such as ``workload[0].table``."""
     parts = key.replace("[", ".").replace("]", "").split(".")
     place: Any = document
     for part in parts[:-1]:

@@ -24,10 +24,10 @@ from xoff.tables import is_table, read_table
 
 @runtime_checkable
 class SupportsToDict(Protocol):
-    """A typed scenario: it turns itself into the document that a file would hold."""
+    """A typed scenario, which converts itself into the document that a scenario file holds."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document as dictionaries, lists, strings and numbers."""
+        """Returns the document as dictionaries, lists, strings and numbers."""
         ...
 
 
@@ -38,14 +38,14 @@ Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 INTERRUPTING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 )
-"""What ends a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes SIGHUP."""
+"""Signals that end a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes sends SIGHUP."""
 
 
 def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
-    """Let interrupts call this instead of raising `KeyboardInterrupt`; return what lets them do again what they did.
+    """Makes interrupts call `then` instead of raising `KeyboardInterrupt`, and returns the function that undoes this.
 
-    Raised at any moment, one could leave a lock locked for ever, or a process running that is not known yet. Nothing is
-    deferred if this is not the main thread, or somebody else handles the signals.
+    An exception at an arbitrary moment could leave a lock locked for ever, or a started process unrecorded. Nothing is
+    deferred outside the main thread, or for signals whose handler is not Python's default.
     """
     here = threading.current_thread() is threading.main_thread()
     interrupting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
@@ -59,7 +59,8 @@ def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
 
 
 MAX_THREADS = 1024
-"""More threads than any machine has cores are a slip of the pen. Those above the number of cores are not started."""
+"""The largest allowed number of threads: no machine has more cores. Threads beyond the number of cores are not
+started."""
 
 PROBES = {
     "packets": ("packets",),
@@ -67,21 +68,21 @@ PROBES = {
     "delays": ("delays",),
     "contributions": ("delays",),
 }
-"""Tables that a run has only if the scenario asks for them, and the keys of `probe` that do."""
+"""Tables that a run records only on request, and the keys of `probe` that request them."""
 
-# A larger file is not a scenario; reading it might never end (`/dev/zero`).
+# A larger file is not a scenario, and reading it might never end (`/dev/zero`).
 _MAX_SCENARIO_BYTES = 64 * 2**20
 _SHOWN = 100
-# As deep as the readers of TOML and JSON go.
+# The depth to which the readers of TOML and JSON go.
 _MAX_DEPTH = 100
 _UNREADABLE = re.compile(r"line (?P<line>\d+): (?P<why>this is not (?:TOML|JSON): .*)", re.DOTALL)
-# What no part of a key has that is not quoted.
+# Characters that an unquoted key does not have.
 _NO_KEY = frozenset(" \t={}[],")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; passed to the ``progress`` callback at most ten times a second."""
+    """The progress of a run; passed to the ``progress`` callback at most ten times a second."""
 
     simulated_ps: int
     flows_completed: int
@@ -91,13 +92,13 @@ class Progress:
     operations_completed: int
     operations_total: int
     share: float
-    """How much of the run is done, from 0 to 1: of its payload (of its operations where nothing is sent), or of its
-    time if ``until`` ends it and more of that is over."""
+    """The share of the run that is done, 0 to 1: of its payload (of its operations if nothing is sent), or of its time
+    if ``until`` ends it and that share is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A scenario with its defaults filled in and its tables read: all that a run needs."""
+    """A scenario with its defaults filled in and its tables read, ready to run."""
 
     resolved: str
     tables: dict[str, Any]
@@ -106,7 +107,7 @@ class Prepared:
     """The resolved scenario as dictionaries and lists."""
 
     def records(self, table: str) -> bool:
-        """Tell whether a run yields this table: those of probes only if the scenario asks for them."""
+        """Whether a run records this table: tables of probes only if the scenario requests them."""
         probe = self.document.get("probe", {})
         return any(probe.get(key) for key in PROBES[table]) if table in PROBES else True
 
@@ -122,21 +123,21 @@ def run(
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Simulate a scenario and return its result.
+    """Simulates a scenario and returns its result.
 
-    scenario: the path of a TOML or JSON file, or the document itself as a dictionary or a typed ``Scenario``.
-        Wherever a document names a table file it may hold a data frame instead.
+    scenario: the path of a TOML or JSON file, or the document itself as a dictionary or a typed ``Scenario``. A
+        document may hold a data frame wherever it could name a table file.
     overrides: settings that replace those of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``; None
-        takes one away.
+        removes a setting.
     seed: replaces the document's seed.
-    threads: how many threads simulate; the result does not depend on it.
-    fast_forward: traffic that repeats is fast-forwarded; the result does not depend on it.
+    threads: the number of threads; the result does not depend on it.
+    fast_forward: whether repeating traffic is fast-forwarded; the result does not depend on it.
     tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
-    out: a directory to stream the result into. It appears under this name only when it is complete. What a run had that
-        violated an audit is then in a directory beside it, with ``.failed`` behind the name.
-    progress: called with a `Progress` at most ten times a second; an exception it raises stops the run.
+    out: a directory for the result, written during the run. The directory appears under this name only when complete.
+        The tables of a run that violated an audit go to a directory beside it, with ``.failed`` appended to the name.
+    progress: called with a `Progress` at most ten times a second; an exception from it stops the run.
 
-    Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit: such a run has no result.
+    Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit and so has no result.
     """
     return run_prepared(
         prepare(scenario, overrides=overrides, seed=seed, tables=tables),
@@ -157,17 +158,17 @@ def run_prepared(
     progress: Callable[[Progress], None] | None = None,
     poll: Callable[[], None] | None = None,
 ) -> Result:
-    """Simulate a scenario that `prepare` returned; arguments as for `run`.
+    """Simulates a scenario that `prepare` returned; arguments as for `run`.
 
-    keep: the tables that the directory holds; all that the run records, and its inputs, if None. Without a directory a
-        result has all tables, or with ``()`` none, whose rows are then let go as they come.
-    poll: called ten times a second from the first moment on; an exception that it raises stops the run.
+    keep: the tables that the directory holds; if None, all recorded tables and the inputs. Without a directory, the
+        result has all tables if None, and no table otherwise: rows are then discarded as they come.
+    poll: called ten times a second from the start on; an exception from it stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads: {shown(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
 
     def report(text: str) -> None:
-        # Calling into Python, even for nothing, is what lets Ctrl-C stop a run.
+        # Calls into Python, even empty ones, let Ctrl-C stop a run.
         if progress is not None:
             progress(Progress(**json.loads(text)))
 
@@ -180,7 +181,7 @@ def run_prepared(
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
-    # Who chooses what is kept has a directory of runs, and has them on the disk when they get their names there.
+    # A caller that gives `keep` owns a directory of runs, and synchronises a run's directory before it names it.
     with DirectoryWriter(out, in_place=keep is not None) as writer:
 
         def kept(name: str) -> bool:
@@ -193,7 +194,7 @@ def run_prepared(
         output = simulate(append)
         result = Result(prepared.document, json.loads(output.summary), {})
         if keep is not None:
-            # Who chooses what is kept has the inputs elsewhere, and no use for what failed.
+            # A caller that gives `keep` has the inputs elsewhere, and does not keep failed runs.
             _audited(result)
         for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
@@ -210,16 +211,18 @@ def check(
     seed: int | None = None,
     tables: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Validate a scenario without running it, and explain its network.
+    """Validates a scenario without running it, and describes its network.
 
     Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "settled", "paths",
     "failures", "deadlock", "warnings"}``.
-    ``settled`` lists parameters of hosts that were not given, with what the network or a preset makes of them:
-    ``{"key", "value", "line"}``, for each kind of host with the rate of its fastest line.
-    ``load`` is what the workload offers on average: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of
-    links with the ``mean`` and the ``highest`` share of what a link carries. It is None where all starts at one moment.
-    ``deadlock`` is None where nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows``
-    that close it, and a ``scenario`` of those.
+
+    - ``settled`` lists host parameters that were not given, with the values that the network or a preset implies:
+      ``{"key", "value", "line"}``, for each kind of host with the rate of its fastest line.
+    - ``load`` is the mean offered load: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of links with
+      the ``mean`` and the ``highest`` share of a link's rate. It is None if all flows start at one moment.
+    - ``deadlock`` is None if nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows`` that
+      close it, and a ``scenario`` of those flows.
+
     Raises `InputError` if the scenario is not valid.
     """
     prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)
@@ -235,10 +238,11 @@ def resolve(
     tables: Mapping[str, Any] | None = None,
     settled: bool = False,
 ) -> dict[str, Any]:
-    """Return a scenario's document with every default filled in. Raises `InputError` if it is not valid.
+    """Returns a scenario's document with every default filled in. Raises `InputError` if it is not valid.
 
-    settled: fills in as well what follows from the network, or from presets: a product of bandwidth and delay, a
-    window, an increase. It builds the network, and so reads the tables that the scenario names.
+    settled: also fill in the values that follow from the network or from presets: a bandwidth-delay product, a window,
+    an
+        increase. The network is built for this, and the tables that the scenario names are read.
     """
     if not settled:
         return prepare(scenario, overrides=overrides, seed=seed, read=None).document
@@ -249,14 +253,14 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document as its file held it when it was read, whatever the file holds now."""
+    """The text of a document when its file was read."""
 
     path: Path
     text: str
 
     @staticmethod
     def of(path: Path) -> Text:
-        """Read a file. Raises `InputError` if it is not there, or no text."""
+        """Reads a file. Raises `InputError` if there is no such file, or it is not text."""
         return Text(path, read_text(path))
 
 
@@ -269,10 +273,10 @@ def prepare(
     directory: Path | None = None,
     read: Callable[[str, Any], pa.Table] | None = read_table,
 ) -> Prepared:
-    """Read a scenario and the tables it names; arguments as for `run`.
+    """Reads a scenario and the tables it names; arguments as for `run`.
 
-    directory: what table files stand relative to; that of the document, or the current one, if None.
-    read: reads a table; if None, tables are left out.
+    directory: the directory that paths of table files are relative to; if None, the document's, or the current one.
+    read: the function that reads a table; if None, tables are left out.
     """
     try:
         given = dict(tables or {})
@@ -294,7 +298,7 @@ def prepare(
             except InputError:
                 raise
             except (ValueError, RecursionError):
-                pass  # The core says what is wrong, and in which line.
+                pass  # The core reports the mistake and its line.
         base, name = path.parent, path.stem
     else:
         document = scenario.to_dict() if isinstance(scenario, SupportsToDict) else scenario
@@ -313,7 +317,7 @@ def prepare(
             why = f"is a study, which is many runs: {command} {scenario.path}"
             raise InputError(f"{scenario.path}: {why}") from None
         if isinstance(scenario, Text) and (wrong := _UNREADABLE.fullmatch(str(error))):
-            # Some mistakes are in no line.
+            # Some mistakes belong to no line.
             line = f"line {wrong['line']}: " if wrong["line"] != "0" else ""
             placed = InputError(f"{scenario.path}: {line}{wrong['why']}")
             one = {"path": "", "message": wrong["why"], "line": int(wrong["line"]) or None}
@@ -336,7 +340,7 @@ def prepare(
 
 
 def _study_command(file: Text) -> str:
-    """The command that runs a study, if a file is one and no scenario."""
+    """Returns the command that runs a file if the file is a study, else an empty text."""
     try:
         found = json.loads(file.text) if file.path.suffix == ".json" else parse_toml(file.text)
     except (ValueError, RecursionError):
@@ -347,7 +351,10 @@ def _study_command(file: Text) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a document. Raises `InputError` if it is not there, too large, or not text."""
+    """Returns the text of a document.
+
+    Raises `InputError` if there is no such file, it is too large, or it is not text.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_SCENARIO_BYTES + 1)
@@ -368,15 +375,15 @@ def read_text(path: Path) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what TOML text holds. Raises `ValueError` if it is not TOML, or a key in it has too many parts."""
-    # The reader's memory grows with the square of the parts of a key.
+    """Returns the document of a TOML text. Raises `ValueError` if it is not TOML, or a key has more than 100 parts."""
+    # The reader's memory grows with the square of the number of parts of a key.
     if any(_is_deep(line) for line in text.splitlines() if line.count(".") > _MAX_DEPTH):
         raise ValueError("it is nested too deeply")
     return tomllib.loads(text)
 
 
 def _is_deep(line: str) -> bool:
-    """Tell whether a line has a key of more parts than documents are deep."""
+    """Whether a line has a key of more than `_MAX_DEPTH` parts."""
     parts = 0
     for part in line.split("."):
         parts = 0 if _NO_KEY.intersection(part.strip()) else parts + 1
@@ -386,7 +393,7 @@ def _is_deep(line: str) -> bool:
 
 
 def parse_json(path: Path, text: str) -> Any:
-    """Return what JSON text holds. Raises `ValueError` if it is not JSON, and `InputError` if a key stands twice."""
+    """Returns the document of a JSON text. Raises `ValueError` if it is not JSON, `InputError` if a key is repeated."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -399,7 +406,7 @@ def parse_json(path: Path, text: str) -> Any:
 
 
 def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
-    """Return overrides as pairs of key and value."""
+    """Returns overrides as pairs of key and value. Raises `InputError` if they are not settings."""
     wrong = "overrides: a dictionary from keys to values is needed, such as {'switch.flow_control.pfc.xoff': '300KB'}"
     if isinstance(overrides, str) or not isinstance(overrides, Mapping | Sequence):
         raise InputError(wrong)
@@ -414,10 +421,10 @@ def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
 
 
 def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) -> Any:
-    """Copy a document with each data frame in it replaced by its own key path and moved into `tables`."""
+    """Returns a copy of a document in which each data frame is replaced by its key path, and moved into `tables`."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
-    # What most of a document is.
+    # Short cut for the most frequent type.
     if type(value) is str and value.isascii():
         return value
     if isinstance(value, dict | Mapping):
@@ -436,7 +443,7 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
 
 
 def _checked(value: Any, path: str, depth: int = 0) -> Any:
-    """Return a value that a scenario can hold; NumPy's numbers and arrays as Python's. Raises `InputError`."""
+    """Returns a value that a scenario can hold; NumPy's numbers and arrays as Python's. Raises `InputError`."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
     if type(value).__module__ == "numpy":
@@ -463,9 +470,9 @@ def _checked(value: Any, path: str, depth: int = 0) -> Any:
 
 
 def shown(value: object) -> str:
-    """A value of any type for a message: in one line, not long, and whatever its own code does."""
+    """Returns a value of any type as text for a message: one line, at most 100 characters, even if `repr` raises."""
     try:
-        # What is huge has no text (whole numbers), or a long one.
+        # A huge whole number has no text, or a long one.
         text = (
             f"a number of {value.bit_length()} bits"
             if isinstance(value, int) and value.bit_length() > 512
@@ -477,9 +484,9 @@ def shown(value: object) -> str:
 
 
 def typed(text: str) -> Any:
-    """Read what stands behind ``--set key=``: a value of TOML (number, boolean, list, quoted text), or else text.
+    """Returns the value of the text after ``--set key=``: a TOML value (number, boolean, list, quoted text), or text.
 
-    ``null`` takes a key away.
+    ``null`` becomes None, which removes a key.
     """
     try:
         value = None if "\n" in text or "\r" in text else parse_toml(f"v = {text}")["v"]
@@ -487,19 +494,19 @@ def typed(text: str) -> Any:
         value = None
     if text.strip() == "null":
         return None
-    # A date of TOML is nothing that a scenario has.
+    # A date of TOML is not a value of a scenario: it stays text.
     return value if isinstance(value, str | int | float | list | dict) else text
 
 
 def given(value: Any) -> str:
-    """Write a value as it stands behind ``--set key=``, so that `typed` reads it back."""
+    """Returns a value as the text after ``--set key=`` from which `typed` reads the same value."""
     if value is None:
         return "null"
     return value if isinstance(value, str) and typed(value) == value else _setting(value)
 
 
 def _setting(value: Any) -> str:
-    """Write a value as TOML."""
+    """Returns a value as TOML."""
     if isinstance(value, str):
         return json.dumps(value).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):

@@ -169,7 +169,7 @@ class Line(_Part):
     """Every link."""
 
     fabric_link: Link | None = None
-    """Links between switches, when they differ."""
+    """Links between switches. Default: `link`."""
 
 
 @dataclass(kw_only=True)
@@ -189,7 +189,7 @@ class LeafSpine(_Part):
     """Every link."""
 
     fabric_link: Link | None = None
-    """Links between leaves and spines, when they differ."""
+    """Links between leaves and spines. Default: `link`."""
 
     parallel: int | None = None
     """Parallel links from each leaf to each spine."""
@@ -218,18 +218,18 @@ class ThreeTierClos(_Part):
     """Parallel links from an access switch to each aggregation switch of its pod."""
 
     core_uplinks: int | None = None
-    """Parallel links from an aggregation switch to each core it is linked to."""
+    """Parallel links from an aggregation switch to each linked core."""
 
     cores_per_aggregation: int | None = None
-    """Cores that each aggregation switch is linked to, those of its plane: aggregation switch a of every pod to cores
-    a·n … a·n + n − 1 (mod cores). Default: all.
+    """Cores linked to each aggregation switch, those of its plane: aggregation switch a of every pod to cores a·n …
+    a·n + n − 1 (mod cores). Default: all.
     """
 
     link: Link
     """Every link."""
 
     fabric_link: Link | None = None
-    """Links between switches, when they differ."""
+    """Links between switches. Default: `link`."""
 
 
 @dataclass(kw_only=True)
@@ -257,7 +257,7 @@ class Ndc(_Part):
     """Every link."""
 
     levels: Sequence[Link] | None = None
-    """Links of each level from 0 on, when they differ."""
+    """Links of each level from 0 on. Default: `link`."""
 
 
 @dataclass(kw_only=True)
@@ -268,10 +268,10 @@ class Aggregation(_Part):
     """Switches, each linked to every rail switch."""
 
     link: Link
-    """Links from rail switches to them."""
+    """Links from rail switches to aggregation switches."""
 
     segments: int | None = None
-    """Groups of servers with rail switches of their own, joined by aggregation switches alone."""
+    """Groups of servers with separate rail switches, joined by aggregation switches only."""
 
 
 @dataclass(kw_only=True)
@@ -302,10 +302,10 @@ class Node(_Part):
     """Unique name."""
 
     kind: Literal["host", "switch", "relay"]
-    """What it is."""
+    """The kind of the node."""
 
     delay: str | None = None
-    """Its own forwarding delay, when it differs from the scenario's."""
+    """Forwarding delay of the node. Default: that of the scenario."""
 
 
 @dataclass(kw_only=True)
@@ -333,7 +333,7 @@ class Explicit(_Part):
     """Nodes; hosts are numbered first, each kind in the order listed."""
 
     links: Sequence[Edge] | None = None
-    """Links; their order at a node sets its port numbers."""
+    """Links; their order at a node sets the port numbers of the node."""
 
     nodes_table: str | None = None
     """A file with nodes: columns name, kind and optionally delay."""
@@ -344,10 +344,10 @@ class Explicit(_Part):
 
 @dataclass(kw_only=True)
 class LinkOverride(_Part):
-    """`network.overrides`: a link that differs from what its shape says."""
+    """`network.overrides`: a link that differs from its shape."""
 
     link: str
-    """Which: the names of its ends, such as `leaf1-spine3`, in either order; `*` stands for any characters."""
+    """The link, by the names of its ends in either order, such as `leaf1-spine3`; `*` stands for any characters."""
 
     rate: str | None = None
     """Bits per second, each way."""
@@ -364,8 +364,8 @@ class Reducers(_Part):
     """Names of switches; `*` stands for any characters."""
 
     link: Link
-    """What a switch reduces and gives out, both of all ranks together: as much as all their links, if it does so at
-    line rate.
+    """The link of the reducer, for the data of all ranks together. A switch that reduces at line rate needs the sum of
+    the ranks' rates.
     """
 
 
@@ -374,14 +374,12 @@ class Failover(_Part):
     """`network.failover`."""
 
     local_repair_delay: str | None = None
-    """A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back
-    for so long. Default: never.
+    """A node stops choosing a port whose link has been down for this time, and chooses the port again when the link
+    has been back for as long. Default: never.
     """
 
     convergence_time: str | None = None
-    """So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default:
-    never.
-    """
+    """All routes are computed anew this long after a link went down, or came back, and stayed so. Default: never."""
 
 
 @dataclass(kw_only=True)
@@ -389,19 +387,19 @@ class LinkRetry(_Part):
     """`network.link_retry`."""
 
     links: Sequence[str] | None = None
-    """Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all."""
+    """Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all links."""
 
     frames: int | None = None
-    """Frames that a sender may have under way."""
+    """Largest number of frames without acknowledgement."""
 
     buffer: str | None = None
-    """Their bytes."""
+    """Largest number of bytes without acknowledgement."""
 
     timeout: str | None = None
-    """So long after it was sent again a frame is sent once more that was damaged again."""
+    """A frame that was damaged again is sent again this long after its last start."""
 
     max_retries: int | None = None
-    """A frame that was damaged so often is lost."""
+    """A frame that was damaged this often is lost."""
 
 
 @dataclass(kw_only=True)
@@ -433,22 +431,22 @@ class Network(_Part):
     """Nodes and links listed."""
 
     planes: int | None = None
-    """Copies of all switches, to each of which every host has links of its own, as a card with a port in each plane
-    has; no plane meets another. Switches are then called `p0.leaf0`, `p1.leaf0`, …; a flow leaves by one port
-    (`host.first_hop`), and is moved to another when that leads nowhere any more (`network.failover`). Default: 1.
+    """Number of copies of all switches. Every host has links to each copy, as a card with a port in each plane; no
+    link joins two planes. Switches are then called `p0.leaf0`, `p1.leaf0`, …. A flow leaves by one port
+    (`host.first_hop`), and moves to another port when the first leads nowhere (`network.failover`). Default: 1.
     """
 
     overrides: Sequence[LinkOverride] | None = None
-    """Links of the shape that differ; of several that name a link the last one counts."""
+    """Links that differ from the shape. The last override of a link counts."""
 
     reducers: Sequence[Reducers] | None = None
     """Switches that reduce, for collectives with `algorithm = "in_network"`."""
 
     failover: Failover | None = None
-    """What becomes of routes when links go down (`fault`)."""
+    """Routes after links go down (`fault`)."""
 
     link_retry: LinkRetry | None = None
-    """Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does."""
+    """Links repeat damaged frames (`fault.bit_error_rate`), as Ultra Ethernet's LLR."""
 
 
 @dataclass(kw_only=True)
@@ -476,7 +474,7 @@ class CutThrough(_Part):
     """`switch.cut_through`."""
 
     header: str | None = None
-    """Bytes at the start of a frame after which a switch knows where it goes."""
+    """Bytes at the start of a frame after which a switch forwards the frame."""
 
 
 @dataclass(kw_only=True)
@@ -484,16 +482,16 @@ class Shared(_Part):
     """`switch.buffer.shared`."""
 
     total: str
-    """All of the memory."""
+    """Memory of the switch."""
 
     alpha: float | None = None
-    """A port and class may use this share of what is free in the pool (Choudhury, Hahne 1998)."""
+    """Share of the pool's free bytes that a port and class may use (Choudhury, Hahne 1998)."""
 
     reserve: str | None = None
-    """Set aside for each ingress port and class."""
+    """Memory reserved for each ingress port and class."""
 
     headroom: str | None = None
-    """Headroom for each ingress port and class; computed from its link when not given."""
+    """Headroom of each ingress port and class. Default: computed from the port's link."""
 
 
 @dataclass(kw_only=True)
@@ -501,17 +499,17 @@ class Buffer(_Part):
     """`switch.buffer`."""
 
     per_port: str | None = None
-    """A buffer of this size for each port: its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or its
-    egress queue (`oq` with egress accounting).
+    """A buffer of this size for each port: for its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or for
+    its egress queues (`oq` with egress accounting).
     """
 
     per_queue: str | None = None
-    """A buffer of this size for each queue: for each ingress port and class where `per_port` counts ingress, and for
-    each egress queue otherwise.
+    """A buffer of this size for each ingress port and class where `per_port` counts ingress, and for each egress queue
+    otherwise.
     """
 
     shared: Shared | None = None
-    """One buffer for the whole switch, with dynamic thresholds."""
+    """A buffer for the whole switch, with dynamic thresholds."""
 
 
 @dataclass(kw_only=True)
@@ -527,10 +525,10 @@ class Red(_Part):
     """`switch.ecn.red`."""
 
     kmin: str
-    """Nothing is marked up to this queue."""
+    """No packet is marked up to this queue."""
 
     kmax: str
-    """Everything is marked above this queue."""
+    """Every packet is marked above this queue."""
 
     pmax: float | None = None
     """Probability at `kmax`, 0 to 1."""
@@ -552,13 +550,13 @@ class Ecn(_Part):
     """Random early detection on the instantaneous queue."""
 
     step: Step | None = None
-    """Every packet that leaves more than the threshold behind is marked."""
+    """Mark each packet that leaves more than the threshold behind."""
 
     scope: Literal["queue", "port"] | None = None
-    """What thresholds are compared with."""
+    """Bytes that are compared with the thresholds."""
 
     classes: Sequence[int] | None = None
-    """Classes whose packets are marked; default all."""
+    """Classes with marked packets. Default: all."""
 
 
 @dataclass(kw_only=True)
@@ -566,10 +564,12 @@ class Pint(_Part):
     """`switch.telemetry.pint`."""
 
     base: float | None = None
-    """Base b of the logarithm that is written, 1.0002 to 2: steps of b, in one byte from 1.05 on, in two below."""
+    """Base b of the logarithm, 1.0002 to 2: neighbouring numbers differ by the factor b. The number takes one byte
+    from 1.05 on, two bytes below.
+    """
 
     round_trip: str | None = None
-    """The longest round trip without queues (T). Default: that of the network."""
+    """Longest round trip without queues (T). Default: the network's."""
 
 
 @dataclass(kw_only=True)
@@ -577,9 +577,7 @@ class Telemetry(_Part):
     """`switch.telemetry`."""
 
     pint: Pint | None = None
-    """PINT: one number for the whole way, which HPCC-PINT reads, in the place of what INT writes at each output, which
-    HPCC reads.
-    """
+    """PINT: one number for the whole way, for HPCC-PINT. Without PINT outputs write INT, for HPCC."""
 
 
 @dataclass(kw_only=True)
@@ -587,24 +585,23 @@ class Trimming(_Part):
     """`switch.trimming`."""
 
     limit: str | None = None
-    """The most that a queue of data may hold; with virtual output queues those of a class and output together.
-    Default: what the buffer has room for.
+    """Largest data queue; with virtual output queues the queues of a class and output together. Default: the room of
+    the buffer.
     """
 
     size: str | None = None
-    """Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame."""
+    """Bytes of a header on the wire, with preamble and gap. Default: a control frame."""
 
     turns: int | None = None
-    """Control frames, headers among them, that go before a packet of data that waits."""
+    """Control frames, headers included, that go before a waiting packet of data."""
 
     headers: str | None = None
-    """The most that control frames may take that wait for an output when a packet is cut there; NDP has twice `limit`.
-    What is left of one beyond that is dropped. Default: no bound.
+    """Bound of the control frames that wait at an output, judged when a packet is cut; NDP has twice `limit`. A header
+    beyond the bound is dropped. Default: no bound.
     """
 
     return_to_sender: bool | None = None
-    """Whether a header beyond that bound goes back to its source instead, which then knows of the loss at once (NDP).
-    """
+    """Headers beyond the bound go back to their sources, which learn of the loss at once (NDP)."""
 
 
 @dataclass(kw_only=True)
@@ -612,16 +609,18 @@ class Watchdog(_Part):
     """`switch.flow_control.pfc.watchdog`."""
 
     detection: str | None = None
-    """A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s."""
+    """A class of an output that is paused for this long is in a storm. `SONiC`'s default is 200 ms, its range 100 ms
+    to 5 s.
+    """
 
     restoration: str | None = None
-    """The storm is over when its neighbour has not paused it for this long. Default: twice `detection`."""
+    """The storm ends when the neighbour has not paused the class for this long. Default: twice `detection`."""
 
     poll: str | None = None
-    """The switch looks this often, at multiples of it. Default: half of `detection`."""
+    """Period of the polls, which fall on multiples of the period. Default: half of `detection`."""
 
     action: Literal["drop", "forward"] | None = None
-    """What becomes of a class in a storm."""
+    """Action on a class in a storm."""
 
 
 @dataclass(kw_only=True)
@@ -629,40 +628,40 @@ class Pfc(_Part):
     """`switch.flow_control.pfc`."""
 
     xoff: str | None = None
-    """Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a
-    shared buffer, its dynamic threshold (and by egress queue none, so that one is needed); with unlimited memory 100
-    KB.
+    """Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; 100 KB
+    with unlimited memory; the dynamic threshold with a shared buffer. With a shared buffer and egress accounting
+    `xoff` is required.
     """
 
     xon: str | None = None
     """Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
-    buffer: resume this far below it; default 3 KiB.
+    buffer: resume this far below the threshold; default 3 KiB.
     """
 
     accounting: Literal["ingress", "egress"] | None = None
-    """What XOFF is compared with."""
+    """The byte count that is compared with XOFF."""
 
     quanta: int | None = None
-    """Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does
-    at half of it, or as often as its link can. Default: pauses last until the resume.
+    """A pause expires after this many quanta of 512 bit times unless refreshed. The pausing node refreshes at half of
+    the pause time, or as often as its link can. Default: a pause lasts until the resume.
     """
 
     refresh: bool | None = None
-    """With `quanta`: whether pauses are refreshed. One that is not ends by itself, and the next packet that comes
-    while the bytes are still above XON makes another; each time a round trip more comes into the headroom, which is
-    computed for one.
+    """With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
+    arrives while the count is above XON triggers a new pause. Each expiry needs a round trip more of headroom; the
+    computed headroom covers one.
     """
 
     relays: Literal["native", "forward"] | None = None
-    """What hosts that relay do. Default: they hold flows where `host.relay.per_flow` holds (as in `network.rail`);
-    elsewhere `native`.
+    """Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in force (as
+    in `network.rail`); elsewhere `native`.
     """
 
     hop_classes: bool | None = None
-    """Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper."""
+    """Each node that relays a packet raises the packet by one class: PFC* of the `PortFC` paper."""
 
     watchdog: Watchdog | None = None
-    """What switches do about pauses that last too long. Default: nothing."""
+    """The action of switches on pauses that last too long. Default: none."""
 
 
 @dataclass(kw_only=True)
@@ -670,13 +669,13 @@ class Dynamic(_Part):
     """`switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R, line rate C."""
 
     pause: bool | None = None
-    """Pause for (N − 1)·R and half of the time that the queue takes to drain: the middle of the range that neither
-    leaves the queue above the threshold nor lets it run dry.
+    """Pause for (N − 1)·R plus half of the queue's drain time. This is the middle of the range between a queue above
+    the threshold and an empty queue.
     """
 
     threshold: bool | None = None
-    """Put the threshold (N − 1)·R·C below XOFF: what comes in after the message just fits. `threshold` is its least
-    value.
+    """Put the threshold (N − 1)·R·C below XOFF, room for the bytes that arrive after the message. `threshold` is the
+    least value.
     """
 
 
@@ -685,50 +684,50 @@ class Sfc(_Part):
     """`switch.flow_control.sfc`: the pause is one of `pause`, `target` and `dynamic.pause`."""
 
     threshold: str | None = None
-    """Send messages while the watched queue holds this much or more. May be left out with `dynamic.threshold`."""
+    """Send messages while the watched queue holds this many bytes or more. Optional with `dynamic.threshold`."""
 
     pause: str | None = None
-    """How long the source holds the flow."""
+    """Time for which the source holds the flow."""
 
     target: str | None = None
-    """Hold the flow for the time that the queue takes from where it is down to this. Where each input has a queue of
-    its own (`voq`), the queues of the sources that share the output take their turns, and the pause is so much longer.
+    """Hold the flow for the time that the queue takes to drain to this level. With a queue for each input (`voq`) the
+    queues of an output take turns, and the pause is longer in proportion.
     """
 
     round_trip: str | None = None
-    """The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and
-    what dynamic pauses and thresholds are computed from.
+    """Time from a message to its first effect at the queue. Subtracted from a pause to the target; an input of dynamic
+    pauses and thresholds.
     """
 
     dynamic: Dynamic | None = None
-    """Computed from the occupancy and the number of sources."""
+    """Pause and threshold from the occupancy and the number of sources."""
 
     resume: str | None = None
-    """Tell held sources to go on when the queue has fallen to this."""
+    """Resume the held sources when the queue has fallen to this level."""
 
     interval: str | None = None
-    """Least time between two messages for one flow (or what `hold` names). Default: the pause."""
+    """Least time between two messages for one flow (or the unit of `hold`). Default: the pause."""
 
     hold: Literal["flow", "destination", "queue"] | None = None
-    """What a source holds."""
+    """Unit that a source holds."""
 
     mode: Literal["host", "proxy", "proxy_isolation", "nic_isolation"] | None = None
-    """Who holds it."""
+    """Node that holds the flow."""
 
     signals: Literal["all", "last_hop"] | None = None
-    """Which outputs of a switch send messages."""
+    """Outputs of a switch that send messages."""
 
     queues: int | None = None
     """Queues of a network interface under `nic_isolation`."""
 
     fallback: Literal["first", "shortest"] | None = None
-    """Which of these a new flow takes when all are paused."""
+    """Queue of a new flow when all queues of the interface are paused."""
 
     cache: bool | None = None
-    """A source's switch remembers which destinations are paused, and holds new flows to them at once."""
+    """A source's switch remembers paused destinations, and holds new flows to these destinations at once."""
 
     resume_ends: Literal["flow", "queue"] | None = None
-    """What a resume ends where a source's switch has paused a queue."""
+    """Effect of a resume on a queue paused by a source's switch."""
 
 
 @dataclass(kw_only=True)
@@ -736,23 +735,23 @@ class CongestionIsolation(_Part):
     """`switch.flow_control.congestion_isolation`."""
 
     low: str | None = None
-    """Below this many bytes in the non-congested queue no flow is selected; a congested queue below it lets flows
+    """With fewer bytes in the non-congested queue no flow is selected. With fewer bytes in the congested queue flows
     return.
     """
 
     high: str | None = None
-    """Above this many bytes every flow is selected."""
+    """With more bytes in the non-congested queue every flow is selected."""
 
     pmax: float | None = None
-    """A packet is selected with this probability at `high`, and with one in proportion between."""
+    """Probability of selection at `high`; below `high` the probability falls linearly to 0 at `low`."""
 
     cim_threshold: str | None = None
-    """The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues
-    together do from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
+    """A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together hold as
+    many from the neighbour.
     """
 
     mark: Literal["isolated", "selecting"] | None = None
-    """Which packets of an isolated flow are marked."""
+    """Marked packets of an isolated flow."""
 
     class_: int | None = None
     """Class of the non-congested queue."""
@@ -761,19 +760,18 @@ class CongestionIsolation(_Part):
     """Class of the congested queue."""
 
     max_flows: int | None = None
-    """Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
-    """
+    """Size of an output's flow table. Further flows stay in the non-congested queue."""
 
     aging_time: str | None = None
-    """A flow that has had no packet in the congested queue for so long returns, however full that queue is; without
-    it, only when the queue is below `low`.
+    """A flow without packets in the congested queue for this time returns, however full the queue is. Default: a flow
+    returns only when the queue is below `low`.
     """
 
     preserve_order: bool | None = None
-    """Packets that a flow has in both queues keep their order. The document does not say whether they do."""
+    """Packets of a flow in both queues keep their order. The document does not say whether they do."""
 
     hosts: bool | None = None
-    """Hosts have both queues and do what they are told; otherwise they ignore it."""
+    """Hosts have both queues and obey CIMs; with `false` hosts ignore CIMs."""
 
 
 @dataclass(kw_only=True)
@@ -781,18 +779,18 @@ class Portfc(_Part):
     """`switch.flow_control.portfc`."""
 
     xoff: str | None = None
-    """Pause when the inter-hop queues of an output hold so much together. Default: 6 products of rate and delay of its
-    link, and at least 6 packets.
+    """Pause when the inter-hop queues of an output hold this many bytes together. Default: 6 products of the link's
+    rate and delay, and at least 6 packets.
     """
 
     xon: str | None = None
-    """Resume at this or less. Default: 4 products, and at least 4 packets."""
+    """Resume at this many bytes or fewer. Default: 4 products, and at least 4 packets."""
 
     direct_xoff: str | None = None
-    """The same for the direct queue. Default: `xoff`."""
+    """`xoff` of the direct queue. Default: `xoff`."""
 
     direct_xon: str | None = None
-    """The same for the direct queue. Default: `xon`."""
+    """`xon` of the direct queue. Default: `xon`."""
 
 
 @dataclass(kw_only=True)
@@ -800,25 +798,25 @@ class Bcn(_Part):
     """`switch.flow_control.bcn`: congestion points; the rate limiters are `host.congestion_control.bcn`."""
 
     q_eq: str | None = None
-    """The queue that is aimed at (Qeq)."""
+    """Equilibrium queue (Qeq)."""
 
     w: int | None = None
     """Weight of the queue's change."""
 
     sample_base: str | None = None
-    """A frame is sampled each time this much has arrived …."""
+    """A frame is sampled after this many bytes and a random part of `jitter`."""
 
     jitter: str | None = None
-    """… and a random part of this."""
+    """Bytes of which a random part is added to each sampling interval."""
 
     q_sc: str | None = None
-    """Above this queue sources are stopped: BCN(0,0). Default: they never are."""
+    """Above this queue the message is BCN(0,0), which stops the source. Default: never."""
 
     max_above: str | None = None
-    """Above this queue the feedback is the most negative: BCN(max). Default: it never is for that reason."""
+    """Above this queue the message is BCN(max), with the most negative feedback. Default: never."""
 
     edges: bool | None = None
-    """Switches to which hosts are attached have congestion points, too."""
+    """Switches with hosts have congestion points, too."""
 
 
 @dataclass(kw_only=True)
@@ -826,7 +824,7 @@ class Qcn(_Part):
     """`switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`."""
 
     q_eq: str | None = None
-    """The queue that is aimed at (Qeq)."""
+    """Equilibrium queue (Qeq)."""
 
     w: int | None = None
     """Weight of the queue's change."""
@@ -835,10 +833,10 @@ class Qcn(_Part):
     """Bytes between two samples without congestion."""
 
     jitter: float | None = None
-    """Intervals vary at random by this share to either side."""
+    """Share by which sampling intervals vary at random, to either side."""
 
     edges: bool | None = None
-    """Switches to which hosts are attached have congestion points, too."""
+    """Switches with hosts have congestion points, too."""
 
 
 @dataclass(kw_only=True)
@@ -849,16 +847,16 @@ class Bfc(_Part):
     """Data queues of each output."""
 
     round_trip: str | None = None
-    """Round trip of a hop (H). Default: twice the delay of the link by which a packet came."""
+    """Round trip of a hop (H). Default: twice the delay of the packet's input link."""
 
     sticky: str | None = None
-    """How long a flow keeps its queue after its last arrival. Default: two round trips of a hop."""
+    """Time for which a flow keeps its queue after its last arrival. Default: two round trips of a hop."""
 
     entries: int | None = None
-    """Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one."""
+    """Entries of a switch's flow table for each of its queues; flows of equal hash are one flow."""
 
     resume: Literal["counted", "threshold"] | None = None
-    """When a queue that was paused may go on."""
+    """Moment of the resume of a paused queue."""
 
 
 @dataclass(kw_only=True)
@@ -866,27 +864,27 @@ class Credits(_Part):
     """`switch.flow_control.credits`."""
 
     scheme: Literal["absolute", "cbfc"] | None = None
-    """How ends of a link count."""
+    """Counters and updates of the two ends of a link."""
 
     block: str | None = None
     """Bytes of a credit. Default: 64 (`absolute`), or 128 (`cbfc`)."""
 
     overhead: int | None = None
-    """Bytes of memory that a packet takes beside its own on the wire; from -16 to 127 (`cbfc`)."""
+    """Bytes of memory that a packet takes beyond its wire size: -16 to 127 (`cbfc`)."""
 
     window: str | None = None
-    """What an input holds of each class. Default: the class's share of the port's memory; where that has no limit, and
-    at hosts, what the link needs for full rate; never more than counters can tell, which is 2048 blocks for
-    `absolute`.
+    """Bytes of each class that an input holds. Default: the class's share of the port's memory; with unlimited memory,
+    and at hosts, the bytes that the link needs for full rate. Counters bound the window: `absolute` has at most 2048
+    blocks.
     """
 
     update_interval_bytes: str | None = None
-    """An update follows another of its class after this many bytes of its link at least. Default: 0, so that each
-    packet that leaves makes one (`absolute`), or 6400 (`cbfc`).
+    """Least distance of two updates of a class, in bytes of the link. Default: 0, an update for each packet that
+    leaves (`absolute`), or 6400 (`cbfc`).
     """
 
     refresh_interval: str | None = None
-    """A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link
+    """Period in which a sender that waits for credits repeats its count. Default: the time of 65536 bytes on its link
     (`absolute`), or 256 us (`cbfc`).
     """
 
@@ -905,7 +903,7 @@ class FlowControl(_Part):
     """Congestion Isolation."""
 
     portfc: Portfc | None = None
-    """Flow control by egress port where nodes relay (`PortFC`)."""
+    """Flow control by egress port in networks with relays (`PortFC`)."""
 
     bcn: Bcn | None = None
     """Backward Congestion Notification, the congestion points."""
@@ -925,12 +923,10 @@ class Spray(_Part):
     """`switch.routing.spray`."""
 
     choice: Literal["random", "round_robin", "entropy"] | None = None
-    """How a port is chosen."""
+    """Rule for the choice of a port."""
 
     entropy_values: int | None = None
-    """With `entropy`: values that a flow has. Its packets take them in turn, in an order that is another each time
-    that all were taken.
-    """
+    """With `entropy`: values of a flow. Packets take the values in turn, in an order that changes with each round."""
 
 
 @dataclass(kw_only=True)
@@ -938,13 +934,13 @@ class Reps(_Part):
     """`switch.routing.reps`."""
 
     entropy_values: int | None = None
-    """Different entropy values of a flow; a few for each path."""
+    """Number of entropy values of a flow; a few for each path."""
 
     buffer: int | None = None
-    """Values that a flow remembers to use again."""
+    """Number of values that a flow remembers."""
 
     freeze: str | None = None
-    """After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before."""
+    """After a timeout a flow goes round its remembered values for this time. Default: no freeze."""
 
 
 @dataclass(kw_only=True)
@@ -952,7 +948,7 @@ class Flowlet(_Part):
     """`switch.routing.flowlet`."""
 
     timeout: str | None = None
-    """A longer gap between two packets of a flow ends its flowlet."""
+    """A longer gap between two packets of a flow ends the flowlet."""
 
 
 @dataclass(kw_only=True)
@@ -960,10 +956,10 @@ class Drill(_Part):
     """`switch.routing.drill`."""
 
     samples: int | None = None
-    """Different ports that are drawn for each packet (d); all, if there are fewer."""
+    """Different ports drawn for each packet (d); all ports, if fewer exist."""
 
     memory: int | None = None
-    """Ports that are remembered (m)."""
+    """Number of remembered ports (m)."""
 
 
 @dataclass(kw_only=True)
@@ -971,14 +967,14 @@ class Adaptive(_Part):
     """`switch.routing.adaptive`."""
 
     per: Literal["packet", "flowlet"] | None = None
-    """What chooses a port anew."""
+    """Unit that chooses a port."""
 
     timeout: str | None = None
-    """With `flowlet`: a longer gap between two packets of a flow ends its flowlet."""
+    """With `flowlet`: a longer gap between two packets of a flow ends the flowlet."""
 
     load_update_interval: str | None = None
-    """Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its
-    own alone.
+    """Least interval between two load updates of a port to the neighbours. Default: no updates; each node knows its
+    own load alone.
     """
 
 
@@ -987,49 +983,47 @@ class Conweave(_Part):
     """`switch.routing.conweave`."""
 
     reply_slack: str | None = None
-    """A flow leaves its path when an answer takes longer than the round trip without queues and this."""
+    """A flow leaves its path when a REPLY takes longer than the round trip without queues plus this time."""
 
     path_pause: str | None = None
-    """A path is not chosen for so long after word of a marked packet on it."""
+    """A path is not chosen for this time after a NOTIFY of a marked packet on the path."""
 
     expiry: str | None = None
-    """After a gap of more than this between two packets a flow begins anew, by any path: one that pauses held up so
-    long may overtake what it sent before.
+    """After a longer gap between two packets a flow begins anew by any path. A flow that pauses held back for this
+    time may overtake its earlier packets.
     """
 
     flush_slack: str | None = None
-    """Held packets go on so long after their TAIL was to come."""
+    """Held packets go on when their TAIL is overdue by this time."""
 
     flush_default: str | None = None
-    """When it was to come, after the first that is held, where no packet of the old path tells."""
+    """Time from the first held packet to the expected TAIL, where no packet of the old path arrived."""
 
     queues: int | None = None
-    """Reorder queues of each port and class, 1 to 64: flows that can be held there at a time."""
+    """Reorder queues of each port and class, 1 to 64: the number of flows held at a time."""
 
 
 @dataclass(kw_only=True)
 class Routing(_Part):
-    """`switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody
-    does.
-    """  # noqa: D205
+    """`switch.routing`: choice among several ports on shortest paths. Default: ECMP by a hash of the flow."""
 
     spray: Spray | None = None
-    """Each packet by itself, whatever its flow."""
+    """Each packet takes a port by itself, whatever its flow."""
 
     reps: Reps | None = None
-    """Each packet by an entropy value that its host chooses (REPS)."""
+    """Each packet takes a port by an entropy value of its host (REPS)."""
 
     flowlet: Flowlet | None = None
-    """Each flowlet by itself: a flow draws another port after a gap (`LetFlow`)."""
+    """Each flowlet takes a port: a flow draws another port after a gap (`LetFlow`)."""
 
     drill: Drill | None = None
-    """Each packet to the shortest of a few queues that are drawn or remembered (DRILL)."""
+    """Each packet takes the shortest of a few drawn or remembered queues (DRILL)."""
 
     adaptive: Adaptive | None = None
-    """Each packet, or flowlet, to the least loaded good port (what switches call adaptive routing, or DLB)."""
+    """Each packet, or flowlet, takes the least loaded good port (adaptive routing, DLB)."""
 
     conweave: Conweave | None = None
-    """Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`)."""
+    """Flows leave late paths, and the last switch puts packets in order (`ConWeave`)."""
 
 
 @dataclass(kw_only=True)
@@ -1083,22 +1077,22 @@ class Override(_Part):
 
 @dataclass(kw_only=True)
 class Faults(_Part):
-    """How often a node does each thing wrong. All are zero by default."""
+    """Number of injected faults of each kind. All are zero by default."""
 
     vanish: int | None = None
-    """Each switch makes this many data packets vanish without counting them."""
+    """Number of data packets that vanish uncounted at each switch."""
 
     overtake: int | None = None
-    """Each switch lets this many data packets overtake the one before them in their queue."""
+    """Number of data packets that each switch lets overtake the packet before in the queue."""
 
     hurry: int | None = None
-    """Each switch lets this many data packets pass the forwarding delay of the next."""
+    """Number of data packets at each switch that pass the forwarding latency of the next packet."""
 
     lose_resumes: int | None = None
-    """PFC at each node never sends this many resumes."""
+    """Number of PFC resumes that each node never sends."""
 
     lose_credit_updates: int | None = None
-    """Credits at each node lose this many updates."""
+    """Number of credit updates that each node loses."""
 
 
 @dataclass(kw_only=True)
@@ -1157,8 +1151,8 @@ class GoBackN(_Part):
     """`host.transport.go_back_n`."""
 
     rto: str | None = None
-    """Retransmission timeout, restarted by each packet sent and each ACK that makes progress. Default: 4ms, or twice
-    the longest round trip without load where that is longer.
+    """Retransmission timeout, restarted by each packet sent and each ACK with progress. Default: 4ms, or twice the
+    longest round trip without load where that is longer.
     """
 
     nack_interval: str | None = None
@@ -1170,17 +1164,15 @@ class Irn(_Part):
     """`host.transport.irn`."""
 
     bdp_cap: str | None = None
-    """Payload that may be in flight. Default: the product of the line's rate and the longest round trip without
-    queues.
-    """
+    """Payload that may be in flight. Default: the line's rate times the longest round trip without queues."""
 
     rto_low: str | None = None
     """Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip
-    without load where that is longer.
+    without load if longer.
     """
 
     rto_high: str | None = None
-    """Timeout otherwise. Default: 320us, or `rto_low` where that is longer."""
+    """Timeout with more packets in flight. Default: 320us, or `rto_low` if longer."""
 
     rto_low_threshold: int | None = None
     """`rto_low` applies while at most this many packets are in flight."""
@@ -1191,18 +1183,18 @@ class Selective(_Part):
     """`host.transport.selective`."""
 
     rto: str | None = None
-    """A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us
-    and the time that six full queues take: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round
-    trip without load where that is longer.
+    """A packet without an answer for this time since its start counts as lost. Ultra Ethernet's simulator has 15us and
+    the time of six full queues: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round trip without
+    load where that is longer.
     """
 
     sack_threshold: str | None = None
-    """Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator,
-    where it is 16KiB. Default: for every packet.
-    """
+    """Wire bytes that one answer covers. Ultra Ethernet's simulator has 16KiB. Default: an answer for every packet."""
 
     reordering_threshold: int | None = None
-    """A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never."""
+    """A packet counts as lost when a packet this many later has arrived. Choose a value above the largest reordering.
+    Default: never.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1210,20 +1202,22 @@ class Ndp(_Part):
     """`host.transport.ndp`."""
 
     window: int | None = None
-    """Packets that a flow sends unasked. Default: what fills the longest round trip of the network, with the answer."""
+    """Packets that a flow sends unasked. Default: as many packets as fill the longest round trip of the network, with
+    the answer.
+    """
 
     rate: float | None = None
     """Share of its line that a host pulls, above 0 and up to 1."""
 
     rto: str | None = None
-    """A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
-    Default: 20ms, or twice the longest round trip without load where that is longer.
+    """A packet without an answer for this time since its start counts as lost. The timeout matters if headers are
+    lost. Default: 20ms, or twice the longest round trip without load if longer.
     """
 
 
 @dataclass(kw_only=True)
 class Transport(_Part):
-    """`host.transport`: at most one; Go-Back-N with its defaults when none is given."""
+    """`host.transport`: at most one transport. Default: Go-Back-N with its defaults."""
 
     go_back_n: GoBackN | None = None
     """Go-Back-N."""
@@ -1232,23 +1226,23 @@ class Transport(_Part):
     """IRN."""
 
     selective: Selective | None = None
-    """Any order: what is lost is known by headers that switches cut, and not by gaps."""
+    """Packets in any order: headers of trimmed packets report losses, and gaps do not."""
 
     ndp: Ndp | None = None
-    """NDP: receivers pull what goes beyond a first window."""
+    """NDP: receivers pull packets beyond a first window."""
 
     raw: Mapping[str, Any] | None = None
-    """Raw frames: nothing is acknowledged and nothing sent again."""
+    """Raw frames: no acknowledgements and no retransmissions."""
 
 
 @dataclass(kw_only=True)
 class Dcqcn(_Part):
-    """`host.congestion_control.dcqcn`: a preset, and what differs from it."""
+    """`host.congestion_control.dcqcn`: a preset, and keys that override the preset."""
 
     preset: (
         Literal["conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper"] | None
     ) = None
-    """Where values that are not given come from."""
+    """The source of missing values."""
 
     g: float | None = None
     """Gain of alpha, 0 to 1."""
@@ -1278,12 +1272,12 @@ class Dcqcn(_Part):
     """No flow goes slower."""
 
     pacing: Literal["gap", "limiter"] | None = None
-    """What a packet that waits does when the rate changes; a limiter in `paper` and `mellanox`, a gap in the presets
-    of ns-3 codes.
+    """The effect of a new rate on a packet that waits: `limiter` in the presets `paper` and `mellanox`, `gap` in the
+    presets of ns-3 codes.
     """
 
     clamp_target: bool | None = None
-    """Whether each cut also lowers the target."""
+    """Each cut also lowers the target."""
 
     cnp_interval: str | None = None
     """Least time between two notifications for a flow."""
@@ -1292,7 +1286,7 @@ class Dcqcn(_Part):
     """Packets, or a bit on ACKs."""
 
     window: str | None = None
-    """Payload that a flow may have under way. Default: no limit."""
+    """Payload that a flow may have in flight. Default: no limit."""
 
 
 @dataclass(kw_only=True)
@@ -1300,7 +1294,7 @@ class Hpcc(_Part):
     """`host.congestion_control.hpcc`."""
 
     eta: float | None = None
-    """The utilisation that is aimed at (η), 0 to 1."""
+    """Target utilisation (η), 0 to 1."""
 
     max_stage: int | None = None
     """Additive steps in a row before the rate follows the utilisation again."""
@@ -1320,7 +1314,7 @@ class HpccPint(_Part):
     """`host.congestion_control.hpcc_pint`."""
 
     eta: float | None = None
-    """The utilisation that is aimed at (η), 0 to 1."""
+    """Target utilisation (η), 0 to 1."""
 
     max_stage: int | None = None
     """Additive steps in a row before the rate follows the utilisation again."""
@@ -1354,7 +1348,7 @@ class Dctcp(_Part):
     """No flow goes slower."""
 
     round_trip: str | None = None
-    """The longest round trip without queues, of which the largest window is the product with the line's rate. Default:
+    """The longest round trip without queues. The largest window is the line's rate times this round trip. Default:
     that of the network.
     """
 
@@ -1370,25 +1364,25 @@ class Swift(_Part):
     """Added to the target for each switch on the way."""
 
     scaling_range: str | None = None
-    """The most that flow scaling adds. Default: five base targets."""
+    """Largest addition of flow scaling to the target. Default: five base targets."""
 
     scaling_min: float | None = None
-    """The window from which down flow scaling adds all of its range."""
+    """Flow scaling adds its whole range at this window and below, in packets."""
 
     scaling_max: float | None = None
-    """The window from which up it adds nothing."""
+    """Flow scaling adds nothing at this window and above, in packets."""
 
     additive_increase: float | None = None
     """Packets by which the window grows a round trip."""
 
     beta: float | None = None
-    """Share of the excess delay by which it shrinks, 0 to 1."""
+    """Share of the excess delay by which the window shrinks, 0 to 1."""
 
     max_decrease: float | None = None
-    """The largest share that it loses at once, 0 to 1."""
+    """The largest share that the window loses at once, 0 to 1."""
 
     retx_reset_threshold: int | None = None
-    """Timeouts in a row after which it is the minimum."""
+    """After this many timeouts in a row the window is the minimum."""
 
     minimum_window: float | None = None
     """No window is smaller."""
@@ -1397,9 +1391,7 @@ class Swift(_Part):
     """No window is larger. Default: no limit."""
 
     initial_window: float | None = None
-    """The window of a flow that starts. Default: the product of the line's rate and the longest round trip without
-    queues.
-    """
+    """The first window of a flow. Default: the line's rate times the longest round trip without queues."""
 
 
 @dataclass(kw_only=True)
@@ -1416,7 +1408,7 @@ class Timely(_Part):
     """Below this round trip the rate rises."""
 
     t_high: str | None = None
-    """Above this one it falls."""
+    """Above this round trip the rate falls."""
 
     min_rtt: str | None = None
     """The round trip of which the gradient is a share."""
@@ -1445,14 +1437,12 @@ class Nscc(_Part):
     """`host.congestion_control.nscc`."""
 
     round_trip: str | None = None
-    """The longest round trip without queues, from which a flow's own begins and only falls. Default: that of the
-    network.
+    """The longest round trip without queues. A flow's smallest round trip begins with this value and only falls.
+    Default: that of the network.
     """
 
     target: str | None = None
-    """The delay that is aimed at. Default: three quarters of the round trip where switches trim packets, and else the
-    round trip.
-    """
+    """Target delay. Default: three quarters of the round trip if switches trim packets, otherwise the round trip."""
 
     proportional_increase: float | None = None
     """Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of
@@ -1460,19 +1450,19 @@ class Nscc(_Part):
     """
 
     fair_increase: float | None = None
-    """Packets by which it grows each window above the target, for each 150KB of product."""
+    """Packets by which a window above the target grows each window, for each 150KB of product."""
 
     fast_increase: float | None = None
-    """Share of what arrives by which it grows without delay, for each 150KB of product."""
+    """Share of the arrivals by which a window without delay grows, for each 150KB of product."""
 
     additive_increase: float | None = None
-    """Packets by which it grows each round trip in any case, for each 150KB of product."""
+    """Packets by which a window always grows each round trip, for each 150KB of product."""
 
     gamma: float | None = None
-    """Share of the excess delay by which it shrinks, 0 to 1."""
+    """Share of the excess delay by which a window shrinks, 0 to 1."""
 
     quick_adapt: bool | None = None
-    """Whether a window falls to what arrived, after a trim or a long delay."""
+    """After a trim or a long delay the window falls to the bytes that arrived."""
 
     maximum: float | None = None
     """The largest window, and the first: products of the line's rate and a flow's round trip."""
@@ -1483,21 +1473,19 @@ class Oversubscription(_Part):
     """`host.congestion_control.rccc.oversubscription`."""
 
     interval: str | None = None
-    """The mean time between two looks at what arrived. Default: one and a half round trips of 12us."""
+    """Mean time between two adaptions. Default: one and a half round trips of 12us."""
 
     target: float | None = None
-    """The average share of marked packets that is borne, 0 to 1."""
+    """Tolerated average share of marked packets, 0 to 1."""
 
     increase: float | None = None
-    """What the share of the line grows by, each time that there is no congestion."""
+    """Growth of the share of the line at each adaption without congestion."""
 
     decrease: float | None = None
-    """What part of it goes, for the whole of what is marked above the target."""
+    """Factor by which marks above the target lower the share of the line."""
 
     minimum: float | None = None
-    """The least share of the line; where it is known how many times narrower the network is, nine tenths of that share
-    suit.
-    """
+    """Smallest share of the line. For a network of known oversubscription choose nine tenths of the ratio."""
 
 
 @dataclass(kw_only=True)
@@ -1508,10 +1496,10 @@ class Rccc(_Part):
     """The longest round trip without queues. Default: that of the network."""
 
     maximum: float | None = None
-    """The most credit that a flow has, and its first: products of a host's rate and the round trip."""
+    """The largest and the first credit of a flow, in products of a host's rate and the round trip."""
 
     batch: str | None = None
-    """What a pull grants at most; the reference has four packets of 4096 B, whatever size packets are."""
+    """Credit of a pull at most, in bytes; the public simulator has four packets of 4096 B for any packet size."""
 
     quantum: str | None = None
     """Bytes in which credit is counted."""
@@ -1520,30 +1508,30 @@ class Rccc(_Part):
     """Share of its line that a host grants, above 0 and up to 1."""
 
     slow_pulls: bool | None = None
-    """Whether flows that want nothing get credit while nobody wants any."""
+    """Flows without demand get credit while no flow has demand."""
 
     oversubscription: Oversubscription | None = None
-    """What a host grants follows congestion in the network. Default: it does not."""
+    """The grants of a host follow congestion in the network. Default: no reaction."""
 
 
 @dataclass(kw_only=True)
 class CongestionControl(_Part):
-    """`host.congestion_control`: at most one, and `rccc` beside it; none means line rate."""
+    """`host.congestion_control`: at most one congestion control, and `rccc` beside it. Default: flows go at line rate."""
 
     dcqcn: Dcqcn | None = None
     """DCQCN."""
 
     bcn: Bcn | None = None
-    """Rate limiters that obey Backward Congestion Notification."""
+    """Rate limiters for Backward Congestion Notification."""
 
     qcn: Qcn | None = None
-    """Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau)."""
+    """Rate limiters for Quantized Congestion Notification (IEEE 802.1Qau)."""
 
     hpcc: Hpcc | None = None
     """HPCC, from in-band telemetry."""
 
     hpcc_pint: HpccPint | None = None
-    """HPCC from one number a packet (PINT), in the place of what each output writes."""
+    """HPCC with one number per packet (PINT) instead of a record per output."""
 
     dctcp: Dctcp | None = None
     """DCTCP, from the share of marked packets."""
@@ -1558,7 +1546,7 @@ class CongestionControl(_Part):
     """NSCC, Ultra Ethernet's, from marks, delays and trims."""
 
     rccc: Rccc | None = None
-    """RCCC, Ultra Ethernet's, from credit that receivers grant; another may be given beside it."""
+    """RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it."""
 
 
 @dataclass(kw_only=True)
@@ -1574,13 +1562,13 @@ class Mice(_Part):
 
 @dataclass(kw_only=True)
 class Classify(_Part):
-    """`host.classify`: which class a flow gets, when it is not that of its workload. The first rule that fits holds."""
+    """`host.classify`: a class for flows instead of the class of the workload. The first matching rule applies."""
 
     mice: Mice | None = None
     """Flows below a size."""
 
     by_destination: int | None = None
-    """Spread the others over this many classes from 0 on, by a hash of the destination."""
+    """Spread the remaining flows over this many classes from 0 on, by a hash of the destination."""
 
 
 @dataclass(kw_only=True)
@@ -1588,18 +1576,18 @@ class Asymmetric(_Part):
     """`host.first_hop.asymmetric`."""
 
     threshold: float | None = None
-    """The share of the faster domain's bandwidth that may be committed."""
+    """Share of the faster domain's bandwidth that flows may commit."""
 
     window: str | None = None
-    """Over which the committed volume is measured."""
+    """Window of the measurement."""
 
     raises: bool | None = None
-    """Whether the weight of the faster domain rises again when less is committed."""
+    """The weight of the faster domain rises again when flows commit less."""
 
 
 @dataclass(kw_only=True)
 class FirstHop(_Part):
-    """`host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path."""
+    """`host.first_hop`: the port by which a flow leaves its host, when several ports are on shortest paths."""
 
     asymmetric: Asymmetric | None = None
     """Asymmetric Traffic Engineering over two domains of unequal bandwidth."""
@@ -1607,26 +1595,26 @@ class FirstHop(_Part):
 
 @dataclass(kw_only=True)
 class Relay(_Part):
-    """`host.relay`: hosts that pass packets on."""
+    """`host.relay`: hosts that relay."""
 
     delay: str | None = None
-    """Processing delay of what is relayed."""
+    """Processing delay of relayed packets."""
 
     buffer: Literal["unlimited"] | Buffer | None = None
-    """Memory for what is relayed."""
+    """Memory for relayed packets."""
 
     per_flow: str | None = None
-    """Under PFC: bytes of each flow that may wait in a host that relays the flow. At this bound the source holds the
-    flow until an eighth of the bytes is free. Hosts that relay then pause nobody, so that no pause spreads into a
-    server. Default: in `network.rail`, unless `switch.flow_control.pfc.relays` is given, 4 MiB, the buffer of a
-    connection in NCCL; elsewhere no bound.
+    """Under PFC: bound of each flow's bytes in a relaying host. At the bound the source holds the flow until an eighth
+    of the bytes is free. Relays then pause no neighbour, so that no pause spreads into a server. Default: 4 MiB in
+    `network.rail` (the buffer of a connection in NCCL), unless `switch.flow_control.pfc.relays` is given; elsewhere no
+    bound.
     """
 
     scheduler: Literal["relay_first", "round_robin", "per_flow"] | None = None
-    """Who goes first."""
+    """Order of own flows and relayed packets."""
 
     ecn: bool | None = None
-    """They mark what they relay as switches do (`switch.ecn`), by what waits in their queues for it."""
+    """Relays mark relayed packets as switches do (`switch.ecn`), by their queues of relayed packets."""
 
 
 @dataclass(kw_only=True)
@@ -1680,13 +1668,13 @@ class HostSettings(_Part):
 
 @dataclass(kw_only=True)
 class Incast(_Part):
-    """`workload[…].incast`: several senders, one receiver."""
+    """`workload[…].incast`: several senders and one receiver."""
 
     senders: Sequence[int | str]
-    """Who sends."""
+    """Hosts that send."""
 
     receiver: int | str
-    """Who receives."""
+    """The host that receives."""
 
     size: str
     """Payload of each sender."""
@@ -1697,16 +1685,16 @@ class RepeatedIncast(_Part):
     """`workload[…].repeated_incast`."""
 
     senders: int
-    """How many send at a time."""
+    """Senders of each incast."""
 
     size: str
     """Payload of each."""
 
     period: str
-    """From one incast to the next; the first comes at the workload's start."""
+    """Time from one incast to the next. The first incast starts with the workload."""
 
     count: int
-    """How many incasts there are."""
+    """Number of incasts."""
 
     hosts: Sequence[int | str] | None = None
     """Hosts among which the receiver and the senders of each incast are drawn; default all."""
@@ -1720,7 +1708,7 @@ class ParameterServer(_Part):
     """The server."""
 
     workers: Sequence[int | str] | None = None
-    """Who pushes; default all other hosts."""
+    """Hosts that push. Default: all other hosts."""
 
     size: str
     """Payload of each push and of each part of the broadcast."""
@@ -1740,7 +1728,7 @@ class Moe(_Part):
     """Payload of a token."""
 
     experts_per_token: int | None = None
-    """Experts that a token goes to."""
+    """Experts per token."""
 
     zipf_exponent: float | None = None
     """Exponent of Zipf's law over experts; 0 makes all equally wanted."""
@@ -1749,18 +1737,18 @@ class Moe(_Part):
     """Dispatches and answers."""
 
     hosts: Sequence[int | str] | None = None
-    """Hosts that take part; default all."""
+    """Hosts that take part. Default: all."""
 
 
 @dataclass(kw_only=True)
 class Permutation(_Part):
-    """`workload[…].permutation`: every host sends to another, in one random cycle over all of them."""
+    """`workload[…].permutation`: every host sends to another host, in one random cycle over all hosts."""
 
     size: str
     """Payload of each."""
 
     hosts: Sequence[int | str] | None = None
-    """Which hosts; default all."""
+    """Hosts that take part. Default: all."""
 
 
 @dataclass(kw_only=True)
@@ -1771,7 +1759,7 @@ class AllToAll(_Part):
     """Payload of each pair."""
 
     hosts: Sequence[int | str] | None = None
-    """Which hosts; default all."""
+    """Hosts that take part. Default: all."""
 
 
 @dataclass(kw_only=True)
@@ -1779,7 +1767,7 @@ class Collective(_Part):
     """`workload[…].collective`."""
 
     operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier"]
-    """What the ranks have in the end."""
+    """The operation: the data of each rank at the end."""
 
     algorithm: (
         Literal[
@@ -1795,22 +1783,24 @@ class Collective(_Part):
         ]
         | None
     ) = None
-    """How they come to it. Default: a ring, or all at once for `all_to_all`."""
+    """The algorithm. Default: a ring, or all messages at once for `all_to_all`."""
 
     size: str
-    """The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks."""
+    """The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of a rank for
+    all ranks.
+    """
 
     hosts: Sequence[int | str] | None = None
     """The ranks, in order. Default: all hosts."""
 
     channels: int | None = None
-    """Channels that share the data and run beside one another."""
+    """Channels that share the data and run in parallel."""
 
     chunk: str | None = None
-    """The largest piece of a message that goes on by itself. Default: whole messages."""
+    """Largest piece of a message that is passed on separately. Default: whole messages."""
 
     group: int | None = None
-    """Ranks of a group, those that follow one another, for `hierarchical`."""
+    """Consecutive ranks of a group, for `hierarchical`."""
 
 
 @dataclass(kw_only=True)
@@ -1818,7 +1808,7 @@ class Row(_Part):
     """An operation of a rank: a row of `operations`, or of the table."""
 
     rank: int
-    """Whose it is."""
+    """The rank of the operation."""
 
     kind: Literal[
         "compute",
@@ -1832,47 +1822,45 @@ class Row(_Part):
         "reduce",
         "barrier",
     ]
-    """What it is."""
+    """The kind of the operation."""
 
     name: str | None = None
-    """What others are `after`, unique in its rank. Default: its number among the operations of the rank."""
+    """Name for `after`, unique in the rank. Default: the number of the operation in its rank."""
 
     after: Sequence[str] | None = None
-    """Begins when all of these of its rank are over."""
+    """Begins when all of these operations of the rank have ended."""
 
     stream: str | None = None
-    """Begins when the operation before it in this stream of its rank is over."""
+    """Begins when the previous operation in this stream of the rank has ended."""
 
     unit: str | None = None
-    """Of those of this unit of its rank, a processor or a network interface, one is under way at a time, in the order
-    in which they could begin.
+    """A processor or network interface of the rank, which runs one operation at a time, in the order in which
+    operations could begin.
     """
 
     iteration: int | None = None
-    """The iteration of the job that it is of."""
+    """The iteration of the job."""
 
     duration: str | None = None
-    """How long it computes."""
+    """Duration of a computation."""
 
     flop: float | None = None
-    """What it computes: floating-point operations."""
+    """Floating-point operations of a computation."""
 
     memory: str | None = None
-    """What it reads and writes in memory meanwhile."""
+    """Bytes that a computation reads and writes in memory."""
 
     peer: int | None = None
-    """To whom it sends, or from whom it receives."""
+    """The other rank of a send or receive."""
 
     tag: int | None = None
-    """Of several messages from one rank to another, which: those of a tag are received in the order in which they are
-    sent.
-    """
+    """Distinguishes messages between the same ranks. Messages of one tag are received in the order of sending."""
 
     size: str | None = None
     """Payload of a message; of a collective as `collective.size`."""
 
     group: str | None = None
-    """Who takes part in a collective."""
+    """The group of a collective."""
 
     algorithm: (
         Literal[
@@ -1888,32 +1876,30 @@ class Row(_Part):
         ]
         | None
     ) = None
-    """How a collective is done."""
+    """The algorithm of a collective."""
 
     channels: int | None = None
-    """Channels of a collective; of a message, which channel it takes."""
+    """Channels of a collective; for a message, the channel."""
 
     chunk: str | None = None
-    """The largest piece of a collective's messages that goes on by itself."""
+    """Largest piece of a collective's messages that is passed on separately."""
 
     server: int | None = None
     """Ranks of a server, for `hierarchical`."""
 
     label: str | None = None
-    """What its time is counted as, such as `TP`. Default: the name of its group, or `p2p`."""
+    """Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`."""
 
 
 @dataclass(kw_only=True)
 class Processor(_Part):
-    """`workload[…].graph.processor`: what computes where an operation has FLOP or memory traffic in the place of a
-    duration.
-    """  # noqa: D205
+    """`workload[…].graph.processor`: the processor of operations with FLOP or memory traffic instead of a duration."""
 
     flops: float
     """Floating-point operations in a second."""
 
     memory: float | None = None
-    """Bytes that its memory reads or writes in a second. Default: as many as are needed."""
+    """Bytes per second that the memory reads or writes. Default: no limit."""
 
 
 @dataclass(kw_only=True)
@@ -1921,28 +1907,28 @@ class Graph(_Part):
     """`workload[…].graph`."""
 
     operations: Sequence[Row] | None = None
-    """What the ranks do; those of a rank in the order in which streams, messages and collectives take them."""
+    """The operations. Streams, messages and collectives take the operations of a rank in this order."""
 
     operations_table: str | None = None
     """The same as a CSV or Parquet file, a column for each key of an operation; `after` separated by `;`."""
 
     groups: Mapping[str, Sequence[int]] | None = None
-    """The ranks that take part in collectives, by the names of groups."""
+    """The ranks of collectives, by the names of groups."""
 
     groups_table: str | None = None
     """The same as a CSV or Parquet file with the columns group and rank, members of a group in order."""
 
     ranks: int | None = None
-    """How many there are. Default: up to the last that does something or is in a group."""
+    """Number of ranks. Default: up to the last rank with an operation or in a group."""
 
     hosts: Sequence[int | str] | None = None
-    """Where they are, in order. Default: by `placement`."""
+    """The hosts of the ranks, in order. Default: by `placement`."""
 
     placement: Literal["linear", "rail", "random"] | None = None
-    """How they are put at hosts."""
+    """The order in which ranks are placed at hosts."""
 
     processor: Processor | None = None
-    """What computes."""
+    """The processor."""
 
 
 @dataclass(kw_only=True)
@@ -1965,7 +1951,7 @@ class Model(_Part):
     """Heads of keys and values. Default: as many."""
 
     feed_forward: int | None = None
-    """Width inside a layer's network, of one expert. Default: four times `hidden`."""
+    """Width inside a layer's network, or inside one expert. Default: four times `hidden`."""
 
     gated: bool | None = None
     """Networks have a gate, and so a third matrix. Default: no."""
@@ -1974,16 +1960,16 @@ class Model(_Part):
     """Tokens of a sequence."""
 
     vocabulary: int | None = None
-    """Tokens that there are."""
+    """Number of different tokens."""
 
     positions: bool | None = None
-    """Positions have vectors of their own, as in GPT. Default: no."""
+    """Positions have learned vectors, as in GPT. Default: no."""
 
     experts: int | None = None
-    """Experts of a layer. Default: one network, for all tokens."""
+    """Experts of a layer. Default: one network for all tokens."""
 
     top_k: int | None = None
-    """Experts that a token takes."""
+    """Experts per token."""
 
 
 @dataclass(kw_only=True)
@@ -1994,15 +1980,13 @@ class Parallel(_Part):
     """Ranks that share each matrix (TP)."""
 
     sequence: bool | None = None
-    """Tensor-parallel ranks share sequences, too, so that all-gathers and reduce-scatters take the place of
-    all-reduces (SP).
-    """
+    """Tensor-parallel ranks also share sequences: all-gathers and reduce-scatters replace all-reduces (SP)."""
 
     pipeline: int | None = None
     """Stages of the pipeline (PP)."""
 
     interleave: int | None = None
-    """Pieces of the model that a stage has, one after the other around the pipeline (VPP)."""
+    """Pieces of the model per stage, around the pipeline (VPP)."""
 
     context: int | None = None
     """Ranks that share a sequence (CP)."""
@@ -2011,10 +1995,10 @@ class Parallel(_Part):
     """Replicas (DP)."""
 
     expert: int | None = None
-    """Ranks that are replicas or share a sequence, over which experts are spread (EP)."""
+    """Ranks over which experts are spread, among replicas and ranks that share a sequence (EP)."""
 
     zero: int | None = None
-    """What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3)."""
+    """State that replicas share: none (0), optimizer state (1), also gradients (2), also parameters (3)."""
 
 
 @dataclass(kw_only=True)
@@ -2025,19 +2009,19 @@ class Compute(_Part):
     """Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16 bits."""
 
     efficiency: float | None = None
-    """What share of that is reached."""
+    """Share of the peak that is reached."""
 
     forward: str | None = None
-    """What a layer takes forward on a rank, with a micro-batch, if it was measured."""
+    """Measured time of a layer's forward pass on a rank, for a micro-batch."""
 
     backward: str | None = None
-    """What it takes backward. Default: twice as long as forward."""
+    """Measured time of a layer's backward pass. Default: twice the forward time."""
 
     optimizer: str | None = None
-    """What the optimizer takes."""
+    """Time of the optimizer."""
 
     jitter: float | None = None
-    """Standard deviation of each time, as a share of it; drawn from the seed, each rank for itself."""
+    """Standard deviation of each time as a share of the time; drawn from the seed, per rank."""
 
 
 @dataclass(kw_only=True)
@@ -2048,15 +2032,15 @@ class Numbers(_Part):
     """Activations."""
 
     parameter: int | None = None
-    """Parameters, as they are gathered."""
+    """Parameters in all-gathers."""
 
     gradient: int | None = None
-    """Gradients, as they are reduced."""
+    """Gradients in reductions."""
 
 
 @dataclass(kw_only=True)
 class Collectives(_Part):
-    """`workload[…].training.collectives`: how groups do theirs."""
+    """`workload[…].training.collectives`: the algorithms of groups."""
 
     tensor: (
         Literal[
@@ -2072,7 +2056,7 @@ class Collectives(_Part):
         ]
         | None
     ) = None
-    """All-reduces of tensor-parallel ranks; with `in_network` their reduce-scatters and all-gathers, too."""
+    """All-reduces of tensor-parallel ranks; with `in_network` also reduce-scatters and all-gathers."""
 
     data: (
         Literal[
@@ -2088,7 +2072,7 @@ class Collectives(_Part):
         ]
         | None
     ) = None
-    """All-reduces of replicas, without `ZeRO`; with `in_network` their reduce-scatters and all-gathers, too."""
+    """All-reduces of replicas without `ZeRO`; with `in_network` also reduce-scatters and all-gathers."""
 
     expert: (
         Literal[
@@ -2107,10 +2091,10 @@ class Collectives(_Part):
     """All-to-alls of experts."""
 
     channels: int | None = None
-    """Channels of all of them."""
+    """Channels of all collectives."""
 
     chunk: str | None = None
-    """The largest piece of a message that goes on by itself. Default: whole messages."""
+    """Largest piece of a message that is passed on separately. Default: whole messages."""
 
 
 @dataclass(kw_only=True)
@@ -2118,10 +2102,10 @@ class Training(_Part):
     """`workload[…].training`."""
 
     model: Model
-    """What is trained."""
+    """The model."""
 
     parallel: Parallel | None = None
-    """How it is shared out."""
+    """The parallelism."""
 
     micro_batch: int | None = None
     """Sequences of a micro-batch."""
@@ -2135,25 +2119,25 @@ class Training(_Part):
     """Iterations."""
 
     compute: Compute | None = None
-    """How long ranks compute."""
+    """Times of computations."""
 
     bytes: Numbers | None = None
     """Sizes of numbers."""
 
     overlap: bool | None = None
-    """Gradients are reduced as soon as they are there, and not when all are."""
+    """Reduces gradients during the backward pass, instead of after it."""
 
     buckets: int | None = None
-    """Into how many parts gradients are cut, layer by layer, that are reduced while others are computed."""
+    """Number of parts of the gradients, layer by layer, that are reduced during later computations."""
 
     collectives: Collectives | None = None
-    """How collectives are done."""
+    """The algorithms of collectives."""
 
     hosts: Sequence[int | str] | None = None
-    """Where ranks are, in order. Default: by `placement`."""
+    """The hosts of the ranks, in order. Default: by `placement`."""
 
     placement: Literal["linear", "rail", "random"] | None = None
-    """How they are put at hosts."""
+    """The order in which ranks are placed at hosts."""
 
 
 @dataclass(kw_only=True)
@@ -2161,7 +2145,7 @@ class Poisson(_Part):
     """`workload[…].poisson`."""
 
     load: float
-    """Share of each source's line rate that its payload takes, above 0 and up to 1.5."""
+    """Payload as a share of each source's line rate, above 0 and up to 1.5."""
 
     sizes: Literal["websearch", "hadoop", "hadoop_fine", "storage", "datamining", "google_rpc"] | None = None
     """A published distribution of flow sizes."""
@@ -2170,7 +2154,7 @@ class Poisson(_Part):
     """A distribution of your own: pairs of bytes and cumulative percent."""
 
     cdf_file: str | None = None
-    """A CSV or Parquet file with it: columns bytes and percent."""
+    """A CSV or Parquet file with a distribution: columns bytes and percent."""
 
     duration: str | None = None
     """Flows arrive for this long."""
@@ -2179,17 +2163,17 @@ class Poisson(_Part):
     """This many flows arrive in all, shared evenly over sources."""
 
     warm_start: bool | float | None = None
-    """Flows are under way at each source when the workload begins, so that the network carries its load from then on:
-    with `true` as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or
-    with a number so many on average. They are named as the workload with ` warm` behind it, and no part of the run's
+    """Flows are under way at each source when the workload begins, so that the network carries its load from the
+    start. `true`: as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average.
+    A number: this mean number. These flows have the workload's name with ` warm` behind, and are no part of the run's
     completion times.
     """
 
     sources: Sequence[int | str] | None = None
-    """Hosts that send; default all."""
+    """Hosts that send. Default: all."""
 
     destinations: Sequence[int | str] | None = None
-    """Hosts that receive; default all."""
+    """Hosts that receive. Default: all."""
 
 
 @dataclass(kw_only=True)
@@ -2197,10 +2181,10 @@ class Bernoulli(_Part):
     """`workload[…].bernoulli`: one flow from each source."""
 
     sources: Sequence[int | str]
-    """Who sends."""
+    """Hosts that send."""
 
     destinations: Sequence[int | str]
-    """Who receives: one host for all sources, or one for each."""
+    """Hosts that receive: one host for all sources, or one for each source."""
 
     load: float
     """Share of its line rate that each source offers, headers included, above 0 and up to 1."""
@@ -2209,7 +2193,7 @@ class Bernoulli(_Part):
     """Frames come for this long."""
 
     queue: str | None = None
-    """What waits at a source at most."""
+    """Most bytes that wait at a source."""
 
 
 @dataclass(kw_only=True)
@@ -2217,25 +2201,25 @@ class Flow(_Part):
     """A listed flow."""
 
     src: int | str
-    """Who sends."""
+    """The host that sends."""
 
     dst: int | str
-    """Who receives."""
+    """The host that receives."""
 
     size: str
     """Payload."""
 
     start: str | None = None
-    """When, after the workload's start."""
+    """The start, after the workload's start."""
 
     id: str | None = None
     """A unique name, to be shown and to wait for."""
 
     after: Sequence[str] | None = None
-    """Starts when all of these have arrived at its source (and not before its start)."""
+    """Starts when all of these flows have arrived at the source, but not before `start`."""
 
     via: Sequence[str] | None = None
-    """The nodes it passes, in order; `name/k` takes the k-th of parallel links into that node. Default: ECMP."""
+    """The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default: ECMP."""
 
 
 @dataclass(kw_only=True)
@@ -2246,44 +2230,44 @@ class Workload(_Part):
     """Shown in tables. Default: the kind of traffic."""
 
     start: str | None = None
-    """When it begins."""
+    """The start of the workload."""
 
     class_: int | None = None
-    """Priority class of its packets."""
+    """Priority class of the packets."""
 
     connections: Literal["persistent", "per_message"] | None = None
-    """Of collectives and jobs: whether messages go over connections that keep their state (`persistent`, the default),
-    or each is a flow of its own.
+    """For collectives and jobs: messages share connections that keep their state (`persistent`, the default), or each
+    message is a flow.
     """
 
     connections_per_channel: int | None = None
-    """Connections, each with a path of its own, over which the messages of a channel from one rank to another take
-    turns, 1 to 64. Default: one.
+    """Connections with separate paths over which the messages of a channel between two ranks take turns, 1 to 64.
+    Default: one.
     """
 
     incast: Incast | None = None
-    """Several senders, one receiver."""
+    """Several senders and one receiver."""
 
     repeated_incast: RepeatedIncast | None = None
     """Incasts again and again, at random hosts."""
 
     parameter_server: ParameterServer | None = None
-    """Pushes to a server and its broadcast."""
+    """Pushes to a server, and the broadcast of the server."""
 
     moe: Moe | None = None
     """Tokens to experts and back."""
 
     permutation: Permutation | None = None
-    """One random cycle."""
+    """One random cycle of flows over the hosts."""
 
     all_to_all: AllToAll | None = None
     """Every pair."""
 
     collective: Collective | None = None
-    """A collective operation of a job: its messages wait for one another."""
+    """A collective operation of a job, whose messages depend on one another."""
 
     graph: Graph | None = None
-    """A job: a graph of what its ranks compute, send and receive."""
+    """A job as a graph of computations, sends and receives of ranks."""
 
     training: Training | None = None
     """A job that trains a model."""
@@ -2292,7 +2276,7 @@ class Workload(_Part):
     """Random arrivals."""
 
     bernoulli: Bernoulli | None = None
-    """Open-loop sources: frames at random in the slots of their lines."""
+    """Open-loop sources: frames at random in the slots of a line."""
 
     flows: Sequence[Flow] | None = None
     """A list."""
@@ -2305,71 +2289,71 @@ class Workload(_Part):
 
 @dataclass(kw_only=True)
 class Time2(_Part):
-    """A time that is drawn."""
+    """A distribution of times."""
 
     fixed: str | None = None
-    """Always this."""
+    """This time."""
 
     exponential: str | None = None
-    """Exponentially distributed, with this mean: what happens without memory."""
+    """Exponentially distributed, with this mean: failures without memory."""
 
     uniform: Sequence[str] | None = None
-    """From the first to the second, each as likely."""
+    """Uniformly distributed between the two times."""
 
 
 @dataclass(kw_only=True)
 class Fault(_Part):
-    """`fault`: what fails, when, and how."""
+    """`fault`: target, moments, and effect of a failure."""
 
     at: str | None = None
-    """From when on. With `time_between_failures`: nothing fails before."""
+    """Start of the fault. With `time_between_failures`: no failure before."""
 
     duration: str | None = None
-    """How long. Default: for ever."""
+    """Duration of the fault. Default: for ever."""
 
     link: str | None = None
-    """Links, by the names of their ends: `leaf0-spine1` both ways, `leaf0 -> spine1` what leaf0 sends; `*` stands for
-    any characters.
+    """Links, by the names of their ends: `leaf0-spine1` for both directions, `leaf0 -> spine1` for frames of leaf0;
+    `*` stands for any characters.
     """
 
     node: str | None = None
-    """Nodes by name, all of whose links are meant; `*` stands for any characters."""
+    """Nodes by name, with all their links; `*` stands for any characters."""
 
     host: str | None = None
     """Hosts by name; `*` stands for any characters."""
 
     state: Literal["down"] | None = None
-    """What they are then."""
+    """State of the links or nodes."""
 
     queued: Literal["flush", "wait"] | None = None
-    """With `state`: what becomes of frames that are to go by such a link."""
+    """With `state`: action on frames for a dead link."""
 
     rate: str | None = None
-    """Bits per second of a link, in the place of its own."""
+    """Rate of a link, in place of its own."""
 
     delay: str | None = None
-    """Propagation delay of a link, or the length of the cable, in the place of its own."""
+    """Propagation delay of a link, or the length of the cable, in place of its own."""
 
     bit_error_rate: float | None = None
-    """Each bit of a link is damaged with this probability, and a frame with a damaged bit is lost where it arrives.
-    With 1 all are: a link that loses everything one way, and says nothing.
+    """Probability of damage of each bit of a link. A frame with a damaged bit is lost where the frame arrives. With 1
+    a link silently loses all frames.
     """
 
     stall: bool | None = None
-    """The host reads nothing that comes to it, and its interface has its neighbour pause all classes."""
+    """The host reads no frame, and its interface pauses all classes of the neighbour."""
 
     compute: float | None = None
-    """What the host computes for jobs takes so many times as long: a straggler. What it is in the middle of, too, for
-    as long as this lasts.
+    """Factor of the host's computation times in jobs (a straggler), also for a computation in progress, while the
+    fault lasts.
     """
 
     time_between_failures: Time2 | None = None
-    """Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws
-    for itself.
+    """Repeated failures: the time from a repair, or `at`, until the next failure. Each link, node or host draws
+    separately.
     """
 
     time_to_repair: Time2 | None = None
-    """With `time_between_failures`: how long from a failure until its repair."""
+    """With `time_between_failures`: the time from a failure until its repair."""
 
 
 @dataclass(kw_only=True)

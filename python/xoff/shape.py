@@ -1,4 +1,4 @@
-"""Whether what was read from a file of somebody else has the types that are declared for it."""
+"""Type checks of values read from foreign files, against declared types."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true o
 
 
 _Check: TypeAlias = Callable[[Any], tuple[str, str] | None]
-"""Says where below a value something is not as it should be, and what is needed there; None if all is."""
+"""Returns the path of the first mismatch below a value, and the needed type; None if the value matches."""
 
 
 def mismatch(value: Any, kind: Any, path: str = "") -> str:
-    """Say what of a value is not of a type, such as ``flows.total: a whole number is needed``; nothing if all is.
+    """Returns the first mismatch of a value, such as ``flows.total: a whole number is needed``; empty if none.
 
-    kind: a class, a union, ``list[…]``, ``dict[str, …]`` or a `TypedDict`, of which keys may be missing, and others may
-        be there: those of older and newer versions.
+    kind: a class, a union, ``list[…]``, ``dict[str, …]`` or a `TypedDict`. A `TypedDict` may lack keys or have
+        additional
+        ones, as in files of older and newer versions.
     """
     found = _check(kind)(value)
     return f"{path}{found[0]}: {found[1]}".lstrip(".") if found else ""
@@ -27,7 +28,7 @@ def mismatch(value: Any, kind: Any, path: str = "") -> str:
 
 @cache
 def _check(kind: Any) -> _Check:
-    """How a type is looked for, worked out once: a study has thousands of summaries."""
+    """Returns the check of a type. It is built once: a study has thousands of summaries."""
     if kind is Any:
         return lambda _: None
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -51,7 +52,7 @@ def _any(checks: Sequence[_Check]) -> _Check:
 
 
 def _table(keys: Mapping[str, _Check] | None, each: _Check | None = None) -> _Check:
-    """Of these keys, or of any with values of one type."""
+    """Returns the check of a table with these keys, or with any keys if None."""
 
     def check(value: Any) -> tuple[str, str] | None:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -78,13 +79,13 @@ def _list(each: _Check) -> _Check:
 
 
 def _plain(kind: Any) -> _Check:
-    # True is no number, and a whole number is one.
+    # True is not a number; a whole number is a float.
     allowed = (int, float) if kind is float else kind
 
     def check(value: Any) -> tuple[str, str] | None:
         if not isinstance(value, allowed) or isinstance(value, bool) != (kind is bool):
             return "", f"{_WORDS[kind]} is needed"
-        # What counts and times are kept in.
+        # Counts and times are 64 bits wide.
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return "", "it is beyond 64 bits"
         return None

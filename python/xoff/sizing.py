@@ -1,4 +1,4 @@
-"""``xoff size``: the calculators of headroom and pauses."""
+"""``xoff size``: the calculators of headroom, pause times, marking thresholds and buffers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def size_sfc(
 ) -> None:
     """Source Flow Control: headroom needed between its threshold and PFC's, and the range of the pause time.
 
-    Without --incast it answers the reverse: the largest incast that the thresholds can serve.
+    Without --incast the command answers the reverse: the largest incast that the thresholds can serve.
     """
     request = {
         "incast": incast or 2,
@@ -92,7 +92,7 @@ def size_pfc(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Priority Flow Control: the headroom that makes a port lossless, step by step, and the XOFF that leaves it."""
+    """Priority Flow Control: the headroom that makes a port lossless, step by step, and the highest XOFF."""
     from xoff import headroom
 
     given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
@@ -219,7 +219,7 @@ def size_buffer(
     verify: _Verify = False,
     as_json: Json = False,
 ) -> None:
-    """Memory of a port: for long flows, for senders that begin at once, and for losing nothing, with the sources."""
+    """Memory of a port for long flows, for an incast, and for losing no packet, with the sources."""
     path = _path(scenario, set, rate, round_trip, max_frame)
     first = None if window is None else marking.quantity("--window", window, "bytes", 1, 10**9)
     room = None if headroom is None else marking.quantity("--headroom", headroom, "bytes", 0, 10**12)
@@ -235,7 +235,7 @@ def size_buffer(
 
 
 def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
-    """Print closed forms with their sources, what follows from them, and what was measured."""
+    """Prints closed forms with their sources, the values that follow from them, and the measured values."""
     from rich.markup import escape
 
     from xoff import display
@@ -296,7 +296,7 @@ def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, 
     try:
         answer: dict[str, Any] = json.loads(calculate(json.dumps({k: v for k, v in values.items() if v is not None})))
     except InputError as error:
-        # The message begins with the key of the request; the user knows it as an option.
+        # The message begins with the key of the request; the user knows the key as an option.
         named = re.sub(r"^(\w+)(?=: )", lambda key: "--" + key[1].replace("_", "-"), str(error))
         raise InputError(named) from None
     return answer

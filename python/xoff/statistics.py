@@ -1,15 +1,13 @@
-"""Means with confidence intervals, and comparisons that say whether a difference is real.
+"""Means with confidence intervals, and paired comparisons of variants.
 
-Runs of one scenario with several seeds are samples of what it yields. Two variants that ran with the same seeds see the
-same traffic and the same random numbers, so that their difference is taken seed by seed (paired): what both have in
-common, such as a seed with much traffic, does not blur it.
+Runs of one scenario with several seeds are samples. Two variants that ran with the same seeds have the same traffic and
+random numbers, so differences are taken seed by seed: variation common to both, such as a busy seed, cancels.
 
-Intervals are Student's: mean ± t(n − 1) · s / √n. That of a number which is never negative (a time, a count) and
-would reach below zero is taken on a logarithmic scale instead, by the delta method: mean · exp(± t(n − 1) · s /
-(√n · mean)). Whether two variants differ is judged by the ratios of such numbers, seed by seed: of a time and of the
-bandwidth that is its inverse the same is said. The distribution is computed by its finite sums for whole degrees of
-freedom (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with it
-would be four times as large as all of xoff.
+Intervals are Student's: mean ± t(n − 1) · s / √n. The interval of a non-negative number (a time, a count) that would
+reach below zero is computed on a logarithmic scale, by the delta method: mean · exp(± t(n − 1) · s / (√n · mean)). The
+verdict on such numbers compares ratios seed by seed, so that a time and its inverse, a bandwidth, agree. Student's
+distribution is computed by its finite sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook of
+Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with it is four times as large as xoff.
 """
 
 from __future__ import annotations
@@ -25,49 +23,49 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean, and the interval that holds the true one with the confidence asked for."""
+    """A mean, and the interval that holds the true mean with the given confidence."""
 
     mean: float
     low: float | None
-    """None if there is but one value: it says nothing of the spread."""
+    """None for a single value, which shows no spread."""
     high: float | None
     count: int
 
     @property
     def margin(self) -> float | None:
-        """How far the interval reaches above the mean."""
+        """The distance from the mean to the upper end."""
         return None if self.high is None else self.high - self.mean
 
     @property
     def below(self) -> float | None:
-        """How far it reaches below the mean."""
+        """The distance from the mean to the lower end."""
         return None if self.low is None else self.mean - self.low
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A second variant beside a first one, by the metric's value for each seed."""
+    """The comparison of a second variant with a first one, by a metric's value for each seed."""
 
     first: float
-    """The first variant's mean over the seeds that both have."""
+    """Mean of the first variant over the common seeds."""
     second: float
     difference: Interval
     """Second − first, over the pairs."""
     relative: float | None
-    """The mean difference as a share of the first's mean; None if that is zero."""
+    """The mean difference as a share of the first mean; None if the first mean is zero."""
     p: float | None
-    """How probable so large a difference would be if there were none; None with fewer than two pairs."""
+    """The p-value: probability of a difference at least as large if there were none; None with fewer than two pairs."""
     verdict: str
     """``lower``, ``higher``, ``no difference shown``, ``the same`` or ``one seed``."""
 
     @property
     def real(self) -> bool:
-        """Whether the interval of the difference leaves out zero."""
+        """Whether the interval of the difference excludes zero."""
         return self.verdict in {"lower", "higher"}
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean of values and its confidence interval. Raises `ValueError` if there is none."""
+    """Returns the mean of values and its confidence interval. Raises `ValueError` without values."""
     if not values:
         raise ValueError("a mean needs at least one value")
     mean = statistics.fmean(values)
@@ -79,7 +77,7 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interva
 
 
 def positive(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """`interval` of numbers none of which can be negative: it does not reach below zero."""
+    """Returns the `interval` of non-negative numbers, which does not reach below zero."""
     found = interval(values, confidence)
     if found.low is None or found.low >= 0 or min(values) < 0:
         return found
@@ -88,9 +86,9 @@ def positive(values: Sequence[float], confidence: float = CONFIDENCE) -> Interva
 
 
 def compare(first: Mapping[int, float], second: Mapping[int, float], confidence: float = CONFIDENCE) -> Comparison:
-    """Compare two variants by their values for each seed; seeds that only one of them has are left out.
+    """Compares two variants by their values for each seed; seeds of only one variant are left out.
 
-    Raises `ValueError` if they have no seed in common.
+    Raises `ValueError` if the variants have no seed in common.
     """
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
@@ -103,7 +101,7 @@ def compare(first: Mapping[int, float], second: Mapping[int, float], confidence:
         pairs = [math.log(second[seed] / first[seed]) for seed in seeds]
         judged = interval(pairs, confidence)
         if _verdict(judged) != _verdict(found) and judged.low is not None and judged.high is not None:
-            # What is printed says the same as the verdict.
+            # The printed interval must agree with the verdict.
             ends = [mean * (math.exp(end) - 1) for end in (judged.low, judged.high)]
             found = Interval(found.mean, min(ends[0], found.mean), max(ends[1], found.mean), found.count)
     error = statistics.stdev(pairs) / math.sqrt(len(seeds)) if len(seeds) > 1 else None
@@ -112,7 +110,7 @@ def compare(first: Mapping[int, float], second: Mapping[int, float], confidence:
     elif error is None:
         p = None
     else:
-        # The same difference in every seed, as where nothing is random.
+        # The same difference in every seed, as in a scenario without randomness.
         p = 0.0 if judged.mean else 1.0
     verdict = "the same" if not any(differences) else _verdict(judged)
     second_mean = statistics.fmean(second[seed] for seed in seeds)
@@ -126,7 +124,7 @@ def _verdict(difference: Interval) -> str:
 
 
 def cumulative(freedom: int, t: float) -> float:
-    """The probability that Student's t with whole degrees of freedom is below a value."""
+    """Returns the probability that Student's t with whole degrees of freedom is below a value."""
     if freedom < 1:
         raise ValueError("there is at least one degree of freedom")
     angle = math.atan2(t, math.sqrt(freedom))
@@ -143,11 +141,11 @@ def cumulative(freedom: int, t: float) -> float:
 
 @cache
 def quantile(freedom: int, probability: float) -> float:
-    """The value below which Student's t is with a probability of 0.5 to 1 (1 excluded)."""
+    """Returns the quantile of Student's t for a probability from 0.5 to 1 (1 excluded)."""
     if not 0.5 <= probability < 1:
         raise ValueError("the probability is from 0.5 to 1")
     if freedom > 10_000:
-        # The sums are as long as that, and the normal distribution is within 0.0003 of it.
+        # The sums have as many terms as degrees of freedom; the normal distribution differs by less than 0.0003.
         return statistics.NormalDist().inv_cdf(probability)
     high = 1.0
     while cumulative(freedom, high) < probability:

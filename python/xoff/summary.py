@@ -18,6 +18,7 @@ __all__ = [
     "DcqcnCounts",
     "DctcpCounts",
     "EcnCounts",
+    "FastForward",
     "FaultCounts",
     "FlowletCounts",
     "Flows",
@@ -27,12 +28,13 @@ __all__ = [
     "JobSummary",
     "NdpCounts",
     "NsccCounts",
-    "OrderCounts",
+    "PacketHopsByKind",
     "Performance",
     "PfcCounts",
     "PortfcCounts",
     "QcnCounts",
     "RcccCounts",
+    "ReorderGatesCounts",
     "RepsCounts",
     "SfcCounts",
     "SizeClass",
@@ -239,8 +241,51 @@ class HighWaters(TypedDict):
     """What waits in a queue of an output."""
 
 
+class PacketHopsByKind(TypedDict):
+    """Fast-forwarded packet-hops by the kind of period."""
+
+    packets: int
+    """Within a message: packet by packet."""
+
+    steps: int
+    """Steps of collectives."""
+
+    layers: int
+    """Layers, micro-batches and iterations of jobs."""
+
+    episodes: int
+    """Busy periods, from one quiet moment to the next."""
+
+
+class FastForward(TypedDict):
+    """What fast-forward did in a run."""
+
+    packet_hops: int
+    """Data packet-hops that were not simulated, since they repeat simulated ones."""
+
+    by_kind: PacketHopsByKind
+    """`packet_hops` by the kind of period that repeated."""
+
+    packet_hops_in_components: int
+    """Those of `packet_hops` that independent components of the network repeated apart from one another."""
+
+    components: int
+    """The most components that were fast-forwarded apart from one another at once."""
+
+    periods: int
+    """Periods that were found to repeat; each is repeated as often as possible at once."""
+
+    episodes: int
+    """Busy periods that were replayed from a recorded one."""
+
+    blockers: list[str]
+    """Where detection failed most: the parts whose state never recurred, `traffic` if queues and packets under way
+    never did, and `flows` if flows began and ended before any state could recur.
+    """
+
+
 class Performance(TypedDict):
-    """What the run cost; no part of the result."""
+    """The cost of the run; not part of the result."""
 
     data_packet_hops: int
     """Data packets started on links."""
@@ -248,34 +293,8 @@ class Performance(TypedDict):
     packet_hops_simulated: int
     """Those of them that were simulated."""
 
-    packet_hops_skipped: int
-    """Those that were not, since they repeat others."""
-
-    packet_hops_skipped_in_steps: int
-    """Of the skipped ones, those in steps of collectives that repeat themselves."""
-
-    packet_hops_skipped_in_layers: int
-    """Of the skipped ones, those in layers, micro-batches or iterations of jobs that repeat themselves."""
-
-    packet_hops_skipped_in_episodes: int
-    """Of the skipped ones, those from one quiet moment to the next, as twice before."""
-
-    packet_hops_skipped_in_islands: int
-    """Of the skipped ones, those of parts of the network that repeat themselves apart from the others."""
-
-    islands: int
-    """The most parts of the network that did so at once."""
-
-    periods_skipped: int
-    """Periods that were repeated, each as often as it fit at once."""
-
-    episodes_skipped: int
-    """Times that what came between two quiet moments came again, and was skipped."""
-
-    never_repeated: list[str]
-    """Parts whose state was never as it had been before, where it was looked at most in vain: they keep a run from
-    repeating itself.
-    """
+    fast_forward: FastForward
+    """The packet-hops that were fast-forwarded."""
 
     events: int
     """Events handled."""
@@ -522,8 +541,8 @@ class ConweaveCounts(TypedDict):
     """Paused, in picoseconds."""
 
 
-class OrderCounts(TypedDict):
-    """What order of flows counted."""
+class ReorderGatesCounts(TypedDict):
+    """What reorder gates counted."""
 
     paused_ps: int
     """Paused, in picoseconds."""
@@ -655,8 +674,8 @@ class Summary(TypedDict):
     workloads: dict[str, WorkloadSummary]
     """By workload."""
 
-    parts: list[str]
-    """The parts that the scenario gives: mechanisms, transport, congestion control."""
+    components: list[str]
+    """The components that the scenario gives: mechanisms, transport, congestion control."""
 
     ecn: EcnCounts
     """What ECN counted; zeros where the scenario does not give it."""
@@ -700,8 +719,8 @@ class Summary(TypedDict):
     conweave: ConweaveCounts
     """What ConWeave counted; zeros where the scenario does not give it."""
 
-    order: OrderCounts
-    """What order of flows counted; zeros where the scenario does not give it."""
+    reorder_gates: ReorderGatesCounts
+    """What reorder gates counted; zeros where the scenario does not give it."""
 
     fault: FaultCounts
     """What faults counted; zeros where the scenario does not give it."""

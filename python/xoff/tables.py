@@ -12,20 +12,20 @@ from xoff import memory, wording
 from xoff._core import InputError
 
 MAX_ROWS = 2**24
-"""As many flows as a scenario may list, and more than the nodes and links that it may have."""
+"""The largest number of rows: as many as a scenario may have flows, and more than it may have nodes and links."""
 _MAX_BYTES = 8 * 2**30
 ROW_BYTES = 400
-"""What reading takes of memory for a row: 350 B were measured with 4,000,000 flows, and lists that grow are copied."""
+"""Memory per row while reading: 350 B measured with 4,000,000 flows, and growing lists are copied."""
 _LARGE_FILE = 64 * 2**20
 
 
 def is_table(value: object) -> bool:
-    """Tell whether a value hands its rows over as an Arrow stream (PyArrow, polars, pandas and DuckDB tables do)."""
+    """Whether a value exports an Arrow stream, as tables of PyArrow, polars, pandas and DuckDB do."""
     return hasattr(value, "__arrow_c_stream__")
 
 
 def read_table(key: str, source: Any) -> pa.Table:
-    """Return the table that stands at a key of the scenario. Raises `InputError`, which names the key and the file."""
+    """Returns the table at a key of the scenario. Raises `InputError` with the key and the file."""
     try:
         if is_table(source):
             return _plain(key, pa.table(source))
@@ -33,7 +33,7 @@ def read_table(key: str, source: Any) -> pa.Table:
             raise InputError(f"{key}: a data frame or a file name is needed, not {type(source).__name__}")
         table = _plain(key, _read_file(key, Path(source)))
         if any(pa.types.is_binary(field.type) for field in table.schema):
-            # What the reader cannot take for text it takes for bytes.
+            # The reader takes text that is not UTF-8 for bytes.
             raise InputError(f"{key}: {source} is not UTF-8 text")
         return table
     except FileNotFoundError:
@@ -55,9 +55,9 @@ def _read_file(key: str, path: Path) -> pa.Table:
     if path.suffix == ".parquet":
         import pyarrow.parquet
 
-        # Read as one file: a name is not to be taken for a data set with partitions.
+        # The file is read alone: its path must not be taken for partitions of a data set.
         file = pyarrow.parquet.ParquetFile(path)
-        # A small file may hold a value a thousand million times.
+        # A small file may repeat a value a thousand million times.
         _check_rows(key, path, file.metadata.num_rows)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         if (size := sum(group.total_byte_size for group in groups)) > _MAX_BYTES:
@@ -68,7 +68,7 @@ def _read_file(key: str, path: Path) -> pa.Table:
 
         if path.stat().st_size > _LARGE_FILE:
             with path.open("rb") as lines:
-                # A header, and an end of the last line that may be missing, are not worth telling apart.
+                # A header line, and a last line without an end, are ignored in this count.
                 _check_rows(key, path, sum(part.count(b"\n") for part in iter(lambda: lines.read(2**20), b"")))
         delimiter = "\t" if path.suffix == ".tsv" else ","
         return pyarrow.csv.read_csv(
@@ -81,7 +81,7 @@ def _read_file(key: str, path: Path) -> pa.Table:
 
 
 def _check_rows(key: str, path: Path, rows: int) -> None:
-    """Refuse more rows than a scenario may have, or than there is memory for, before they are read."""
+    """Refuses more rows than a scenario may have, or than memory allows, before they are read."""
     if rows > MAX_ROWS:
         raise InputError(f"{key}: {path} has {rows:,} rows; {MAX_ROWS:,} are possible")
     if rows * ROW_BYTES > (most := memory.allowed()):
@@ -90,7 +90,7 @@ def _check_rows(key: str, path: Path, rows: int) -> None:
 
 
 def _plain(key: str, table: pa.Table) -> pa.Table:
-    """Refuse columns of the same name, and write categories (dictionaries) as the values they stand for."""
+    """Returns a table with dictionary columns as plain values. Raises `InputError` for two columns of one name."""
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
     if twice:
         raise InputError(f"{key}: there are several columns `{twice[0]}`; each may be there once")

@@ -1,6 +1,6 @@
-"""Where the keys and the texts of a TOML document stand, so that names can be replaced and all else stays as it is.
+"""The positions of keys and texts in a TOML document, by which names are replaced while everything else stays.
 
-The text has been read by ``tomllib`` before: it is TOML, and only places are looked for.
+The text was parsed by ``tomllib`` before: this reader finds positions and does not validate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a dotted key, and where it stands, quotes included."""
+    """A part of a dotted key, and its position, quotes included."""
 
     name: str
     start: int
@@ -24,14 +24,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A key with the tables around it, and the places of the texts in its value. A header of a table has no value."""
+    """A key with its enclosing tables, and the positions of the texts in its value. A table header has no value."""
 
     segments: tuple[Segment, ...]
     strings: tuple[tuple[int, int], ...]
 
 
 def assignments(text: str) -> Iterator[Assignment]:
-    """Yields each header and each assignment of a document, also in inline tables. Lists have no part in keys."""
+    """Yields each header and each assignment of a document, also in inline tables. Lists add no part to a key."""
     yield from _Reader(text).document()
 
 
@@ -56,7 +56,7 @@ class _Reader:
     def _assignment(self, table: tuple[Segment, ...]) -> Iterator[Assignment]:
         key = (*table, *self._key())
         self._skip()
-        self._at += 1  # The sign =.
+        self._at += 1  # The sign `=`.
         found: list[Assignment] = []
         strings: list[tuple[int, int]] = []
         self._value(key, found, strings)
@@ -64,7 +64,7 @@ class _Reader:
         yield from found
 
     def _skip(self) -> bool:
-        """Pass what is blank, and comments; false at the end."""
+        """Skips blanks and comments; returns False at the end of the text."""
         while self._at < len(self._text):
             if self._text[self._at] == "#":
                 end = self._text.find("\n", self._at)
@@ -97,14 +97,14 @@ class _Reader:
             self._at += 1
 
     def _string(self) -> None:
-        """Pass a text: quotes of three or of one kind, with escapes where they are double."""
+        """Skips a text in one or three quotes, with escapes in double quotes."""
         quote = self._text[self._at]
         mark = quote * 3 if self._text.startswith(quote * 3, self._at) else quote
         self._at += len(mark)
         while not self._text.startswith(mark, self._at):
             self._at += 2 if quote == '"' and self._text[self._at] == "\\" else 1
         self._at += len(mark)
-        # Up to two quotes may stand before the three that end a text.
+        # Up to two quotes may precede the three quotes that end a text.
         while len(mark) == 3 and self._text.startswith(quote, self._at):
             self._at += 1
 

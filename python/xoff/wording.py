@@ -1,4 +1,4 @@
-"""Numbers as people read them: picoseconds, bytes and bits per second with the unit that keeps them short."""
+"""Numbers as text for readers: picoseconds, bytes and bits per second with the unit that keeps them short."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB"), (1, "B"))
 _RATES = ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s"), (1, "b/s"))
 _COUNTS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 
-# The units of a scenario's texts, from the largest to the smallest, by what the numbers of a column end with.
+# The units of a scenario's texts, from the largest to the smallest, by the suffix of a column's name.
 _QUANTITIES = {
     "ps": {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1},
     "bytes": {
@@ -22,8 +22,8 @@ _QUANTITIES = {
 _QUANTITY = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?) ?([A-Za-z]+)")
 
 
-# Controls; soft hyphens, marks and overrides of direction, and other formats but joiners, which scripts need; ends of
-# lines; halves of characters; what is no character.
+# Controls; soft hyphens, marks and overrides of direction, and other format characters except joiners, which scripts
+# need; line separators; surrogates; noncharacters.
 _FORMATS = (
     "\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\ufffe\uffff\U000e0001\U000e0020-\U000e007f"
@@ -33,23 +33,23 @@ _HARMFUL = re.compile(f"(?![\n\t])[{_FORMATS}]")
 
 
 def plain(text: str) -> str:
-    """A text from a file of somebody else, with a sign in place of each character that controls or formats others."""
+    """Returns a foreign text with a replacement sign for each control or format character."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def shown(text: str) -> str:
-    """The same for text that has lines."""
+    """Returns the same as `plain` for text of several lines: line feeds and tabs stay."""
     return _HARMFUL.sub("\ufffd", text)
 
 
 def file_name(text: str) -> str:
-    """The name of a file that is called after something: no path, no hidden file, and not too long for a disk."""
+    """Returns a file name made from a text: no path, not hidden, at most 100 characters."""
     name = re.sub(r"[^\w.-]", "_", plain(text)).lstrip(".")
     return name[:100] or "unnamed"
 
 
 def quantity(text: str) -> tuple[int, str] | None:
-    """Read a text such as ``10us``: its number and unit (``ps``, ``bytes`` or ``bps``); None if it is none."""
+    """Returns number and unit (``ps``, ``bytes`` or ``bps``) of a text such as ``10us``; None if it is no quantity."""
     found = _QUANTITY.fullmatch(text)
     for name, units in _QUANTITIES.items():
         if found and found[2] in units:
@@ -59,7 +59,7 @@ def quantity(text: str) -> tuple[int, str] | None:
 
 
 def quantity_text(value: int, unit: str) -> str:
-    """Write what `quantity` reads, exactly, in the largest decimal unit: ``(10_000_000, "ps")`` becomes ``10us``."""
+    """Returns the inverse of `quantity`, exact, in the largest decimal unit: ``(10_000_000, "ps")`` gives ``10us``."""
     scales = {name: scale for name, scale in _QUANTITIES[unit].items() if "i" not in name}
     name = next(name for name, scale in scales.items() if value % scale == 0 or scale == 1)
     return f"{value // scales[name]}{name}" if value else "0" + list(scales)[-1]
@@ -73,34 +73,34 @@ def _scaled(value: float, units: tuple[tuple[int, str], ...], digits: int) -> st
 
 
 def time(value_ps: float | None) -> str:
-    """A duration in picoseconds as text: ``1234567`` becomes ``1.235 µs``; nothing becomes a dash."""
+    """Returns a duration in picoseconds as text: ``1234567`` gives ``1.235 µs``; None gives a dash."""
     return "–" if value_ps is None else _scaled(value_ps, _TIMES, 3)
 
 
 def size(value_bytes: float | None) -> str:
-    """A number of bytes as text, with decimal prefixes (1 KB is 1000 bytes)."""
+    """Returns a number of bytes as text with decimal prefixes (1 KB is 1000 bytes); None gives a dash."""
     return "–" if value_bytes is None else _scaled(value_bytes, _SIZES, 1)
 
 
 def scale(value: float, name: str) -> tuple[int, str]:
-    """The unit in which a value of a column is short, by the column's last letters: ``(10**6, "µs")`` for ``…_ps``."""
+    """Returns the unit that keeps a column's value short, by the column's suffix: ``(10**6, "µs")`` for ``…_ps``."""
     ending = name.rpartition("_")[2]
     units = {"ps": _TIMES, "bytes": _SIZES, "bps": _RATES}.get(ending, ((1, ""),))
     return next((unit for unit in units if abs(value) >= unit[0]), units[-1])
 
 
 def rate(value_bps: int) -> str:
-    """A rate in bits per second as text: ``200000000000`` becomes ``200 Gb/s``."""
+    """Returns a rate in bits per second as text: ``200000000000`` gives ``200 Gb/s``."""
     return setting(value_bps, "bps")
 
 
 def number(value: float, digits: int) -> str:
-    """A number with so many digits, and never with an exponent where it is large: ``12,346``, ``0.5``."""
+    """Returns a number with so many digits, and without an exponent if it is large: ``12,346``, ``0.5``."""
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def spread(mean: float, low: float | None, high: float | None, scale: float) -> str:
-    """What stands behind a mean: `` ± 3.1``, or `` (2 to 9)`` where an interval reaches further on one side."""
+    """Returns the interval after a mean: `` ± 3.1``, or `` (2 to 9)`` if the interval is not symmetric."""
     if low is None or high is None or low == high:
         return ""
     if abs((high - mean) - (mean - low)) <= 1e-6 * (high - low):
@@ -109,7 +109,7 @@ def spread(mean: float, low: float | None, high: float | None, scale: float) -> 
 
 
 def count(value: float | None) -> str:
-    """A large number as text: ``8200000`` becomes ``8.20 M``; small ones keep their digits."""
+    """Returns a large number as text: ``8200000`` gives ``8.20 M``; small whole numbers keep their digits."""
     if value is None:
         return "–"
     if value < 10**6 and float(value).is_integer():
@@ -121,7 +121,7 @@ def count(value: float | None) -> str:
 
 
 def setting(value: int, unit: str) -> str:
-    """A parameter as text, with all its digits: ``(5_620_000, "ps")`` becomes ``5.62 µs``; units as for `quantity`."""
+    """Returns a parameter as text with all digits: ``(5_620_000, "ps")`` gives ``5.62 µs``; units as for `quantity`."""
     shown = {"us": "µs", "Tbps": "Tb/s", "Gbps": "Gb/s", "Mbps": "Mb/s", "Kbps": "kb/s", "bps": "b/s"}
     for name, scale in _QUANTITIES[unit].items():
         if "i" not in name and abs(value) >= scale and value * 1000 % scale == 0:
@@ -131,7 +131,7 @@ def setting(value: int, unit: str) -> str:
 
 
 def keyed(key: str, value: Any) -> str:
-    """A JSON value as text, by what the name of its key ends with: ``_ps`` or ``bytes``."""
+    """Returns a JSON value as text, by the suffix of its key: ``_ps`` or ``bytes``."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "–"}[value]
     if isinstance(value, int | float):
@@ -142,7 +142,7 @@ def keyed(key: str, value: Any) -> str:
 
 
 def listed(values: Any) -> str:
-    """A JSON object as text: keys without their units, and values as by `keyed`."""
+    """Returns a JSON object as text: keys without units, and values as by `keyed`."""
     if isinstance(values, dict):
         return ", ".join(
             f"{key.removesuffix('_bytes').removesuffix('_ps')} {keyed(key, value)}" for key, value in values.items()

@@ -78,7 +78,7 @@ def test_a_run_shows_them(xoff_here: Command, scenario: dict[str, Any], tmp_path
     text = " ".join(xoff_here("run", file).stdout.split())
     assert all(label in text for label in _LABELS)
     summary = json.loads(xoff_here("run", file, "--json").stdout)
-    assert {*_COUNTS, "brand_new_transport"} <= {*summary["parts"]}
+    assert {*_COUNTS, "brand_new_transport"} <= {*summary["components"]}
     assert summary["brand_new_mechanism"]["marks"] > 0
     assert summary["brand_new_congestion_control"]["notifications"] > 0
     assert (summary["brand_new_routing"]["choices"] > 0) == ("leaf_spine" in scenario["network"])

@@ -120,7 +120,7 @@ def test_a_variant_can_be_without_what_the_base_has(scenario_file: Path, tmp_pat
     text = 'base = "small.toml"\n[variants.PFC]\n[variants.none]\nunset = ["switch.flow_control.pfc"]\n'
     (tmp_path / "study.toml").write_text(text)
     study = xoff.sweep(tmp_path / "study.toml", out=tmp_path / "out")
-    parts = [result.summary["parts"] for _, _, result in study.results()]
+    parts = [result.summary["components"] for _, _, result in study.results()]
     assert ["pfc" in one for one in parts] == [True, False]
     (tmp_path / "study.toml").write_text(text.replace("pfc", "pfx"))
     with pytest.raises(InputError, match=r"variants.none: no scenario has a setting `switch.flow_control.pfx`"):
@@ -129,12 +129,12 @@ def test_a_variant_can_be_without_what_the_base_has(scenario_file: Path, tmp_pat
     with pytest.raises(InputError, match=r"variants.none.unset: 'switch' was given; a list of paths is needed"):
         xoff.sweep(tmp_path / "study.toml", out=tmp_path / "other")
     # The same in Python and on a command line.
-    assert "pfc" not in xoff.run(scenario_file, overrides={"switch.flow_control.pfc": None}).summary["parts"]
+    assert "pfc" not in xoff.run(scenario_file, overrides={"switch.flow_control.pfc": None}).summary["components"]
 
 
 def test_null_on_a_command_line_takes_a_key_away(scenario_file: Path, xoff_here: Command) -> None:
     done = xoff_here("run", scenario_file, "--json", "--set", "switch.flow_control.pfc=null")
-    assert "pfc" not in json.loads(done.stdout)["parts"]
+    assert "pfc" not in json.loads(done.stdout)["components"]
 
 
 def test_all_variants_of_a_study_are_checked_before_it_runs(scenario_file: Path, xoff_here: Command) -> None:

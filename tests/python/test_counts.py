@@ -57,11 +57,11 @@ def test_every_count_is_in_the_summary_the_metrics_and_the_page(group: counts.Gr
     (table,) = (table for table in page.tables if table.title == "What parts counted")
     told = {(row[0].text, row[1].text): row[2].key for row in table.rows}
     # Nobody asks for the order of flows: the mechanisms that need it do.
-    assert group.name in summary["parts"] or group.name == "order"
+    assert group.name in summary["components"] or group.name == "reorder_gates"
     shown = [fact for fact in page.facts if fact[0] in {count.title for count in counts.by_metric().values()}]
     for other in counts.groups():
         for count in other.counts:
-            value, is_given = summary[other.name][count.name], other.name in summary["parts"]
+            value, is_given = summary[other.name][count.name], other.name in summary["components"]
             assert told.get((count.part, count.label)) == (value if value or is_given else None)
             is_first = is_given and count is other.counts[0]
             assert ((count.title, count.text(value)) in shown) == bool(value or is_first)

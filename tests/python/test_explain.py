@@ -91,7 +91,7 @@ def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> N
     assert "paused by pfc" in done.stdout
     answer = json.loads(xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--json").stdout)
     assert answer["flow"]["fct_ps"] is None
-    assert answer["flow"]["worst"]["kind"] in {"paused", "answers"}
+    assert answer["flow"]["worst"]["kind"] in {"paused", "awaiting_ack"}
 
 
 def test_what_is_not_there_is_refused(xoff_here: Command, kept: Path, tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_pace_names_who_set_it(scenario: dict[str, Any], tmp_path: Path, xoff_
     row = max(result.flows.to_pylist(), key=lambda one: one["fct_ps"])
     told = xoff_here("explain", "slow", "--flow", row["flow"]).stdout
     assert row["notifications"] > 0
-    assert f"kept to a pace below its line, after {row['notifications']:,} notification" in told
+    assert f"paced below line rate, after {row['notifications']:,} notification" in told
     rate = float(re.findall(r"at ([\d.]+) Gb/s on average", told)[0])
     # No faster than its line, and no slower than its whole time says.
     assert 0.99 * row["size_bytes"] * 8e3 / row["fct_ps"] <= rate < 100

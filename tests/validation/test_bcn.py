@@ -1,4 +1,4 @@
-"""BCN and QCN against what follows from their definitions (mechanisms.md 6): the first sample, equilibrium, shares."""
+"""BCN and QCN against what follows from their definitions (docs/models/bcn.md, docs/models/qcn.md): the first sample, equilibrium, shares."""
 
 import re
 from itertools import pairwise

@@ -143,7 +143,7 @@ def test_sfc_beside_portfc_watches_queues_of_every_port() -> None:
 
 def test_an_xoff_that_moves_is_said_to() -> None:
     found = xoff.check(incast(star(), [1, 2], switch={"buffer": SHARED, "flow_control": {"pfc": {}}}))
-    assert [row["moves"] for row in found["headroom"]] == [True]
+    assert [row["dynamic"] for row in found["headroom"]] == [True]
 
 
 def test_unlikely_experts_are_drawn_in_the_end() -> None:

@@ -1,4 +1,4 @@
-"""Congestion Isolation against the tests that mechanisms.md section 5 derives."""
+"""Congestion Isolation against tests derived from its rules (docs/models/congestion_isolation.md)."""
 
 from statistics import mean
 from typing import Any

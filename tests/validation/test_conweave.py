@@ -148,7 +148,7 @@ def test_delays_add_up_and_name_what_held_a_packet() -> None:
     result = xoff.run(fabric({"conweave": {}}, probe={"delays": "all"}))
     assert result.audits["delays"] == "ok"
     rows = result.table("delays").to_pylist()
-    assert {row["kind"] for row in rows if row["by"] == "conweave"} == {"paused"}
+    assert {row["kind"] for row in rows if row["cause"] == "conweave"} == {"paused"}
 
 
 def test_paths_in_a_fat_tree_have_two_choices() -> None:

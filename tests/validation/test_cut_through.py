@@ -267,7 +267,7 @@ def test_computed_headroom_is_enough(
     }
     scenario = cut(scenario, header)
     (row,) = xoff.check(scenario)["headroom"]
-    assert (row["needed_bytes"], row["xoff_bytes"], row["counted_after_bytes"]) == (needed, room, min(header, WIRE))
+    assert (row["needed_bytes"], row["xoff_bytes"], row["ingress_delay_bytes"]) == (needed, room, min(header, WIRE))
     result = xoff.run(scenario)
     assert result.ok
     assert result.summary["drops"] == 0

@@ -57,21 +57,21 @@ def test_of_two_flows_into_one_the_second_waits_behind_the_first() -> None:
     first, second = tilings(xoff.run(star([flow(1, 0, 10), flow(2, 0, 10)])))
     sending, way = (0, "transmission", None, 9 * FRAME_PS), on_links(2)
     assert parts(first) == [
-        sending, *way[:2], (1, "behind", 0, 4 * FRAME_PS), (1, "behind", 1, 5 * FRAME_PS), *way[2:]
+        sending, *way[:2], (1, "queueing", 0, 4 * FRAME_PS), (1, "queueing", 1, 5 * FRAME_PS), *way[2:]
     ]  # fmt: skip
     assert parts(second) == [
-        sending, *way[:2], (1, "behind", 0, 5 * FRAME_PS), (1, "behind", 1, 5 * FRAME_PS), *way[2:]
+        sending, *way[:2], (1, "queueing", 0, 5 * FRAME_PS), (1, "queueing", 1, 5 * FRAME_PS), *way[2:]
     ]  # fmt: skip
     assert second.worst is not None
-    assert (second.worst.kind, second.worst.ps, second.worst.flow) == ("behind", 10 * FRAME_PS, None)
+    assert (second.worst.kind, second.worst.ps, second.worst.flow) == ("queueing", 10 * FRAME_PS, None)
 
 
 def test_flows_of_one_host_take_turns() -> None:
     # a0 b0 a1 b1 a2: before a2 two packets of its own and two of the other have left.
     first, second = tilings(xoff.run(star([flow(1, 0, 3), flow(1, 2, 2)])))
-    sending = [(0, "transmission", None, 2 * FRAME_PS), (0, "behind", 1, 2 * FRAME_PS)]
+    sending = [(0, "transmission", None, 2 * FRAME_PS), (0, "queueing", 1, 2 * FRAME_PS)]
     assert parts(first) == [*sending, *on_links(2)]
-    assert parts(second) == [(0, "transmission", None, FRAME_PS), (0, "behind", 0, 2 * FRAME_PS), *on_links(2)]
+    assert parts(second) == [(0, "transmission", None, FRAME_PS), (0, "queueing", 0, 2 * FRAME_PS), *on_links(2)]
 
 
 def test_a_lost_packet_costs_a_timeout() -> None:
@@ -81,7 +81,7 @@ def test_a_lost_packet_costs_a_timeout() -> None:
     timeout_ps = 4_000_000_000
     assert lost.flow["retransmitted"] == 1
     assert parts(lost) == [
-        (0, "transmission", None, FRAME_PS), (0, "answers", None, timeout_ps - FRAME_PS), *on_links(2)
+        (0, "transmission", None, FRAME_PS), (0, "awaiting_ack", None, timeout_ps - FRAME_PS), *on_links(2)
     ]  # fmt: skip
 
 

@@ -274,7 +274,7 @@ def test_time_until_a_host_reads_again_is_the_faults() -> None:
     stall = {"host": "host1", "stall": True, "at": "2us", "duration": "48us"}
     result = xoff.run(star(1, [stall], switch={"flow_control": {"pfc": {}}}, probe={"delays": "all"}))
     assert result.flows["fct_ps"][0].as_py() == 50_000_000
-    unread = [row for row in result.table("delays").to_pylist() if row["by"] == "fault"]
+    unread = [row for row in result.table("delays").to_pylist() if row["cause"] == "fault"]
     assert [(row["node"], row["kind"], row["time_ps"]) for row in unread] == [
         ("host1", "processing", 50_000_000 - WAY_PS)
     ]
@@ -350,20 +350,20 @@ def test_time_that_a_fault_cost_is_its_own() -> None:
     outage = {"link": "switch0-host1", "state": "down", "at": "0s", "duration": "5us"}
     scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": "50us"}}}, probe={"delays": "all"})
     result = xoff.run(scenario)
-    by_fault = sum(row["time_ps"] for row in result.table("delays").to_pylist() if row["by"] == "fault")
+    by_fault = sum(row["time_ps"] for row in result.table("delays").to_pylist() if row["cause"] == "fault")
     # All but the first ten packets and the way of the last: the timeout, and nine that are sent again before it.
     assert by_fault == result.flows["fct_ps"][0].as_py() - 10 * FRAME_PS - WAY_PS
     assert result.audits["delays"] == "ok"
     # What waits at a port for its link is paused by it.
     result = xoff.run(scenario | {"fault": [outage | {"queued": "wait"}]})
-    waited = [row for row in result.table("delays").to_pylist() if (row["kind"], row["by"]) == ("paused", "fault")]
+    waited = [row for row in result.table("delays").to_pylist() if (row["kind"], row["cause"]) == ("paused", "fault")]
     assert [row["node"] for row in waited] == ["switch0"]
     assert result.summary["fault"]["lost"] == 0
 
 
 def test_a_check_says_what_a_single_failure_cuts_off() -> None:
     rows = xoff.check(clos([], {}))["failures"]
-    assert [(row["fails"], row["cuts_off_pairs"]) for row in rows if row["cuts_off_pairs"]] == [
+    assert [(row["fails"], row["disconnected_pairs"]) for row in rows if row["disconnected_pairs"]] == [
         ("a switch, such as leaf0", 1),
         ("a link, such as host0-leaf0", 1),
     ]

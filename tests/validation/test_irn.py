@@ -108,7 +108,7 @@ def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurio
 
 
 def test_bdp_flow_control_bounds_the_queue_of_an_incast() -> None:
-    """N windows of one product, less what the links hold: mechanisms.md 3.2."""
+    """N windows of one product, less the bytes on the links: docs/models/irn.md."""
     senders, bdp = 4, 104_000
     result = xoff.run(
         {

@@ -176,9 +176,9 @@ def test_time_without_a_pull_has_its_name() -> None:
     packets, window = 30, 15
     scenario = ndp(incast(1, packets, probe={"delays": "all"}), window=window)
     [tiling] = tilings(xoff.run(scenario))
-    time = {kind: ps for _, kind, _, ps in parts(tiling) if kind in ("transmission", "pull")}
+    time = {kind: ps for _, kind, _, ps in parts(tiling) if kind in ("transmission", "awaiting_pull")}
     sent_ps = round(wire_us(packets - 1, WIRE) * 1e6)
-    assert time == {"transmission": sent_ps, "pull": alone_ps(packets, window)[-1] - sent_ps}
+    assert time == {"transmission": sent_ps, "awaiting_pull": alone_ps(packets, window)[-1] - sent_ps}
 
 
 def test_lost_packets_go_again_after_a_timeout() -> None:

@@ -187,7 +187,7 @@ def possible(
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_possible_deadlocks_are_found_beforehand_and_close(n: int) -> None:
-    """mechanisms.md 7.4, item 16: one order of digits is safe unless pauses are passed on; what is found deadlocks."""
+    """docs/models/portfc.md: one order of digits is safe unless pauses are passed on; what is found deadlocks."""
     forward = {"pfc": {**PFC, "relays": "forward"}}
     cases: Sequence[tuple[dict[str, Any], str, dict[str, Any]]] = (
         ({"pfc": PFC}, "hash", {"scheduler": "per_flow", "buffer": {"per_port": "5MB"}}),

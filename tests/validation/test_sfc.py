@@ -1,4 +1,4 @@
-"""Source Flow Control against what mechanisms.md section 4 derives: holds, computed pauses, proxies, isolation."""
+"""Source Flow Control against values derived from its rules (docs/models/sfc.md): holds, computed pauses, proxies, isolation."""
 
 from itertools import pairwise
 from typing import Any

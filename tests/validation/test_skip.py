@@ -286,6 +286,10 @@ def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any],
     return summary, performance, {name: pa.table(output.table(name)) for name in output.tables}
 
 
+ALL = "packet_hops"
+"""All fast-forwarded packet-hops."""
+
+
 def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> float:
     """Compare a run that skips with one that does not; return the share that was skipped, or some kinds of it."""
     prepared = prepare(scenario)
@@ -297,8 +301,11 @@ def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> floa
         assert found[name].equals(table), name
     hops: int = performance["data_packet_hops"]
     assert hops == whole["data_packet_hops"]
-    assert whole["packet_hops_skipped"] == 0
-    return float(sum(performance[kind] for kind in which or ["packet_hops_skipped"]) / max(hops, 1))
+    assert whole["fast_forward"]["packet_hops"] == 0
+    forward = performance["fast_forward"]
+    assert sum(forward["by_kind"].values()) == forward["packet_hops"]
+    packet_hops = forward["by_kind"] | {kind: forward[kind] for kind in (ALL, "packet_hops_in_components")}
+    return float(sum(packet_hops[kind] for kind in which or [ALL]) / max(hops, 1))
 
 
 @pytest.mark.parametrize("name", REPEATS)
@@ -367,24 +374,25 @@ def test_a_run_is_over_with_its_flows_whenever_timers_would_look_again() -> None
 def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:
     marks = {"ecn": {"red": {"kmin": "20KB", "kmax": "200KB", "pmax": 0.5}}, **PFC}
     scenario = {"network": STAR, "workload": INCAST, "switch": marks, "host": {"congestion_control": {"dcqcn": {}}}}
-    assert xoff.run(scenario).summary["performance"]["never_repeated"] == ["dcqcn"]
-    assert xoff.run({"network": STAR, "workload": RING}).summary["performance"]["never_repeated"] == []
+    assert xoff.run(scenario).summary["performance"]["fast_forward"]["blockers"] == ["dcqcn"]
+    assert xoff.run({"network": STAR, "workload": RING}).summary["performance"]["fast_forward"]["blockers"] == []
     busy = {"poisson": {"load": 0.5, "duration": "60ms", "sizes": "websearch"}}
     scenario = {"network": STAR, "workload": [busy], "switch": PFC}
-    assert xoff.run(scenario).summary["performance"]["never_repeated"] == ["flows"]
+    assert xoff.run(scenario).summary["performance"]["fast_forward"]["blockers"] == ["flows"]
     # Queues at paths that several flows share grow and shrink for ever.
     leaves = {"leaf_spine": {"leaves": 4, "spines": 2, "hosts_per_leaf": 4, "link": LINK}}
     shared = {"network": leaves, "workload": [{"permutation": {"size": "80MB"}}], "switch": PFC}
-    assert xoff.run(shared).summary["performance"]["never_repeated"] == ["traffic"]
+    assert xoff.run(shared).summary["performance"]["fast_forward"]["blockers"] == ["traffic"]
 
 
 def test_a_long_run_says_what_kept_it_from_repeating_itself() -> None:
     result = xoff.run({"network": STAR, "workload": [{"incast": {**INCAST[0]["incast"], "size": "1MB"}}]})
     performance = cast("dict[str, Any]", result.summary["performance"])
-    performance.update(cpu_seconds=3.0, packet_hops_skipped=0, never_repeated=["hpcc"])
-    assert "; what kept it from repeating itself: hpcc" in dict(result.rows())["performance"]
+    performance.update(cpu_seconds=3.0)
+    performance["fast_forward"].update(packet_hops=0, blockers=["hpcc"])
+    assert "; kept from fast-forwarding by hpcc" in dict(result.rows())["performance"]
     performance.update(cpu_seconds=1.0)
-    assert "what kept it" not in dict(result.rows())["performance"]
+    assert "kept from" not in dict(result.rows())["performance"]
 
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])

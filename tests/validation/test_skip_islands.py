@@ -13,7 +13,7 @@ from tests.validation.test_skip_jobs import LAYERS, job
 import xoff
 from xoff.running import prepare
 
-ISLANDS = "packet_hops_skipped_in_islands"
+ISLANDS = "packet_hops_in_components"
 SLOW = {"flow_control": {"pfc": {"xoff": "40KB"}}}
 
 
@@ -88,9 +88,12 @@ def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
 def test_how_many_parts_rest_is_said() -> None:
     scenario = {"network": leaves(3, 4), "switch": SLOW, "workload": [{"flows": APART}]}
     performance = results(prepare(scenario), threads=1)[1]
-    assert performance["islands"] == 3
-    assert performance["packet_hops_simulated"] + performance["packet_hops_skipped"] == performance["data_packet_hops"]
-    assert "in parts of the network by themselves)" in dict(xoff.run(scenario).rows())["performance"]
+    assert performance["fast_forward"]["components"] == 3
+    assert (
+        performance["packet_hops_simulated"] + performance["fast_forward"]["packet_hops"]
+        == performance["data_packet_hops"]
+    )
+    assert "in independent components)" in dict(xoff.run(scenario).rows())["performance"]
 
 
 @pytest.mark.parametrize("judgement", ["fail", "record"])

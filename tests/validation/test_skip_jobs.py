@@ -26,9 +26,9 @@ def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **mor
     }
 
 
-EPISODES = "packet_hops_skipped_in_episodes"
+EPISODES = "episodes"
 # What of layers is quiet before and after may be skipped as an episode.
-LAYERS = ("packet_hops_skipped_in_layers", EPISODES)
+LAYERS = ("layers", EPISODES)
 # Each with the least share of it that is skipped in layers and what is longer.
 JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),

@@ -25,11 +25,11 @@ def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int
         sums[row["flow"]] += row["time_ps"]
         ways[row["flow"]].add((row["hop"], row["node"], row["port"]))
         # Behind whom, and who pauses or holds, is known; nothing else has anybody to name.
-        assert (row["by_flow"] is not None) == (row["kind"] == "behind")
-        assert (row["by"] is not None) == (row["kind"] in {"paused", "held"})
+        assert (row["blocking_flow"] is not None) == (row["kind"] == "queueing")
+        assert (row["cause"] is not None) == (row["kind"] in {"paused", "source_held"})
         assert (row["start_ps"] is not None) == (row["kind"] == "paused")
         # A port that neither sends nor is paused keeps nobody waiting, but for who stands behind the head of an input.
-        assert row["kind"] != "blocked" or scenario["switch"]["queueing"] == "iq", (row, scenario)
+        assert row["kind"] != "hol_blocking" or scenario["switch"]["queueing"] == "iq", (row, scenario)
     assert sums == {flow: row["fct_ps"] for flow, row in flows.items()}
     peers = {(row["node"], row["port"]): row["peer"] for row in probed.links.to_pylist()}
     for flow, way in ways.items():
@@ -52,6 +52,6 @@ def paused_within_pauses(result: xoff.Result, rows: list[dict[str, Any]]) -> Non
         pauses[row["node"], row["port"], row["queue"], row["cause"], row["start_ps"]].append(row["end_ps"])
     for row in rows:
         if row["kind"] == "paused":
-            [last] = pauses[row["node"], row["port"], row["pause_queue"], row["by"], row["pause_start_ps"]]
+            [last] = pauses[row["node"], row["port"], row["pause_queue"], row["cause"], row["pause_start_ps"]]
             assert row["pause_start_ps"] <= row["start_ps"]
             assert last is None or row["start_ps"] + row["time_ps"] <= last

@@ -1,20 +1,13 @@
-//! Cut-through: a switch handles a frame when its head is in, and the rest follows while the frame is on its way out.
-//!
-//! Models: a switch knows where a frame goes when its first `header` bytes are in, and handles it its own forwarding delay later;
-//! from there on nothing is different. A frame that finds its output busy or paused waits, whole or not, and starts when it may
-//! (virtual cut-through). Where the output is faster than the input, more has to be in: so much that the output, if it begins at
-//! once, has the last bit to send when that comes. Nothing interrupts a frame, so that its last bit is never late.
-//! What a frame takes of its input's memory, and of a shared pool, it takes whole, from when it is handled until it has started
-//! *and* its last bit is through the pipeline; queues, marks and the memory of outputs count it until it starts, as always.
-//! Source: peers.md 10, for the start rule, the latency of a hop, and what is counted until when.
-//! Simplifications: frames that end at the neighbour, MAC control, and messages that nodes on their way may take in are handled at
-//! their last bit. The switch knows the length of a frame from its header. Where a mechanism chooses among several outputs, the
-//! fastest of them decides how much has to be in. What trimming leaves of a packet starts when the packet is in; a header that
-//! trimming sends back to its source is the switch's own, and starts at once. A packet that is dropped takes nothing from then on.
-//! Invariants: no output runs dry; frames of a link are handled in the order in which they were sent; of each input there is one
-//! frame at most of which something is still to come, for the next is handled later than its last bit.
-//! Leaves out: bit errors, and so the frames that a switch has passed on before it could see that they are damaged; hosts that
-//! relay, which take in all of a frame.
+//! Cut-through: a switch handles a frame when its head is in, and the rest follows while the frame leaves.
+//! A switch handles a frame its forwarding latency after the first `header` bytes are in. Where the output is faster than the input, more
+//! has to be in, so that the output has the last bit to send when that bit arrives. A frame with a busy or paused output waits, whole or
+//! not, and starts when the output is free.
+//! A frame takes its input's memory, and a shared pool, whole, until the frame has started and its last bit is through the pipeline.
+//! Queues, marks and memory of outputs count the frame until its start.
+//! Simplifications: frames that end at the neighbour, MAC control, and messages that nodes may take in are handled at their last bit; so
+//! are all frames at relaying hosts. The fastest of several possible outputs decides. A damaged frame is lost where it arrives.
+//! Invariants: no output runs dry; frames of a link are handled in order; at most one frame of an input is still arriving.
+//! Source: `docs/models/cut_through.md`.
 
 use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
@@ -32,7 +25,7 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Bytes at the start of a frame after which a switch knows where it goes.
+    /// Bytes at the start of a frame after which a switch forwards the frame.
     pub header: Bytes,
 }
 
@@ -43,7 +36,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Says what of it makes no sense.
+    /// Refuses values out of range.
     pub fn validate(&self) -> Result<(), Wrong> {
         if (1..=65_535).contains(&self.header.0) {
             return Ok(());
@@ -51,26 +44,27 @@ impl Params {
         Err(("header", format!("{} is out of range; allowed are 1 to 65535 bytes", self.header)))
     }
 
-    /// Bytes of a frame that are in at most when it is handled, at an input with this line and such outputs.
+    /// Returns the most bytes of a frame that are in when the frame is handled, for an input line and the fastest
+    /// output.
     pub fn counted_after(&self, bytes: u64, line: Rate, fastest: Rate) -> u64 {
         let kept_up = (u128::from(bytes) * u128::from(line.0) / u128::from(fastest.max(line).0)) as u64;
         self.header.0.max(bytes - kept_up).min(bytes)
     }
 }
 
-/// From the start of a frame on a line until as much of it is in as the switch needs that will send it by this output.
+/// Returns the time from the start of a frame on a line until the switch has enough bytes for this output.
 #[inline]
 pub fn head(header: u64, bytes: u64, line: Serializer, output: Serializer) -> Duration {
     let whole = line.time(bytes);
     line.time(header).max(whole.saturating_sub(output.time(bytes))).min(whole)
 }
 
-/// An input of a switch that cuts through.
+/// An input of a cut-through switch.
 #[derive(Debug, Clone)]
 pub struct Input {
     header: u64,
     line: Serializer,
-    /// Where some output of the switch is faster than the line.
+    /// The outputs, where one is faster than the line.
     outputs: Option<Outputs>,
 }
 
@@ -78,12 +72,13 @@ pub struct Input {
 #[derive(Debug, Clone)]
 struct Outputs {
     node: u32,
-    /// A mechanism may choose another than ECMP.
+    /// True when a mechanism may choose another output than ECMP.
     are_chosen: bool,
 }
 
 impl Outputs {
-    /// The fastest by which a frame may go that will have passed so many nodes more when it is there.
+    /// Returns the rate of the fastest possible output of a frame, for a frame that passes `nodes` nodes before it
+    /// comes here.
     fn fastest(&self, frame: &Packet, nodes: usize, routing: &Map) -> Rate {
         let (routes, ports) = (&routing.routes[index(self.node)], &routing.wiring.ports[index(self.node)]);
         let rate = |port: PortId| ports[port].link.rate;
@@ -93,7 +88,7 @@ impl Outputs {
 }
 
 impl Input {
-    /// That of a port.
+    /// Makes the input of a port.
     pub fn new(params: Params, ports: &[PortSpec], node: u32, port: PortId, are_chosen: bool) -> Self {
         let line = ports[port].link.rate;
         let outputs = || Outputs { node, are_chosen };
@@ -101,36 +96,38 @@ impl Input {
         Self { header: params.header.0, line: line.serializer(), outputs: has_faster.then(outputs) }
     }
 
-    /// From the start of a frame until the switch needs no more of it, which will have passed so many nodes more when it is there.
+    /// Returns the time from the start of a frame until the switch has enough bytes, for a frame that passes `nodes`
+    /// nodes before it comes here.
     fn head(&self, frame: &Packet, nodes: usize, routing: &Map) -> Duration {
         let output = self.outputs.as_ref().map_or(self.line, |outputs| outputs.fastest(frame, nodes, routing).serializer());
         head(self.header, u64::from(frame.bytes()), self.line, output)
     }
 
-    /// From the moment at which a frame is handled here until all of it is in.
+    /// Returns the time from the handling of a frame until all of the frame is in.
     fn tail(&self, frame: &Packet, routing: &Map) -> Duration {
         self.line.time(u64::from(frame.bytes())) - self.head(frame, 0, routing)
     }
 }
 
-/// The last data packet that was let in of those of an input.
+/// The last accepted data packet of an input.
 #[derive(Debug, Clone, Copy, Default)]
 struct Arriving {
-    /// When its last bit is in.
+    /// Arrival of the last bit.
     until: Moment,
     packet: Packet,
-    /// What happens then, if it has started, or was cut, before.
+    /// Action at the last bit, if the packet has started, or was cut, before.
     rest: Option<Rest>,
 }
 
-/// What was put off until the last bit of a packet came.
+/// Action put off until the last bit of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Rest {
-    /// The packet, if it has started, and takes its input's memory no more; or what is left of one that was cut, and starts now.
+    /// The packet that has started and then leaves its input's memory; or the header of a cut packet, which then
+    /// starts.
     pub packet: Packet,
     /// The output.
     pub port: PortId,
-    /// Its queue.
+    /// Queue of the packet.
     pub queue: QueueId,
 }
 
@@ -155,12 +152,12 @@ impl State for Arriving {
     }
 }
 
-/// What a node beside inputs that cut through knows of them.
+/// State of a node with cut-through at its inputs or at its neighbours' inputs.
 #[derive(Debug, Clone)]
 pub struct CutThrough {
-    /// At the other end of the link of each port.
+    /// The inputs at the other ends of the node's links, by port.
     ahead: Vec<Option<Input>>,
-    /// Its own, by port.
+    /// The node's own inputs, by port.
     inputs: Vec<Option<Input>>,
     arriving: Vec<Arriving>,
 }
@@ -171,26 +168,27 @@ state!(CutThrough {
 });
 
 impl CutThrough {
-    /// With the inputs at the other ends of a node's links and its own, if any of them cuts through.
+    /// Makes the state from the inputs at the other ends of the links and the own inputs; none without cut-through.
     pub fn new(ahead: Vec<Option<Input>>, inputs: Vec<Option<Input>>) -> Option<Box<Self>> {
         let cuts = ahead.iter().chain(&inputs).any(Option::is_some);
         cuts.then(|| Box::new(Self { arriving: vec![Arriving::default(); inputs.len()], ahead, inputs }))
     }
 
-    /// From the start of a frame by a port until the neighbour needs no more of it; none where it needs the last bit.
+    /// Returns the time from the start of a frame by a port until the neighbour has enough bytes; none where the
+    /// neighbour needs the last bit.
     pub fn head(&self, port: PortId, frame: &Packet, peer: u32, routing: &Map) -> Option<Duration> {
         let input = self.ahead[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
-    /// From the start of a frame that came by a port until node `here`, which has handled it, needed no more of it; none where it needed
-    /// the last bit.
+    /// Returns the time from the start of an arrived frame until node `here` had enough bytes; none where the node
+    /// needed the last bit.
     pub fn needed(&self, port: PortId, frame: &Packet, here: u32, routing: &Map) -> Option<Duration> {
         let input = self.inputs[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != here).then(|| input.head(frame, 0, routing))
     }
 
-    /// A data packet is let in here.
+    /// Notes an accepted data packet.
     pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
         let port = packet.in_port().index();
         if let Some(input) = &self.inputs[port] {
@@ -199,23 +197,24 @@ impl CutThrough {
         }
     }
 
-    /// When the last bit is in of a packet like this one, if that was the last of its input, still comes, and has not started.
+    /// Returns the arrival of the last bit of a packet that is the last of its input, still arrives, and has not
+    /// started.
     pub fn until(&self, packet: &Packet, now: Moment) -> Option<Moment> {
         let arriving = &self.arriving[packet.in_port()];
         (arriving.until > now && arriving.rest.is_none() && packet.is_like(&arriving.packet)).then_some(arriving.until)
     }
 
-    /// Keeps what is put off until the last bit of an input's packet is in.
+    /// Puts an action off until the last bit of an input's packet.
     pub fn put_off(&mut self, in_port: PortId, rest: Rest) {
         self.arriving[in_port].rest = Some(rest);
     }
 
-    /// What was put off until now, at which the last bit of an input's packet is in.
+    /// Takes the action of an input's packet, at its last bit.
     pub fn rest(&mut self, in_port: PortId) -> Option<Rest> {
         self.arriving[in_port].rest.take()
     }
 
-    /// Frames that are here although they are in no queue: what is left of packets that were cut.
+    /// Returns frames that are in no queue: headers of cut packets.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
         self.arriving.iter().filter_map(|a| a.rest.as_ref()).map(|rest| &rest.packet).filter(|packet| !packet.is_data())
     }
@@ -243,7 +242,7 @@ mod tests {
         ((0..3).map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, PortId(port), false))).collect(), map)
     }
 
-    /// A packet of 1000 B that came by a port, for a host.
+    /// A packet of 1000 B from a port, for a host.
     fn packet(seq: u32, dst: u32, in_port: PortId) -> Packet {
         let mut packet = Packet::new(Kind::Data, 7, seq, dst, 1000, 0);
         packet.set_in_port(in_port);

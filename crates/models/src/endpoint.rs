@@ -1,8 +1,8 @@
-//! Where flows start and end: the network interface of a host.
+//! The endpoint: the network interface of a host, where flows start and end.
 //!
-//! A flow waits for its turn in a queue of its port and produces a packet at the moment of transmission, so that a pause, a rate or
-//! a window that changes applies to the very next packet. Invariants: a flow is in its queue's round, or something (a hold, the
-//! pacing timer, the window, the end of its data) will bring it back; each packet is delivered once, in order.
+//! A flow waits for its turn in a queue of its port and produces a packet at the moment of transmission, so a pause, a new rate or a new
+//! window applies to the very next packet. Invariants: a flow is in the round of its queue, or an event (the end of a hold, the pacing
+//! timer, the window, new data) brings the flow back; each packet is delivered once, in order.
 
 mod answers;
 mod classify;
@@ -53,7 +53,7 @@ use crate::routing::ate::Weight;
 use crate::transport::Protocol;
 use crate::workload::{Feed, FlowSpec, Start};
 
-/// What all flows of a host share.
+/// Settings that all flows of a host share.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Packet sizes.
@@ -62,19 +62,19 @@ pub struct Config {
     pub transport: Protocol,
     /// Rates, worked out for each port.
     pub schemes: Vec<Scheme>,
-    /// How receivers tell senders of marks.
+    /// The notification of senders about marks.
     pub echo: Option<Echo>,
-    /// How receivers pull what senders send, if they do.
+    /// The rules of pulls, if receivers pull.
     pub pulls: Option<Rules>,
-    /// Frames that let flows go on may be lost, since something fails in the network.
+    /// True when frames that let flows continue may be lost, because the scenario has faults.
     pub loses_frames: bool,
-    /// Which class a new flow gets.
+    /// The class of a new flow.
     pub classify: Classify,
-    /// How late packets start, if they do.
+    /// The jitter of packets, if any.
     pub jitter: Option<Jitter>,
-    /// Whose flow a number is.
+    /// The source node of each flow number.
     pub sources: Arc<Sources>,
-    /// The slowest link that the path of a flow may have.
+    /// The slowest link on the path of a flow.
     pub bottlenecks: Bottlenecks,
 }
 
@@ -86,10 +86,10 @@ impl Config {
     }
 }
 
-/// What flows are that end at a host, where hosts differ: as their sources have them.
+/// The stacks of arriving flows in networks whose hosts differ. A flow follows the stack of its source.
 #[derive(Debug, Clone)]
 pub struct Mixed {
-    /// What holds of the flows of each stack.
+    /// The settings of each stack.
     pub configs: Vec<Arc<Config>>,
     /// The stack of each node.
     pub places: Arc<[u16]>,
@@ -102,7 +102,7 @@ impl Mixed {
     }
 }
 
-/// What holds of a flow that ends at a host, which has `own` for flows that start there.
+/// Returns the settings of a flow that ends at a host; `own` are the settings of flows that start there.
 #[inline]
 fn arriving<'a>(own: &'a Config, mixed: Option<&'a Mixed>, flow: u32) -> &'a Config {
     mixed.map_or(own, |mixed| mixed.of(own.sources.of(flow)))
@@ -113,83 +113,83 @@ const NO_SLOT: u32 = u32::MAX;
 const DUPLICATES: Count = Count::number("spurious_retransmissions", "spurious retransmissions");
 const HELD_BACK: Count = Count::number("held_back", "packets held back by full sources");
 
-/// What endpoints count, whatever their transport.
+/// Counts of endpoints with any transport.
 pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK] };
 
-/// How far a flow is.
+/// The progress of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct UnderWay {
     /// The flow.
     pub flow: u32,
-    /// Packets that nothing is waited for any more: acknowledged, or sent where none are.
+    /// Finished packets: acknowledged, or sent where receivers send no answers.
     pub passed: u32,
-    /// Packets that were sent.
+    /// Packets sent.
     pub sent: u32,
-    /// Packets up to the first that ends something, and is not like those before it.
+    /// Packets up to the first that ends a message or the flow and differs from the packets before.
     pub alike: u32,
-    /// What its receiver granted, if it waits for that, and the same if its packets ask for it.
+    /// The receiver's grant, if the flow needs credit; and the same if packets carry the demand.
     pub credit: Option<(u32, u32)>,
-    /// If it carries messages: the packets of the first that is not acknowledged, zero if all are; and how many are to come.
+    /// For a connection: packets of the first message without a full ACK, zero if none; and messages to come.
     pub message: Option<(u32, u32)>,
 }
 
-/// A host's flows. What each packet needs comes first.
+/// A host's flows. Fields that each packet needs come first.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Endpoint {
     config: Arc<Config>,
     senders: Vec<Option<Sender>>,
-    /// Slot of each flow of this node, by its number here.
+    /// Slot of each flow of this node, by the flow's local number.
     slots: Vec<u32>,
     node: u32,
     first_flow: u32,
     receivers: Vec<Receiver>,
     last_receiver: (u32, u32),
-    /// What flows are that arrive, where hosts differ.
+    /// The stacks of arriving flows, where hosts differ.
     pub mixed: Option<Box<Mixed>>,
-    /// Wire bytes of data that entered the network here, again ones included.
+    /// Wire bytes of data sent into the network, including retransmissions.
     pub injected_bytes: u64,
-    /// Wire bytes of data that arrived here.
+    /// Wire bytes of data received.
     pub delivered_bytes: u64,
-    /// Packets that arrived and were new: what flows gained.
+    /// New packets received.
     pub accepted: u64,
-    /// What happened last.
+    /// The last gain of a packet and the last start of a flow.
     pub latest: Latest,
     duplicates: u64,
-    /// Packets that arrived out of order without having been sent again.
+    /// Packets that arrived out of order without having been retransmitted.
     pub reordered: u64,
     held_back: u64,
-    /// What congestion control was told by the network.
+    /// Messages of the network to congestion control.
     pub notifications: u64,
-    /// Flows in the order of their first packets, and when they would time out.
+    /// First timeouts of flows, in the order of their first packets.
     first_timeouts: VecDeque<(Moment, u32)>,
     free: Vec<u32>,
-    /// What pulls them, and what credit flows that start here had.
+    /// The pacer of pulls, and the credit of flows that start here.
     pacer: Option<Box<Pacer>>,
     books: Books,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
-    /// By which ports flows left first that were moved to others.
+    /// The original ports of flows that were moved to another port.
     homes: FxHashMap<u32, PortId>,
     /// By which of two domains flows leave.
     weight: Option<Weight>,
     /// Flows to come.
     pub starts: Vec<Start>,
-    /// How many flows a waiting flow still needs, and the flow.
+    /// The number of flows that a waiting flow still needs, and the flow.
     waiting: Vec<(u32, FlowSpec)>,
-    /// For a flow that arrives here, or leaves: the waiting flows that need it.
+    /// For an arriving or leaving flow: the flows that wait for the flow.
     dependents: FxHashMap<u32, Vec<u32>>,
-    /// For flows to come: when their packets do.
+    /// For flows to come: the arrival times of their packets.
     pub arrivals: FxHashMap<u32, Box<Feed>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Moment>,
-    /// What the ranks at this host do.
+    /// The programs of the ranks at this host.
     pub programs: Programs,
-    /// Connections that start here, by their numbers.
+    /// Connections that start here, by number.
     pub connections: Vec<Connection>,
-    /// The messages of the one that is about to start.
+    /// The messages of the connection that is about to start.
     opening: Option<Box<Messages>>,
-    /// Of connections that end here, what they are told of their messages.
+    /// The message logs of connections that end here.
     pub incoming: FxHashMap<u32, Arc<Log>>,
     /// Messages delivered here since the last checkpoint.
     pub delivered: Vec<Delivered>,
@@ -197,7 +197,7 @@ pub struct Endpoint {
     pub sent: Vec<Sent>,
     /// Flows arrived since the last checkpoint, and when.
     pub arrived: Vec<(u32, Moment)>,
-    /// For each mechanism, by name: holds of flows that were over.
+    /// Holds of finished flows, by mechanism.
     pub late_holds: BTreeMap<&'static str, u64>,
 }
 
@@ -283,7 +283,7 @@ impl state::State for Endpoint {
     }
 }
 
-/// Shows flows to come, those that wait for others, and when packets of flows do.
+/// Shows flows to come, waiting flows, and arrival times of packets.
 fn walk_to_come(
     starts: &mut Vec<Start>,
     waiting: &mut [(u32, FlowSpec)],
@@ -358,7 +358,7 @@ impl Endpoint {
         }
     }
 
-    /// How far the flows under way from here are.
+    /// The progress of the flows that started here.
     pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
         // Who asks for credit looks at what is left, up to the most that it asks for.
         let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
@@ -373,22 +373,22 @@ impl Endpoint {
         })
     }
 
-    /// Messages of a connection that were not handed over yet.
+    /// Messages of a connection that are still to be posted.
     fn to_come(&self, flow: u32) -> u32 {
         self.connections.binary_search_by_key(&flow, |c| c.spec.flow).map_or(0, |place| self.connections[place].to_come)
     }
 
-    /// Messages that were handed over here and that their other ends do not have.
+    /// Messages posted here and not delivered at the other end.
     pub fn undelivered(&self) -> impl Iterator<Item = MessageId> {
         self.senders.iter().flatten().filter_map(|s| s.messages.as_ref()).flat_map(|messages| messages.undelivered())
     }
 
-    /// What a rank here does again and again, if one does.
+    /// Returns the cycle of a rank here, if the rank repeats operations.
     pub fn cycle(&self, across: Across) -> Option<Cycle> {
         self.programs.cycle(across, &self.config.framing)
     }
 
-    /// Reads what the next packets of its first flows need.
+    /// Reads the memory that the next packets of the first flows need.
     #[inline]
     pub fn touch(&self) -> u64 {
         let sender = self.senders.first().and_then(Option::as_ref).map_or(0, |s| s.next_send.0 ^ s.deadline.0 ^ u64::from(s.progress.next));
@@ -401,33 +401,33 @@ impl Endpoint {
         (slot != NO_SLOT).then_some(index(slot))
     }
 
-    /// The shortest and the longest timeout of its flows; none where nothing is acknowledged.
+    /// The shortest and the longest timeout of the flows; none without answers.
     pub fn timeouts(&self) -> Option<(Duration, Duration)> {
         self.config.transport.acknowledges().then(|| self.config.transport.timeouts())
     }
 
-    /// Says what it counted.
+    /// Adds up the counts.
     pub fn counts(&self, tally: &mut dyn Tally) {
         tally.add(DUPLICATES, self.duplicates);
         tally.add(HELD_BACK, self.held_back);
     }
 
-    /// The name of the congestion control, if there is one.
+    /// The name of the congestion control, if any.
     pub fn control(&self) -> Option<&'static str> {
         self.config.schemes.first()?.name()
     }
 
-    /// Whether this flow has started and is not over.
+    /// True when the flow has started and not ended.
     pub fn is_under_way(&self, flow: u32) -> bool {
         self.slot(flow).is_some()
     }
 
-    /// Whether no flow has anything to send or to hear.
+    /// True when no flow can send and no flow waits for an answer.
     pub fn is_quiet(&self) -> bool {
         self.senders.iter().flatten().all(|s| s.is_idle(&self.config))
     }
 
-    /// Whether a flow has something to send or to hear, or something starts here, or will, without anything else having to happen.
+    /// True when a flow can send or waits for an answer, or when a flow starts here without a further event elsewhere.
     pub fn goes_on(&self, now: Moment) -> bool {
         let is_released = |(missing, spec): &(u32, FlowSpec)| *missing == 0 && spec.start >= now;
         self.senders.iter().flatten().any(|s| !s.is_idle(&self.config))
@@ -436,7 +436,7 @@ impl Endpoint {
             || self.programs.goes_on(now)
     }
 
-    /// Flows that started and are not over; what they are held for beyond `now` does not count.
+    /// Flows that have started and not ended. Hold time after `now` does not count.
     pub fn unfinished(&self, now: Moment) -> Vec<Sent> {
         let record = |s: &Sender| s.record(None, &self.config.framing, now);
         let mut list: Vec<Sent> = self.senders.iter().flatten().map(record).collect();

@@ -1,4 +1,5 @@
-//! When nodes see that a link is down, and all routes follow; what that means is in `routing/failover.rs`.
+//! `network.failover`: the times of route changes after link failures. See `routing/failover.rs` and
+//! `docs/models/failover.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,22 +11,22 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Failover {
-    /// A node stops choosing a port whose link has been down for so long, and chooses it again once it has been back for so long.
-    /// Default: never.
+    /// A node stops choosing a port whose link has been down for this time, and chooses the port again when the link
+    /// has been back for as long. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_repair_delay: Option<Duration>,
-    /// So long after a link went down, or came back, and stayed so, the routes of all nodes are computed anew. Default: never.
+    /// All routes are computed anew this long after a link went down, or came back, and stayed so. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence_time: Option<Duration>,
 }
 
 impl Failover {
-    /// Whether anything is done.
+    /// True when any time is given.
     pub const fn is_given(&self) -> bool {
         self.local_repair_delay.is_some() || self.convergence_time.is_some()
     }
 
-    /// Says what of it makes no sense.
+    /// Refuses values out of range.
     pub fn validate(&self) -> Result<(), Wrong> {
         for (key, time) in [("local_repair_delay", self.local_repair_delay), ("convergence_time", self.convergence_time)] {
             if let Some(time) = time.filter(|time| !(Duration(1)..=Duration::ms(60_000)).contains(time)) {

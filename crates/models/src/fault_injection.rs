@@ -1,22 +1,23 @@
-//! `switch.faults`: faults that are injected into nodes. With them tests prove that each audit can fail, and studies measure consequences.
+//! `switch.faults`: faults injected into nodes, to prove that each audit can fail, and to measure consequences.
+//! Source: `docs/models/faults.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often a node does each thing wrong. All are zero by default.
+/// Number of injected faults of each kind. All are zero by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
-    /// Each switch makes this many data packets vanish without counting them.
+    /// Number of data packets that vanish uncounted at each switch.
     pub vanish: u32,
-    /// Each switch lets this many data packets overtake the one before them in their queue.
+    /// Number of data packets that each switch lets overtake the packet before in the queue.
     pub overtake: u32,
-    /// Each switch lets this many data packets pass the forwarding delay of the next.
+    /// Number of data packets at each switch that pass the forwarding latency of the next packet.
     pub hurry: u32,
-    /// PFC at each node never sends this many resumes.
+    /// Number of PFC resumes that each node never sends.
     #[serde(skip_serializing_if = "is_zero")]
     pub lose_resumes: u32,
-    /// Credits at each node lose this many updates.
+    /// Number of credit updates that each node loses.
     #[serde(skip_serializing_if = "is_zero")]
     pub lose_credit_updates: u32,
 }

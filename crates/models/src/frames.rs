@@ -1,55 +1,55 @@
-//! The kinds of frames, and what each carries: a line of [`frames!`] is a kind, its fields, how far it goes and who takes it in.
+//! The kinds of frames and their fields. A line of [`frames!`] gives a kind, its fields, its scope and its owner.
 //!
-//! A frame has 64 bits of its own; fields are packed and unpacked here and nowhere else. Pieces of flows and
-//! answers to them are read with every packet and have accessors of the packet in the place of fields.
+//! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers are read with every packet, and
+//! have accessors of the packet instead of fields.
 
 use xoff_engine::state::{Walk, Word};
 
-/// How far a frame goes, and who sees it on its way.
+/// The distance that a frame travels, and the mechanisms that see the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// From one end of a flow to the other; no mechanism looks at it as control.
+    /// From one end of a flow to the other; mechanisms do not see the frame as control.
     Flow,
-    /// From a switch to a host; mechanisms at nodes on its way see it, and may end it.
+    /// From a switch to a host; mechanisms of nodes on the path see the frame and may end the frame there.
     Path,
-    /// MAC control: to the neighbour and no further, past its forwarding delay.
+    /// MAC control: to the neighbour only, without its forwarding delay.
     Link,
 }
 
-/// Who takes a frame in at the node where it ends.
+/// The part that handles a frame at its last node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The transport of its flow.
+    /// The transport of the flow.
     Transport,
-    /// The congestion control of its flow.
+    /// The congestion control of the flow.
     Control,
-    /// A mechanism, in its hook for control frames.
+    /// A mechanism, in the hook for control frames.
     Mechanism,
-    /// The hosts at both ends of its flow, of which one pulls what the other sends.
+    /// The hosts at both ends of the flow; one pulls the other's packets.
     Pulls,
 }
 
-/// What a kind of frame carries.
+/// The fields of a kind of frame.
 pub trait Payload: Copy {
     /// The kind.
     const KIND: Kind;
-    /// As it is in a packet.
+    /// Packs the fields.
     fn pack(self) -> u64;
-    /// From a packet of its kind.
+    /// Unpacks the fields of a packet of this kind.
     fn unpack(bits: u64) -> Self;
-    /// Sees its fields, each as what it is.
+    /// Shows each field by its class of state.
     fn walk(&mut self, walk: &mut Walk<'_>);
 }
 
-/// What a field of a frame may be.
+/// A field of a frame.
 trait Field: Copy {
-    /// Bits that it takes.
+    /// Bits of the field.
     const BITS: u32;
     /// As bits, of which the lowest count.
     fn pack(self) -> u64;
-    /// From its bits, and whatever is above them.
+    /// Unpacks the field from the lowest bits.
     fn unpack(bits: u64) -> Self;
-    /// Sees it.
+    /// Shows the field.
     fn walk(&mut self, walk: &mut Walk<'_>);
 }
 
@@ -134,14 +134,14 @@ macro_rules! of_the_flow {
 of_the_flow! {
     /// The index of a packet in the frame's flow.
     Index as packet;
-    /// What the receiver of the frame's flow has granted since the flow began, or what the flow asks for.
+    /// The total grant of the receiver since the flow began, or the total demand of the flow.
     Granted as granted;
 }
 
-/// How many blocks of a class an output has sent, as it says itself; or how far it may go, as its neighbour says.
+/// Blocks of a class that an output has sent, or the limit that the neighbour grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocks {
-    /// The sender of blocks says it.
+    /// True for the count of the sender of blocks.
     pub is_own: bool,
     /// The class.
     pub class: u8,
@@ -166,15 +166,15 @@ impl Field for Blocks {
     }
 }
 
-/// What `ConWeave`'s switch of a destination says.
+/// The message of `ConWeave`'s switch at the destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Says {
     /// The first packet of an epoch has come.
     Reply = 0,
-    /// Its TAIL has.
+    /// The TAIL of the epoch has arrived.
     Clear = 1,
-    /// A packet that came by a path was marked.
+    /// A packet of a path was marked.
     Notify = 2,
 }
 
@@ -194,7 +194,7 @@ impl Field for Says {
     }
 }
 
-/// Whether fields, each its lowest bit and how many it takes, share none and fit.
+/// True when fields, given as lowest bit and size, do not overlap and fit into 64 bits.
 const fn fit(fields: &[(u32, u32)]) -> bool {
     let (mut taken, mut i) = (0_u64, 0);
     while i < fields.len() {
@@ -209,13 +209,13 @@ const fn fit(fields: &[(u32, u32)]) -> bool {
     true
 }
 
-/// Makes [`Kind`], and a struct for what each kind carries. A line has the number (it is part of fingerprints: it never changes), the
-/// name in tables, scope, owner, and fields with the lowest bit of each; tables of packets show bits 0 to 31 and 32 to 63.
+/// Makes [`Kind`] and a struct for the fields of each kind. A line has the number, the name in tables, scope, owner, and the fields with
+/// the lowest bit of each. The number is part of fingerprints and never changes. Tables of packets show bits 0 to 31 and 32 to 63.
 macro_rules! frames {
     ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident $({
         $($(#[$about:meta])* $field:ident: $type:ty = $at:literal,)*
     })?;)*) => {
-        /// What a frame is; 64 kinds are possible.
+        /// The kind of a frame; 64 kinds are possible.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[repr(u8)]
         pub enum Kind {
@@ -223,7 +223,7 @@ macro_rules! frames {
         }
 
         impl Kind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
             /// The name in tables.
@@ -231,19 +231,19 @@ macro_rules! frames {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// The kind of a number that a packet keeps.
+            /// Returns the kind of a number in a packet.
             #[inline]
             pub(crate) const fn of(number: u8) -> Self {
                 match number { $($number => Self::$kind,)* _ => Self::Data }
             }
 
-            /// How far it goes.
+            /// The scope of the kind.
             #[inline]
             pub const fn scope(self) -> Scope {
                 match self { $(Self::$kind => Scope::$scope,)* }
             }
 
-            /// Who takes it in.
+            /// The owner of the kind.
             #[inline]
             pub const fn owner(self) -> Owner {
                 match self { $(Self::$kind => Owner::$owner,)* }
@@ -275,7 +275,7 @@ macro_rules! frames {
             }
         )?)*
 
-        /// Sees the fields of a frame and returns them as they then are, if its kind has any.
+        /// Shows the fields of a frame and returns the fields afterwards, for kinds with fields.
         pub(crate) fn walk_fields(kind: Kind, bits: u64, walk: &mut Walk<'_>) -> Option<u64> {
             match kind {
                 $($(Kind::$kind => {
@@ -294,13 +294,13 @@ frames! {
     /// A piece of a flow.
     #[default]
     Data = 0 "data" Flow Transport;
-    /// What came before a packet is here.
+    /// An acknowledgement of all packets before a packet.
     Ack = 1 "ack" Flow Transport;
-    /// A loss, of the packet that the receiver expects, seen by another that came, or by its header.
+    /// A loss of the expected packet, which a later packet or a trimmed header revealed.
     Nack = 2 "nack" Flow Transport;
-    /// DCQCN's congestion notification to the sender of its flow.
+    /// DCQCN's congestion notification to the sender of the flow.
     Cnp = 3 "cnp" Flow Control;
-    /// Source Flow Control message to the sender of its flow.
+    /// Source Flow Control message to the sender of the flow.
     Sfcm = 4 "sfcm" Path Mechanism {
         /// The flow's destination.
         destination: u32 = 0,
@@ -314,83 +314,83 @@ frames! {
         /// Quanta of 512 bit times; zero to resume.
         quanta: u16 = 32,
     };
-    /// Congestion Isolation message (Ethernet type 0x89A2) about its flow.
+    /// Congestion Isolation message (Ethernet type 0x89A2) about the flow.
     Cim = 6 "cim" Link Mechanism {
-        /// To isolate the flow, or to take that back.
+        /// Isolates the flow, or ends the isolation.
         is_add: bool = 0,
         /// The offending packet.
         offending: Index = 32,
     };
-    /// `PortFC`; its flow is the congested switch.
+    /// `PortFC`; the flow field is the congested switch.
     PortFc = 7 "portfc" Link Mechanism {
-        /// That switch's output.
+        /// The output of the switch.
         output: u32 = 0,
-        /// What waits for it pauses, or resumes.
+        /// Pauses the packets for the output, or resumes.
         is_pause: bool = 32,
-        /// Of it that which ends at the switch behind the output, or all else.
+        /// True for packets that end at the switch behind the output, false for all other packets.
         is_direct: bool = 33,
     };
-    /// Backward Congestion Notification to the source of its flow.
+    /// Backward Congestion Notification to the source of the flow.
     Bcn = 8 "bcn" Path Control {
         /// Feedback; zero to stop.
         feedback: i32 = 0,
         /// The congestion point.
         point: u32 = 32,
     };
-    /// Congestion Notification Message (QCN) to the source of its flow.
+    /// Congestion Notification Message (QCN) to the source of the flow.
     Cnm = 9 "cnm" Path Control {
         /// Quantised feedback.
         feedback: u32 = 0,
         /// The congestion point.
         point: u32 = 32,
     };
-    /// What is left of a piece of a flow whose payload was cut off.
+    /// The header of a data packet whose payload was trimmed.
     Header = 10 "header" Flow Transport;
-    /// Something came out of order, and nothing needs to be lost.
+    /// A packet arrived out of order, without a loss.
     Sack = 11 "sack" Flow Transport;
     /// Backpressure Flow Control.
     Bfc = 12 "bfc" Link Mechanism {
         /// A queue of the neighbour's output.
         queue: u16 = 0,
-        /// To pause it, or to resume.
+        /// Pauses the queue, or resumes.
         is_pause: bool = 32,
     };
     /// Credits of a link.
     Credits = 13 "credits" Link Mechanism {
-        /// The sender repeats its count, or a receiver grants.
+        /// The count of the sender, or the grant of a receiver.
         blocks: Blocks = 0,
     };
-    /// Toward the source of a flow from its receiver, or the other way.
+    /// A pull from the receiver to the source of a flow, or a request the other way.
     Pull = 14 "pull" Flow Pulls {
-        /// All that the receiver has granted, or all that the flow asks for.
+        /// The total grant of the receiver, or the total demand of the flow.
         total: Granted = 0,
     };
-    /// `ConWeave`, from the switch of a flow's destination to that of its source.
+    /// `ConWeave`, from the switch of the flow's destination to the switch of the source.
     Weave = 15 "weave" Path Mechanism {
-        /// What has happened.
+        /// The event.
         says: Says = 0,
         /// Of which epoch, or path.
         of: u32 = 32,
     };
-    /// The load of a port, from its node to a neighbour.
+    /// The load of a port, from the node to a neighbour.
     Load = 16 "load" Link Mechanism {
         /// The port.
         port: u16 = 0,
-        /// Whether its link is up.
+        /// True when the link is up.
         is_up: bool = 16,
-        /// Nanoseconds until what waits there has left.
+        /// Nanoseconds until the waiting frames have left.
         wait: u32 = 32,
     };
-    /// Link-level retry: frames come again, or a receiver asks for that.
+    /// Link-level retry: the start of a repetition, or a request for a repetition.
     Retry = 17 "retry" Link Mechanism {
-        /// What is kept comes again, the first of it now.
+        /// The repetition of the kept frames starts.
         is_start: bool = 0,
-        /// The receiver keeps silent, since it has asked before.
+        /// The receiver stays silent, because a request is under way.
         is_late: bool = 1,
-        /// The frame that it waits for.
+        /// The frame that the receiver expects.
         number: u32 = 32,
     };
-    /// A host that relays tells the source of a flow whether the flow has a free slot there.
+    /// A relaying host tells the source of a flow about free slots for the flow.
     Slots = 18 "slots" Path Mechanism {
         /// No slot is free.
         are_full: bool = 0,

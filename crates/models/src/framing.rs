@@ -1,6 +1,6 @@
-//! How payload becomes frames.
+//! Framing: the sizes of frames for a given payload. Source: `docs/models/links.md`.
 
-/// How payload becomes frames, in bytes.
+/// The sizes of frames, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Framing {
     /// Payload of a full packet.
@@ -25,7 +25,7 @@ impl Framing {
         self.frame((size - u64::from(seq) * self.payload).min(self.payload))
     }
 
-    /// Wire size of a packet with so much payload.
+    /// Wire size of a packet with this payload.
     #[inline]
     pub fn frame(&self, payload: u64) -> u16 {
         (payload + self.header).max(self.minimum) as u16

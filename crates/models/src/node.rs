@@ -79,7 +79,7 @@ pub enum Acks {
 }
 
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
-pub const ORDER: Group = Group { name: "order", label: "order of flows", counts: &[PAUSED] };
+pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED] };
 
 /// What faults lost, and queues that waited for a link that was down.
 pub const FAULT: Group =

@@ -1,17 +1,13 @@
-//! Link-level retry: a link sends again what was damaged on it.
-//!
-//! Models: the sender of a link keeps what it sent until that is acknowledged, `frames` and `buffer` bytes at most, and sends nothing else
-//! while it keeps more. The receiver discards a damaged frame and all behind it, and tells the sender (a NACK), which sends all of
-//! them again from the next frame boundary on (go back N). A frame that is damaged again is not told a second time: the sender notices after
-//! `timeout`. After `attempts` it is lost, and the link goes on behind it. Source: Ultra Ethernet's LLR, as SAI describes it
-//! (SAI-Link_Layer_Retry; peers.md 5.6): numbers in the preamble, so that frames do not grow; its examples are the defaults of `frames`,
-//! `buffer` and `timeout`.
-//! Simplifications: each frame is acknowledged by itself, without a byte on the wire, where LLR acknowledges each 2048 B with 8 of them; a
-//! NACK waits for no frame, takes as long as a control frame, and is never damaged. A switch notices a damaged frame when it would
-//! have handled it, so that its delay is in the loop. MAC control (PFC and the like) is not protected.
-//! Leaves out: initialising a link, and flushing it when it fails: links with retry do not go down, and do not change.
-//! Invariants: what a link delivers is in order and each frame once; without damage and with a buffer that a round trip of the link fits into
-//! nothing happens otherwise than without it.
+//! Link-level retry: a link sends damaged frames again.
+//! The sender keeps frames until acknowledged, at most `frames` frames and `buffer` bytes. The receiver discards a
+//! damaged frame and all frames behind, and sends a NACK; the sender sends them again from the next frame boundary on.
+//! A frame damaged again is sent again after `timeout`. After `max_retries` damages the frame is lost.
+//! Simplifications: each frame is acknowledged without a byte on the wire (LLR: 8 B for each 2048 B); a NACK waits for
+//! no frame and is never damaged; the forwarding latency is in the loop; MAC control is not protected; no
+//! initialisation and no flush.
+//! Invariants: a link delivers in order, each frame once; without damage, and with a buffer of a round trip, retry
+//! changes nothing.
+//! Source: Ultra Ethernet's LLR as in `SAI-Link_Layer_Retry` of OCP SAI; `docs/models/link_retry.md`.
 
 use std::collections::VecDeque;
 
@@ -27,16 +23,16 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all.
+    /// Links, by the names of their ends: `leaf0-spine1`; `*` stands for any characters. Default: all links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<String>>,
-    /// Frames that a sender may have under way.
+    /// Largest number of frames without acknowledgement.
     pub frames: u32,
-    /// Their bytes.
+    /// Largest number of bytes without acknowledgement.
     pub buffer: Bytes,
-    /// So long after it was sent again a frame is sent once more that was damaged again.
+    /// A frame that was damaged again is sent again this long after its last start.
     pub timeout: Duration,
-    /// A frame that was damaged so often is lost.
+    /// A frame that was damaged this often is lost.
     pub max_retries: u32,
 }
 
@@ -47,7 +43,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Says what of it makes no sense; frames have so many bytes at most.
+    /// Refuses values out of range; frames have at most `largest` bytes.
     pub fn validate(&self, largest: u64) -> Result<(), Wrong> {
         if self.frames == 0 || self.frames > 1 << 20 {
             return Err(("frames", format!("{} is out of range; allowed are 1 to {}", self.frames, 1 << 20)));
@@ -64,13 +60,13 @@ impl Params {
         Ok(())
     }
 
-    /// Whether it is for the link between two nodes of these names.
+    /// True for the link between two nodes of these names.
     pub fn is_for(&self, a: &str, b: &str) -> bool {
         let is_called = |pattern: &String| names::matches(pattern, &format!("{a}-{b}")) || names::matches(pattern, &format!("{b}-{a}"));
         self.links.as_ref().is_none_or(|links| links.iter().any(is_called))
     }
 
-    /// Refuses names of links that there are not, of those with these ends; an error has the key below `network.link_retry`.
+    /// Refuses names that match no link with these ends; an error has the key below `network.link_retry`.
     pub fn known(&self, links: &[(&str, &str)]) -> Result<(), (String, String)> {
         for (k, pattern) in self.links.iter().flatten().enumerate() {
             let one = Self { links: Some(vec![pattern.clone()]), ..self.clone() };
@@ -83,11 +79,11 @@ impl Params {
     }
 }
 
-/// A frame that was sent.
+/// A sent frame.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     bytes: u16,
-    /// When its last bit is on the wire.
+    /// End of the frame on the wire.
     ends: Moment,
 }
 
@@ -97,49 +93,49 @@ pub struct Sender {
     frames: usize,
     buffer: u64,
     timeout: Duration,
-    /// Fits beside what is kept.
+    /// Room for the next frame.
     largest: u64,
-    /// From the end of a frame until its acknowledgement, or the NACK, is here.
+    /// Time from the end of a frame until its acknowledgement, or NACK, is here.
     answered: Duration,
-    /// What is not acknowledged, in order, its bytes, and the number of the first.
+    /// Frames without acknowledgement in order, their bytes, and the number of the first.
     kept: VecDeque<Kept>,
     kept_bytes: u64,
     first: u32,
-    /// Until when it sends again.
+    /// End of sending again.
     again_until: Option<Moment>,
-    /// When it last began to send again, and when it will next, since the receiver waits for a frame and says nothing.
+    /// Last start of sending again, and its next start, as the receiver does not report a frame twice.
     again_since: Moment,
     due: Option<Moment>,
-    /// It sends nothing new, since it keeps so much.
+    /// True when the kept frames leave no room for a new frame.
     is_full: bool,
 }
 
-/// What a sender does next.
+/// Next action of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// It sends, or waits until it is called at the moment that is given.
+    /// Sends new frames; asks again at the moment, if any.
     Sends(Option<Moment>),
-    /// It sends nothing new.
+    /// Sends no new frame; asks again at the moment, if any.
     Waits(Option<Moment>),
 }
 
-/// Frames that are sent again from a moment on.
+/// Frames sent again from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Again {
-    /// From when, and until when.
+    /// Start.
     pub from: Moment,
-    /// Until when.
+    /// End.
     pub until: Moment,
-    /// The first of them.
+    /// Bytes of the first frame.
     pub first_bytes: u16,
-    /// How many, less those that the time before did not come to.
+    /// Number of frames, less the frames that the time before did not reach.
     pub frames: i64,
-    /// Their bytes.
+    /// Bytes of these frames.
     pub bytes: i64,
 }
 
 impl Sender {
-    /// Of a link on which an answer is here so long after the end of a frame.
+    /// Makes the sender of a link on which answers arrive `answered` after the end of a frame.
     pub fn new(params: &Params, largest: u64, answered: Duration) -> Self {
         Self {
             frames: index(params.frames),
@@ -157,7 +153,7 @@ impl Sender {
         }
     }
 
-    /// A frame was put onto the wire.
+    /// Keeps a frame that was put onto the wire.
     pub fn sent(&mut self, bytes: u16, ends: Moment) {
         self.kept.push_back(Kept { bytes, ends });
         self.kept_bytes += u64::from(bytes);
@@ -171,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// What it does next, and when it has to be asked again. What is answered now is acknowledged if that `is_settled`.
+    /// Returns the next action. Frames whose answer is due now are acknowledged if `is_settled`.
     pub fn next(&mut self, now: Moment, is_settled: bool) -> Next {
         if self.again_until.is_some_and(|until| until <= now) {
             self.again_until = None;
@@ -185,19 +181,19 @@ impl Sender {
         if self.is_full || self.again_until.is_some() { Next::Waits(at) } else { Next::Sends(at) }
     }
 
-    /// The receiver has discarded a frame of this number, and waits for it; `is_late` where it was one that was sent again.
+    /// Notes a NACK of a frame's number; `is_late` for a frame that was sent again.
     pub fn told(&mut self, number: u32, is_late: bool, now: Moment) {
         let first = |own: &Self| own.first;
         self.forget(|own, _| first(own) != number);
         self.due = Some(if is_late { now.max(self.again_since + self.timeout) } else { now });
     }
 
-    /// Whether it is time to go back.
+    /// True when the sender should go back now.
     pub fn is_due(&self, now: Moment) -> bool {
         self.due.is_some_and(|due| due <= now)
     }
 
-    /// Sends all that it keeps again, from the next frame boundary on; the wire is busy until `busy_until` with what it sends first.
+    /// Sends all kept frames again, from the next frame boundary on. The wire is busy until `busy_until`.
     pub fn go_back(&mut self, now: Moment, busy_until: Moment, wire: &Serializer) -> Option<Again> {
         let first_bytes = self.kept.front()?.bytes;
         // While it sends again, the end of the frame on the wire; those behind it were counted, and are not sent.
@@ -223,20 +219,20 @@ impl Sender {
 /// The receiver of a link with retry.
 #[derive(Debug, Clone)]
 pub struct Receiver {
-    /// A frame that is damaged so often is lost.
+    /// A frame damaged this often is lost.
     pub attempts: u32,
-    /// What was discarded, and will come again, in order.
+    /// Discarded frames, in order.
     pub held: VecDeque<Packet>,
-    /// The number of the next frame that is let in.
+    /// Number of the next accepted frame.
     pub number: u32,
-    /// How often that was damaged.
+    /// Number of damages of the next frame.
     pub tries: u32,
-    /// Which time it is that something comes again.
+    /// Number of the present repetition.
     pub epoch: u8,
 }
 
 impl Receiver {
-    /// Of a link.
+    /// Makes the receiver of a link.
     pub const fn new(params: &Params) -> Self {
         Self { attempts: params.max_retries, held: VecDeque::new(), number: 0, tries: 0, epoch: 0 }
     }
@@ -245,12 +241,12 @@ impl Receiver {
 /// Both ends of the link at a port.
 #[derive(Debug, Clone)]
 pub struct Retry {
-    /// What it sends.
+    /// Sending end.
     pub sender: Sender,
-    /// What comes.
+    /// Receiving end.
     pub receiver: Receiver,
-    /// Whether the port sends nothing because of it.
+    /// True while retry lets the port send nothing.
     pub sleeps: bool,
-    /// When its timer expires.
+    /// Expiry of the timer.
     pub timer: Moment,
 }

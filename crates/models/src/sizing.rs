@@ -1,22 +1,23 @@
-//! The parameter calculators: PFC headroom, and SFC headroom and pause range.
-//!
-//! Sources: the SFC simulation document (parameter calculation, Parts 4 and 5) for the closed forms under `oq`; the forms for `voq`
-//! follow from N equal inputs, each growing at (1 − 1/N)·C and draining at C/N. PFC headroom: mechanisms.md 1.4 with a response
-//! time (zero for a scenario's own), and one packet more for the one that crosses XOFF. Its steps are those of 802.1Q Annex N:
-//! a frame in the way of the pause, the pause, the cable both ways, the neighbour's response, the frame that it has begun; where
-//! Annex N has delays of interfaces, this has the pipeline of the pausing switch, behind which a simulated switch counts.
+//! Calculators: PFC headroom, SFC headroom and the range of SFC pauses.
+//! PFC headroom follows the steps of IEEE Std 802.1Q, Annex N: a frame in the way of the pause, the pause, the cable
+//! both ways, the response time, and the frame that the neighbour has begun. The pipeline of the pausing switch stands
+//! for Annex N's interface delays. The packet that crosses XOFF is added. A scenario's own headroom has response time
+//! zero.
+//! The SFC forms under `oq` are those of the SFC simulation document (parameter calculation, Parts 4 and 5). The forms
+//! under `voq` follow from N equal inputs, each growing at (1 − 1/N)·C and draining at C/N.
+//! Source: `docs/models/pfc.md` and `docs/models/sfc.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, Propagation, Rate};
 
-/// What PFC headroom depends on.
+/// Inputs of the PFC headroom.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PfcRequest {
     /// Line rate.
     pub rate: Rate,
-    /// Propagation of the link, or its length.
+    /// Propagation of the link, or the link's length.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
     pub link_delay: Duration,
@@ -25,11 +26,11 @@ pub struct PfcRequest {
     pub switch_delay: Duration,
     /// The largest frame of any class on the link.
     pub max_frame: Bytes,
-    /// Bytes of a frame after which the pausing switch counts it, if it cuts through (`switch.cut_through.header`) and none of its
-    /// outputs is faster than the link. Default: all of it.
+    /// Bytes of a frame after which a cut-through switch counts the frame (`switch.cut_through.header`), where no
+    /// output is faster than the link. Default: all bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<Bytes>,
-    /// How long the neighbour takes to act on a pause.
+    /// Time until the neighbour obeys a pause.
     #[serde(default)]
     pub response_time: Duration,
     /// A pause frame.
@@ -44,32 +45,32 @@ fn default_frame() -> Bytes {
     Bytes(64)
 }
 
-/// What arrives in one step of a pause, from the packet that asks for it to the last one that it does not hold.
+/// Bytes that arrive in a step of a pause, from the packet that triggers the pause to the last packet in flight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What happens.
+    /// Name of the step.
     pub step: &'static str,
-    /// How long it takes at most.
+    /// Longest duration.
     pub time_ps: u64,
-    /// What arrives meanwhile.
+    /// Bytes that arrive in the step.
     pub bytes: u64,
 }
 
-/// PFC headroom and what it is made of.
+/// PFC headroom and its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PfcSize {
-    /// The steps of a pause, in their order.
+    /// The steps of a pause, in order.
     pub steps: Vec<Step>,
-    /// What arrives in all of them.
+    /// Bytes that arrive in all steps.
     pub headroom_bytes: u64,
     /// Buffer less headroom.
     pub xoff_bytes: Option<u64>,
-    /// What does not fit.
+    /// Problems of the sizes.
     pub warnings: Vec<String>,
 }
 
-/// The headroom that keeps a port lossless: what a round trip brings, and frames. A frame is counted when so many bytes of the
-/// largest one are in.
+/// Computes the headroom that keeps a port lossless: the bytes of a round trip, and those of frames. `counted_after` is
+/// the number of bytes after which a frame is counted.
 pub fn pfc_headroom(
     rate: Rate,
     link_delay: Duration,
@@ -82,12 +83,12 @@ pub fn pfc_headroom(
     (bytes_in(rate, round_trip), 2 * max_frame + counted_after + pause_frame)
 }
 
-/// What a link carries in a time, a byte that is begun included.
+/// Returns the bytes that a link carries in a time, rounded up.
 fn bytes_in(rate: Rate, time: Duration) -> u64 {
     (u128::from(rate.0) * u128::from(time.0)).div_ceil(8_000_000_000_000) as u64
 }
 
-/// Refuses what lies outside the range that a scenario allows; the message begins with the key.
+/// Refuses values outside the range of a scenario; the message begins with the key.
 fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), String> {
     if value < least || value > most {
         return Err(format!("{key}: {value} is out of range; allowed are {least} to {most}"));
@@ -101,7 +102,7 @@ fn check_link(rate: Rate, link_delay: Duration, switch_delay: Duration) -> Resul
     within("switch_delay", switch_delay, Duration::ZERO, Duration::ms(1_000))
 }
 
-/// Computes PFC headroom; refuses what has no answer.
+/// Computes PFC headroom. Refuses values out of range.
 pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     check_link(request.rate, request.link_delay, request.switch_delay)?;
     within("max_frame", request.max_frame, Bytes(1), Bytes(65_535))?;
@@ -142,26 +143,26 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     Ok(PfcSize { steps, headroom_bytes, xoff_bytes, warnings })
 }
 
-/// Where the watched buffer is.
+/// Place of the watched buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
-    /// One egress buffer that counts all inputs.
+    /// An egress buffer that counts all inputs.
     #[default]
     Oq,
     /// A buffer for each input and output.
     Voq,
 }
 
-/// What SFC sizing depends on.
+/// Inputs of the SFC sizes.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SfcRequest {
     /// Senders.
     pub incast: u64,
-    /// Links between a sender and the congestion point: 3 in a two-layer Clos, 5 in a three-layer one.
+    /// Links between a sender and the congestion point: 3 in a two-layer Clos, 5 in a three-layer Clos.
     pub links: u64,
-    /// Propagation of a link, or its length.
+    /// Propagation of a link, or the link's length.
     #[serde(deserialize_with = "Propagation::time")]
     #[schemars(with = "Propagation")]
     pub link_delay: Duration,
@@ -179,7 +180,7 @@ pub struct SfcRequest {
     /// A pause to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Duration>,
-    /// Which buffer is watched.
+    /// The watched buffer.
     #[serde(default)]
     pub architecture: Architecture,
 }
@@ -189,31 +190,31 @@ pub struct SfcRequest {
 pub struct SfcSize {
     /// 2·links·delay + (2·links − 1)·switch delay.
     pub round_trip_ps: u64,
-    /// (2·delay + switch delay)·C, as the document has it: packets not counted.
+    /// (2·delay + switch delay)·C, as in the document: packets are not counted.
     pub pfc_headroom_bytes: u64,
-    /// What may arrive between trigger and effect.
+    /// Bytes that may arrive between trigger and effect.
     pub needed_headroom_bytes: u64,
     /// PFC threshold less SFC threshold.
     pub available_headroom_bytes: u64,
-    /// Shorter pauses leave the queue above its threshold.
+    /// Shorter pauses leave the queue above the threshold.
     pub pause_min_ps: u64,
     /// Longer pauses let the queue run dry.
     pub pause_max_ps: u64,
-    /// The largest incast that the distance between the thresholds can serve; none when any can.
+    /// The largest incast that the distance between the thresholds can serve; none when any incast fits.
     pub largest_incast: Option<u64>,
-    /// What is short, too long or too small.
+    /// Values that are short, too long or too small.
     pub warnings: Vec<String>,
 }
 
-/// No threshold is higher: queues count their bytes with 32 bits.
+/// The highest threshold: queues count bytes with 32 bits.
 const LARGEST: Bytes = Bytes((1 << 32) - 1);
 
-/// The number, or the largest there is: what no buffer or pause could serve.
+/// Returns the value, or `u64::MAX` for larger values.
 fn capped(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
-/// Computes SFC headroom and pause range; refuses what has no answer.
+/// Computes SFC headroom and the pause range. Refuses values out of range.
 pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     let SfcRequest { incast: n, links, link_delay, switch_delay, rate, .. } = *request;
     // One sender cannot congest a link of the same rate.
@@ -310,9 +311,9 @@ mod tests {
         size_sfc(&request).unwrap()
     }
 
-    /// Every row of the tables in the SFC document: incast, links, delays in ns, thresholds and needed headroom in KB, pause range
-    /// in units of 0.1 us. Cases 4.1 and 4.2 have the upper bounds that the formula gives (9.6 and 11.2 us); the document prints
-    /// 13.6 and 13.2.
+    /// Each row of the tables in the SFC document: incast, links, delays in ns, thresholds and needed headroom in KB,
+    /// pause range in units of 0.1 us. Cases 4.1 and 4.2 have the upper bounds of the formula (9.6 and 11.2 us); the
+    /// document prints 13.6 and 13.2.
     #[test]
     fn reproduces_every_row_of_the_document() {
         for (n, h, d, s, pfc, sfc, needed, min, max) in [

@@ -69,7 +69,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         .map(|IngressPorts { rate, delay, levels, counted_after, count, .. }| {
             json!({ "rate": rate.to_string(), "delay": delay.to_string(), "ports": count, "needed_bytes": levels.headroom,
                     "xoff_bytes": levels.xoff, "xon_bytes": levels.xon, "available_bytes": levels.available,
-                    "counted_after_bytes": counted_after, "moves": levels.is_dynamic })
+                    "ingress_delay_bytes": counted_after, "dynamic": levels.is_dynamic })
         })
         .collect();
     Ok(json!({

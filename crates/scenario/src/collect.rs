@@ -601,7 +601,7 @@ impl Collector {
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             slowdown,
             workloads: self.measures.summaries(),
-            parts: self.counts.parts,
+            components: self.counts.components,
             counts: self.counts.groups,
             high_water: self.high_water,
             drops: self.dropped,

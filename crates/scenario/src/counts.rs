@@ -34,7 +34,7 @@ pub struct Counts {
     /// All that parts declare, zero where nothing was counted.
     pub groups: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     /// The parts that the scenario gives.
-    pub parts: Vec<&'static str>,
+    pub components: Vec<&'static str>,
 }
 
 /// Adds to the group of one part.
@@ -48,7 +48,7 @@ impl Counts {
     pub fn new(settings: &Settings) -> Self {
         let zeros = |d: Declared| (d.name, d.counts.iter().map(|c| (c.name, 0)).collect());
         let all = groups().into_iter().map(zeros).collect();
-        Self { groups: all, parts: settings.parts() }
+        Self { groups: all, components: settings.parts() }
     }
 
     /// The group of the part that declares a count, which others count for it.

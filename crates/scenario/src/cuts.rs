@@ -80,9 +80,9 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
     let transport = each(&|protocol| protocol.name().into());
     let noticed = each(&|protocol| if protocol.acknowledges() { protocol.timeouts().0.to_string() } else { "never".into() });
     let row = |((pairs, kind), (such_as, count)): ((u64, &str), (String, u64))| {
-        json!({ "fails": format!("a {kind}, such as {such_as}"), "there_are": count, "cuts_off_pairs": pairs,
-                "of_pairs": hosts * hosts.saturating_sub(1) / 2, "by": transport,
-                "noticed_after": noticed })
+        json!({ "fails": format!("a {kind}, such as {such_as}"), "count": count, "disconnected_pairs": pairs,
+                "host_pairs": hosts * hosts.saturating_sub(1) / 2, "transport": transport,
+                "detection_time": noticed })
     };
     kinds.into_iter().rev().map(row).collect()
 }
@@ -97,8 +97,8 @@ mod tests {
         let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
         let number = |row: &Value, key: &str| row[key].as_u64().unwrap();
         let list = failures(&runner);
-        assert!(list.iter().all(|row| row["noticed_after"] == "1ms" && row["by"] == "go_back_n"));
-        list.iter().map(|r| (r["fails"].as_str().unwrap().to_string(), number(r, "there_are"), number(r, "cuts_off_pairs"))).collect()
+        assert!(list.iter().all(|row| row["detection_time"] == "1ms" && row["transport"] == "go_back_n"));
+        list.iter().map(|r| (r["fails"].as_str().unwrap().to_string(), number(r, "count"), number(r, "disconnected_pairs"))).collect()
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Trail {
         if last < first {
             // The packet that was missing is of a message before, and was on its way when this one was handed over.
             let time = flow.arrived - flow.start;
-            let waits = Part { kind: Kind::Answers, flow: None, cause: None, from: None, pause: None, time };
+            let waits = Part { kind: Kind::AwaitingAck, flow: None, cause: None, from: None, pause: None, time };
             return Some(vec![row(0, way[0], &waits)]);
         }
         // Until the packet that completes the flow starts, passages of others are among what its source does.
@@ -148,7 +148,7 @@ impl Delays {
 
     /// Says of a part of a flow of which faults alone took packets or answers that it went by for these, if it waited, or sent again.
     fn blame(&self, flow: u32, part: &Part) -> Part {
-        let is_for_losses = matches!(part.kind, Kind::Again | Kind::Answers) && part.cause.is_none();
+        let is_for_losses = matches!(part.kind, Kind::Retransmission | Kind::AwaitingAck) && part.cause.is_none();
         let by_fault = is_for_losses && self.lost.get(&flow).is_some_and(|by_faults| *by_faults);
         Part { cause: if by_fault { Some(FAULT.name) } else { part.cause }, ..*part }
     }
@@ -239,8 +239,8 @@ mod tests {
         };
         vec![
             at_source(300, vec![part(Kind::Window, 300)]),
-            at_source(500, vec![part(Kind::Transmission, 100), part(Kind::Answers, 100)]),
-            at_source(900, vec![part(Kind::Answers, 400)]),
+            at_source(500, vec![part(Kind::Transmission, 100), part(Kind::AwaitingAck, 100)]),
+            at_source(900, vec![part(Kind::AwaitingAck, 400)]),
             Passage {
                 flow: 3,
                 node: 2,
@@ -249,7 +249,7 @@ mod tests {
                 reaches: Moment::ns(1000),
                 stays: false,
                 before: None,
-                parts: vec![part(Kind::Behind, way)],
+                parts: vec![part(Kind::Queueing, way)],
             },
         ]
     }
@@ -272,10 +272,10 @@ mod tests {
         let expected = [
             (0, 0, Kind::Transmission, 100),
             (0, 0, Kind::Window, 300),
-            (0, 0, Kind::Answers, 100),
+            (0, 0, Kind::AwaitingAck, 100),
             (0, 0, Kind::Serialization, 100),
             (0, 0, Kind::Propagation, 100),
-            (1, 2, Kind::Behind, 300),
+            (1, 2, Kind::Queueing, 300),
         ];
         assert_eq!(rows, expected, "what the source did later is in no row");
     }

@@ -20,6 +20,8 @@ pub struct Renames {
     pub summary: BTreeMap<String, String>,
     /// New name of a column by the name of its table, a dot and the old name.
     pub columns: BTreeMap<String, String>,
+    /// New values of a column, with the new name of the column, by their old values.
+    pub column_values: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// Returns the table of renames. A table that is not well formed is empty, which a test excludes.

@@ -20,7 +20,7 @@ use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
 use crate::skip::{GivenUp, Resting, Skip};
-use crate::summary::{Performance, Summary};
+use crate::summary::{FastForward, PacketHopsByKind, Performance, Summary};
 use crate::table::{Input, Table};
 
 /// Results.
@@ -264,20 +264,26 @@ fn ledger(engine: &Engine<Node>) -> Ledger {
 
 /// What a run did, but for the time that it took.
 fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Performance {
-    let (skipped, never_repeated) = skip.end();
-    let packet_hops_skipped = skipped.packet_hops.iter().sum();
+    let (skipped, blockers) = skip.end();
+    let by_kind = PacketHopsByKind {
+        packets: skipped.packet_hops[Across::Packets as usize],
+        steps: skipped.packet_hops[Across::Messages as usize],
+        layers: skipped.packet_hops[Across::Operations as usize..Across::Episodes as usize].iter().sum(),
+        episodes: skipped.packet_hops[Across::Episodes as usize],
+    };
+    let fast_forward = FastForward {
+        packet_hops: skipped.packet_hops.iter().sum(),
+        by_kind,
+        packet_hops_in_components: skipped.packet_hops_in_islands,
+        components: skipped.islands,
+        periods: skipped.periods,
+        episodes: skipped.episodes,
+        blockers,
+    };
     Performance {
         data_packet_hops: collector.hops,
-        packet_hops_simulated: collector.hops - packet_hops_skipped,
-        packet_hops_skipped,
-        packet_hops_skipped_in_steps: skipped.packet_hops[Across::Messages as usize],
-        packet_hops_skipped_in_layers: skipped.packet_hops[Across::Operations as usize..Across::Episodes as usize].iter().sum(),
-        packet_hops_skipped_in_episodes: skipped.packet_hops[Across::Episodes as usize],
-        packet_hops_skipped_in_islands: skipped.packet_hops_in_islands,
-        islands: skipped.islands,
-        periods_skipped: skipped.periods,
-        episodes_skipped: skipped.episodes,
-        never_repeated,
+        packet_hops_simulated: collector.hops - fast_forward.packet_hops,
+        fast_forward,
         events: statistics.events,
         windows: statistics.windows,
         peak_rss_bytes: memory::peak_rss_bytes(),

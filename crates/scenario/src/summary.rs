@@ -93,33 +93,48 @@ pub struct CollectiveSummary {
     pub bus_bps: Option<f64>,
 }
 
-/// What the run cost.
+/// What fast-forward did in a run.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FastForward {
+    /// Data packet-hops that were not simulated, since they repeat simulated ones.
+    pub packet_hops: u64,
+    /// `packet_hops` by the kind of period that repeated.
+    pub by_kind: PacketHopsByKind,
+    /// Those of `packet_hops` that independent components of the network repeated apart from one another.
+    pub packet_hops_in_components: u64,
+    /// The most components that were fast-forwarded apart from one another at once.
+    pub components: u64,
+    /// Periods that were found to repeat; each is repeated as often as possible at once.
+    pub periods: u64,
+    /// Busy periods that were replayed from a recorded one.
+    pub episodes: u64,
+    /// Where detection failed most: the parts whose state never recurred, `traffic` if queues and packets under way never did, and
+    /// `flows` if flows began and ended before any state could recur.
+    pub blockers: Vec<&'static str>,
+}
+
+/// Fast-forwarded packet-hops by the kind of period.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PacketHopsByKind {
+    /// Within a message: packet by packet.
+    pub packets: u64,
+    /// Steps of collectives.
+    pub steps: u64,
+    /// Layers, micro-batches and iterations of jobs.
+    pub layers: u64,
+    /// Busy periods, from one quiet moment to the next.
+    pub episodes: u64,
+}
+
+/// The cost of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Performance {
     /// Data packets started on links.
     pub data_packet_hops: u64,
     /// Those of them that were simulated.
     pub packet_hops_simulated: u64,
-    /// Those that were not, since they repeat others.
-    pub packet_hops_skipped: u64,
-    /// Of the skipped ones, those in steps of collectives, in layers or iterations of jobs, and in episodes from one quiet moment to
-    /// the next; the rest is within messages.
-    pub packet_hops_skipped_in_steps: u64,
-    /// See above.
-    pub packet_hops_skipped_in_layers: u64,
-    /// See above.
-    pub packet_hops_skipped_in_episodes: u64,
-    /// Of the skipped ones, those of parts of the network that repeat themselves apart from the others; and the most of them that did at once.
-    pub packet_hops_skipped_in_islands: u64,
-    /// See above.
-    pub islands: u64,
-    /// Periods that were repeated, each as often as it fit at once.
-    pub periods_skipped: u64,
-    /// Episodes that took place as they had before.
-    pub episodes_skipped: u64,
-    /// What kept a run from repeating itself, where it was looked at most in vain: parts whose state was never as it had been before, `traffic`
-    /// if what waits and is under way never was, `flows` if they began and ended before anything could come again.
-    pub never_repeated: Vec<&'static str>,
+    /// The packet-hops that were fast-forwarded.
+    pub fast_forward: FastForward,
     /// Events handled.
     pub events: u64,
     /// Windows run.
@@ -175,7 +190,7 @@ pub struct Summary {
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
     /// The parts that the scenario gives: mechanisms, transport, congestion control.
-    pub parts: Vec<&'static str>,
+    pub components: Vec<&'static str>,
     /// What parts counted, by their names, whether the scenario gives them or not.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,

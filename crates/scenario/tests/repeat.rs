@@ -278,7 +278,7 @@ fn a_run_that_skips_has_the_results_of_one_that_does_not() {
         for (threads, partitions) in [(1, None), (1, Some(3)), (2, Some(3))] {
             let skipping = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
             let performance = &skipping.summary.performance;
-            assert!(performance.packet_hops_skipped > performance.data_packet_hops / 4, "{name}: some of it is skipped");
+            assert!(performance.fast_forward.packet_hops > performance.data_packet_hops / 4, "{name}: some of it is skipped");
             assert_eq!(results(&skipping), results(&full), "{name}");
         }
     }

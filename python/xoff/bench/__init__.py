@@ -1,1 +1,1 @@
-"""How fast xoff simulates, counted in data packet-hops per CPU-second, and how much memory it takes."""
+"""The benchmark: simulation speed in data packet-hops per CPU-second, and memory."""

@@ -1,4 +1,4 @@
-"""What one process of a measurement does: simulate what stands on standard input, and say what it cost."""
+"""The child process of a measurement: simulates the scenario on standard input, and prints its cost."""
 
 from xoff.bench.measure import child
 

@@ -1,4 +1,4 @@
-"""Programs that are built to be measured, in a directory that goes when they were."""
+"""Builds of programs to measure, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from xoff.bench import processes
 
 @contextmanager
 def workplace() -> Iterator[Path]:
-    """A directory that is removed with all that was built in it, however the measurement ends."""
+    """Yields a directory that is removed with its content, however the measurement ends."""
     with tempfile.TemporaryDirectory(prefix="xoff-bench-", ignore_cleanup_errors=True) as place:
         yield Path(place).resolve()
 
 
 def cargo(source: Path, target: Path, *words: str, what: str) -> list[dict[str, Any]]:
-    """Build a package as a release; return what was made, as Cargo describes it."""
+    """Builds a package in release mode; returns the artifacts as Cargo describes them.
+
+    Raises `InputError` if the build fails.
+    """
     environment = {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MFLAGS"}}
     environment |= {"CARGO_TARGET_DIR": str(target), "PYO3_PYTHON": sys.executable}
     done = processes.run(

@@ -1,4 +1,4 @@
-"""The scenarios of the bench: the cases of speed, and pairs of runs that differ in one number, for memory."""
+"""The scenarios of the benchmark: cases for speed, and pairs of runs that differ in one number, for memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _leaf_spine(leaves: int, *, dcqcn: bool = False) -> dict[str, Any]:
 
 
 def kernel(leaves: int, size: str) -> dict[str, Any]:
-    """The case of the reference kernel: its permutation, and its spine for each flow."""
+    """Returns the case of the reference kernel: its permutation, and its spine for each flow."""
     hosts = 16 * leaves
     flows = []
     for i in range(hosts):
@@ -52,7 +52,7 @@ def _incast() -> dict[str, Any]:
 
 
 LARGE = "fat-tree-65536"
-"""The case that is run only when it is asked for."""
+"""The case that runs only if it is named."""
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "leaf-spine-128": ("128 hosts, permutation of 2 MB, PFC + RED: the reference kernel's own case", kernel(8, "2MB")),
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def queued(size: str) -> dict[str, Any]:
-    """Most of what 64 senders send at line rate waits in one queue: 63 of 64 packets at the end of the burst."""
+    """Returns a 64-to-1 incast whose queue holds 63 of 64 packets at the end of the burst."""
     return {
         "network": {"star": {"hosts": 65, "link": _LINK}},
         "framing": _FRAMING_1000,
@@ -80,26 +80,26 @@ def queued(size: str) -> dict[str, Any]:
 def _all_to_all(hosts_per_leaf: int, until: str) -> dict[str, Any]:
     scenario = _leaf_spine(16)
     scenario["network"]["leaf_spine"]["hosts_per_leaf"] = hosts_per_leaf
-    # Rows of the result are no part of what a flow takes.
+    # Rows of the result are not counted as memory of a flow.
     return scenario | {"until": until, "workload": [{"all_to_all": {"size": "1MB"}}], "probe": {"flows": False}}
 
 
 def waiting(hosts_per_leaf: int) -> dict[str, Any]:
-    """Every flow of an all-to-all has started and waits for its turn when the run stops."""
+    """Returns an all-to-all that stops when every flow has started and waits for its turn."""
     return _all_to_all(hosts_per_leaf, "1ns")
 
 
 def active(hosts_per_leaf: int) -> dict[str, Any]:
-    """The same flows when packets of each have arrived: hosts take turns among their flows, 84 ns for a packet."""
+    """Returns the same flows, stopped when packets of each have arrived: a host sends a packet in 84 ns."""
     return _all_to_all(hosts_per_leaf, f"{2 * 16 * hosts_per_leaf * 84 + 50_000}ns")
 
 
-# What `idle` is made of: leaves, as many spines as there are few hosts a leaf, and hosts or links four times as many.
+# Parameters of `idle`: leaves, spines and few hosts per leaf, and four times as many hosts or links.
 LEAVES, FEW, MANY = 128, 16, 64
 
 
 def idle(hosts_per_leaf: int, parallel: int) -> dict[str, Any]:
-    """A network that does nothing; with four parallel links it has as many links more as with four times the hosts."""
+    """Returns an idle network; four parallel links add as many links as four times the hosts."""
     shape = {"leaves": LEAVES, "spines": FEW, "hosts_per_leaf": hosts_per_leaf, "link": _LINK, "parallel": parallel}
     flow = {"src": "host0", "dst": "host1", "size": "1B"}
     scenario = _leaf_spine(LEAVES) | {"until": "1ns", "workload": [{"flows": [flow]}], "probe": {"flows": False}}
@@ -107,5 +107,5 @@ def idle(hosts_per_leaf: int, parallel: int) -> dict[str, Any]:
 
 
 def million() -> dict[str, Any]:
-    """A packet from each of 1024 hosts to each other one: 1,047,552 flows."""
+    """Returns an all-to-all of one packet among 1024 hosts: 1,047,552 flows."""
     return _leaf_spine(64) | {"workload": [{"all_to_all": {"size": "1000B"}}]}

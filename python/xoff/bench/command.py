@@ -1,4 +1,4 @@
-"""What ``xoff bench`` does and prints."""
+"""The command ``xoff bench``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(
     with_rows: bool,
     as_json: bool,
 ) -> int:
-    """Do what ``xoff bench`` does; return its exit code."""
+    """Runs ``xoff bench``; returns the exit code. Raises `InputError` for unknown cases or conflicting options."""
     if names[:1] == ["training"]:
         return _training(names[1:], list_only, kernel_at is not None or commit is not None or with_rows, as_json)
     for name in names:
@@ -59,7 +59,7 @@ def command(
 
 
 def _training(names: Sequence[str], list_only: bool, has_others: bool, as_json: bool) -> int:
-    """Collectives and iterations of training jobs, with and without fast-forward."""
+    """Measures collectives and iterations of training jobs, with and without fast-forward."""
     for name in names:
         if name not in JOBS:
             raise InputError(f"bench training: `{name}` is not a case; the cases are {', '.join(JOBS)}")
@@ -146,12 +146,12 @@ _COMPARED: _Columns = {
 _SKIPPED: _Columns = {
     "case": lambda case: case["name"],
     "packet-hops": lambda case: wording.count(case["data_packet_hops"]),
-    "skipped": lambda case: f"{case['skipped']:.1%}",
+    "fast-forwarded": lambda case: f"{case['fast_forwarded']:.1%}",
     "CPU-seconds": lambda case: f"{case['cpu_seconds']:.2f}",
-    "without skipping": lambda case: (
+    "without fast-forward": lambda case: (
         f"{case['without_cpu_seconds']:,.0f}" + ("" if case["without_is_measured"] else " (from a part)")
     ),
-    "never as before": lambda case: ", ".join(case["never_repeated"]) or "-",
+    "blockers": lambda case: ", ".join(case["blockers"]) or "-",
 }
 _ROWS: _Columns = {
     "rows": lambda case: case["name"],
@@ -161,7 +161,7 @@ _ROWS: _Columns = {
 
 
 def _answer(answer: Mapping[str, Any], columns: _Columns, as_json: bool) -> None:
-    """Print ratios; cases that one side refuses stand below them."""
+    """Prints ratios as a table, and below it the cases that one side refuses."""
     if as_json:
         print(json.dumps(answer))
         return

@@ -1,6 +1,6 @@
-"""xoff beside another commit of itself: the commit is built in a directory of its own, and both take turns.
+"""Comparison of xoff with another commit: the commit is built in a temporary directory, and both take turns.
 
-Both are asked in the same words, those of `xoff.run`, which change least from commit to commit.
+Both are called through `xoff.run`, which changes least from commit to commit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _CORE = "crates/python/Cargo.toml"
 
 
 def compare(commit: str, names: Sequence[str], pairs: int) -> dict[str, Any]:
-    """Build a commit of the checkout around the current directory, and run cases with it and with this xoff."""
+    """Builds a commit of the checkout around the current directory, and runs cases with it and with this xoff.
+
+    Raises `InputError` if there is no such checkout or commit, or its build fails.
+    """
     what = f"bench --compare {wording.plain(commit)}"
     checkout, full = _found(commit, what)
     with building.workplace() as place:
@@ -51,7 +54,7 @@ def _git(*words: str | Path) -> processes.Done:
 
 
 def _found(commit: str, what: str) -> tuple[Path, str]:
-    """The checkout, and the commit's full name."""
+    """Returns the checkout, and the full name of the commit."""
     top = _git("rev-parse", "--show-toplevel")
     checkout = Path(top.output.removesuffix("\n"))
     if top.code != 0 or not (checkout / _CORE).is_file():
@@ -66,8 +69,8 @@ def _found(commit: str, what: str) -> tuple[Path, str]:
 
 
 def _built(checkout: Path, commit: str, place: Path, what: str) -> Path:
-    """The directory of the other's Python package, with its core."""
-    # Files alone: a worktree would be written down in the checkout, and stay there if this process were killed.
+    """Returns the directory of the other commit's Python package, with its core."""
+    # Only files are extracted: the checkout would record a worktree, which would remain if this process were killed.
     packed, tree = place / "tree.tar", place / "tree"
     done = _git("-C", checkout, "archive", "--output", packed, commit)
     if done.code != 0:
@@ -90,7 +93,7 @@ def _built(checkout: Path, commit: str, place: Path, what: str) -> Path:
 
 
 class _RefusedError(Exception):
-    """One of both does not run a case."""
+    """Raised if one of the two does not run a case."""
 
 
 def _measured(name: str, other: Path, place: Path, pairs: int) -> dict[str, Any]:
@@ -112,9 +115,9 @@ def _measured(name: str, other: Path, place: Path, pairs: int) -> dict[str, Any]
     try:
         runs = in_turn(pairs, lambda: run(here, "this xoff"), lambda: run(other, "the commit"))
     except _RefusedError as refusal:
-        # A case of today need not be one of last year.
+        # A current case may be unknown to an older commit.
         return {"name": name, "refused": str(refusal)}
-    # Who does not say what building took is compared with it.
+    # If one side does not report its building time, the time includes building on both sides.
     is_apart = all("build_cpu_seconds" in one["performance"] for one in runs[0])
     speeds = [(_speed(mine, is_apart), _speed(yours, is_apart)) for mine, yours in runs]
     best_mine, best_yours = (max(one) for one in zip(*speeds, strict=True))

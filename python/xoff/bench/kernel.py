@@ -1,10 +1,10 @@
-"""xoff beside the reference kernel: a program that simulates one case and nothing else, to say what could be had.
+"""Comparison of xoff with the reference kernel, a program for one case that shows the attainable speed.
 
 The kernel is a Cargo package with one program, ``HOSTS PACKETS THREADS WINDOW_PS FLAGS``: leaves of 16 hosts and 16
-spines, 100 Gb/s and 1 us, a flow of PACKETS packets of 1048 bytes from each host to one behind another leaf, so that
-each packet takes four hops. It prints how many events it handled and how many that is a packet-hop; xoff's own case has
-as many packet-hops, and both must agree. CPU time is that of the process less that of the same process without packets,
-which builds the same network; xoff measures its building itself.
+spines, 100 Gb/s and 1 us, a flow of PACKETS packets of 1048 bytes from each host to a host behind another leaf, so that
+each packet takes four hops. The program prints its events and events per packet-hop; the packet-hops must equal those
+of xoff's case. CPU time is that of the process less that of a process without packets, which builds the same network;
+xoff measures its building itself.
 """
 
 from __future__ import annotations
@@ -24,23 +24,26 @@ from xoff.bench.cases import CASES
 from xoff.bench.measure import running_seconds, simulated
 from xoff.bench.ratio import Ratio, in_turn
 
-# Case of ours, hosts and packets a flow.
+# The case of xoff, hosts, and packets per flow.
 _CASES = (("leaf-spine-128", 128, 2000), ("leaf-spine-1024", 1024, 1000))
 _HOPS_A_PACKET = 4
 _WINDOW_PS = 1_000_000
 _PFC_AND_RED = 3
-# Hosts lie beside their leaf, as they do in xoff: the kernel's faster way.
+# Hosts are placed with their leaf, as in xoff: the faster placement of the kernel.
 _PLACEMENT = {"GROUP": "1"}
 _ANSWER = re.compile(r"ev/hop ([0-9.]+) evs ([0-9]+)")
 
 
 def kernel(source: Path, pairs: int) -> list[dict[str, Any]]:
-    """Build the kernel and measure both of its cases; what comes back is as ``--json`` prints it."""
+    """Builds the kernel and measures both of its cases; returns the content of ``--json``.
+
+    Raises `InputError` if the directory is not the kernel's package, or the build fails.
+    """
     what = f"bench --kernel: {wording.plain(str(source))}"
     if not (source / "Cargo.toml").is_file():
         raise InputError(f"{what} is no Cargo package; give the directory of the reference kernel's Cargo.toml")
     with building.workplace() as place:
-        # Cargo writes beside a Cargo.toml, and this one is somebody else's.
+        # Cargo writes beside a Cargo.toml, and the directory is the user's.
         copy = place / "kernel"
         shutil.copytree(source, copy, ignore=shutil.ignore_patterns("target", ".git"))
         display.err.print("building the kernel")

@@ -1,8 +1,8 @@
-"""What a case takes: CPU time, memory, and misses of the cache.
+"""The cost of a case: CPU time, memory, and cache misses.
 
-Every measurement is a process of its own, so that one case's memory does not count for the next; the best of several
-runs counts, because machines are noisy. Bytes of a packet, a flow or a port are properties of the simulator and not of
-a case: they are measured once, as the growth of the peak memory over two runs that differ in that number.
+Every measurement is a process of its own, so that the memory of one case does not count for the next; the best of
+several runs counts, because machines are noisy. Bytes of a packet, a flow or a port are properties of the simulator and
+not of a case: they are measured once, as the growth of peak memory between two runs that differ in that number.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from xoff import _core, running
 from xoff._core import InputError
 from xoff.bench import cases, misses, processes
 
-# Threads of numerical libraries spin for a while after they start, and would count as ours.
+# Threads of numerical libraries spin for a while after their start, and would count as CPU time of xoff.
 QUIET = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forward: bool) -> dict[str, Any]:
-    """Simulate in this process; return the summary's performance, memory and misses.
+    """Simulates in this process; returns the summary's performance, memory and cache misses.
 
-    out: where tables go; they are dropped if None.
-    fast_forward: traffic that repeats is fast-forwarded.
+    out: the directory of tables; they are discarded if None.
+    fast_forward: whether repeating traffic is fast-forwarded.
     """
     began = time.process_time()
     with misses.Counter() as counter:
@@ -40,7 +40,7 @@ def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forwar
             summary = running.run(scenario, threads=threads, out=out, fast_forward=fast_forward).summary
     failed = [f"{name}: {state}" for name, state in summary["audits"].items() if state.startswith("failed")]
     performance: dict[str, Any] = summary["performance"]
-    # The core reads its own peak where the system tells; that of `getrusage` may be the peak of whoever started us.
+    # The core reads its own peak memory if the system reports it; `getrusage` may return the peak of the parent.
     own = performance["peak_rss_bytes"] or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return performance | {
         "peak_rss_bytes": own,
@@ -53,7 +53,7 @@ def measure(scenario: dict[str, Any], threads: int, out: str | None, fast_forwar
 
 
 def child() -> None:
-    """Answer the request on standard input."""
+    """Answers the request on standard input."""
     request = json.load(sys.stdin)
     try:
         print(json.dumps(measure(**request)))
@@ -64,7 +64,7 @@ def child() -> None:
 def simulated(
     scenario: dict[str, Any], threads: int = 1, out: Path | None = None, fast_forward: bool = True
 ) -> dict[str, Any]:
-    """Measure in a process of its own."""
+    """Measures in a process of its own. Raises `InputError` if the process fails or an audit fails."""
     where = None if out is None else str(out)
     request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "fast_forward": fast_forward})
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)
@@ -77,12 +77,12 @@ def simulated(
 
 
 def cores() -> int:
-    """How many threads can run at a time."""
+    """Returns the number of threads that can run at a time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def run_case(name: str, repeats: int) -> dict[str, Any]:
-    """Measure one case: the best of several runs with one thread, and interleaved with them with two."""
+    """Measures one case: the best of several runs with one thread, interleaved with runs with two threads."""
     scenario = cases.CASES[name][1]
     ones, twos = [], []
     for _ in range(repeats):
@@ -110,13 +110,13 @@ def run_case(name: str, repeats: int) -> dict[str, Any]:
 
 
 def running_seconds(performance: dict[str, Any]) -> float:
-    """CPU time of the simulation alone, the building of the network apart."""
+    """Returns the CPU time of the simulation without building the network."""
     seconds: float = performance["cpu_seconds"] - performance["build_cpu_seconds"]
     return seconds
 
 
 def memory() -> dict[str, float]:
-    """Measure by how much the peak memory grows for each part of a network or its traffic."""
+    """Measures the growth of peak memory for each kind of part of a network or its traffic."""
     small, large = (simulated(cases.queued(size))["peak_rss_bytes"] for size in ("20MB", "40MB"))
     packets = 20_000 * 63
 
@@ -132,7 +132,7 @@ def memory() -> dict[str, float]:
     added = cases.LEAVES * (cases.MANY - cases.FEW)
     by_link = max(links - idle, 0) / added
     return {
-        # A host comes with its link; nothing is kept of a link but at its two ports.
+        # A host comes with its link; a link has memory only at its two ports.
         "bytes_per_host": max(hosts - idle, 0) / added - by_link,
         "bytes_per_port": by_link / 2,
         "bytes_per_link": by_link,

@@ -1,4 +1,4 @@
-"""Misses of the last cache, counted by the processor where the system lets a process ask (Linux, `perf_event_open`)."""
+"""Misses of the last cache, counted by the processor if the system permits it (Linux, `perf_event_open`)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NUMBERS = {"x86_64": 298, "aarch64": 241}
 # Types and events of perf_event.h: counted by the processor, and by the kernel.
 CACHE_MISSES = (0, 3)
 PAGE_FAULTS = (1, 2)
-# Also of threads that begin later; only what runs outside the kernel.
+# Includes threads that begin later; only code outside the kernel.
 _INHERIT, _WITHOUT_KERNEL, _WITHOUT_HYPERVISOR = 1 << 1, 1 << 5, 1 << 6
-# For how long it was to count, and for how long it did: an event may have to share the processor's counters.
+# Times enabled and running: an event may have to share the processor's counters.
 _TIMES = 0b11
-# The first version of `perf_event_attr`, which every kernel takes.
+# The first version of `perf_event_attr`, which every kernel accepts.
 _ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")
 
 
 class Counter:
-    """Counts an event in this process while it is open; without a count where that is not possible."""
+    """Counts an event in this process while it is open; `count` stays None if that is not possible."""
 
     def __init__(self, event: tuple[int, int] = CACHE_MISSES) -> None:
         self._event = event

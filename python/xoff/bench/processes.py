@@ -1,4 +1,4 @@
-"""Processes of a measurement: each in a group of its own, which ends whole when the bench is interrupted."""
+"""Processes of a measurement, each in a process group of its own, which is killed if the benchmark is interrupted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Done:
     cpu_seconds: float
 
     def reason(self) -> str:
-        """Why it failed, in one line: its first error, or else the last thing it said."""
+        """Returns the reason of a failure in one line: the first error, or else the last line of its messages."""
         lines = [line for line in self.messages.splitlines() if line.strip()]
         errors = [line for line in lines if line.lstrip().startswith("error")]
         return wording.plain((errors[:1] or lines[-1:] or [f"it ended with code {self.code}"])[0].strip())
@@ -34,7 +34,7 @@ class Done:
 def run(
     words: Sequence[str | Path], *, text: str = "", directory: Path | None = None, environment: Mapping[str, str]
 ) -> Done:
-    """Run a program to its end; raises `InputError` if there is none of this name."""
+    """Runs a program to its end. Raises `InputError` if it cannot be started."""
     before = _cpu_seconds()
     interrupted = threading.Event()
     restore = running.defer_interrupts(interrupted.set)
@@ -52,13 +52,13 @@ def run(
         )
         with process:
             try:
-                # Now that it is known it can be ended.
+                # The process is known from here on, so that an interrupt can kill it.
                 restore()
                 if interrupted.is_set():
                     raise KeyboardInterrupt
                 output, messages = process.communicate(text)
             except BaseException:
-                # A compiler has children of its own, which would write into a directory that is being removed.
+                # A compiler has child processes, which would write into a directory that is being removed.
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
     except (FileNotFoundError, PermissionError):
@@ -70,6 +70,6 @@ def run(
 
 
 def _cpu_seconds() -> float:
-    """CPU time of all processes that have ended; one is measured at a time."""
+    """Returns the CPU time of all ended child processes; one is measured at a time."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""How many times as fast one program is as another, from runs that took turns."""
+"""The speed ratio of two programs, from runs in alternation."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The ratios of all pairs of runs: a machine that slows down for a minute slows down both of a pair."""
+    """The ratios of all pairs of runs: a temporary slowdown of the machine affects both runs of a pair."""
 
     pairs: Sequence[float]
 
     @property
     def median(self) -> float:
-        """Of the pairs."""
+        """The median of the pairs."""
         return statistics.median(self.pairs)
 
     def as_json(self) -> dict[str, Any]:
-        """The pairs in their order, and what they come to."""
+        """Returns the pairs in their order, with median, least and largest ratio."""
         return {"median": self.median, "low": min(self.pairs), "high": max(self.pairs)} | asdict(self)
 
 
 def in_turn(pairs: int, first: Callable[[], T], second: Callable[[], T]) -> list[tuple[T, T]]:
-    """Call both, pair by pair; who begins changes, so that none always follows the other."""
+    """Calls both functions, pair by pair; the order alternates. Returns the results as (first, second)."""
     made = []
     for pair in range(pairs):
         if pair % 2:

@@ -1,4 +1,4 @@
-"""How long collectives and iterations of training jobs take to simulate, with and without fast-forward."""
+"""The simulation time of collectives and iterations of training jobs, with and without fast-forward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONTROLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "TIMELY": ({}, {"congestion_control": {"timely": {}}}),
 }
 PART = 64
-"""Without fast-forward, a part of the data in so many tells the speed."""
+"""The speed without fast-forward is measured with this fraction of the data (1/64)."""
 
 
 def _rails(gpus: int) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _rails(gpus: int) -> dict[str, Any]:
 
 
 def _rings(gpus: int, part: int, operation: str) -> list[dict[str, Any]]:
-    """The same ranks of all servers, a ring each, as the data-parallel groups of tensor parallelism by 8."""
+    """Returns a ring for each rail, over all servers, as the data-parallel groups with tensor parallelism of 8."""
     servers = gpus // 8
     size = _GPT_13B * 16 * (2 if operation == "reduce_scatter" else 1) // part
     return [
@@ -69,7 +69,7 @@ def _collective(gpus: int, control: str, operation: str = "all_gather", of: int 
 
 
 def _fat_tree(part: int) -> dict[str, Any]:
-    """A ring in which paths by hash collide."""
+    """Returns a ring in which ECMP paths collide."""
     size = f"{8 * 16_777_216 // part}B"
     return {
         "network": {"fat_tree": {"k": 8, "link": {"rate": "400Gbps", "delay": "500ns"}}},
@@ -81,7 +81,7 @@ def _fat_tree(part: int) -> dict[str, Any]:
 
 
 def _mixture(part: int) -> dict[str, Any]:
-    """Tokens of a mixture of experts: 8 groups of 8 ranks, each with all others of its group."""
+    """Returns the all-to-all of a mixture of experts: 8 groups of 8 ranks."""
     size = f"{16_777_216 * 8 // part}B"
     return {
         "network": _rails(64),
@@ -129,17 +129,17 @@ CASES: dict[str, tuple[str, Any]] = {
         "an iteration of GPT-13B on 128 GPUs, 8-fold tensor parallel, packets of 9000 B",
         _job("gpt_13b", 128, {"tensor": 8, "data": 16}, 16),
     ),
-    # What SimAI's issue 293 asks for.
+    # The case of SimAI's issue 293.
     "mixtral-8x7b-64": (
         "an iteration of Mixtral 8x7B on 64 GPUs, tensor parallel by 8, context by 4, experts by 4, packets of 9000 B",
         _job("mixtral_8x7b", 64, {"tensor": 8, "context": 4, "data": 2, "expert": 4}, 2),
     ),
 }
-"""Each with a function that makes its scenario with a part of the data in so many."""
+"""Title of each case, and a function from n to its scenario with 1/n of the data."""
 
 
 def training(names: list[str]) -> dict[str, Any]:
-    """Simulate each case with fast-forward, and a part of its data without, which tells how long all would take."""
+    """Simulates each case with fast-forward, and a part of its data without; extrapolates the time of all data."""
     cases = []
     for name in names or CASES:
         title, make = CASES[name]
@@ -154,11 +154,11 @@ def training(names: list[str]) -> dict[str, Any]:
                 "name": name,
                 "data_packet_hops": hops,
                 "cpu_seconds": running_seconds(full),
-                "skipped": full["packet_hops_skipped"] / hops,
+                "fast_forwarded": full["fast_forward"]["packet_hops"] / hops,
                 "without_packet_hops_per_cpu_second": speed,
                 "without_cpu_seconds": hops / speed,
                 "without_is_measured": is_job,
-                "never_repeated": full["never_repeated"],
+                "blockers": full["fast_forward"]["blockers"],
             }
         )
     return {"cases": cases}

@@ -1,6 +1,6 @@
-"""Results for other tools: ``xoff export`` writes what a run recorded in the formats of theirs.
+"""Exporters to the formats of other tools: ``xoff export`` writes the recorded data of a run.
 
-What a format cannot hold is said where its module begins, and in docs/how-to/export.md.
+The docstring of each module, and docs/how-to/export.md, state the limits of its format.
 """
 
 from __future__ import annotations
@@ -15,4 +15,4 @@ FORMATS: dict[str, Format] = {
     "fct": Format("xoff.exporting.fct", ".fct.txt"),
     "csv": Format("xoff.exporting.csv_tables", "-csv"),
 }
-"""The formats, by the option of each."""
+"""The formats, by their option."""

@@ -1,4 +1,4 @@
-"""What ``xoff export`` prints: where each format was written, and what is in it."""
+"""The command ``xoff export``: writes formats, and prints path and content of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xoff.results import load
 
 
 def command(directory: Path, chosen: dict[str, list[str]], *, out: Path | None, as_json: bool) -> None:
-    """Write a result in the formats that were chosen, each with what was chosen for it."""
+    """Writes a result in the chosen formats, each with its choices. Raises `InputError` without a format."""
     if not chosen:
         raise InputError(f"no format: give {_listed([f'--{name}' for name in FORMATS])}")
     if out is not None and len(chosen) > 1:

@@ -1,8 +1,7 @@
 """The tables of a result as CSV files, one each, in a directory.
 
-A text that a spreadsheet would take for a formula (it begins with ``=``, ``+``, ``-`` or ``@``, also in full width, or
-with a tab or a line end before them) gets an apostrophe before it, in cells and in the names of columns; numbers stay
-as they are.
+A text that a spreadsheet would interpret as a formula gets an apostrophe in front, in cells and in names of columns: it
+begins with ``=``, ``+``, ``-`` or ``@``, also in full width, with a tab or with a line end. Numbers stay unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _FORMULA = "^[=+@\t\r\n\uff0b\uff0d\uff1d\uff20-]"
 
 
 def write(result: Result, place: Path, _choices: list[str]) -> Written:
-    """Write each table of a result."""
+    """Writes each table of a result. Raises `InputError` if one cannot be written as CSV."""
     place.mkdir()
     written = 0
     taken: set[str] = set()
@@ -42,7 +41,7 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
 
 
 def _own(name: str, taken: set[str]) -> str:
-    """The name of a table's file; where another has it, in whatever case, with a number."""
+    """Returns the file name of a table; a name that is taken, in any case of letters, gets a number."""
     first = wording.file_name(name)
     names = (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3)))
     found = next(one for one in names if one.lower() not in taken)

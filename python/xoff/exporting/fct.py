@@ -1,13 +1,13 @@
-"""Completion times as the analysis scripts of HPCC read them: ``fct.txt``, a line for each flow as it ends.
+"""Completion times in the format of HPCC's analysis scripts: ``fct.txt``, a line for each delivered flow.
 
 Source: ``qp_finish`` of HPCC's ``third.cc`` and ``analysis/fct_analysis.py``. A line has eight columns: source and
-destination as addresses in hexadecimal, source and destination port, payload in bytes, start, completion time and the
-completion time alone in the network, in nanoseconds. The scripts divide the seventh by the eighth, choose flows by the
-destination port (100, or 200 for incast), and leave out what ends after a moment.
+destination as hexadecimal addresses, source and destination port, payload in bytes, start, completion time and ideal
+completion time in nanoseconds. The scripts divide the seventh by the eighth, choose flows by the destination port (100,
+or 200 for incast), and leave out flows that end after a moment.
 
-Two things differ from HPCC's own file. Its completion times are to the sender's last ACK, and its times alone are an
-estimate from the round trip; here both are to the receiver's last byte (``fct_ps`` and ``ideal_fct_ps``), so that the
-slowdown of the scripts is that of the table. Flows that did not end are not in it.
+There are two differences from HPCC's own file. Its completion times are to the sender's last ACK, and its ideal times
+are an estimate from the round trip; here both are to the receiver's last byte (``fct_ps`` and ``ideal_fct_ps``), so the
+slowdown of the scripts is that of the table. Undelivered flows are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST_PORT = 10_000
 
 
 def write(result: Result, place: Path, choices: list[str]) -> Written:
-    """Write the completion times of a result."""
+    """Writes the completion times of a result."""
     for variant in choices:
         if variant not in VARIANTS:
             raise InputError(f"--fct: `{variant}` is no form of completion times; allowed: {', '.join(VARIANTS)}")
@@ -59,12 +59,12 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
 
 
 def _address(node: int) -> int:
-    """The address that HPCC gives a node."""
+    """Returns the address that HPCC gives to a node."""
     return (0x0B000001 + (node // 256) * 0x10000 + (node % 256) * 0x100) & 0xFFFFFFFF
 
 
 def _incasts(result: Result) -> set[str]:
-    """Names of the workloads that are incasts."""
+    """Returns the names of the workloads that are incasts."""
     workloads = given(result, "workload")
     found = (
         [one for one in workloads if isinstance(one, dict) and "incast" in one] if isinstance(workloads, list) else []

@@ -1,4 +1,4 @@
-"""What a format is: a module that writes a result to a place, and what the name of that place ends with."""
+"""A format: a module that writes a result to a place, and the suffix of the place's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xoff.results import Result, check_name, synchronise
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: its parts in words, each with its number, and what a user should know."""
+    """The written parts in words, each with its number, and notes for the user."""
 
     parts: dict[str, int]
     notes: tuple[str, ...] = ()
@@ -31,14 +31,17 @@ class Format:
     ending: str
 
     def place(self, result: Result) -> Path:
-        """Return where it goes if nobody says otherwise: beside the result."""
-        # A path such as `.` has no name of its own.
+        """Returns the default place, beside the result."""
+        # A path such as `.` has no name.
         directory = Path(os.path.abspath(result.directory or "result"))  # noqa: PTH100
         beside = directory.with_name(directory.name + self.ending)
         return beside if result.directory is None or result.directory.is_absolute() else Path(os.path.relpath(beside))
 
     def write(self, result: Result, place: Path, choices: list[str]) -> Written:
-        """Write a result to a place that nothing has yet, which is there when it is whole."""
+        """Writes a result to a new place, which appears when complete.
+
+        Raises `InputError` if the place exists or cannot be written.
+        """
         with _new(place) as aside:
             written: Written = importlib.import_module(self.module).write(result, aside, choices)
         return written
@@ -46,7 +49,7 @@ class Format:
 
 @contextmanager
 def _new(place: Path) -> Iterator[Path]:
-    """A name beside a place, for a file or a directory that gets the name of the place once it is complete."""
+    """Yields a temporary path beside a place; on success, the file or directory there is renamed to the place."""
     check_name(place)
     aside = place.with_name(f".partial-{uuid.uuid4().hex[:8]}-{place.name}")
     try:
@@ -70,7 +73,7 @@ def _new(place: Path) -> Iterator[Path]:
             shutil.rmtree(aside, ignore_errors=True)
         aside.unlink(missing_ok=True)
         for parent in made:
-            # Only what was made here, from the innermost on, and only if nothing else has come to be in it.
+            # Only directories made here are removed, innermost first, and only if they are empty.
             try:
                 parent.rmdir()
             except OSError:

@@ -1,6 +1,6 @@
-"""The bytes of frames as they are on a wire, from Ethernet's header to before its check sequence.
+"""The bytes of frames on a wire, from the Ethernet header up to, but without, the check sequence.
 
-Node n has the address 02:00:00 followed by n in three bytes, and 10.0.0.0 + n + 1. A network of routers is meant: the
+Node n has the address 02:00:00 followed by n in three bytes, and 10.0.0.0 + n + 1. The network is one of routers: the
 Ethernet addresses of a frame are those of the ends of its link, the IP addresses those of the ends of its flow.
 
 | frame | form | source |
@@ -11,16 +11,16 @@ Ethernet addresses of a frame are those of the ends of its link, the IP addresse
 | pfc | MAC control 0x8808, opcode 0x0101: classes and quanta | IEEE 802.1Qbb |
 | cim | 0x89A2: isolate or not, the flow's addresses, its first bytes | IEEE 802.1Qcz |
 | cnm | 0x22E7: quantised feedback, congestion point, the flow's first bytes | IEEE 802.1Qau |
-| all others | 0x88B5, which is for experiments: see `_ours` | ours |
+| all others | 0x88B5, which is for experiments: see `_ours` | xoff |
 
-A flow's queue pair is its number + 2, as 0 and 1 are for management; its number gives 14 bits of its UDP source port.
-A flow is one RDMA WRITE, of which the first packet says how long it is. An echoed mark, for which an acknowledgement
-has no field, is its BECN bit. A class is the IP header's class selector; a packet whose payload was cut
-off has the lowest bit of its DSCP set besides.
+The queue pair of a flow is its number + 2, since 0 and 1 are for management; the number also gives 14 bits of the UDP
+source port. A flow is one RDMA WRITE, whose first packet states the length. An echoed mark, for which an
+acknowledgement has no field, is the BECN bit. A class is the IP header's class selector; a trimmed packet also has the
+lowest bit of the DSCP set.
 
-Zero is what is not known: the data and their address, what a congestion point measured beside its feedback, credits,
-message numbers. Telemetry and VLANs are left out. Checks (IP, ICRC) are right. A frame is as long as the scenario says,
-less the four bytes of its check sequence, and at least as long as its form.
+Unknown fields are zero: payload and its address, measurements of a congestion point other than feedback, credits,
+message numbers. Telemetry and VLANs are left out. Checksums (IP, ICRC) are correct. A frame is as long as in the
+scenario, less the four bytes of its check sequence, and at least as long as its headers.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _CHECK = 4
-"""The check sequence of Ethernet, and the ICRC."""
+"""Length of Ethernet's check sequence, and of the ICRC."""
 _LONGEST = 60_000
-"""No packet of a simulation is longer."""
+"""The largest packet; a simulation has no longer one."""
 _MSDU = 48
-"""How much of a flow's frame a notification carries, at least."""
+"""The least number of bytes of a flow's frame in a notification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What of a flow its frames say: nodes at its ends, and its payload."""
+    """The data of a flow in its frames: the nodes at its ends, and its payload."""
 
     src: int
     dst: int
@@ -49,18 +49,18 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame on a link, of which `flow` is known if it has to do with one."""
+    """A frame on a link; `flow` is None for a frame without a known flow."""
 
     kind: str
     sender: int
     receiver: int
     number: int
-    """Of its flow, or what stands in its place."""
+    """The number of the flow, or the number in its place."""
     flow: Flow | None
     seq: int
     value: int
     length: int
-    """Bytes on the wire, the check sequence included and the gap not."""
+    """Bytes on the wire, with the check sequence and without the gap."""
     classes: int
     is_marked: bool = False
     is_last: bool = False
@@ -68,20 +68,20 @@ class Frame:
 
 
 def encode(frame: Frame) -> bytes:
-    """Return a frame's bytes; one that speaks of a flow that is not known takes the form that is ours."""
+    """Returns the bytes of a frame; a frame of an unknown flow has xoff's own form."""
     form = _FORMS.get(frame.kind, _ours) if frame.flow or frame.kind in _WITHOUT_FLOW else _ours
     data = form(frame)
-    # What is short is filled up.
+    # A short frame is padded.
     return data + bytes(max(0, frame.length - _CHECK - len(data)))
 
 
 def mac(node: int) -> bytes:
-    """The Ethernet address of a node."""
+    """Returns the Ethernet address of a node."""
     return b"\x02\0\0" + (node & 0xFFFFFF).to_bytes(3, "big")
 
 
 def address(node: int) -> bytes:
-    """The IP address of a node."""
+    """Returns the IP address of a node."""
     return (0x0A000001 + (node & 0xFFFFFF)).to_bytes(4, "big")
 
 
@@ -90,7 +90,7 @@ def _ethernet(frame: Frame, kind: int, payload: bytes, to: bytes | None = None) 
 
 
 def _data(frame: Frame) -> bytes:
-    # First, middle, last, only; in a reliable connection or an unreliable one.
+    # First, middle, last, only; in a reliable or an unreliable connection.
     opcode = (0x0A if frame.is_last else 0x06) if frame.seq == 0 else (0x08 if frame.is_last else 0x07)
     opcode |= 0x20 if frame.is_raw else 0
     dscp = (frame.classes & 7) << 3 | (frame.kind == "header")
@@ -104,7 +104,7 @@ def _data(frame: Frame) -> bytes:
 
 
 def _ack(frame: Frame) -> bytes:
-    # An acknowledgement names the last packet that came; credits are not used.
+    # An acknowledgement names the last received packet; credits are not used.
     psn = frame.seq - 1 if frame.kind == "ack" else frame.seq
     syndrome = 0x1F if frame.kind == "ack" else 0x60
     payload = _transport(0x11, frame.number, psn, is_back=frame.is_marked) + struct.pack(">I", syndrome << 24)
@@ -123,7 +123,7 @@ def _answer(frame: Frame, payload: bytes) -> bytes:
 
 
 def _pfc(frame: Frame) -> bytes:
-    # It says of each class for how long it is paused; one that it does not name stays as it is.
+    # The frame has the pause of each class; a class that it does not name is unchanged.
     quanta = min(frame.value, 0xFFFF)
     times = [quanta if frame.seq >> one & 1 else 0 for one in range(8)]
     control = struct.pack(">HH8H", 0x0101, frame.seq & 0xFF, *times)
@@ -140,12 +140,15 @@ def _cnm(frame: Frame) -> bytes:
     flow, first = _flow(frame), _first(frame, 0)
     feedback, point = frame.seq & 0x3F, frame.value.to_bytes(8, "big")
     head = struct.pack(">H8sHHH6sH", feedback, point, 0, 0, (frame.classes & 7) << 13, mac(flow.dst), len(first))
-    # In a network of bridges it is for the flow's source, however far that is.
+    # In a network of bridges the frame is addressed to the flow's source, at any distance.
     return _ethernet(frame, 0x22E7, head + first, to=mac(flow.src))
 
 
 def _ours(frame: Frame) -> bytes:
-    """What has no published form: version, class, kind in 8 letters; flow, `seq`, `payload_field` in 4 bytes each."""
+    """The form of frames without a published form: version, class, kind in 8 letters; flow, `seq`, `payload_field`.
+
+    The last three have 4 bytes each.
+    """
     name = frame.kind.encode("ascii", "replace")[:8]
     words = (word & 0xFFFFFFFF for word in (frame.number, frame.seq, frame.value))
     return _ethernet(frame, 0x88B5, struct.pack(">BB8s3I", 1, frame.classes & 7, name, *words))
@@ -169,13 +172,13 @@ def _flow(frame: Frame) -> Flow:
 
 
 def _first(frame: Frame, seq: int) -> bytes:
-    """What a notification repeats of a packet of its flow: the type, and headers."""
+    """Returns the part of a flow's packet that a notification repeats: the type, and headers."""
     packet = _internet(frame, _flow(frame), (frame.classes & 7) << 5 | 0b10, _transport(0x07, frame.number, seq))
     return (b"\x08\0" + packet).ljust(_MSDU, b"\0")
 
 
 def _transport(opcode: int, pair: int, psn: int, *, is_back: bool = False, must_answer: bool = False) -> bytes:
-    """The base transport header."""
+    """Returns the base transport header."""
     marks = 0x40 if is_back else 0
     answer = 0x80 if must_answer else 0
     numbers = struct.pack(">II", marks << 24 | pair % 0xFFFFFE + 2, answer << 24 | psn & 0xFFFFFF)
@@ -183,7 +186,7 @@ def _transport(opcode: int, pair: int, psn: int, *, is_back: bool = False, must_
 
 
 def _internet(frame: Frame, flow: Flow, service: int, payload: bytes) -> bytes:
-    """IPv4 and UDP around a payload, which the ICRC follows."""
+    """Returns IPv4 and UDP around a payload, which the ICRC follows."""
     whole = 20 + 8 + len(payload) + _CHECK
     ends = address(flow.src) + address(flow.dst)
     head = struct.pack(">BBHHHBBH", 0x45, service, whole, 0, 0x4000, 64, 17, 0) + ends
@@ -195,7 +198,7 @@ def _internet(frame: Frame, flow: Flow, service: int, payload: bytes) -> bytes:
 
 
 def _check(packet: bytes) -> bytes:
-    """The invariant CRC: over the packet, with ones for what routers change, and for the header that InfiniBand has."""
+    """Returns the invariant CRC, with ones in the fields that routers change and in InfiniBand's own header."""
     masked = bytearray(packet)
     for at in (1, 8, 10, 11, 26, 27, 32):
         masked[at] = 0xFF

@@ -1,9 +1,9 @@
-"""Frames as they were on the wire of links, in the form of packet captures that Wireshark reads: pcapng.
+"""Frames on the wires of links as a packet capture for Wireshark: pcapng.
 
-Source: draft-ietf-opsawg-pcapng. Each direction of a link is an interface; a frame's stamp is the moment at which its
-first bit left, in picoseconds (``if_tsresol`` 12: the format keeps them, and Wireshark shows nanoseconds). Frames are
-whole: Wireshark takes packets of RoCE that are cut for malformed. Their data are zeros, so that a file whose name ends
-in ``.gz``, which Wireshark reads as it is, is small. What frames look like is in `frames`.
+Source: draft-ietf-opsawg-pcapng. Each direction of a link is an interface. The time stamp of a frame is the start of
+its transmission in picoseconds (``if_tsresol`` 12; Wireshark shows nanoseconds). Frames are complete, since Wireshark
+takes cut packets of RoCE for malformed. Payload is zeros, so a file with the suffix ``.gz``, which Wireshark reads
+directly, is small. `frames` describes the frames.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _END = b"\0\0\0\0"
 
 
 def write(result: Result, place: Path, choices: list[str]) -> Written:
-    """Write the frames of the links that were chosen."""
+    """Writes the frames of the chosen links."""
     nodes = Nodes(result)
     links = _links(nodes, choices)
     packets = recorded(result, "packets", "probe.packets=true")
@@ -90,7 +90,7 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
 
 @contextmanager
 def _opened(place: Path) -> Iterator[BinaryIO]:
-    """A file to write, whose name says whether it is compressed. The same result gives the same bytes."""
+    """Yields a file for writing, compressed if the suffix is ``.gz``. The same result gives the same bytes."""
     with place.open("wb") as file:
         if place.suffix != ".gz":
             yield file
@@ -106,7 +106,10 @@ def _array(names: set[str]) -> object:
 
 
 def _links(nodes: Nodes, choices: list[str]) -> list[tuple[str, int]]:
-    """The ports at both ends of the links that were chosen: by the names of the ends, in which ``*`` is anything."""
+    """Returns the ports at both ends of the chosen links, by the names of the ends, in which ``*`` is any text.
+
+    Raises `InputError` if no link has such a name.
+    """
     names = {end: (f"{end[0]}-{peer}", f"{peer}-{end[0]}") for end, (peer, _) in nodes.ports.items()}
     found: dict[tuple[str, int], None] = {}
     for choice in choices:
@@ -118,7 +121,7 @@ def _links(nodes: Nodes, choices: list[str]) -> list[tuple[str, int]]:
             hint = ", ".join(f"`{wording.plain(name)}`" for name in near)
             raise InputError(f"--pcapng: no link is called `{choice}`; near are {hint}")
         found |= dict.fromkeys(ends)
-    # The two directions of a link stand together, and links in their order.
+    # Both directions of a link are adjacent, and links are in their order.
     order = {end: index for index, end in enumerate(nodes.ports)}
     return sorted(found, key=order.__getitem__)
 

@@ -1,20 +1,16 @@
-"""A trace for the Perfetto UI and its trace processor: who was paused, what waited, which flows were under way.
+"""A trace for the Perfetto UI and its trace processor: pauses, queues, flows, faults and operations over time.
 
-Source: Perfetto's ``TrackEvent`` in protocol buffers, of which each message here is a line of its ``.proto`` files. The
-form is written here, in the few lines that it takes: the bindings that exist need a version of the library of protocol
-buffers that is not everybody's, and ten times the room. Perfetto also reads JSON, with the same resolution and less
-structure.
+Source: Perfetto's ``TrackEvent`` protocol buffers; each message in this module is a line of its ``.proto`` files. The
+module encodes the messages itself: existing bindings need a specific version of the protobuf library, and ten times the
+code. Perfetto's JSON has the same resolution and less structure. Perfetto's times are whole nanoseconds: events within
+a nanosecond keep their order, and the exact picoseconds are arguments of each slice.
 
-Perfetto's times are whole nanoseconds: what happened within one is there in its order, and the exact picoseconds are
-arguments of each slice.
-
-- A port has a track for each cause and queue that was paused: a slice for each pause. One that never ended has no end.
-- What failed has tracks of its own: a slice for each time that a link, a node or a host failed.
-- A queue that was looked at (``probe.queues``) has a counter of its bytes, which is zero where it was seen empty.
-- A host has tracks of its flows: a slice for each, from its start to the receiver's last byte. Flows that overlap are
-  on tracks of their own.
-- A rank of a job has tracks of what it does: computation, and messages and collectives by what they are counted as. A
-  message from rank to rank is an arrow from its send to its receive.
+- A port has a track for each cause and queue that was paused, with a slice for each pause; a pause may have no end.
+- A fault has a track, with a slice for each failure of a link, a node or a host.
+- A sampled queue (``probe.queues``) has a counter of its bytes, zero when it was sampled empty.
+- A host has tracks of its flows: a slice from start to the receiver's last byte. Overlapping flows have own tracks.
+- A rank of a job has tracks of computation, and of messages and collectives by label. A message from rank to rank is an
+  arrow from its send to its receive.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ _BYTES, _IN_GIVEN_ORDER = 3, 3
 
 
 def write(result: Result, place: Path, _choices: list[str]) -> Written:
-    """Write what a result recorded over time."""
+    """Writes the records of a result over time. Raises `InputError` if there are none."""
     found: dict[str, int] = {}
     notes = []
     with place.open("wb") as file:
@@ -75,7 +71,7 @@ def _faults(result: Result, tracks: _Tracks) -> int:
 
 
 def _samples(result: Result, tracks: _Tracks) -> int:
-    """Write counters. Of a queue that is empty there is no row, so that it is zero an interval after its last one."""
+    """Writes counters. An empty queue has no row: its counter is zero one interval after its last row."""
     interval = quantity(result, "probe", "queues", 0)
     last: dict[tuple[str, int, int], int] = {}
     counters: dict[tuple[str, int, int], int] = {}
@@ -99,7 +95,7 @@ def _samples(result: Result, tracks: _Tracks) -> int:
 def _flows(result: Result, tracks: _Tracks) -> int:
     columns = ("start_ps", "flow", "src", "dst", "workload", "label?", "size_bytes", "fct_ps?", "ideal_fct_ps", "via")
     carried = ends(result)
-    # By start; a lane of a host is free again when its flow has ended.
+    # In order of start; a lane of a host is free when its flow has ended.
     lanes: dict[str, list[tuple[float, int]]] = {}
     count = 0
     for start, flow, src, dst, workload, label, size, fct, ideal, via in sorted(
@@ -124,7 +120,7 @@ def _flows(result: Result, tracks: _Tracks) -> int:
 
 
 def _operations(result: Result, tracks: _Tracks) -> int:
-    """Write what ranks do; a send and its receive have the same arrow."""
+    """Writes the operations of ranks; a send and its receive share an arrow."""
     columns = (
         "workload", "rank", "host", "index", "operation?", "kind", "label?", "name", "iteration", "start_ps", "end_ps",
     )  # fmt: skip
@@ -150,7 +146,7 @@ def _operations(result: Result, tracks: _Tracks) -> int:
 
 
 class _Tracks:
-    """The tracks of a trace, which are described when something is first put on them."""
+    """The tracks of a trace, each described at its first use."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -163,7 +159,7 @@ class _Tracks:
         return self.track((node, port), f"port {port} to {peer}", self.node(node), rank=port + 1)
 
     def track(self, key: tuple[object, ...], name: str, parent: int, *, rank: int = 0, is_counter: bool = False) -> int:
-        """Return a track's number."""
+        """Returns the number of a track."""
         if key in self._known:
             return self._known[key]
         number = self._known[key] = len(self._known) + 1
@@ -184,7 +180,7 @@ class _Tracks:
         arrow: int | None = None,
         is_target: bool = False,
     ) -> None:
-        """Put a slice on a track, behind those that began before; an arrow leads from a slice to another."""
+        """Puts a slice on a track, after slices that began before; an arrow leads from one slice to another."""
         # Fields 47 and 48: the flows that pass an event, and those that end there, 64 bits each.
         leads = b"" if arrow is None else _fixed(48 if is_target else 47, arrow)
         self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)) + leads)
@@ -198,7 +194,7 @@ class _Tracks:
         self._packet(_number(8, time // 1000) + _message(11, _number(9, kind) + _number(11, track) + rest))
 
     def _packet(self, body: bytes) -> None:
-        # All of a trace is of one sequence.
+        # A trace is one sequence.
         self._file.write(_message(1, body + _number(10, 1)))
 
 
@@ -224,7 +220,7 @@ def _message(field: int, body: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first."""
+    """Returns a varint: seven bits per byte, the lowest first."""
     value &= 0xFFFFFFFFFFFFFFFF
     found = bytearray()
     while value > 0x7F:
@@ -234,7 +230,7 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
-# What writes a table, and the setting that a run keeps it with; nothing is said where a run has no job.
+# The writer of each table, and the setting that records it; a run without jobs or faults gets no note.
 _PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str | None]] = {
     "faults": (_faults, None),
     "pauses": (_pauses, ""),

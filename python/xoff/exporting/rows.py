@@ -1,4 +1,4 @@
-"""Rows of a result's tables as plain values; what was read may be damaged, or of somebody else: cells are checked."""
+"""Rows of a result's tables as plain values; cells are checked, since tables may be damaged or foreign."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from xoff.results import Result
 
 
 def rows(result: Result, name: str, *columns: str, table: pa.Table | None = None) -> Iterator[tuple[Any, ...]]:
-    """Yield a tuple for each row of a table: whole numbers from zero on, and texts.
+    """Yields a tuple for each row of a table: non-negative whole numbers, and texts.
 
-    columns: their names; one that ends in ``?`` may have cells without a value, which are None.
+    columns: their names; in a column with the suffix ``?``, cells may be empty, and are None.
+
+    Raises `InputError` if the table is damaged.
     """
     table = recorded(result, name) if table is None else table
     found = [_cells(name, column.rstrip("?"), table, is_optional=column.endswith("?")) for column in columns]
@@ -39,9 +41,9 @@ def _cells(name: str, column: str, table: pa.Table, *, is_optional: bool) -> pa.
 
 
 def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
-    """Return a table. Raises `InputError`, which says how to repeat the run so that it is there.
+    """Returns a table. Raises `InputError`, with the command that records it, if it is missing.
 
-    setting: the probe that it needs, if any.
+    setting: the probe that the table needs, if any.
     """
     if name in result.tables:
         return result.table(name)
@@ -49,14 +51,14 @@ def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
 
 
 def again(result: Result, setting: str) -> str:
-    """Return the command that repeats a run exactly, and records more."""
+    """Returns the command that repeats a run exactly, and records more."""
     directory = str(result.directory or "DIR")
     words = ["xoff", "run", f"{directory}/scenario.json", *(["--set", setting] if setting else [])]
     return shlex.join([*words, "--out", f"{directory}-again"])
 
 
 def given(result: Result, *keys: str) -> Any:
-    """Return a value of the scenario; None if there is none."""
+    """Returns a value of the scenario; None if there is none."""
     value: Any = result.scenario
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -64,7 +66,7 @@ def given(result: Result, *keys: str) -> Any:
 
 
 def quantity(result: Result, table: str, key: str, default: int) -> int:
-    """Return a quantity of the scenario, in picoseconds or bytes."""
+    """Returns a quantity of the scenario, in picoseconds or bytes. Raises `InputError` if it is none."""
     value = given(result, table, key)
     value = default if value is None else value
     found = (value, "") if isinstance(value, int) else wording.quantity(value) if isinstance(value, str) else None
@@ -76,18 +78,18 @@ def quantity(result: Result, table: str, key: str, default: int) -> int:
 
 
 class Nodes:
-    """The numbers of nodes, which are their places in the table of links, and the ports of each."""
+    """The numbers of nodes, in order of the table of links, and the ports of each node."""
 
     def __init__(self, result: Result) -> None:
         self.numbers: dict[str, int] = {}
         self.ports: dict[tuple[str, int], tuple[str, int]] = {}
-        """The peer and the rate by node and port."""
+        """Peer and rate by node and port."""
         for node, port, peer, rate in rows(result, "links", "node", "port", "peer", "rate_bps"):
             self.numbers.setdefault(node, len(self.numbers))
             self.ports[node, port] = (peer, rate)
 
     def number(self, name: str) -> int:
-        """Return a node's number. Raises `InputError` if there is no such node."""
+        """Returns the number of a node. Raises `InputError` if there is no such node."""
         if name not in self.numbers:
             raise InputError(f"links.parquet: is damaged: no link of `{wording.plain(name)}` is in it")
         return self.numbers[name]

@@ -1,6 +1,6 @@
-"""Scenarios of other simulators: ``xoff import`` turns their files into a scenario with its tables.
+"""Importers of other simulators' scenarios: ``xoff import`` turns their files into a scenario with its tables.
 
-What is carried over has the same meaning here; all else is said, with the file and the lines that it is about.
+Imported values keep their meaning; every other setting is reported, with file and lines.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def import_simai(
     verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
-    """A job of SimAI: the layers that its workload files list, by tensor, data and expert parallelism."""
+    """A job of SimAI: the layers of its workload file, with tensor, data and expert parallelism."""
     from xoff.importing.command import command
     from xoff.importing.simai import convert
     from xoff.importing.source import MAX_JOB_BYTES

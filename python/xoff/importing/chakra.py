@@ -1,23 +1,22 @@
 """Jobs in Chakra execution traces: a file for each rank, protobuf or JSON.
 
-Source: MLCommons Chakra's ``et_def.proto`` and feeder; ASTRA-sim for what nodes mean. A file is a sequence of messages,
-each behind its length: the metadata of the file, then nodes. A node is ready when all that it depends on (by control or
-data) is over; of those of a rank one computation on the processor, one on the accelerator and one collective or send
-are under way at a time. The ranks of a collective are those of its group (``pg_name``); without one, or with ``0``, all
-ranks (``Workload::extract_comm_group``).
+Source: MLCommons Chakra's ``et_def.proto`` and feeder; ASTRA-sim for the meaning of nodes.
 
-``comm_size`` is what a rank has before the collective: the constructors of ``Ring``, ``AllToAll`` and
-``HalvingDoubling`` of ASTRA-sim (``system/astraccl/native_collectives/collective_algorithm``), and the inputs that
-Chakra's converter for PyTorch adds up (``PyTorchNode.comm_size``). Of an all-gather it is the share of the rank, so
-that the data of the collective is as many times that as there are ranks; of an all-reduce, a reduce-scatter and an
-all-to-all it is all of it.
-
-Computation takes its recorded duration. Given ``flops``, what runs on the accelerator with ``num_ops`` takes what it
-takes under ASTRA-sim's ``roofline-enabled`` (``Workload::issue_comp``): the longer of ``num_ops`` at that rate and
-``tensor_size`` at the rate of the memory.
-
-Loads and stores of memory and metadata take no time; gathers and scatters, and the dimensions of a topology that a
-collective is to use (``involved_dim``), are not carried over.
+- A file is a sequence of messages, each after its length: the metadata of the file, then nodes.
+- A node is ready when all of its dependencies (control or data) are done. On a rank, at most one computation on the
+  processor, one on the accelerator, and one collective or send run at a time.
+- The ranks of a collective are those of its group (``pg_name``); without a group, or with ``0``, all ranks
+  (``Workload::extract_comm_group``).
+- ``comm_size`` is the data of a rank before the collective: see the constructors of ``Ring``, ``AllToAll`` and
+  ``HalvingDoubling`` of ASTRA-sim (``system/astraccl/native_collectives/collective_algorithm``), and the inputs that
+  Chakra's converter for PyTorch adds up (``PyTorchNode.comm_size``). Of an all-gather it is the share of the rank, and
+  the data of the collective is this share times the number of ranks; of an all-reduce, a reduce-scatter and an
+  all-to-all it is all data.
+- Computation takes its recorded duration. With ``flops``, accelerator nodes with ``num_ops`` take the time of
+  ASTRA-sim's ``roofline-enabled`` (``Workload::issue_comp``): the longer of ``num_ops`` at that rate and
+  ``tensor_size`` at the rate of the memory.
+- Loads and stores of memory, and metadata, take no time. Gathers, scatters, and the dimensions of a topology for a
+  collective (``involved_dim``) are not imported.
 """
 
 from __future__ import annotations
@@ -59,12 +58,15 @@ class _Node:
     values: dict[str, Any] = field(default_factory=dict)
 
     def wrong(self, path: Path, why: str) -> InputError:
-        """Return the error that names the node."""
+        """Returns an error that names the node."""
         called = f" ({shown(self.name)})" if self.name else ""
         return InputError(f"{path}: node {self.id}{called}: {why}")
 
     def whole(self, path: Path, name: str, most: int) -> int:
-        """Return an attribute that is a whole number; without it zero."""
+        """Returns an attribute that is a whole number; zero if it is missing.
+
+        Raises `InputError` for any other value.
+        """
         value = self.values.get(name, 0)
         value = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
@@ -75,9 +77,11 @@ class _Node:
 def convert(
     *, paths: Sequence[Path], groups: Path | None, flops: float | None = None, memory: float | None = None
 ) -> Imported:
-    """Turn traces into a scenario: a star of their ranks, whose rates are not in the files.
+    """Returns a scenario of traces: a star of their ranks, with default rates, since the files have none.
 
-    flops, memory: floating-point operations, and bytes of memory, of an accelerator in a second.
+    flops, memory: floating-point operations, and bytes of memory, per second of an accelerator.
+
+    Raises `InputError` if the traces are not valid.
     """
     if len(paths) > MAX_STAR:
         raise InputError(f"{paths[0]}: there are {len(paths):,} traces; {MAX_STAR:,} are possible")
@@ -102,7 +106,7 @@ def convert(
                 job.operations.append(_computation(rank, node, job.processor, notes, source))
             else:
                 job.operations.append(_operation(rank, node, path, names, len(paths), notes, source))
-    # Groups of the table have names of ours, which no name of a file can be taken for.
+    # Groups of the table get generated names, since names in a file may hold any character.
     for number, members in names.values():
         if len(members) > 1:
             job.groups[f"g{number}"] = members
@@ -128,7 +132,7 @@ def convert(
 
 
 def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
-    """Return the number and the ranks of each group by its name."""
+    """Returns the number and the ranks of each group by its name."""
     found: dict[str, tuple[int, list[int]]] = {_ALL: (0, list(range(ranks)))}
     if file is None:
         return found
@@ -144,7 +148,7 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
 
 
 def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Notes, source: Source) -> Operation:
-    """Return what a node computes, with its duration, or with what a processor has to do."""
+    """Returns the computation of a node, with its duration or its floating-point operations."""
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
     unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
     flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))
@@ -217,7 +221,7 @@ def _operation(
 
 
 def _data(kind: str, given: int, ranks: int) -> int:
-    """Return the bytes of a collective as ``collective.size`` counts them; a rank sends at least one to each other."""
+    """Returns the bytes of a collective as ``collective.size`` counts them: at least one byte per pair of ranks."""
     return max(given, 1) * ranks if kind == "all_gather" else max(given, ranks)
 
 
@@ -238,7 +242,7 @@ def _json(path: Path) -> Any:
 
 
 def _of_json(path: Path) -> Iterator[_Node]:
-    """Yield the nodes of a file as ASTRA-sim's feeder takes them."""
+    """Yields the nodes of a JSON file as ASTRA-sim's feeder reads them."""
     document = _json(path)
     nodes = document.get("workload_graph") if isinstance(document, dict) else document
     if not isinstance(nodes, list):
@@ -260,14 +264,14 @@ def _of_json(path: Path) -> Iterator[_Node]:
 
 
 def _micro(path: Path, id: int, value: Any) -> int:
-    """A time in microseconds, in picoseconds."""
+    """Returns a time in microseconds as picoseconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_NS // 1000:
         raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to {MAX_NS // 1000}")
     return round(value * 10**6)
 
 
 def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
-    """Yield the nodes of a file of messages, each behind its length."""
+    """Yields the nodes of a file of messages, each after its length."""
     try:
         from google.protobuf.message import DecodeError
 
@@ -303,7 +307,7 @@ def _values(attributes: Sequence[Any]) -> dict[str, Any]:
 
 
 def _length(path: Path, content: bytes, at: int) -> tuple[int, int]:
-    """Read the length of a message, seven bits a byte; return it and where the message begins."""
+    """Returns the length of a message, coded in seven bits per byte, and the position of the message."""
     value = 0
     for shift in range(0, 64, 7):
         if at >= len(content):

@@ -1,7 +1,7 @@
-"""The messages of a Chakra trace, as the library protobuf reads them.
+"""The messages of a Chakra trace for the library protobuf.
 
-Source: MLCommons Chakra, ``schema/protobuf/et_def.proto``: the numbers of the fields that the importer reads; a reader
-passes over others.
+Source: MLCommons Chakra, ``schema/protobuf/et_def.proto``: the numbers of the fields that the importer reads. A reader
+skips other fields.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _PACKAGE = "xoff.chakra"
-# The kinds of values that an attribute may have, and the number of each.
+# The kinds of values of an attribute, and their field numbers.
 _VALUES = {
     "double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15, "sint64": 17,
     "fixed32": 19, "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "string": 29, "bytes": 31,
@@ -34,7 +34,7 @@ def _messages() -> tuple[Any, Any]:
     attribute.oneof_decl.add(name="value")
     for kind, number in _VALUES.items():
         add(attribute, f"{kind}_val", number, kind).oneof_index = 0
-    # Of lists no more is asked than whether they are there.
+    # Only the presence of a list is read.
     listed = file.message_type.add(name="Bools")
     add(listed, "values", 1, "bool", repeated=True)
     add(attribute, "bool_list", 28, "message", of="Bools").oneof_index = 0
@@ -57,4 +57,4 @@ def _messages() -> tuple[Any, Any]:
 
 
 METADATA, NODE = _messages()
-"""The classes of the messages."""
+"""The message classes."""

@@ -1,4 +1,4 @@
-"""What ``xoff import`` prints: what was written, and on standard error what could not be carried over."""
+"""The output of ``xoff import``: the written files, and on standard error the notes on the import."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def command(
     is_verbose: bool = False,
     most: int = MAX_BYTES,
 ) -> None:
-    """Turn files into a scenario.
+    """Imports files as a scenario, and prints a summary.
 
-    name: the file after which the directory is called if none is given. is_verbose: also print what changes no result.
-    most: bytes of a file.
+    name: the file that names the default directory.
+    is_verbose: whether notes without effect on results are printed, too.
+    most: largest size of a file in bytes.
     """
     sources: list[Source | None] = [None if file is None else read(file, most) for file in files]
     found = convert(*sources)
@@ -49,7 +50,7 @@ def command(
 
 
 def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:
-    """What changes results under a heading, and the rest in one line unless all is wanted."""
+    """Yields the notes that change results under a heading, and the others, or their number if not verbose."""
     matters, rest = notes.texts()
     if matters:
         yield HEADINGS[0]

@@ -1,4 +1,4 @@
-"""A scenario that was imported: its settings with comments, its tables, and how they are written into a directory."""
+"""An imported scenario: its settings with comments and its tables, and their output into a directory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_OPERATIONS = 2**23
 # Hosts of a star.
 MAX_STAR = 16_000
 _WIDTH = 118
-# What the core says of a row of a table. The name of an operation is one that the import gave it.
+# The core's message on a row of a table. The name of an operation is one that the importer generated.
 _ROW = re.compile(
     r"workload\[(\d+)\]\.(?:table|graph\.operations_table)\[(\d+)\]\.(\w+): "
     r"(?:`\w+` \(\w+\) of rank \d+, line \d+ of the file: )?(.*)",
@@ -37,16 +37,16 @@ _ROW = re.compile(
 
 @dataclass(slots=True)
 class Table:
-    """A table of the scenario: its path, its settings, and what is said above it."""
+    """A table of the scenario: its path, its settings, and the comment above it."""
 
     path: str
     values: dict[str, Value] = field(default_factory=dict)
     comment: str = ""
     is_listed: bool = False
-    """Whether it is one of a list (``[[workload]]``)."""
+    """Whether the table is an element of a list (``[[workload]]``)."""
 
     def text(self) -> str:
-        """The table as TOML."""
+        """Returns the table as TOML."""
         header = f"[[{self.path}]]\n" if self.is_listed else f"[{self.path}]\n" if self.path else ""
         values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.values.items())
         return commented(self.comment) + header + values
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(slots=True)
 class Flow:
-    """A flow of an input file: hosts by name or number, bytes, picoseconds."""
+    """A flow of an input file: hosts by name or number, size in bytes, start in picoseconds."""
 
     src: str | int
     dst: str | int
@@ -71,15 +71,15 @@ class Workload:
     name: str
     flows: list[Flow]
     priority: int = 0
-    """Its class."""
+    """The class of the flows."""
     comment: str = ""
     is_added: bool = False
-    """Whether it stands for something that the input has no flows for."""
+    """Whether its flows are not in the input, such as messages that replace triggers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of a rank of a job; `xoff.scenario.GraphOperation` says what each value means."""
+    """An operation of a rank of a job; `xoff.scenario.GraphOperation` describes each value."""
 
     rank: int
     kind: str
@@ -98,12 +98,12 @@ class Operation:
     memory: int | None = None
     """In bytes."""
     where: int = 0
-    """Where the input has it: a line, or the number of a node."""
+    """The place in the input: a line, or the number of a node."""
 
     def row(self, *, is_computed: bool) -> str:
-        """Return it as a row of a table; none of its values holds what would end a cell.
+        """Returns the operation as a row of a table; none of its values can contain a separator.
 
-        is_computed: whether the table has columns for what takes as long as a processor needs.
+        is_computed: whether the table has columns for operations whose duration a processor decides.
         """
         duration = "" if self.duration is None else f"{self.duration}ps"
         size = "" if self.size is None else f"{self.size}B"
@@ -118,17 +118,17 @@ class Operation:
 
 @dataclass(slots=True)
 class Job:
-    """A graph of operations; names are ours, since those of a file could hold anything."""
+    """A graph of operations. Names are generated, since names in a file may hold any character."""
 
     name: str
     operations: list[Operation] = field(default_factory=list)
     groups: dict[str, list[int]] = field(default_factory=dict)
     settings: dict[str, Value] = field(default_factory=dict)
     processor: dict[str, Value] = field(default_factory=dict)
-    """How fast its ranks compute, where operations do not say how long they take."""
+    """The speed of the ranks' processor, for operations without a duration."""
 
     def tables(self) -> dict[str, Iterable[str]]:
-        """Return its tables."""
+        """Returns the tables of the job by file name."""
         is_computed = bool(self.processor)
         head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label"
         rows = (one.row(is_computed=is_computed) for one in self.operations)
@@ -141,7 +141,7 @@ class Job:
         return tables
 
     def documents(self) -> list[Table]:
-        """Return the workload that it is."""
+        """Returns the workload of the job."""
         values: dict[str, Value] = {"operations_table": "operations.csv", **self.settings}
         if self.groups:
             values["groups_table"] = "groups.csv"
@@ -151,16 +151,16 @@ class Job:
 
 @dataclass(slots=True)
 class Imported:
-    """What was read of another simulator's files."""
+    """The scenario made from another simulator's files."""
 
     about: str
-    """Which files it is from, in one line."""
+    """The names of the source files, in one line."""
     name: str
     top: dict[str, Value] = field(default_factory=dict)
-    """Settings that stand in no table."""
+    """Settings outside of tables."""
     tables: list[Table] = field(default_factory=list)
     nodes: list[tuple[str, str, int | None]] = field(default_factory=list)
-    """Name, kind, own delay in picoseconds; none where the network is a shape."""
+    """Name, kind, and own delay in picoseconds; empty if the network is a shape."""
     links: list[tuple[str, str, int, int]] = field(default_factory=list)
     """Two names, bits per second, picoseconds."""
     workloads: list[Workload] = field(default_factory=list)
@@ -170,28 +170,26 @@ class Imported:
     file: Path | None = None
     """The first of the files."""
     place: Callable[[int, int], str] | None = None
-    """Says where in the files a row of a table is from: ``job.goal: line 5``.
-
-    It is given the number of the workload, of those that have flows, and that of the row.
-    """
+    """Returns the place in the files of a row of a table: ``job.goal: line 5``. The arguments are the number of the
+    workload, among those with flows, and the number of the row."""
     _of_job: dict[str, int] = field(default_factory=dict)
 
     @property
     def flows(self) -> int:
-        """How many flows the input has; of a job that was written, those that its messages share."""
+        """The number of flows of the input; of a written job, the number of its connections."""
         return self._of_job.get("flows", 0) + sum(len(one.flows) for one in self.workloads if not one.is_added)
 
     @property
     def bytes(self) -> int:
-        """The payload of the flows that the input has; of a job that was written, of all its messages."""
+        """The payload of the input's flows in bytes; of a written job, of all its messages."""
         return self._of_job.get("bytes", 0) + sum(
             flow.size for one in self.workloads if not one.is_added for flow in one.flows
         )
 
     def write(self, out: Path) -> list[Path]:
-        """Write the scenario and its tables into a new directory, which appears when it is complete; return the files.
+        """Writes the scenario and its tables into a new directory, which appears when complete; returns the files.
 
-        Raises `InputError` if there is something already, or if the scenario is not valid, with the place in the input.
+        Raises `InputError` if the directory is not empty, or if the scenario is not valid, with the place in the input.
         """
         check_name(out)
         try:
@@ -220,7 +218,7 @@ class Imported:
         return [out / name for name in names]
 
     def _check(self, scenario: Path) -> None:
-        """Refuse what `xoff check` would refuse."""
+        """Raises `InputError` if `xoff check` would refuse the scenario."""
         try:
             found = running.check(scenario)["workload"]
         except InputError as error:
@@ -229,10 +227,10 @@ class Imported:
             self._of_job = {"flows": found["flows"], "bytes": found["bytes"]}
 
     def _refusal(self, text: str) -> str:
-        """Return what is wrong with the input, of what is wrong with the scenario."""
+        """Returns a message on the input for a message on the scenario."""
         if self.place is not None and (found := _ROW.fullmatch(text)) is not None:
             which, row, key, why = found.groups()
-            # Groups have names of ours.
+            # Names of groups are generated.
             why = re.sub(r"the group `\w+`", "its group", why)
             return f"{self.place(int(which), int(row))}: {key}: {why}"
         return text if self.file is None else f"{self.file}: {text}"
@@ -293,7 +291,7 @@ def _flow_rows(flows: list[Flow]) -> Iterable[str]:
 
 
 def commented(text: str) -> str:
-    """A text as lines of comment; a line that begins with spaces or a dash goes on further in."""
+    """Returns a text as lines of comment; a line that begins with a space or a dash is continued with an indent."""
     lines = []
     for line in filter(None, text.split("\n")):
         inner = "  " if line.startswith(("-", " ")) else ""
@@ -302,21 +300,21 @@ def commented(text: str) -> str:
 
 
 def time(value_ps: int) -> str:
-    """A time as a scenario writes it."""
+    """Returns a time as a scenario writes it."""
     return wording.quantity_text(value_ps, "ps")
 
 
 def size(value: int) -> str:
-    """A size as a scenario writes it."""
+    """Returns a size as a scenario writes it."""
     return wording.quantity_text(value, "bytes")
 
 
 def rate(value: int) -> str:
-    """A rate as a scenario writes it."""
+    """Returns a rate as a scenario writes it."""
     return wording.quantity_text(value, "bps")
 
 
 def listed(values: Iterable[Any]) -> str:
-    """Values as a list in a sentence."""
+    """Returns values as a list in a sentence."""
     *most, last = [str(value) for value in values] or [""]
     return f"{', '.join(most)} and {last}" if most else last

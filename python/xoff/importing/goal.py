@@ -1,11 +1,11 @@
-"""Jobs in GOAL, as text: for each rank its sends, receives and computation, and what requires what.
+"""Jobs in GOAL, as text: the sends, receives and computations of each rank, and their dependencies.
 
-Source: LogGOPSim's grammar (``txt2bin.re``). An operation without requirements is ready at once; of the computation of
-a rank on one processor (``cpu``) one is under way at a time. ``a requires b``: a begins when b is over; ``a irequires
-b``: when b has begun, which is when all is over that b requires. Messages meet by source and tag, in the order of the
-file.
+Source: LogGOPSim's grammar (``txt2bin.re``). An operation without dependencies is ready at once; on one processor
+(``cpu``) of a rank, one computation runs at a time. ``a requires b``: a begins when b is done; ``a irequires b``: a
+begins when b has begun, which is when all requirements of b are done. Messages are matched by source and tag, in the
+order of the file.
 
-The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are what the network is here, and are left out.
+The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are not imported: xoff simulates the network instead.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from xoff.importing.source import MAX_MESSAGE, MAX_NS, Source, shown
 
 _MAX_OPERATIONS = 2**22
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# What others begin with has a beginning of its own if it waits for more than this.
+# The beginning of an operation is an operation of its own if it has more requirements than this and others begin with
+# it.
 _SHORT = 4
 _OPTIONS = ("tag", "cpu", "nic")
 _REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-# Nobody says how fast the network is.
+# The file has no rates: these are defaults.
 RATE, DELAY = "400Gbps", "500ns"
 
 
@@ -42,17 +43,19 @@ class _One:
     requires: list[int] = field(default_factory=list)
     begins_with: list[int] = field(default_factory=list)
     is_begun_with: bool = False
-    """Whether others begin with it."""
+    """Whether other operations begin with it."""
 
 
 ORDERS = ("message", "packet")
-"""How the messages of a rank that are ready share its interface: one after another, or packet by packet."""
+"""The order in which a rank's ready messages use its interface: one after another, or packet by packet in turn."""
 
 
 def convert(file: Source, order: str = "message") -> Imported:
-    """Turn a schedule into a scenario: a star of its ranks, whose rates are not in the file.
+    """Returns a scenario of a schedule: a star of its ranks, with default rates, since the file has none.
 
     order: one of `ORDERS`; LogGOPSim sends the messages of a network interface one after another.
+
+    Raises `InputError` if the schedule is not valid.
     """
     notes = Notes()
     ranks = _ranks(file, notes)
@@ -103,30 +106,30 @@ def convert(file: Source, order: str = "message") -> Imported:
 
 
 def _unit(one: _One, order: str) -> str:
-    """Return of what one operation is under way at a time: a processor, a network interface, or nothing."""
+    """Returns the unit that runs one operation at a time: a processor, a network interface, or an empty text."""
     if one.kind == "calc":
         return f"cpu{one.cpu}"
     return "nic0" if one.kind == "send" and order == "message" else ""
 
 
 def _after(operations: list[_One], one: _One) -> tuple[str, ...]:
-    """Return the names of all that an operation begins after."""
+    """Returns the names of the operations after which an operation begins."""
     names = {f"o{other}": None for other in one.requires}
     for number in one.begins_with:
         other = operations[number]
-        # What another operation waits for is put in its place where it is short, and else is an operation by itself.
+        # Few requirements of the other operation are copied; many are collected in an operation of their own.
         waits = {f"b{number}": None} if _has_beginning(other) else {f"o{before}": None for before in other.requires}
         names |= waits
     return tuple(names)
 
 
 def _has_beginning(one: _One) -> bool:
-    """Tell whether the beginning of an operation, which others begin with, is an operation of its own."""
+    """Whether the beginning of an operation, with which others begin, is an operation of its own."""
     return one.is_begun_with and (len(one.requires) > _SHORT or bool(one.begins_with))
 
 
 class _Offers:
-    """The messages to a rank that nobody has received yet, by source, by tag and all, in the order of the file."""
+    """The unreceived messages to a rank, by source, by tag and all, in the order of the file."""
 
     def __init__(self, left: Counter[tuple[int, int]]) -> None:
         self._left = left
@@ -136,7 +139,10 @@ class _Offers:
                 self._kinds.setdefault(kind, deque()).append((source, tag))
 
     def take(self, source: int | None, tag: int | None) -> tuple[int, int] | None:
-        """Take a message of a source and of a tag; None stands for any."""
+        """Takes a message of a source and of a tag, each None for any.
+
+        Returns source and tag; None without a message.
+        """
         waiting = self._kinds.get((source, tag), deque())
         while waiting and not self._left[waiting[0]]:
             waiting.popleft()
@@ -149,7 +155,7 @@ class _Offers:
 def _tags(
     ranks: dict[int, list[_One]], sends: dict[tuple[int, int], list[tuple[int, int]]], file: Source, notes: Notes
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the peer and the tag of each message at both its ends; receives of anybody get what is left."""
+    """Returns peer and tag of each message at both ends; receives from any source get the remaining messages."""
     found: dict[tuple[int, int], tuple[int, int]] = {}
     left: dict[int, Counter[tuple[int, int]]] = {}
     for (to, tag), all_sends in sends.items():
@@ -186,7 +192,7 @@ def _tags(
 
 
 def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
-    """Return the operations of each rank."""
+    """Returns the operations of each rank."""
     ranks: dict[int, list[_One]] = {}
     count: int | None = None
     current: int | None = None
@@ -223,7 +229,7 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
 
 
 def _statements(file: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of each line that has any; braces are words, remarks are none."""
+    """Yields number and words of each line that has words; braces are words, comments are not."""
     text = _REMARK.sub(lambda found: "\n" * found[0].count("\n"), file.content.decode())
     for number, line in enumerate(text.split("\n"), 1):
         if words := line.replace("{", " { ").replace("}", " } ").split():

@@ -1,10 +1,10 @@
 """Scenarios of the HPCC family of ns-3 simulators: a topology, flows, and a file of settings.
 
-The files are those that HPCC's ``third.cc`` and ConWeave's ``network-load-balance.cc`` read as streams of words: line
-breaks do not matter, and what follows the last word that is expected is a remark. The first line of a topology says
-which program of the family it is for (``hpcc_topology.py``). A flow has six values in HPCC (source, destination,
-priority group, destination port, bytes, start in seconds), and five in ConWeave, which has no port. kB are 1000 bytes
-there, MB 1024 · 1024, ports are numbered from 1, and traffic begins at 2 s.
+HPCC's ``third.cc`` and ConWeave's ``network-load-balance.cc`` read these files as streams of words: line breaks do not
+matter, and text after the last expected word is a comment. The first line of a topology identifies the program
+(``hpcc_topology.py``). A flow has six values in HPCC (source, destination, priority group, destination port, bytes,
+start in seconds), and five in ConWeave, which has no port. In these programs kB are 1000 bytes and MB 1024 · 1024,
+ports are numbered from 1, and traffic begins at 2 s.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from xoff.importing.notes import Notes
 from xoff.importing.source import Source, Words
 
 _MAX_FLOWS = 2**24
-# Workloads by priority group and port are results by name; a port for each flow would be none.
+# Each priority group and port is a workload with results of its own; too many workloads would be useless.
 _MAX_WORKLOADS = 16
-# Generators of this family begin here.
+# Start of traffic in the generators of this family.
 _BEGIN_PS = 2 * 10**12
 
 Group: TypeAlias = tuple[int, int | None]
@@ -31,7 +31,7 @@ Group: TypeAlias = tuple[int, int | None]
 
 
 def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
-    """Turn the files into a scenario."""
+    """Returns the scenario of the files. Raises `InputError` if they are not valid."""
     notes = Notes()
     network = read_topology(topology, notes)
     is_conweave, read = _flows(flows, network, notes)
@@ -80,12 +80,12 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
 
 
 def _line(source: Source, index: int, values: int) -> int:
-    """Return the line of the last value of a flow."""
+    """Returns the line of the last value of a flow."""
     return next(islice((line for _, line in source.words()), (index + 1) * values, None))
 
 
 def _relays(source: Source, network: Network, flows: list[Flow], notes: Notes) -> set[int]:
-    """Return the hosts that have to pass packets on, as some flow has no path over switches alone."""
+    """Returns the hosts that have to relay packets, because a flow has no path over switches alone."""
     meet = network.meets()
     for index, one in enumerate(flows):
         a, b = (int(str(end)[1:]) for end in (one.src, one.dst))
@@ -107,18 +107,18 @@ def _said_of_flows(begin: int) -> str:
 
 
 class _Read:
-    """The flows of the input in its order; starts are those of there, in picoseconds."""
+    """The flows of the input in its order; starts are those of the input, in picoseconds."""
 
     def __init__(self) -> None:
         self.flows: list[Flow] = []
         self.kinds: dict[Group, int] = {}
-        """The groups, numbered as they come."""
+        """The groups, numbered in order of appearance."""
         self.of = array("L")
-        """The number of each flow's group: a million flows have few."""
+        """The number of each flow's group: a million flows have few groups."""
 
 
 def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]:
-    """Return whether flows have five values, and all flows."""
+    """Returns whether flows have five values, and all flows."""
     words = Words(source)
     count = words.whole("the number of flows", _MAX_FLOWS)
     has_port = _values(source, count) == 6
@@ -152,7 +152,7 @@ def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]
 
 
 def _values(source: Source, count: int) -> int:
-    """How many values the first flow has, which stands behind the number of flows or on the next line."""
+    """Returns the number of values of the first flow, which follows the number of flows on its line or the next."""
     words = islice(source.words(), 1, None)
     _, line = next(words, ("", source.last))
     values = 1 + sum(1 for _ in takewhile(lambda word: word[1] == line, islice(words, 7)))
@@ -164,7 +164,7 @@ def _values(source: Source, count: int) -> int:
 
 
 def _begin(source: Source, flows: list[Flow], settings: Settings) -> int:
-    """The time there that is zero here."""
+    """Returns the time of the input that becomes time zero."""
     begin = settings.begin(_BEGIN_PS)
     if flows and min(one.start for one in flows) < begin:
         why = f"flows start before {time(begin)}, so that nothing is taken off from times"
@@ -174,7 +174,7 @@ def _begin(source: Source, flows: list[Flow], settings: Settings) -> int:
 
 
 def _groups(source: Source, read: _Read, notes: Notes) -> dict[Group, list[Flow]]:
-    """Flows by priority group and port, or by group alone where there are many ports."""
+    """Returns flows by priority group and port, or only by group if there are many ports."""
     groups = set(read.kinds)
     if len(groups) > _MAX_WORKLOADS:
         why = f"destination ports: {len(groups):,} kinds of flows would be as many workloads"

@@ -1,8 +1,8 @@
-"""Error rates of the HPCC family: links that lose packets at random, as faults.
+"""Error rates of the HPCC family as faults: links that lose packets at random.
 
-There a link loses each packet with its rate, whatever the packet's size (``RateErrorModel`` with
-``ERROR_UNIT_PACKET``, which a link without a rate of its own has from ``ERROR_RATE_PER_LINK``). Here each bit is
-damaged with a probability, which is chosen so that a frame with a whole payload is lost as often.
+A link of the family loses each packet with its rate, whatever the packet's size (``RateErrorModel`` with
+``ERROR_UNIT_PACKET``; a link without a rate has ``ERROR_RATE_PER_LINK``). In xoff each bit is damaged with a
+probability; it is chosen so that a frame with a full payload is lost at the same rate.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ ERRORS = (
     "links that lose packets at random: data frames of a whole payload are lost as often as there, other frames less "
     "often (fault.bit_error_rate)"
 )
-# Each fault is looked for among all links.
+# Each fault is searched among all links.
 _MAX_SEARCH = 2**28
 
 
 def faults(network: Network, frame: int, given: float) -> list[Table]:
-    """Return the faults of links.
+    """Returns the faults of links.
 
-    frame: bytes of a data frame. given: the rate of links that have none of their own.
+    frame: bytes of a data frame.
+    given: the rate of links without a rate of their own.
     """
     rates: dict[tuple[int, int], float] = {}
     for a, b, _, _ in network.links:
@@ -44,5 +45,5 @@ def _fault(link: str, rate: float, frame: int) -> Table:
 
 
 def bit_error_rate(rate: float, frame: int) -> float:
-    """Return the probability of a bit with which a frame of so many bytes is lost with a rate."""
+    """Returns the bit error rate with which a frame of `frame` bytes is lost with probability `rate`."""
     return 1.0 if rate >= 1 else -math.expm1(math.log1p(-rate) / (8 * frame))

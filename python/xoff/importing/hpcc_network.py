@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Network:
-    """Which nodes are switches, and links as they are listed: two nodes, bits per second, picoseconds."""
+    """The kinds of nodes, and the links as listed: two nodes, bits per second, picoseconds."""
 
     is_switch: list[bool]
     links: list[tuple[int, int, int, int]] = field(default_factory=list)
     errors: dict[tuple[int, int], float] = field(default_factory=dict)
-    """The share of packets that a link loses at random, by its two nodes, the lower first, where it is not zero."""
+    """The share of packets that a link loses at random, by its two nodes, the lower first; only rates above zero."""
 
     def name(self, node: int) -> str:
-        """The name of a node in the scenario."""
+        """Returns the name of a node in the scenario."""
         return f"{'s' if self.is_switch[node] else 'h'}{node}"
 
     def places(self) -> list[int]:
-        """The hosts but for those that are linked as one before them is, and so are as far from all others."""
+        """Returns one host of each set of hosts with equal links, which are equally far from all other nodes."""
         links: dict[int, dict[int, tuple[int, int]]] = {}
         for a, b, bps, delay in self.links:
             for end, other in ((a, b), (b, a)):
@@ -34,22 +34,22 @@ class Network:
         return list(first.values())
 
     def switch_rates(self) -> Counter[int]:
-        """How many ports of switches have a rate."""
+        """Returns the number of switch ports with each rate."""
         ends = ((end, bps) for a, b, bps, _ in self.links for end in (a, b))
         return Counter(bps for end, bps in ends if self.is_switch[end])
 
     def main_rate(self) -> int:
-        """The rate that most ports of switches have; of several the fastest, and 0 without switches."""
+        """Returns the most frequent rate of switch ports; of several the fastest, and 0 without switches."""
         rates = self.switch_rates()
         return max(rates, key=lambda bps: (rates[bps], bps), default=0)
 
     def host_rate(self) -> int:
-        """The rate of the first port of the first host."""
+        """Returns the rate of the first port of the first host."""
         first = self.is_switch.index(False) if False in self.is_switch else -1
         return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
 
     def meets(self) -> Callable[[int, int], bool]:
-        """Return a function that says whether two hosts have a path that no other host is on."""
+        """Returns a function that says whether two hosts have a path without another host on it."""
         first = list(range(len(self.is_switch)))
 
         def found(node: int) -> int:
@@ -61,7 +61,7 @@ class Network:
         for a, b, _, _ in self.links:
             if self.is_switch[a] and self.is_switch[b]:
                 first[found(a)] = found(b)
-        # Of a host the hosts at its links, and one switch of each group of switches that are linked to one another.
+        # For each host, the hosts at its links, and one switch of each connected group of switches at its links.
         hosts: dict[int, set[int]] = {}
         switches: dict[int, set[int]] = {}
         for a, b, _, _ in self.links:
@@ -73,6 +73,6 @@ class Network:
         return lambda a, b: b in hosts.get(a, none) or not switches.get(a, none).isdisjoint(switches.get(b, none))
 
     def joined_hosts(self) -> set[int]:
-        """Return the hosts that have several links."""
+        """Returns the hosts that have several links."""
         counts = Counter(end for a, b, _, _ in self.links for end in (a, b))
         return {node for node, count in counts.items() if count > 1 and not self.is_switch[node]}

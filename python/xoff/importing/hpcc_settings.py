@@ -1,7 +1,8 @@
-"""The file of settings of the HPCC family: ``KEY value …`` in any order.
+"""The settings of the HPCC family: ``KEY value …`` in any order.
 
-A word that is no key is passed over, as it is there, so that remarks may stand behind values; at the beginning of a
-line it is told of. A key that stands twice has its last value. What is said of the simulators was read in their code.
+As in these programs, a word that is not a key is skipped, so that comments may follow values; at the beginning of a
+line it is reported. A repeated key has its last value. Statements about the programs were verified in their code. In
+the notes of an import, "there" is the imported program, and "here" is xoff.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from xoff.study import settings as known
 _NANOSECOND = 10**3
 _MICROSECOND = 10**6
 _SECOND = 10**12
-# How long pauses last in ConWeave's program if its file does not say it.
+# Default duration of pauses in ConWeave's program.
 _PAUSE_PS = 5 * _MICROSECOND
 _MAPS = ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP")
 _MAX_ENTRIES = 1000
-# Headers of data, what telemetry adds by CC_MODE, and ACKs.
+# Headers of data, additional telemetry by CC_MODE, and ACKs.
 _HEADER_BYTES = 48
 _STAMP_BYTES = {3: 42, 7: 8}
 _ACK_BYTES = {3: 88}
@@ -36,7 +37,7 @@ _OUTPUTS = (
     *("QLEN_MON_END", "ENABLE_TRACE", "FLOW_INPUT_FILE", "CNP_OUTPUT_FILE", "VOQ_MON_FILE", "VOQ_MON_DETAIL_FILE"),
     *("UPLINK_MON_FILE", "CONN_MON_FILE", "EST_ERROR_MON_FILE", "SW_MONITORING_INTERVAL"),
 )
-# What a setting does there whatever its value.
+# Settings whose value does not matter, and the note on each.
 _WITHOUT_EFFECT = {
     **dict.fromkeys(_OUTPUTS, "what is written down is chosen by `[probe]` here, and where by `xoff run --out`"),
     **dict.fromkeys(("DATA_RATE", "LINK_DELAY", "LOAD"), "has no effect there"),
@@ -46,7 +47,7 @@ _WITHOUT_EFFECT = {
     "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO, or an L2_ACK_INTERVAL above 1",
     "FLOWGEN_STOP_TIME": "flows are in their file; the run ends when all are done",
 }
-# Settings of which xoff models one value, and what is said of others.
+# Settings of which xoff models one value, and the note on other values.
 _ONE_VALUE = {
     "L2_ACK_INTERVAL": ("1", "every packet is acknowledged here"),
     "L2_BACK_TO_ZERO": ("0", "a loss takes the sender back to the lost packet here, not to the beginning of its chunk"),
@@ -84,9 +85,9 @@ _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
     7: ("timely", {"RATE_AI": "additive_increase", "RATE_HAI": "hyper_increase", "MIN_RATE": "minimum_rate"}),
     8: ("dctcp", {"EWMA_GAIN": "g", "DCTCP_RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"}),
 }
-"""Congestion controls by CC_MODE: their key here, and their settings."""
+"""Congestion controls by CC_MODE: their key in a scenario, and their settings."""
 _NAMES = {1: "DCQCN", 3: "HPCC", 7: "TIMELY", 8: "DCTCP", 10: "HPCC-PINT"}
-# How those that have a window, or telemetry, are configured here, and what is said of other values.
+# The values that xoff models for controls with a window or telemetry, and the note on other values.
 _VARIANTS = {
     "HAS_WIN": ("1", "flows have a window here"),
     "VAR_WIN": ("1", "the window follows the rate here; there it keeps its size"),
@@ -95,7 +96,7 @@ _VARIANTS = {
     "MULTI_RATE": ("0", "a flow has one rate here, not one for each hop"),
     "SAMPLE_FEEDBACK": ("0", "telemetry of every packet counts here"),
 }
-# What they are there if they are not given, in both programs.
+# The defaults in both programs.
 _DEFAULTS = {
     "HAS_WIN": "1",
     "VAR_WIN": "0",
@@ -105,11 +106,11 @@ _DEFAULTS = {
     "SAMPLE_FEEDBACK": "0",
 }
 _WINDOW = ("HAS_WIN", "VAR_WIN", "GLOBAL_T")
-# The law of HPCC alone asks for these; HPCC-PINT reacts to each ACK, whatever they say.
+# Only the algorithm of HPCC reads these; HPCC-PINT reacts to each ACK.
 _OF_HPCC = ("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK")
-# The alpha of a port doubles with its rate, and no further than to 1.
+# The alpha of a port doubles with its rate, up to 1.
 _MOST_DOUBLINGS = 3
-# The round trips that a scenario may give.
+# The range of round trips in a scenario.
 _ROUND_TRIPS_NS = range(10, 10**9 + 1)
 _BALANCING = {2: ("DRILL", "drill"), 3: ("CONGA", "conga"), 6: ("LetFlow", "flowlet"), 9: ("ConWeave", "conweave")}
 _CONWEAVE = {
@@ -123,7 +124,7 @@ _OF_CONTROLS = (
     *dict.fromkeys(key for _, keys in _CONTROLS.values() for key in keys),
     *("FAST_REACT", "MULTI_RATE", "SAMPLE_FEEDBACK", "INT_MULTI", "PINT_LOG_BASE", "PINT_PROB"),
 )
-# All keys, and how many words follow; those of maps say it themselves.
+# All keys, and the number of words after each; maps give their own number.
 _WORDS = dict.fromkeys(
     (
         *_WITHOUT_EFFECT, *_ONE_VALUE, *_OF_CONTROLS, *_WINDOW, *_CONWEAVE, "ENABLE_QCN", "ENABLE_PFC", "ENABLE_IRN",
@@ -134,7 +135,7 @@ _WORDS = dict.fromkeys(
 
 
 class Settings:
-    """What a file of settings says, and what becomes of it; without a file, PFC and flows at line rate."""
+    """The settings of a file and their translation; without a file, PFC and flows at line rate."""
 
     def __init__(self, source: Source | None, network: Network, notes: Notes, *, is_conweave: bool) -> None:
         self.source = source
@@ -166,12 +167,12 @@ class Settings:
             self._found[word] = (taken, line)
 
     def begin(self, default: int) -> int:
-        """The time there at which traffic begins, in picoseconds."""
+        """Returns the start of traffic in the input, in picoseconds."""
         found = self._scaled("FLOWGEN_START_TIME", _SECOND)
         return default if found is None else found
 
     def top(self, begin: int) -> dict[str, Value]:
-        """Settings that stand in no table."""
+        """Returns the settings outside of tables."""
         found: dict[str, Value] = {}
         if "RANDOM_SEED" in self._found:
             found["seed"] = self._whole("RANDOM_SEED", 1)
@@ -183,7 +184,7 @@ class Settings:
         return found
 
     def tables(self, classes: int) -> list[Table]:
-        """All tables but those of network and workloads."""
+        """Returns all tables except those of network and workloads."""
         if self.source is None:
             framing = Table("framing", self._framing(0, 1000), "Sizes of frames there, without telemetry.")
             faults = self._faults(0, 1000)
@@ -204,7 +205,7 @@ class Settings:
         return [framing, *self._switch(classes, switch), *(one for one in host if one), *faults]
 
     def _acks(self, mode: int) -> Table | None:
-        """Where ACKs wait: at HPCC's switches with the data of their group, whatever its file says."""
+        """Returns the place of ACKs: at HPCC's switches they queue with data, whatever the file says."""
         key = "ACK_HIGH_PRIO"
         if self._is_conweave:
             self._say(key, "ACKs go before data there, whatever it says; so they do here", matters=False)
@@ -215,7 +216,7 @@ class Settings:
         if self._whole(key, 0):
             self._say(key, "ACKs wait with data at switches there, whatever it says; so they do here", matters=False)
         else:
-            # The program looks at the pause of this one group, whatever groups flows have.
+            # The program checks the pause of this one group, whatever groups flows have.
             self._say_or_file(
                 key, "a pause of priority group 3 holds ACKs at hosts there, and not here", matters=self._has_pfc()
             )
@@ -231,7 +232,7 @@ class Settings:
         }
 
     def _faults(self, mode: int, payload: int) -> list[Table]:
-        """Return faults of links that lose packets at random: with their own rates, or with that of the settings."""
+        """Returns the faults of links that lose packets at random, with their own rates or the rate of the settings."""
         key = "ERROR_RATE_PER_LINK"
         given = float(self._decimal(key) or 0)
         if given:
@@ -243,28 +244,28 @@ class Settings:
         return found
 
     def _header(self, mode: int) -> int:
-        """Return the bytes of headers of data."""
+        """Returns the bytes of headers of data."""
         return _HEADER_BYTES + (self._pint_bytes() if mode == 10 else _STAMP_BYTES.get(mode, 0))
 
     def _pint_base(self) -> float:
-        """The base of what PINT writes; without the setting, that of the program."""
+        """Returns the base of PINT's logarithm; without the setting, the program's default."""
         return float(self._decimal("PINT_LOG_BASE")) if "PINT_LOG_BASE" in self._found else 1.05
 
     def _pint_bytes(self) -> int:
-        """The bytes of a number from 0 to the logarithm of 512²."""
+        """Returns the bytes of a number from 0 to the logarithm of 512²."""
         base = self._pint_base()
-        # What xoff refuses takes as many bytes as there may be.
+        # A base that xoff refuses takes the largest number of bytes.
         return math.ceil(math.log2(math.log(512**2) / math.log(base)) / 8) if 1.0002 <= base <= 2 else 2
 
     def _switch(self, classes: int, tables: list[Table]) -> list[Table]:
-        """Tables of switches, below what says how classes take turns if there are several."""
+        """Returns the tables of switches, with the scheduler of classes if there are several."""
         if classes < 2:
             return tables
         comment = "Priority groups are classes from 0 on, in their order."
         return [Table("switch", {"classes": classes, "scheduler": "round_robin"}, comment), *tables]
 
     def _say_of_all(self) -> None:
-        """Say of every setting that has one meaning here what it is."""
+        """Adds the notes on settings whose value does not matter, or of which xoff models one value."""
         for key, text in _WITHOUT_EFFECT.items():
             self._say(key, text, matters=False)
         for key, (value, text) in _ONE_VALUE.items():
@@ -274,12 +275,12 @@ class Settings:
         self._say_of_pauses()
 
     def _say_of_pauses(self) -> None:
-        """How long pauses last: in HPCC's program until the resume, in ConWeave's for a time."""
+        """Adds the note on the duration of pauses: in HPCC's program until the resume, in ConWeave's a fixed time."""
         key = "PAUSE_TIME"
         if not self._has_pfc():
             self._say(key, "has an effect with ENABLE_PFC alone", matters=False)
         elif self._is_conweave:
-            # Whole microseconds are written into the frame.
+            # The frame carries whole microseconds.
             found = self._scaled(key, _MICROSECOND)
             last = time(_PAUSE_PS if found is None else found // _MICROSECOND * _MICROSECOND)
             self._say_or_file(
@@ -294,13 +295,13 @@ class Settings:
         return bool(self._whole("ENABLE_PFC", 1))
 
     def _buffer(self, headroom: int) -> Table:
-        """The shared buffer, with the headroom of most ports."""
+        """Returns the shared buffer, with the headroom of most ports."""
         megabytes = self._whole("BUFFER_SIZE", 0 if self._is_conweave else 16)
         ports = self._ports().values()
         most = max(ports, default=0)
         if not megabytes:
             text = f"no size: 375 kB for each port there; here all switches have what the largest has, {most} ports"
-            # Where all switches are as large there is no difference.
+            # Switches of equal size have equal buffers in both programs.
             self._say_or_file("BUFFER_SIZE", text, matters=len(set(ports)) > 1)
         total = megabytes * _MEGABYTE or most * 375_000
         values: dict[str, Value] = {"total": f"{total}B", "alpha": 0.0625 if self._is_conweave else 0.125}
@@ -311,7 +312,7 @@ class Settings:
         return Table("switch.buffer.shared", values, said)
 
     def _alphas(self) -> dict[int, dict[str, Value]]:
-        """Of ports that are faster than those of hosts: alpha doubles with the rate."""
+        """Returns the alpha of ports faster than those of hosts: it doubles with the rate."""
         found: dict[int, dict[str, Value]] = {}
         host = self._network.host_rate()
         for bps in () if self._is_conweave else self._network.switch_rates():
@@ -323,16 +324,16 @@ class Settings:
         return found
 
     def _headrooms(self) -> tuple[int, dict[int, dict[str, Value]]]:
-        """The headroom of the rate that most ports of switches have, and of each other rate its own.
+        """Returns the headroom of the most frequent rate of switch ports, and the headroom of each other rate.
 
-        It is 0 if some rate has none that could be given, for then xoff has to compute that one.
+        The headroom is 0 if one rate has no usable value, since xoff then has to compute it.
         """
         network = self._network
         of_rate: dict[int, set[int]] = {}
         for a, b, bps, delay in network.links:
             if network.is_switch[a] or network.is_switch[b]:
                 of_rate.setdefault(bps, set()).add(self._headroom(bps, delay))
-        # Where links of one rate differ in delay, so do the headrooms of their ports.
+        # If links of one rate differ in delay, the headrooms of their ports differ.
         given = {bps: min(found) if len(found) == 1 else 0 for bps, found in of_rate.items()}
         computed = sorted(bps for bps, headroom in given.items() if not headroom)
         if computed:
@@ -344,14 +345,14 @@ class Settings:
         return main, {bps: {"buffer.headroom": f"{headroom}B"} for bps, headroom in others.items()}
 
     def _headroom(self, bps: int, delay: int) -> int:
-        """What a port sets aside there; 0 if that is too little for what is on its way when it pauses."""
+        """Returns the headroom of a port in the program; 0 if it is too small for the bytes in flight at a pause."""
         product = bps * (delay // 1000) // 8 // 10**9
         packet = self._whole("PACKET_PAYLOAD_SIZE", 1000) + _HEADER_BYTES + 42
         there = 2 * product + 2 * 1048 if self._is_conweave else 3 * product
         return there if there >= 2 * product + 4 * packet else 0
 
     def _ports(self) -> dict[int, int]:
-        """How many ports each switch has."""
+        """Returns the number of ports of each switch."""
         found: dict[int, int] = {}
         for a, b, _, _ in self._network.links:
             for end in (a, b):
@@ -360,7 +361,7 @@ class Settings:
         return found
 
     def _marks(self) -> tuple[list[Table], dict[int, dict[str, Value]]]:
-        """ECN thresholds of the rate that most ports of switches have, and of each other rate its own."""
+        """Returns the ECN thresholds of the most frequent rate of switch ports, and those of each other rate."""
         others: dict[int, dict[str, Value]] = {}
         if not self._whole("ENABLE_QCN", 1) or self.source is None:
             return [], others
@@ -390,7 +391,7 @@ class Settings:
         return [Table("switch.ecn.red", {"kmin": size(kmin), "kmax": size(kmax), "pmax": pmax})], others
 
     def _thresholds(self, source: Source, bps: int) -> tuple[int, int, float] | None:
-        """Kmin and Kmax in bytes, and Pmax, for a rate."""
+        """Returns Kmin and Kmax in bytes, and Pmax, for a rate; None if a map lacks the rate."""
         found = []
         for key in _MAPS:
             words, line = self._found[key]
@@ -402,7 +403,7 @@ class Settings:
         return int(found[0] * 1000), int(found[1] * 1000), float(found[2])
 
     def _flow_control(self, mode: int, payload: int) -> list[Table]:
-        """Telemetry, PFC, and who chooses paths."""
+        """Returns the tables of telemetry, PFC, and load balancing."""
         found = []
         if mode == 3:
             found.append(Table("switch.telemetry"))
@@ -432,7 +433,7 @@ class Settings:
         return found
 
     def _weaves(self, mode: int) -> bool:
-        """Whether ConWeave chooses paths; beside telemetry packets have no room for what it writes."""
+        """Whether ConWeave chooses paths. With telemetry, packets have no room for its header."""
         return self._whole("LB_MODE", 0) == 9 and mode not in {3, 10}
 
     def _retransmission(self, payload: int) -> Table | None:
@@ -465,10 +466,10 @@ class Settings:
             elif key in _OF_HPCC and is_here and mode == 3:
                 self._say_unless(key, *_VARIANTS[key])
             elif key == "INT_MULTI" and mode == 3:
-                # By this the steps grow in which lengths and bytes are written there.
+                # The program scales lengths and bytes in telemetry by this number.
                 self._say(key, "telemetry is exact here", matters=self._whole(key, 1) != 1)
             elif key == "PINT_LOG_BASE" and mode == 10:
-                # It stands with what switches write.
+                # The base belongs to the switches' telemetry.
                 continue
             else:
                 why = f"a setting of another congestion control than CC_MODE {mode} chooses, or not there"
@@ -477,7 +478,7 @@ class Settings:
         return Table(f"host.congestion_control.{name}", values) if is_here else None
 
     def _window(self, mode: int, payload: int) -> dict[str, Value]:
-        """What says how much may be under way, and the round trip that is behind it."""
+        """Returns the limit of bytes in flight, and the round trip from which it follows."""
         has_window = bool(self._whole("HAS_WIN", 1))
         if mode == 0 and has_window:
             product = self._farthest(payload)[1]
@@ -498,7 +499,7 @@ class Settings:
         return {**({"window": True} if mode == 7 else {}), **self._round_trip(payload)}
 
     def _round_trip(self, payload: int) -> dict[str, Value]:
-        """The longest round trip as it is there; that of xoff has frames with headers, and answers."""
+        """Returns the longest round trip as the program computes it; xoff's includes headers and acknowledgements."""
         longest, _ = self._farthest(payload)
         if longest not in _ROUND_TRIPS_NS:
             self._say_of_file("the longest round trip is computed here, as it is not between 10 ns and 1 s")
@@ -506,7 +507,7 @@ class Settings:
         return {"round_trip": time(longest * _NANOSECOND)}
 
     def _say_of_products(self, payload: int) -> None:
-        """Say so if not all hosts have here the window that all flows have there."""
+        """Adds a note if some hosts have another window than the program gives to all flows."""
         longest, product = self._farthest(payload)
         ends = ((end, bps) for a, b, bps, _ in self._network.links for end in (a, b))
         rates = {bps for end, bps in ends if not self._network.is_switch[end]}
@@ -515,7 +516,7 @@ class Settings:
             self._say_of_file(f"the window of all flows is {product} B there; {text}")
 
     def _value(self, key: str, path: str) -> Value:
-        """A setting that is there as the scenario has it, of the kind that stands at its path."""
+        """Returns the value of a setting, of the kind that the path needs."""
         source, word, line = self._one(key)
         kind = known.kind(path)
         if kind == "ps":
@@ -529,10 +530,10 @@ class Settings:
         return float(source.number(word, line, key))
 
     def _farthest(self, payload: int) -> tuple[int, int]:
-        """The longest round trip between two hosts in ns, and the largest product of one and its bandwidth in bytes.
+        """Returns the longest round trip between two hosts in ns, and the largest bandwidth-delay product in bytes.
 
         A round trip is twice the delays of a shortest path and the time of one payload on each of its links, in whole
-        ns; where several are shortest, that of the links that come first.
+        ns. Of several shortest paths, the path of the first links counts.
         """
         if self._longest is None:
             self._longest = self._search(payload)
@@ -568,7 +569,7 @@ class Settings:
         return longest, most
 
     def _one(self, key: str) -> tuple[Source, str, int]:
-        """The file, the word behind a key, and its line. Raises `KeyError` if the key is not there."""
+        """Returns the file, the word after a key, and its line. Raises `KeyError` if the key is missing."""
         (word, *_), line = self._found[key]
         if self.source is None:
             raise KeyError(key)
@@ -593,12 +594,12 @@ class Settings:
         return source.scaled(word, line, key, unit_ps)
 
     def _say(self, key: str, text: str, *, matters: bool = True) -> None:
-        """Say something of a key if it is there."""
+        """Adds a note on a key if the file has the key."""
         if self.source is not None and key in self._found:
             self.notes.add(self.source, self._found[key][1], f"{key}: {text}", matters=matters)
 
     def _say_unless(self, key: str, value: str, text: str) -> None:
-        """Say something of a key if it has another value, in the file or because it is left out."""
+        """Adds a note on a key if it has another value, in the file or by default."""
         if key in self._found and self._found[key][0] != [value]:
             self._say(key, text)
         elif key not in self._found and (default := _DEFAULTS.get(key, value)) != value:
@@ -609,7 +610,7 @@ class Settings:
             self.notes.add(self.source, (), text, matters=matters)
 
     def _say_or_file(self, key: str, text: str, *, matters: bool = True) -> None:
-        """Say something of a key, which has a value there also if it is not in the file."""
+        """Adds a note on a key, which has a value even if the file lacks it."""
         if key in self._found:
             self._say(key, text, matters=matters)
         else:
@@ -622,7 +623,7 @@ def _acks_at_switches() -> Table:
 
 
 def _overrides(*differences: dict[int, dict[str, Value]]) -> list[Table]:
-    """One override for each rate at which something differs."""
+    """Returns one override for each rate with differences."""
     found: dict[int, dict[str, Value]] = {}
     for of_rate in differences:
         for bps, values in of_rate.items():
@@ -631,5 +632,5 @@ def _overrides(*differences: dict[int, dict[str, Value]]) -> list[Table]:
 
 
 def _product(round_trip_ns: int, bps: int) -> int:
-    """The bytes that a rate sends in a round trip."""
+    """Returns the bytes that a rate sends in a round trip."""
     return round_trip_ns * bps // 10**9 // 8

@@ -1,9 +1,14 @@
 """Topology files of the HPCC family: a line of numbers, the switches, and links.
 
-The first line says for which program a file is: ``nodes switches links`` (HPCC, ConWeave, astra-sim), ``nodes switches
-tors links`` (PowerTCP of ns3-datacenter), ``nodes switches tors links rate rate`` (Reverie there), or ``nodes
-gpus_per_server nvswitches switches links gpu_type`` (SimAI). Words of switches may follow on that line: then the third
-number is one of links, and more than there are switches. A link is ``node node rate delay error_rate``.
+The first line identifies the program:
+
+- ``nodes switches links``: HPCC, ConWeave, astra-sim
+- ``nodes switches tors links``: PowerTCP of ns3-datacenter
+- ``nodes switches tors links rate rate``: Reverie of ns3-datacenter
+- ``nodes gpus_per_server nvswitches switches links gpu_type``: SimAI
+
+Switches may follow on this line; the third number is then that of links, and larger than that of switches. A link is
+``node node rate delay error_rate``.
 """
 
 from __future__ import annotations
@@ -18,8 +23,8 @@ from xoff.importing.source import Source, Words
 
 _MAX_NODES = 2**20
 _MAX_LINKS = 2**22
-# Rates have thresholds of their own, and a search for round trips goes over all links from each place that hosts have:
-# more than the largest network takes minutes.
+# Each rate has its own thresholds, and the search for round trips visits all links from each place with hosts: beyond
+# these limits it takes minutes.
 _MAX_RATES = 256
 _MAX_SEARCH = 2**29
 _FORMS = (
@@ -36,7 +41,7 @@ class _Header:
 
 
 def read_topology(source: Source, notes: Notes) -> Network:
-    """Read a topology. Raises `InputError` with the line where it is none."""
+    """Returns the network of a topology. Raises `InputError` with the line if the file is not one."""
     words = Words(source)
     header = _header(source, words, notes)
     nodes = header.nodes
@@ -61,7 +66,7 @@ def read_topology(source: Source, notes: Notes) -> Network:
                 source, line, "one more link between two nodes: the last of them alone is used there, here all are"
             )
         seen.add(pair)
-        # The last of several links between two nodes counts, as there.
+        # Of several links between two nodes the error rate of the last counts, as in the programs.
         network.errors.pop(pair, None)
         if error:
             network.errors[pair] = error
@@ -83,7 +88,7 @@ def _check(source: Source, words: Words, network: Network, linked: list[bool]) -
 
 
 def _header(source: Source, words: Words, notes: Notes) -> _Header:
-    """Take the first line."""
+    """Reads the first line."""
     first = [word for word, _ in takewhile(lambda word: word[1] == 1, islice(source.words(), 7))]
     whole = [int(word) if word.isascii() and word.isdigit() and len(word) < 12 else -1 for word in first]
     is_long = 4 <= len(first) <= 6
@@ -105,7 +110,7 @@ def _header(source: Source, words: Words, notes: Notes) -> _Header:
 
 
 def _has_switches(whole: list[int]) -> bool:
-    """Whether what follows three numbers on the first line are the switches, or the first of them."""
+    """Whether the numbers after the third one on the first line are switches."""
     nodes, switches, links, *more = whole
     return links >= nodes - 1 > 0 and len(more) <= switches and all(0 <= one < nodes for one in more)
 

@@ -1,12 +1,13 @@
 """Scenarios of htsim: a connection matrix (``.cm``), and the topology of a fat tree (``.topo``).
 
-Both are lines of words. A connection begins at a time or with a trigger, which other connections fire when they end:
-``oneshot`` by one of them, ``barrier`` by so many, ``multishot`` starts the next of its connections each time. All else
-(rates and packets without a topology, queues, transports) are options of the program that reads them.
+Both are lines of words. A connection begins at a time or with a trigger, which other connections fire when they end. A
+``oneshot`` trigger fires after one connection, a ``barrier`` after a given number of connections; a ``multishot``
+trigger starts its next connection each time. All other values (rates and packets without a topology, queues,
+transports) are options of the program that reads the files.
 
-A flow of xoff waits for flows that arrive at its own source. Where a trigger is fired elsewhere, a message of a byte
-carries the word: from the destination of the flow that fires it to the source of the one that waits, in a class of its
-own that goes before all others, as an ACK does there.
+A flow of xoff can wait for flows that arrive at its own source. If a trigger is fired elsewhere, a message of one byte
+stands for it, from the destination of the firing flow to the source of the waiting one. Its class precedes all others,
+as ACKs do in htsim.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from xoff.importing.source import Source, shown
 
 _MAX_HOSTS = 2**20
 _MAX_FLOWS = 2**24
-# Each of a barrier that starts waits for each that fires it, and for a message of its own where they end elsewhere.
+# Each connection that a barrier starts waits for each that fires it, and for a message if that one ends elsewhere.
 _MAX_WAITS = 2**22
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6}
 UNITS = tuple(_UNITS)
-"""The units that the start of a connection can be in."""
+"""The units of the start of a connection."""
 
 _COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
 _CONNECTION = re.compile("([0-9]{1,19})->([0-9]{1,19})")
@@ -41,10 +42,10 @@ class _Connection:
     id: str = ""
     size: int = 0
     start: str | None = None
-    """As it stands there."""
+    """The text of the file."""
     trigger: str | None = None
     fires: tuple[str, ...] = ()
-    """The triggers that its end fires."""
+    """The triggers fired at its end."""
 
 
 @dataclass(slots=True)
@@ -58,15 +59,15 @@ class _Trigger:
 
 @dataclass(slots=True)
 class _Wait:
-    """Connections that start together, when all of some others have ended."""
+    """Connections that start together, after a set of others has ended."""
 
     line: int
-    """Of the trigger."""
+    """The line of the trigger."""
     fired_by: list[_Connection]
-    """Each once."""
+    """The connections waited for, each once."""
     starts: list[_Connection]
     left: int
-    """How many have not ended yet."""
+    """The number of these that have not ended yet."""
 
 
 @dataclass(slots=True)
@@ -77,9 +78,9 @@ class _Matrix:
 
 
 def convert(matrix: Source, topology: Source | None, unit: str | None) -> Imported:
-    """Turn the files into a scenario.
+    """Returns the scenario of the files. Raises `InputError` if they are not valid.
 
-    unit: what starts are in; needed if any is not zero.
+    unit: the unit of starts; needed if one is not zero.
     """
     notes = Notes()
     read = _matrix(matrix, notes)
@@ -113,7 +114,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
 
     def place(which: int, row: int) -> str:
         one = [one for one in found.workloads if one.flows][which].flows[row]
-        # What stands for a trigger comes after the flow that fires it.
+        # A message that stands for a trigger follows the flow that fires it.
         name = one.after[0] if which else one.id
         return matrix.place(next(other.line for other in read.connections if other.id == name))
 
@@ -122,7 +123,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
 
 
 def _matrix(source: Source, notes: Notes) -> _Matrix:
-    """Read a connection matrix; counts of the header are those of its lines."""
+    """Returns a connection matrix. Raises `InputError` if the counts of the header differ from its lines."""
     counts: dict[str, tuple[int, int]] = {}
     found = _Matrix(0, [], {})
     failures = 0
@@ -225,14 +226,14 @@ def _trigger(source: Source, line: int, words: list[str]) -> tuple[str, _Trigger
 
 
 def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
-    """For the id of each connection with a trigger, what it waits for; those that never start are left out."""
+    """Returns, by id, the wait of each connection with a trigger; connections that never start are left out."""
     for one in read.connections:
         for name in one.fires:
             _named(source, read, one, name).fired_by.append(one)
         if one.trigger is not None:
             _named(source, read, one, one.trigger).starts.append(one)
     found = [wait for name, trigger in read.triggers.items() for wait in _of_trigger(source, name, trigger, notes)]
-    # In the order of what starts: flows of a circle never do.
+    # In the order of starts: flows in a cycle never start.
     following = _following(found)
     queue = [one.id for one in read.connections if one.start is not None] if found else []
     waits: dict[str, _Wait] = {}
@@ -250,7 +251,7 @@ def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
 
 
 def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> list[_Wait]:
-    """Who waits for whom because of a trigger; nobody if it is not fired often enough."""
+    """Returns the waits of a trigger; none if it is not fired often enough."""
     fired, starts = trigger.fired_by, trigger.starts
     if trigger.kind == "oneshot" and len(fired) > 1:
         source.wrong(
@@ -270,7 +271,7 @@ def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> l
 
 
 def _following(waits: Iterable[_Wait]) -> dict[str, list[_Wait]]:
-    """By the id of a connection, what waits for it."""
+    """Returns the waits for each connection, by its id."""
     found: dict[str, list[_Wait]] = {}
     for wait in waits:
         for by in wait.fired_by:
@@ -287,7 +288,7 @@ def _named(source: Source, read: _Matrix, one: _Connection, name: str) -> _Trigg
 def _flows(
     source: Source, read: _Matrix, waits: dict[str, _Wait], unit: str | None, notes: Notes
 ) -> tuple[list[Flow], list[Flow]]:
-    """Return the flows, and the messages that stand for triggers."""
+    """Returns the flows, and the messages that stand for triggers."""
     flows: list[Flow] = []
     messages: dict[tuple[str, int], Flow] = {}
     for one in read.connections:
@@ -318,7 +319,7 @@ def _flows(
 
 
 def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
-    """Refuse barriers at which so many wait for so many that nobody could simulate it."""
+    """Raises `InputError` if barriers have more pairs of waiting and firing connections than can be simulated."""
     total = 0
     for wait in {id(one): one for one in waits}.values():
         total += len(wait.starts) * len(wait.fired_by)
@@ -328,7 +329,7 @@ def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
 
 
 def _reachable(connections: list[_Connection], waits: dict[str, _Wait], endless: set[str]) -> Iterable[_Connection]:
-    """Connections that start, and wait for nothing that never ends."""
+    """Returns the connections that start and do not wait for an endless one."""
     left_out = set(endless)
     following = _following({id(wait): wait for wait in waits.values()}.values()) if endless else {}
     queue = list(endless)

@@ -1,8 +1,8 @@
-"""The topology files of htsim (``.topo``): a fat tree of two or three tiers, by radix, speed and latency of each tier.
+"""Topology files of htsim (``.topo``): a fat tree of two or three tiers, by radix, speed and latency of each tier.
 
-Hosts are at the switches of tier 0. Each of those is linked to all switches of tier 1 of its pod, or of the network
-where there are two tiers; the a-th switch of tier 1 of each pod to every n-th switch of tier 2 from the a-th on, n
-being the switches of tier 1 of a pod. ``Bundle`` links go where one would.
+Hosts are at the switches of tier 0. Each of these has links to all switches of tier 1 of its pod, or of the network if
+there are two tiers. The a-th switch of tier 1 of each pod has links to every n-th switch of tier 2 from the a-th on,
+where n is the number of switches of tier 1 of a pod. ``Bundle`` is the number of parallel links.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _TIER = (
 )
 _MAX_HOSTS = 2**20
 _MAX_LINKS = 2**22
-# What `xoff import` takes for links where there is no topology.
+# Default links without a topology.
 _RATE = 100 * 10**9
 _DELAY_PS = 10**6
 
 
 @dataclass(slots=True)
 class Fabric:
-    """A network: a shape in the tables, or nodes and links beside them."""
+    """A network: a shape in the tables, or lists of nodes and links."""
 
     hosts: int
     tables: list[Table]
@@ -36,7 +36,7 @@ class Fabric:
 
 
 def default_fabric(hosts: int, source: Source, notes: Notes) -> Fabric:
-    """The fat tree with so many hosts, or else a star."""
+    """Returns a fat tree with exactly `hosts` hosts if there is one, else a star."""
     link = {"rate": rate(_RATE), "delay": time(_DELAY_PS)}
     k = next((k for k in range(2, 65, 2) if k**3 // 4 == hosts), 0)
     shape, size = ("fat_tree", {"k": k}) if k else ("star", {"hosts": hosts})
@@ -47,7 +47,7 @@ def default_fabric(hosts: int, source: Source, notes: Notes) -> Fabric:
 
 
 def fabric(source: Source, notes: Notes) -> Fabric:
-    """Read a topology. Raises `InputError` if its numbers do not make a network."""
+    """Returns the network of a topology. Raises `InputError` if its numbers do not make a network."""
     header, tiers = _read(source)
     sizes = _sizes(source, header, tiers)
     for tier in tiers:
@@ -78,7 +78,7 @@ class _Sizes:
     hosts: int
     pods: int
     tors: int
-    """Of a pod."""
+    """Per pod."""
     aggs: int
     cores: int
     bundles: list[int]
@@ -90,7 +90,7 @@ class _Sizes:
 
 
 def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tuple[int, int]]]]:
-    """Values with their lines: of the header, and of each tier."""
+    """Returns the values with their lines: of the header, and of each tier."""
     header: dict[str, tuple[int, int]] = {}
     tiers: dict[int, dict[str, tuple[int, int]]] = {}
     into = header
@@ -135,7 +135,7 @@ def _value(source: Source, table: dict[str, tuple[int, int]], key: str, default:
 
 
 def _sizes(source: Source, header: dict[str, tuple[int, int]], tiers: list[dict[str, tuple[int, int]]]) -> _Sizes:
-    """Work out how many switches there are; what does not divide is refused."""
+    """Returns the numbers of switches. Raises `InputError` if numbers are not divisible."""
 
     def divided(value: int, by: int, what: str, table: dict[str, tuple[int, int]], key: str) -> int:
         if by == 0 or value % by or value == 0:
@@ -179,7 +179,7 @@ def _sizes(source: Source, header: dict[str, tuple[int, int]], tiers: list[dict[
 
 
 def _shape(sizes: _Sizes) -> tuple[str, dict[str, Value]]:
-    """The shape that the network is."""
+    """Returns the shape of the network and its parameters."""
     if not sizes.cores:
         values: dict[str, Value] = {"leaves": sizes.tors, "spines": sizes.aggs, "hosts_per_leaf": sizes.per_tor}
         return "leaf_spine", values | ({"parallel": sizes.bundles[0]} if sizes.bundles[0] > 1 else {})
@@ -206,7 +206,7 @@ def _clos(sizes: _Sizes) -> tuple[str, dict[str, Value]]:
 
 
 def _explicit(sizes: _Sizes, speeds: list[int], delays: list[int], own: list[int]) -> Fabric:
-    """The network as nodes and links, in the order in which htsim makes them."""
+    """Returns the network as nodes and links, in the order in which htsim makes them."""
     counts = (("tor", sizes.pods * sizes.tors), ("agg", sizes.pods * sizes.aggs), ("core", sizes.cores))
     nodes: list[tuple[str, str, int | None]] = [(f"host{host}", "host", None) for host in range(sizes.hosts)]
     for (name, count), delay in zip(counts, [*own, 0], strict=False):

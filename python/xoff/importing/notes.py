@@ -1,4 +1,4 @@
-"""What an import could not carry over, or did in another way: a message, and the lines that it is about."""
+"""Notes on an import: settings that were left out or changed, with their lines."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from xoff.importing.source import Source
 
 _SHOWN = 8
-# Messages that quote words may be as many as there are words: beyond these they are said together.
+# A note that quotes a word may repeat for each word: beyond this number, one note stands for the rest.
 _MOST = 100
 
 HEADINGS = ("Not as there, which changes results:", "Without effect on results:")
-"""What stands above the messages that change results, and above the others."""
+"""The headings of notes that change results, and of other notes."""
 
 
 @dataclass(slots=True)
 class _Note:
-    """Where a message belongs, and whether results are others because of it."""
+    """The place and text of a note, and whether it changes results."""
 
     file: str
     text: str
@@ -27,7 +27,7 @@ class _Note:
     matters: bool = False
 
     def __str__(self) -> str:
-        """``flows.txt, lines 3–9: …``."""
+        """The note as text: ``flows.txt, lines 3–9: …``."""
         stretches = [str(first) if first == last else f"{first}–{last}" for first, last in _stretches(self.lines)]
         where = ", ".join(stretches[:_SHOWN])
         where += f" and {len(stretches) - _SHOWN:,} more stretches" if len(stretches) > _SHOWN else ""
@@ -37,7 +37,7 @@ class _Note:
 
 @dataclass(slots=True)
 class Notes:
-    """Messages; each is said once, with all its lines. Those that change results come first."""
+    """Notes, each with all its lines. Notes that change results come first."""
 
     _found: dict[tuple[str, str], _Note] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
@@ -45,10 +45,10 @@ class Notes:
     def add(
         self, source: Source, lines: int | Iterable[int], text: str, *, matters: bool = True, many: str = ""
     ) -> None:
-        """Say something of one or more lines of a file; of the file as a whole if there are none.
+        """Adds a note on one or more lines of a file; on the file as a whole without lines.
 
-        matters: whether results are others than there because of it. many: of a text that quotes a word, what is said
-        in its place when so much has been said of other words.
+        matters: whether results differ from those of the other simulator.
+        many: for a text that quotes a word, the text that replaces it after `_MOST` such notes.
         """
         if many and (source.name, text) not in self._found:
             self._counts[many] += 1
@@ -58,7 +58,7 @@ class Notes:
         note.matters = note.matters or matters
 
     def _sorted(self) -> list[_Note]:
-        """What changes results, and then the rest; by file, and in a file by line."""
+        """Returns the notes: those that change results first, then by file and line."""
         files = list(dict.fromkeys(note.file for note in self._found.values()))
         return sorted(
             self._found.values(),
@@ -66,7 +66,7 @@ class Notes:
         )
 
     def records(self) -> list[dict[str, Any]]:
-        """All of them as JSON: file, the first and last line of each stretch of lines, message, whether it matters."""
+        """Returns all notes as JSON: file, first and last line of each stretch of lines, message, and ``matters``."""
         return [
             {
                 "file": note.file,
@@ -78,7 +78,7 @@ class Notes:
         ]
 
     def texts(self) -> tuple[list[str], list[str]]:
-        """Those that change results, and the others, as text: ``flows.txt, lines 3–9: …``."""
+        """Returns the notes that change results, and the other notes, as text: ``flows.txt, lines 3–9: …``."""
         found: tuple[list[str], list[str]] = ([], [])
         for note in self._sorted():
             found[0 if note.matters else 1].append(str(note))
@@ -86,7 +86,7 @@ class Notes:
 
 
 def _stretches(lines: Iterable[int]) -> list[tuple[int, int]]:
-    """Lines as first and last of each stretch without a gap."""
+    """Returns lines as first and last of each stretch without a gap."""
     found: list[tuple[int, int]] = []
     for line in sorted(set(lines)):
         if found and found[-1][1] == line - 1:

@@ -1,15 +1,17 @@
-"""Jobs of SimAI: workload files as AICB writes them, a line for each layer with what it computes and sends.
+"""Jobs of SimAI: workload files of AICB, a line for each layer with its computation and communication.
 
-Source: SimAI's ``Workload.cc``. All ranks do the same. Forward, layer by layer: compute, then the layer's collective,
-which the next one waits for. Backward from the last layer: compute the gradient of the input and its collective, which
-what comes next waits for, then that of the weights and its collective, which goes on beside it. Collectives of the
-first two are of tensor-parallel ranks, those of weights of replicas, unless their names say otherwise.
+Source: SimAI's ``Workload.cc``. All ranks run the same program. Forward, layer by layer: compute, then the layer's
+collective, for which the next layer waits. Backward from the last layer: compute the gradient of the input and its
+collective, which is waited for; then the gradient of the weights and its collective, which overlaps with the rest.
+Forward and input-gradient collectives are of tensor-parallel ranks, weight-gradient collectives of replicas, unless
+their names say otherwise.
 
-Groups never cross a stage of the pipeline. A stage is W / PP ranks that follow one another: Megatron's rank order
-``tp-cp-ep-dp-pp`` (``RankGenerator`` in ``parallel_state.py``). In a stage TP ranks follow one another. Replicas (DP)
-are a stride of TP apart; there are W / (TP PP), as in SimAI's ``Layer.cc``. EP is the same place in EP TP groups that
-follow one another. Replicas of an expert (DP_EP) are a stride of TP EP apart. SimAI's ``Sys::mock_nccl_comms_init``
-sets PP to 1, so that its DP groups cross stages and its runs hang, which its maintainers call a fault.
+Groups never cross a stage of the pipeline. A stage is W / PP consecutive ranks, in Megatron's rank order
+``tp-cp-ep-dp-pp`` (``RankGenerator`` in ``parallel_state.py``). Within a stage, TP ranks are consecutive. Replicas (DP)
+are a stride of TP apart; there are W / (TP PP), as in SimAI's ``Layer.cc``. An EP group has one rank, in equal place,
+of each of EP consecutive TP groups. Replicas of an expert (DP_EP) are a stride of TP EP apart. SimAI's
+``Sys::mock_nccl_comms_init`` sets PP to 1, so its DP groups cross stages and its runs hang, which its maintainers call
+a fault.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ _KINDS = {
 }
 _POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 _MAX_LAYERS = 2**16
-# What a rank computes and sends for a layer.
+# The largest number of operations of a rank for a layer.
 _MOST_OF_A_LAYER = 6
 _LEAST = 4096
-"""What a smaller collective of a layer forward is raised to."""
+"""The least size in bytes to which forward collectives are rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class _Part:
     line: int
     time_ns: int
     kind: str
-    """None of a collective."""
+    """Empty without a collective."""
     group: str
     size: int
 
@@ -55,7 +57,10 @@ class _Header:
 
 
 def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
-    """Turn a workload into a scenario: servers on rails as SimAI's template has them."""
+    """Returns the scenario of a workload: servers on rails as in SimAI's template, or a star.
+
+    Raises `InputError` if the workload is not valid, or the number of GPUs is unknown.
+    """
     notes = Notes()
     lines = list(file.lines())
     header = _header(file, lines, gpus, notes)
@@ -159,10 +164,10 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
 
 
 def _groups(name: str, header: _Header) -> list[list[int]]:
-    """Return the groups of a kind, in the order of their first ranks; each rank is in one."""
+    """Returns the groups of a kind, in the order of their first ranks; each rank is in one."""
     ranks, tensor, expert = header.ranks, header.tensor, header.expert
     stage = ranks // header.stages
-    # The ranks of a group are `stride` apart, within blocks of `block` ranks that follow one another.
+    # The ranks of a group are `stride` apart, within blocks of `block` consecutive ranks.
     stride, block = {
         "TP": (1, tensor),
         "DP": (tensor, stage),
@@ -174,13 +179,13 @@ def _groups(name: str, header: _Header) -> list[list[int]]:
 
 
 def _of_ranks(groups: list[list[int]]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the number and the size of each rank's group."""
+    """Returns the number and the size of each rank's group."""
     numbers = {rank: number for number, ranks in enumerate(groups) for rank in ranks}
     return numbers, {rank: len(groups[number]) for rank, number in numbers.items()}
 
 
 def _program(job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], groups: dict[str, tuple[int, int]]) -> None:
-    """List the operations of a rank. groups: the number and the size of its group of each kind."""
+    """Adds the operations of a rank to the job. `groups`: number and size of the rank's group of each kind."""
     last, number = "", 0
 
     def add(kind: str, part: _Part, after: str) -> str:

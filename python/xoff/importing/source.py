@@ -1,6 +1,6 @@
 """Files of other simulators: their lines, words and numbers, with errors that name the file and the line.
 
-What stands in such a file is somebody else's: none of its words becomes a path or a part of a document as it is.
+The files are untrusted: no word of a file becomes a path or a part of a document unchecked.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from typing import NoReturn
 from xoff import wording
 from xoff._core import InputError
 
-# Flows of the largest scenario, a line each, and as many lines of remarks.
+# Flows of the largest scenario, one per line, and as many lines of comments.
 MAX_BYTES = 2**30
-# Operations of the largest job, a line each.
+# Operations of the largest job, one per line.
 MAX_JOB_BYTES = 2**28
 _MAX_LINES = 2**25
-# A line of words that belong together; what is a stream of words has lines of any length.
+# For files of lines; files of words have lines of any length.
 _MAX_LINE = 2**16
 _CHUNK = 2**20
 _SHOWN = 60
 # Words end as in C++, where no other character is a space.
 _WORD = re.compile(rb"[^ \t\n\v\f\r]+")
 _WHOLE = re.compile(r"[0-9]{1,19}")
-# A number of C++ that is not negative: no names such as `inf`, and no hexadecimal digits.
+# A number of C++ that is not negative; without names such as `inf`, and without hexadecimal digits.
 _NUMBER = re.compile(r"(?=.{1,40}$)([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,2})?")
 
 _RATES = {"": 1, "b/s": 1, "bps": 1, "B/s": 8, "Bps": 8} | {
@@ -40,17 +40,17 @@ _RATES = {"": 1, "b/s": 1, "bps": 1, "B/s": 8, "Bps": 8} | {
     for unit, bits in {"bps": 1, "b/s": 1, "Bps": 8, "B/s": 8}.items()
 }
 _TIMES = {"": 10**12, "s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
-# More than any link or run has; what follows from these stays in 64 bits.
+# Above any link or run; derived values stay within 64 bits.
 _MAX_RATE = 10**13
 _MAX_TIME = 281 * 10**12
 MAX_NS = _MAX_TIME // 1000
-# A message of 2^32 packets of 1000 B would be too large.
+# 2^32 packets of 1000 B are too many for a message.
 MAX_MESSAGE = (2**32 - 1) * 1000
 
 
 @dataclass(slots=True)
 class Source:
-    """A file, which is read as it is taken: lists of its lines or words would take many times its size."""
+    """A file whose lines and words are read on demand: a list of them would take many times its size."""
 
     path: Path
     content: bytes
@@ -58,7 +58,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The last part of its path, to be shown."""
+        """The last part of its path, for messages."""
         return wording.plain(self.path.name)
 
     @property
@@ -67,7 +67,7 @@ class Source:
         return self.content.count(b"\n") + 1
 
     def words(self) -> Iterator[tuple[str, int]]:
-        """Yield its words, each with the number of its line, as a stream of C++ reads them."""
+        """Yields the words, each with its line number, as a C++ stream reads them."""
         line, at = 1, 0
         for found in _WORD.finditer(self.content):
             line += self.content.count(b"\n", at, found.start())
@@ -75,7 +75,7 @@ class Source:
             yield found[0].decode(), line
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the number and the words of each line that has words, but for remarks, which begin with ``#``."""
+        """Yields number and words of each line that has words, except comments, which begin with ``#``."""
         for number, line in enumerate(io.BytesIO(self.content), 1):
             if len(line) > _MAX_LINE:
                 self.wrong(number, f"is longer than {wording.size(_MAX_LINE)}")
@@ -84,32 +84,32 @@ class Source:
                 yield number, words
 
     def wrong(self, line: int, why: str) -> NoReturn:
-        """Raise `InputError` for a line."""
+        """Raises `InputError` for a line."""
         raise InputError(f"{self.place(line)}: {why}")
 
     def place(self, line: int) -> str:
-        """Return the file and a line, as messages begin."""
+        """Returns the file and a line, as messages begin."""
         return f"{self.path}: line {line}"
 
     def whole(self, word: str, line: int, what: str, most: int = 2**63 - 1) -> int:
-        """Read a whole number."""
+        """Returns a whole number. Raises `InputError` if the word is none, or is above `most`."""
         value = int(word) if _WHOLE.fullmatch(word) else -1
         if not 0 <= value <= most:
             self.wrong(line, f"{what}: {shown(word)} is not a whole number from 0 to {most}")
         return value
 
     def number(self, word: str, line: int, what: str) -> Decimal:
-        """Read a number that is not negative."""
+        """Returns a non-negative number. Raises `InputError` if the word is none."""
         if not _NUMBER.fullmatch(word):
             self.wrong(line, f"{what}: {shown(word)} is not a number of zero or more")
         return Decimal(word)
 
     def rate(self, word: str, line: int, what: str) -> int:
-        """Read a rate as ns-3 writes it (``100Gbps``, ``40Gb/s``, ``25000000000.0``), in bits per second."""
+        """Returns a rate as ns-3 writes it (``100Gbps``, ``40Gb/s``, ``25000000000.0``), in bits per second."""
         return self._scaled(word, line, what, _RATES, _MAX_RATE, "a rate, such as 100Gbps")
 
     def time(self, word: str, line: int, what: str) -> int:
-        """Read a time as ns-3 writes it (``1us``, ``0.001ms``; without a unit seconds), in picoseconds."""
+        """Returns a time as ns-3 writes it (``1us``, ``0.001ms``; seconds without a unit), in picoseconds."""
         return self._scaled(word, line, what, _TIMES, _MAX_TIME, "a time, such as 1us")
 
     def _scaled(self, word: str, line: int, what: str, units: dict[str, int], most: int, example: str) -> int:
@@ -123,7 +123,7 @@ class Source:
         return value
 
     def scaled(self, word: str, line: int, what: str, unit_ps: int) -> int:
-        """Read a number of units of time, in picoseconds."""
+        """Returns a number of units of time, in picoseconds."""
         value = round(self.number(word, line, what) * unit_ps)
         if value > _MAX_TIME:
             self.wrong(line, f"{what}: {shown(word)} is too late; a simulation ends before {wording.time(_MAX_TIME)}")
@@ -136,14 +136,14 @@ class Words:
 
     source: Source
     line: int = 1
-    """Of the word that was taken last."""
+    """The line of the last taken word."""
     _left: Iterator[tuple[str, int]] = field(init=False)
 
     def __post_init__(self) -> None:
         self._left = self.source.words()
 
     def take(self, what: str) -> str:
-        """Return the next word. Raises `InputError` if the file has ended."""
+        """Returns the next word. Raises `InputError` at the end of the file."""
         word, line = next(self._left, ("", 0))
         if not line:
             self.source.wrong(self.source.last, f"the file ends where {what} is expected")
@@ -151,22 +151,22 @@ class Words:
         return word
 
     def rest(self) -> Iterator[tuple[str, int]]:
-        """Yield what is left."""
+        """Returns an iterator over the remaining words."""
         return self._left
 
     def whole(self, what: str, most: int = 2**63 - 1) -> int:
-        """Take a whole number."""
+        """Takes a whole number."""
         return self.source.whole(self.take(what), self.line, what, most)
 
 
 def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
-    """Read a regular file. Raises `InputError` if it is none, is not there, or has more than so many bytes."""
+    """Returns the content of a regular file. Raises `InputError` if there is none, or it has more than `most` bytes."""
     try:
-        # A pipe that nobody writes to would be waited for.
+        # Opening a pipe without a writer would block.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             found = os.fstat(file.fileno())
             is_regular = stat.S_ISREG(found.st_mode)
-            # In pieces, as room for the largest file would be taken at once for any. A file may grow.
+            # Reading in pieces allocates no room for the largest file. A file may grow meanwhile.
             held = io.BytesIO()
             while is_regular and found.st_size <= most and held.tell() <= most and (chunk := file.read(_CHUNK)):
                 held.write(chunk)
@@ -182,7 +182,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def read(path: Path, most: int = MAX_BYTES) -> Source:
-    """Read a file. Raises `InputError` if it is not there, too large, or not text."""
+    """Returns a file. Raises `InputError` if it is missing, too large, or not text."""
     content = read_bytes(path, most).removeprefix(codecs.BOM_UTF8)
     if content.count(b"\n") >= _MAX_LINES:
         raise InputError(f"{path}: has more than {_MAX_LINES:,} lines")
@@ -193,18 +193,21 @@ def read(path: Path, most: int = MAX_BYTES) -> Source:
 
 
 def _no_text(content: bytes) -> int | None:
-    """Where a file is not UTF-8; in pieces, as a text may take four times the memory of its bytes."""
+    """Returns the first position that is not UTF-8.
+
+    In pieces, as a text may take four times the memory of its bytes.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, 0 if content.isascii() else len(content), _CHUNK):
         chunk = content[at : at + _CHUNK]
         try:
             decoder.decode(chunk, final=at + _CHUNK >= len(content))
         except UnicodeDecodeError as error:
-            # What was left of the piece before stands in front.
+            # The decoder prepends the incomplete end of the previous piece.
             return at + len(chunk) - len(error.object) + error.start
     return None
 
 
 def shown(word: str) -> str:
-    """A word of a file as messages quote it."""
+    """Returns a word of a file as messages quote it."""
     return f"`{wording.plain(word if len(word) <= _SHOWN else word[:_SHOWN] + '…')}`"

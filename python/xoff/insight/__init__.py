@@ -1,7 +1,7 @@
-"""Why a flow was slow, and who paused whom: completion times cut into parts, and pauses in trees.
+"""Explanations of slow flows and of pauses: completion times cut into parts, and pauses in trees.
 
-Both come from what a run writes down with ``probe.delays``; for a result without it the run is repeated, exactly.
-`repeated` does so, `Tiling` cuts the completion time of a flow, and `Forest` has the trees of all pauses.
+Both are computed from the records of ``probe.delays``; a run without them is repeated exactly. `repeated` returns such
+a result, a `Tiling` has the parts of a flow's completion time, and a `Forest` the trees of all pauses.
 """
 
 from xoff.insight.origins import Pause, Root

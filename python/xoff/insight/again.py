@@ -1,4 +1,4 @@
-"""Runs that are repeated for what delayed their flows: who waits is told, and sees how far it is."""
+"""Repeats runs to record delays, and reports reason and progress to the user."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NEEDED = ("flows", "links", "pauses", "queues", "drops")
 
 
 def whole(directory: Path) -> Result:
-    """Read a result with all that explanations are made of; a run of a study that keeps less is repeated.
+    """Reads a result with all tables that explanations need; a run of a study without them is repeated.
 
-    Raises `InputError` if it is none, or cannot be repeated.
+    Raises `InputError` if the directory is no result, or the run cannot be repeated.
     """
     if (directory / "study.json").is_file():
         place = next(iter(sorted((directory / "named").glob("*"))), directory / "runs" / "…")
@@ -37,7 +37,7 @@ def whole(directory: Path) -> Result:
 
 
 def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
-    """Return a result that has the delays of these flows, or of all; say so where its run is repeated for them."""
+    """Returns a result with the delays of these flows, or of all; a message tells the user if the run is repeated."""
     from xoff.display import run_bar
 
     if repeat.has_delays(result, flows):

@@ -1,4 +1,4 @@
-"""What ``xoff explain`` prints."""
+"""The command ``xoff explain``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TREES = 5
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a result; nothing is the five slowest flows, and the trees of pauses."""
+    """The questions about a result; without any, the five slowest flows and the trees of pauses."""
 
     flows: Sequence[int] = ()
     worst: int | None = None
@@ -32,11 +32,11 @@ class Question:
     port: str | None = None
     job: bool = False
     what_if: bool | None = None
-    """Whether second runs measure what jobs would gain; None: those of short runs."""
+    """Whether second runs measure the gains of jobs; None: only for short runs."""
 
 
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
-    """Explain a result."""
+    """Explains a result. Raises `InputError` if a question does not apply to it."""
     result = whole(directory)
     sound.check(result, "flows", "pauses", "queues", "drops")
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
@@ -61,7 +61,7 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     answer: dict[str, Any] = {}
     facts = ports.facts(result, port) if port is not None else None
     if asked or pauses:
-        # Whom pauses cost how much is known if all flows are cut.
+        # The total cost of pauses needs the delays of all flows.
         result = repeated(result, None if pauses else asked, directory)
     forest = Forest(result) if asked or pauses else None
     found = {one.number: one for one in tilings(result, forest)} if asked else {}
@@ -101,7 +101,7 @@ def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, every
 
 
 def _check_known(result: Result, flow: int) -> None:
-    """Raise `InputError` if the table `flows` has no flow of this number."""
+    """Raises `InputError` if the table `flows` has no flow of this number."""
     rows = result.flows
     if pc.is_in(pa.array([flow], rows["flow"].type), rows["flow"]).to_pylist() == [True]:
         return
@@ -112,12 +112,12 @@ def _check_known(result: Result, flow: int) -> None:
 
 
 def _is_of_jobs(result: Result) -> bool:
-    """Tell whether all flows are connections of jobs."""
+    """Whether all flows are connections of jobs."""
     return result.flows.num_rows > 0 and set(result.flows["flow"].to_pylist()) <= set(ends(result))
 
 
 def _slowest(result: Result, count: int) -> list[int]:
-    """Return the flows with the largest slowdowns; those that were not delivered come first."""
+    """Returns the flows with the largest slowdowns; undelivered flows come first."""
     rows = result.flows.select(["flow", "slowdown"])
     connections = pa.array(sorted(ends(result)), rows["flow"].type)
     if rows.num_rows and not (rows := rows.filter(pc.invert(pc.is_in(rows["flow"], connections)))).num_rows:

@@ -1,4 +1,4 @@
-"""What the critical path of a job went by with: by cause, by what it is counted as, by collective, and by link."""
+"""The breakdown of a job's critical path: by cause, by label, by collective, and by link."""
 
 from __future__ import annotations
 
@@ -26,61 +26,61 @@ CAUSES = {
 """The causes of time on the path, in words."""
 _CAUSE = {
     "transmission": "sending", "serialization": "sending", "propagation": "link", "processing": "link",
-    "behind": "queueing", "blocked": "queueing", "control": "queueing", "paused": "paused", "held": "held",
-    "pace": "control", "window": "control", "pull": "control", "again": "losses", "answers": "losses",
-    "data": "sending",
+    "queueing": "queueing", "hol_blocking": "queueing", "control": "queueing", "paused": "paused", "source_held": "held",
+    "pacing": "control", "window": "control", "awaiting_pull": "control", "retransmission": "losses", "awaiting_ack": "losses",
+    "app_limited": "sending",
 }  # fmt: skip
 _ON_ITS_WAY = frozenset({"serialization", "propagation", "processing"})
-_AT_A_LINK = frozenset({"behind", "blocked", "control", "paused"})
+_AT_A_LINK = frozenset({"queueing", "hol_blocking", "control", "paused"})
 
 T = TypeVar("T")
 Key = tuple[int, int]
-"""A message: the number of its operation, and its place there."""
+"""A message: the number of its operation, and its number within the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What a message of a path crossed, and what that took."""
+    """The outputs that a message of a path crossed, and the times there."""
 
     places: tuple[tuple[str, int], ...]
-    """Its outputs, by node and port."""
+    """The outputs by node and port."""
     sending: Mapping[tuple[str, int], int]
-    """For how long it was sent there."""
+    """The time of sending at each output, in picoseconds."""
     control_ps: int
-    """For how long congestion control kept its source waiting."""
+    """The time in which congestion control delayed the source, in picoseconds."""
     marked: tuple[str, int] | None
-    """The output on its way that marked most packets."""
+    """The output on the path of the message that marked most packets in the run; None if no output marked."""
 
 
 @dataclass(slots=True)
 class Causes:
-    """The critical path of a job, added up."""
+    """The sums over the critical path of a job, in picoseconds."""
 
     job: Job
     steps: list[Step]
     by_cause: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     by_label: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """Of messages by what they are counted as; of computation `compute`."""
+    """Messages by label; computation under `compute`."""
     by_operation: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     by_rank: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    """Whose computation it was, or who sent."""
+    """By the computing or sending rank."""
     by_link: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
-    """By node, port and the node at the other end: waiting there, behind packets or paused."""
+    """Waiting at an output, behind packets or paused, by node, port and peer."""
     by_queue: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
-    """The same without pauses."""
+    """Waiting at an output without pauses."""
     by_marking: dict[tuple[str, int, str] | None, int] = field(default_factory=lambda: defaultdict(int))
-    """What congestion control made wait, by the port on the message's way that marked most packets; None: none did."""
+    """Delay by congestion control, by the port on the message's path that marked most packets; None: no port marked."""
     by_root: dict[Root, int] = field(default_factory=lambda: defaultdict(int))
-    """Of pauses, by where they begin."""
+    """Pauses, by their root."""
     ways: list[Way] = field(default_factory=list)
-    """What the messages of the path crossed."""
+    """The outputs and times of each message of the path."""
 
     def share(self, ps: int) -> float:
-        """The part of the job's time that a time is."""
+        """Returns a time as a share of the job's time."""
         return ps / (self.job.total_ps or 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --job --json``."""
+        """Returns the sums with the keys of ``xoff explain --job --json``."""
         slack = self.job.slack()
         return {
             "workload": self.job.name,
@@ -106,12 +106,15 @@ class Causes:
 
 
 def flows(steps: Iterable[Step]) -> set[int]:
-    """Return the connections whose messages are on a path."""
+    """Returns the connections whose messages are on a path."""
     return {int(step.message["flow"]) for step in steps if step.message is not None}
 
 
 def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Causes:
-    """Add up a path. The result has the delays of its connections."""
+    """Returns the sums over a path. The result must have the delays of the path's connections.
+
+    Raises `InputError` if the parts of a message do not add up.
+    """
     wanted = {(step.message["operation"], step.message["message"]) for step in steps if step.message is not None}
     rows: dict[Key, list[dict[str, Any]]] = defaultdict(list)
     for row in result.table("delays").to_pylist():
@@ -136,7 +139,7 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
 
 
 def _marks(result: Result) -> dict[tuple[str, int], int]:
-    """Return how many packets each output marked in the whole run."""
+    """Returns the number of packets that each output marked in the whole run."""
     marks: dict[tuple[str, int], int] = defaultdict(int)
     for row in result.queues.to_pylist():
         marks[row["node"], row["port"]] += row["marked"]
@@ -146,7 +149,7 @@ def _marks(result: Result) -> dict[tuple[str, int], int]:
 def _add_way(
     found: Causes, step: Step, rows: list[dict[str, Any]], marks: Mapping[tuple[str, int], int], forest: Forest
 ) -> None:
-    """Add what a message crossed, and by whose marks it was held back."""
+    """Adds the outputs and times of a message, and its delay by congestion control."""
     places = tuple(dict.fromkeys((row["node"], row["port"]) for row in rows))
     if step.kind == "leaving":
         rows = [row for row in rows if row["hop"] == 0 and row["kind"] not in _ON_ITS_WAY]
@@ -164,12 +167,12 @@ def _add_way(
 
 
 def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) -> None:
-    """Add the parts of a message, or of what came before its last packet left."""
+    """Adds the parts of a message, or those before its last packet left."""
     if step.kind == "leaving":
         rows = [row for row in rows if row["hop"] == 0 and row["kind"] not in _ON_ITS_WAY]
     together = sum(row["time_ps"] for row in rows)
     if step.kind == "leaving" and together != step.ps:
-        # Its last packet was sent again before it arrived: no more is known of the first time.
+        # The last packet was retransmitted before it arrived; delays of the first transmission are not recorded.
         found.by_cause["sending"] += step.ps
         return
     if together != step.ps:
@@ -188,5 +191,5 @@ def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) 
 
 
 def largest(sums: Mapping[T, int]) -> list[tuple[T, int]]:
-    """Return a sum's parts, the largest first; of equal ones in the order in which they came."""
+    """Returns the parts of a sum, the largest first, equal ones in their order."""
     return sorted(sums.items(), key=lambda item: -item[1])

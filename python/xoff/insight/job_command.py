@@ -1,4 +1,4 @@
-"""What ``xoff explain --job`` prints."""
+"""The command ``xoff explain --job``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 8
 
 
 def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest]:
-    """Cut the jobs of a result at their critical paths; the run is repeated for what delayed their messages."""
+    """Returns the breakdown of each job's critical path; the run is repeated if delays of its messages are missing."""
     found = [(job, job.path()) for job in jobs(result)]
     flows: set[int] = set()
     for _, steps in found:
@@ -30,9 +30,9 @@ def explain(result: Result, directory: Path) -> tuple[list[Causes], Forest]:
 
 
 def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[list[what_if.Gain]] | None:
-    """Measure what each job would gain by second runs; None if they are not wanted, or nobody asked and runs are long.
+    """Measures the gain of each job by second runs; None if they are not wanted.
 
-    asked: whether they are wanted; None does those of a short run.
+    asked: whether second runs are wanted; None: only if the run was short.
     """
     took = float((result.summary.get("performance") or {}).get("cpu_seconds") or 0)
     if asked is False or (asked is None and took > what_if.SHORT_CPU_SECONDS):
@@ -46,7 +46,7 @@ def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[li
 
 
 def changes(result: Result, causes: Causes) -> list[what_if.Change]:
-    """Return what is compared with a run: its dearest link made faster, and its dearest pauses made needless."""
+    """Returns the changes to measure: a faster costliest link, and no need of the costliest pauses."""
     wanted: list[what_if.Change | None] = []
     if (link := what_if.dearest(result, causes)) is not None:
         wanted.append(what_if.faster_link(result, *link))
@@ -56,7 +56,7 @@ def changes(result: Result, causes: Causes) -> list[what_if.Change]:
 
 
 def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *, everything: bool) -> None:
-    """Print a job."""
+    """Prints the breakdown of a job."""
     from rich.markup import escape
 
     from xoff import display
@@ -111,14 +111,14 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
 
 
 def sentences(measured: list[what_if.Gain] | None) -> list[str]:
-    """What second runs found that a job would gain."""
+    """Returns the measured gains in sentences."""
     if measured is None:
         return ["--what-if measures by second runs what a faster link, and no pauses, would gain."]
     return [line for gain in measured for line in (f"{gain.change.why}.", gain.sentence())]
 
 
 def _slack(causes: Causes) -> str:
-    """What is nearest to the path."""
+    """Returns a sentence on operations without slack."""
     slack = causes.job.slack()
     ranks: dict[int, int] = {}
     for (rank, _), ps in slack.items():
@@ -131,7 +131,7 @@ def _slack(causes: Causes) -> str:
 
 
 def answer(found: list[Causes], measured: list[list[what_if.Gain]] | None) -> list[dict[str, Any]]:
-    """Return what ``--json`` has."""
+    """Returns the content of ``--json``."""
     if measured is None:
         return [{**one.to_dict(), "what_if": None} for one in found]
     pairs = zip(found, measured, strict=True)

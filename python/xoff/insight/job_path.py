@@ -1,8 +1,8 @@
-"""The critical path of a job: from its end back, what each picosecond went by with.
+"""The critical path of a job: the cause of each picosecond, from the end of the job backwards.
 
-An operation ended because it had computed, or because a message arrived or left. What a message waited for is what its
-rank did before it was handed over, or the message of the same collective that had to arrive first. Each of these ended
-at the very moment at which the next began, so that the parts of the path add up to the time of the job.
+An operation ends when it has computed, or when a message has arrived or left. A message is released by an earlier
+operation of its rank, or by the arrival of a message of the same collective. Each step ends at the moment at which the
+next begins, so the steps add up to the time of the job.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _MESSAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A stretch of the critical path, in the order in which they were gone through."""
+    """A step of the critical path."""
 
     kind: str
-    """`compute`; `message`: from when it was handed over until it arrived; `leaving`: until its last packet left."""
+    """`compute`; `message`: from its release until its arrival; `leaving`: until its last packet left."""
     start_ps: int
     end_ps: int
     operation: Mapping[str, Any]
-    """The row of the operation: whose computation it is, or of whose messages."""
+    """The row of the operation: the one that computed, or that of the message."""
     message: Mapping[str, Any] | None = None
     """The row of the message."""
 
     @property
     def ps(self) -> int:
-        """How long it took."""
+        """The duration in picoseconds."""
         return self.end_ps - self.start_ps
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --job --json``."""
+        """Returns the step with the keys of ``xoff explain --job --json``."""
         found: dict[str, Any] = {"kind": self.kind, "start_ps": self.start_ps, "end_ps": self.end_ps}
         found |= {key: self.operation[key] for key in ("rank", "index", "name", "label", "iteration")}
         if self.message is not None:
@@ -56,7 +56,7 @@ class Step:
 
 
 class Job:
-    """The operations and messages of a job that has ended."""
+    """The completed operations and messages of a job."""
 
     def __init__(self, result: Result, workload: str) -> None:
         self.name = workload
@@ -66,7 +66,8 @@ class Job:
             raise InputError(f"--job: no operation of {workload!r} has ended")
         self.operations: list[dict[str, Any]] = operations.select(_OPERATIONS).to_pylist()
         self._messages = messages.select(_MESSAGES)
-        # Of a message, its row; of an operation, its row by its rank and its place, or its number.
+        # Rows of messages by operation and number; rows of operations by rank and index, or by rank and operation
+        # number.
         keys = zip(self._messages["operation"].to_pylist(), self._messages["message"].to_pylist(), strict=True)
         self._row = {key: row for row, key in enumerate(keys)}
         self.by_place: dict[tuple[int, int], dict[str, Any]] = {
@@ -80,18 +81,18 @@ class Job:
 
     @property
     def total_ps(self) -> int:
-        """From the beginning of the job to its end."""
+        """The time from the begin of the job to its end."""
         return int(self.last["end_ps"]) - self.start_ps
 
     def message(self, operation: int, number: int) -> dict[str, Any]:
-        """Return the row of a message."""
+        """Returns the row of a message. Raises `InputError` if it is missing."""
         try:
             return dict(self._messages.slice(self._row[operation, number], 1).to_pylist()[0])
         except KeyError:
             raise self._damaged("messages", f"operation {operation} has no message {number}", "message") from None
 
     def path(self) -> list[Step]:
-        """Return the critical path, from the beginning to the end."""
+        """Returns the critical path from begin to end. Raises `InputError` if tables do not fit together."""
         steps: list[Step] = []
         operation: dict[str, Any] | None = self.last
         while operation is not None:
@@ -105,7 +106,7 @@ class Job:
         return [step for step in steps if step.ps]
 
     def _back(self, operation: dict[str, Any], steps: list[Step]) -> dict[str, Any] | None:
-        """Add what an operation went by with, the last of it first; return the operation before all of that."""
+        """Adds the steps of an operation, the last first; returns the operation before these steps."""
         if operation["ended_by"] == "computed":
             steps.append(Step("compute", operation["start_ps"], operation["end_ps"], operation))
             return self._before(operation)
@@ -115,7 +116,7 @@ class Job:
         if operation["ended_by"] == "left":
             steps.append(Step("leaving", message["start_ps"], operation["end_ps"], operation, message))
         elif arrived < operation["end_ps"]:
-            # It had come before anybody waited for it.
+            # The message arrived before an operation waited for it.
             return self._before(operation)
         else:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
@@ -149,7 +150,7 @@ class Job:
             raise self._damaged("operations", f"rank {rank} takes no part in operation {number}", "operation") from None
 
     def places(self, text: str | None) -> list[int]:
-        """Return the places that a cell of `successors` lists."""
+        """Returns the indices in a cell of `successors`."""
         try:
             return [int(place) for place in (text or "").split(";") if place]
         except ValueError:
@@ -159,16 +160,15 @@ class Job:
         return InputError(f"{self._place}: {table}.parquet: is damaged: {why} (`{column}`)")
 
     def slack(self) -> dict[tuple[int, int], int]:
-        """Return how much later each operation could have ended without the job ending later, by rank and place.
+        """Returns the slack of each operation by rank and index: how much later it could end without delaying the job.
 
-        What it took stays what it was: a message as long from being handed over, a collective from when its last rank
-        had begun it.
+        Durations stay as measured: of a message from its release, of a collective from the begin of its last rank.
         """
         return {key: late - self.by_place[key]["end_ps"] for key, late in _latest(self).items()}
 
 
 def jobs(result: Result) -> Iterator[Job]:
-    """Yield the jobs of a result."""
+    """Yields the jobs of a result. Raises `InputError` if it has none."""
     try:
         operations = result.table("operations")
     except LookupError:
@@ -188,7 +188,7 @@ def _of(result: Result, name: str, workload: str) -> pa.Table:
 
 
 def _latest(job: Job) -> dict[tuple[int, int], int]:
-    """When each operation has to end at the latest, from those that nothing waits for back."""
+    """Returns the latest end of each operation, starting from the operations without successors."""
     end = int(job.last["end_ps"])
     before: dict[tuple[int, int], list[tuple[int, int]]] = {}
     left: dict[tuple[int, int], int] = {}
@@ -212,7 +212,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     done: dict[tuple[int, int], int] = {}
 
     def begin(row: dict[str, Any], start: int) -> None:
-        """An operation has to begin then at the latest, and what it waits for has to end."""
+        """Sets the latest begin of an operation, and so the latest ends of its predecessors."""
         for other in before.get((row["rank"], row["index"]), ()):
             latest[other] = min(latest[other], start)
             left[other] -= 1

@@ -1,4 +1,4 @@
-"""Where each pause comes from: whose bytes waited in the node that asked for it, and what they waited for."""
+"""The origin of each pause: the bytes in the node that requested it, and the outputs for which they waited."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xoff.results import Result
 
 @dataclass(frozen=True, slots=True, order=True)
 class Root:
-    """Where pauses begin: an output, or an input's node alone where no bytes wait and another mechanism asked."""
+    """The root of pauses: an output, or only a node if no bytes wait there and another mechanism requested it."""
 
     node: str
     port: int | None
@@ -23,13 +23,13 @@ class Root:
     """The mechanism that paused."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --json``."""
+        """Returns the root with the keys of ``xoff explain --json``."""
         return {"node": self.node, "port": self.port, "class": self.class_, "cause": self.cause}
 
 
 @dataclass(slots=True)
 class Pause:
-    """A row of the table `pauses`, and where it comes from."""
+    """A row of the table `pauses`, and its origin."""
 
     number: int
     node: str
@@ -40,56 +40,58 @@ class Pause:
     start_ps: int
     end_ps: int | None
     parent: int | None = None
-    """The number of the pause that made this one."""
+    """The number of the pause that caused this one."""
     depth: int = 1
-    """How many links from the root."""
+    """The number of links to the root, with this one."""
     root: Root | None = None
 
 
 @dataclass(slots=True)
 class Asked:
-    """A moment at which a node asked for a pause."""
+    """A request of a node for a pause."""
 
     time_ps: int
     class_: int | None
     bytes: dict[tuple[int, int], dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
-    """By output and queue, by flow."""
+    """Waiting bytes by output and queue, and by flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a pause comes from."""
+    """The origin of a pause."""
 
     root: Root
-    """Where it begins, if it has no parent."""
+    """The root of the pause if it has no parent."""
     parent: Pause | None = None
     asked: Asked | None = None
 
 
 class Origins:
-    """The pauses of a result, and what is known of why they were asked for."""
+    """The pauses of a result, and the records of their requests."""
 
     def __init__(self, result: Result) -> None:
         sound.check(result, "pauses", "delays", "contributions")
         self.pauses: list[Pause] = []
-        """In the order of the table."""
+        """The pauses in the order of the table."""
         self.peers: dict[tuple[str, int], str] = {}
-        """By node and port: the node at the other end of the link."""
+        """The peer of each port, by node and port."""
         self._end_ps = result.summary["simulated_ps"]
         self._rows = result.pauses.to_pylist()
         self._back: dict[tuple[str, int], int] = {}
-        # By port: by queue, class and cause, in order, and none lasts into the next.
+        # By port, then by queue, class and cause: pauses in order, which do not overlap.
         self._lanes: dict[tuple[str, int], dict[tuple[int, int, str], list[Pause]]] = defaultdict(dict)
         self._by_identity: dict[tuple[str, int, int, str, int], Pause] = {}
         self._asked: dict[tuple[Any, ...], list[Asked]] = defaultdict(list)
         self._read(result)
 
     def of_part(self, row: dict[str, Any]) -> Pause | None:
-        """Return the pause that a row of the table `delays` names."""
-        return self._by_identity.get((row["node"], row["port"], row["pause_queue"], row["by"], row["pause_start_ps"]))
+        """Returns the pause named in a row of the table `delays`; None if there is none."""
+        return self._by_identity.get(
+            (row["node"], row["port"], row["pause_queue"], row["cause"], row["pause_start_ps"])
+        )
 
     def find(self, pause: Pause) -> Origin:
-        """Return where a pause comes from."""
+        """Returns the origin of a pause."""
         row = self._rows[pause.number]
         asker = row["origin"]
         if asker is None:
@@ -108,7 +110,7 @@ class Origins:
         for row in result.links.to_pylist():
             self.peers[row["node"], row["port"]] = row["peer"]
             known[row["node"], row["peer"]].append(row["port"])
-        # Links between the same two nodes have the same order at both.
+        # Parallel links have the same order at both nodes.
         for (node, peer), ports in known.items():
             self._back.update({(node, port): back for port, back in zip(ports, known[peer, node], strict=True)})
         for number, row in enumerate(self._rows):
@@ -130,13 +132,13 @@ class Origins:
                 moments[-1].bytes[row["port"], row["queue"]][row["flow"]] += row["bytes"]
 
     def _asked_before(self, pause: Pause, row: dict[str, Any]) -> Asked | None:
-        """Return the last moment at which the node that asked for a pause did so."""
+        """Returns the last request before a pause by the node that requested it; None if none is recorded."""
         asker, cause = row["origin"], row["cause"]
         if row["origin_port"] is not None:
             keys: list[tuple[Any, ...]] = [(asker, cause, "output", row["origin_port"])]
         else:
             back = self._back.get((pause.node, pause.port))
-            # Where classes rise with every relay, the class is one higher there.
+            # With `hop_classes` the class is one higher at the requesting node.
             classes = [(asker, cause, back, pause.class_ + rise, None) for rise in (0, 1)]
             keys = [(asker, cause, back, None, pause.queue), *classes]
         for key in keys:
@@ -146,7 +148,7 @@ class Origins:
         return None
 
     def _holding(self, node: str, asked: Asked, waiting: dict[tuple[int, int], int], pause: Pause) -> Pause | None:
-        """Return the pause that kept the bytes of another waiting, if they were kept so for most of its time."""
+        """Returns the pause that held the bytes of a request, if pauses held them for at least half of the time."""
         end = self._end_ps if pause.end_ps is None else pause.end_ps
         span = (asked.time_ps, asked.time_ps + max(end - pause.start_ps, 1))
         held = 0
@@ -166,7 +168,7 @@ class Origins:
         return most[2] if most is not None and is_held else None
 
     def _overlaps(self, lane: list[Pause], start: int, end: int) -> Iterator[tuple[Pause, int]]:
-        """Yield the pauses of a queue within a time, and for how long."""
+        """Yields the pauses of a queue within a time, and their overlap in picoseconds."""
         at = bisect_left(lane, end, key=lambda one: one.start_ps)
         for one in reversed(lane[:at]):
             last = self._end_ps if one.end_ps is None else one.end_ps
@@ -175,7 +177,7 @@ class Origins:
             yield one, min(last, end) - max(one.start_ps, start)
 
     def _passed_on(self, node: str, asked: Asked, pause: Pause) -> Pause | None:
-        """Return the pause that a node passed on: the latest that lasted as it asked for one, with no bytes in it."""
+        """Returns the pause that a node passed on: the latest with the same cause at the moment of the request."""
         lanes = (lane for place, lanes in self._lanes.items() if place[0] == node for lane in lanes.values())
         moment = (asked.time_ps, asked.time_ps + 1)
         lasting = [one for lane in lanes for one, _ in self._overlaps(lane, *moment) if one.cause == pause.cause]

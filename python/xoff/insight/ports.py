@@ -1,4 +1,4 @@
-"""What passed, queued and was paused at a port."""
+"""The traffic, queues and pauses of a port."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xoff.results import Result
 
 
 def facts(result: Result, name: str) -> dict[str, Any]:
-    """Return what tables say of a port that is named ``leaf1:3``. Raises `InputError` if there is none."""
+    """Returns the table entries of a port named ``leaf1:3``. Raises `InputError` if there is no such port."""
     node, _, number = name.rpartition(":")
     links = [row for row in result.links.to_pylist() if row["node"] == node]
     link = next((row for row in links if str(row["port"]) == number), None)
@@ -45,7 +45,7 @@ def facts(result: Result, name: str) -> dict[str, Any]:
 
 
 def _passes(flow: dict[str, Any], node: str, peer: str) -> bool:
-    """Tell whether a flow's way goes from a node to another; of one that has none of its own that is not known."""
+    """Whether the pinned path of a flow has a link from `node` to `peer`; without a pinned path, ends alone count."""
     way = [flow["src"], *filter(None, flow["via"].split(", ")), flow["dst"]]
     return (node, peer) in pairwise(way)
 

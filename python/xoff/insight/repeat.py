@@ -1,4 +1,4 @@
-"""A result with what `probe.delays` writes down: as it is, or from its run again."""
+"""A result with the records of `probe.delays`: the given one, or that of a repeated run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xoff.results import AuditError, Result
 
 
 def has_delays(result: Result, flows: Collection[int] | None = None) -> bool:
-    """Tell whether a result has the delays of these flows, or of all."""
+    """Whether a result has the delays of these flows, or of all."""
     traced = result.scenario.get("probe", {}).get("delays") or []
     if "delays" not in result.tables:
         return False
@@ -24,13 +24,13 @@ def repeated(
     *,
     progress: Callable[[running.Progress], None] | None = None,
 ) -> Result:
-    """Return a result that has the delays of these flows, or of all: this one, or that of its run again.
+    """Returns a result with the delays of these flows, or of all: the given one, or that of a repeated run.
 
-    Raises `InputError` if the run again is another: that of another version, or of changed files.
+    Raises `InputError` if the repeated run has another fingerprint, because of another version or changed files.
     """
     if has_delays(result, flows):
         return result
-    # Tables stand beside the scenario where a result is kept.
+    # A result directory has its input tables beside the scenario.
     directory = result.directory if result.directory is not None else Path()
     delays: list[int] | str = "all" if flows is None else sorted(set(flows))
     probe = {"probe.delays": delays, "probe.packets": False, "probe.queues": None, "probe.replay": False}
@@ -38,7 +38,7 @@ def repeated(
     try:
         again = running.run_prepared(prepared, progress=progress)
     except AuditError as error:
-        # A run that failed has no result, and all the more to explain.
+        # A failed run has measurements to explain, too.
         again = error.result
     if again.fingerprint != result.fingerprint:
         place = result.directory or "the result"

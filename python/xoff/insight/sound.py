@@ -1,4 +1,4 @@
-"""Whether the tables of a result fit together: one that was read may come from anywhere."""
+"""Consistency checks between the tables of a result, which may be foreign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xoff.results import Result
 
 
 def check(result: Result, *names: str) -> None:
-    """Raise `InputError` for the first table of these with a port where none can be; `load` has looked at each cell."""
+    """Raises `InputError` for the first table with an unknown port; `load` has checked each cell by itself."""
     links = _table(result, "links")
     ports = set(zip(links["node"].to_pylist(), links["port"].to_pylist(), strict=True))
     for name in ("links", *names):

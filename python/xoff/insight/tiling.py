@@ -15,7 +15,7 @@ from xoff.insight.trees import Forest
 from xoff.results import Result
 
 ALONE = frozenset({"transmission", "serialization", "propagation", "processing"})
-"""What a flow spends alone in the network, too."""
+"""Kinds of parts that a flow has even if it is alone in the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,30 +23,30 @@ class Part:
     """A part of a completion time."""
 
     kind: str
-    """A word of the table `delays`: `behind`, `paused`, `window`, …"""
+    """A kind of the table `delays`: `queueing`, `paused`, `window`, …"""
     ps: int
     hop: int
-    """Which link of the way; that of the source is number 0."""
+    """The number of the link on the path; the link of the source is 0."""
     node: str
     port: int
     peer: str
     """The node at the other end of the link."""
     flow: int | None = None
-    """The flow whose packets went first."""
+    """The flow whose packets were sent first."""
     mechanism: str | None = None
-    """Who paused, or held."""
+    """The mechanism that paused or held."""
     pauses: int = 0
-    """How many pieces it is of, if it is of pauses."""
+    """The number of pauses in this part, if it is paused time."""
     root: Root | None = None
-    """Where those pauses come from."""
+    """The root of these pauses."""
 
     @property
     def is_delay(self) -> bool:
-        """Whether a flow that is alone in the network has none of it."""
+        """Whether a flow alone in the network has no such part."""
         return self.kind not in ALONE
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --json``."""
+        """Returns the part with the keys of ``xoff explain --json``."""
         by: dict[str, Any] | None = None
         if self.flow is not None:
             by = {"flow": self.flow}
@@ -62,12 +62,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A flow, and what its completion time went by with."""
+    """A flow, and the parts of its completion time."""
 
     flow: dict[str, Any]
-    """Its row of the table `flows`."""
+    """The flow's row of the table `flows`."""
     parts: tuple[Part, ...]
-    """In the order of the way; of one that was not delivered what went by at its source."""
+    """The parts in the order of the path; of an undelivered flow, the parts at its source."""
 
     @property
     def number(self) -> int:
@@ -80,12 +80,12 @@ class Tiling:
         return sum(part.ps for part in self.parts)
 
     def share(self, ps: int) -> float:
-        """The part of it all that a time is; nothing of nothing if it began as the run ended."""
+        """Returns a time as a share of the sum; zero for a flow that began as the run ended."""
         return ps / (self.total_ps or 1)
 
     @property
     def worst(self) -> Part | None:
-        """The largest part that the flow would not have alone, pieces of one kind and place taken together."""
+        """The largest delay: parts of one kind, hop, mechanism and root are added."""
         sums: dict[tuple[str, int, str | None, Root | None], list[Part]] = {}
         for part in filter(lambda part: part.is_delay, self.parts):
             sums.setdefault((part.kind, part.hop, part.mechanism, part.root), []).append(part)
@@ -99,7 +99,7 @@ class Tiling:
         return Part(first.kind, ps, *place, flow, first.mechanism, pauses, first.root)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --json``."""
+        """Returns the tiling with the keys of ``xoff explain --json``."""
         keys = ("flow", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "slowdown")
         worst = self.worst
         return {
@@ -110,14 +110,16 @@ class Tiling:
 
 
 def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
-    """Yield the flows of a result whose delays it has, but connections of jobs, in order of their numbers.
+    """Yields the tilings of flows with delays, without connections of jobs, in order of flow numbers.
 
-    forest: that of the same result, if there is one already.
+    forest: the forest of the same result, if it exists.
+
+    Raises `InputError` if the parts of a flow do not add up.
     """
     forest = forest or Forest(result)
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in result.table("delays").to_pylist():
-        # Messages of connections are cut one by one.
+        # Messages of connections have tilings of their own.
         if row["operation"] is None:
             rows.setdefault(row["flow"], []).append(row)
     table = result.flows
@@ -132,11 +134,11 @@ def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
 
 
 def _parts(rows: list[dict[str, Any]], forest: Forest) -> Iterator[Part]:
-    """Yield the parts of a flow, pauses of one place and one root together."""
+    """Yields the parts of a flow, with pauses of one place and one root added."""
     together: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
         root = forest.root_of(row) if row["kind"] == "paused" else None
-        key = (row["kind"], row["hop"], row["node"], row["port"], row["by_flow"], row["by"], root)
+        key = (row["kind"], row["hop"], row["node"], row["port"], row["blocking_flow"], row["cause"], root)
         together.setdefault(key, []).append(row["time_ps"])
     for (kind, hop, node, port, flow, mechanism, root), times in together.items():
         pauses = len(times) if kind == "paused" else 0

@@ -1,9 +1,9 @@
-"""Pauses in trees: which pause made which, where they begin, who filled that output, and whom they cost how much.
+"""Pauses in trees: the parent of each pause, the roots, the flows that filled them, and the cost of the victims.
 
-A node asks for a pause because bytes wait in it (`origins.py`). Where these wait for an output that is itself paused
-for most of the time that the pause lasts, its pause is the parent; otherwise the pause is a root, and begins at the
-output that most bytes wait for. Where pauses wait for one another in a circle, the first of them is the root. Pauses
-of one root output and class make a tree: an output that stays full pauses its neighbours again and again.
+A node requests a pause because bytes wait in it (`origins.py`). If these bytes wait for an output that is itself paused
+for at least half of the time, the pause of this output is the parent; else the pause is a root, at the output with most
+waiting bytes. In a cyclic buffer dependency the first pause is the root. Pauses of one root output and class make a
+tree: a full output pauses its neighbours repeatedly.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ class Tree:
     root: Root
     pauses: list[Pause] = field(default_factory=list)
     contributors: dict[int, int] = field(default_factory=dict)
-    """By flow: bytes that waited for the root's output when it made others pause, over all such moments."""
+    """Bytes that waited for the root's output at requests for pauses, summed over all requests, by flow."""
     lost: dict[int, int] = field(default_factory=dict)
-    """By flow: picoseconds of its completion time that went by paused."""
+    """Picoseconds of the completion time in which a flow was paused, by flow."""
     victims: dict[int, int] = field(default_factory=dict)
-    """Those of them that never cross the root's output, and filled it at no moment."""
+    """The lost time of flows that never cross the root's output and never filled it, by flow."""
 
     @property
     def ports(self) -> set[tuple[str, int]]:
-        """The ports that were paused."""
+        """The paused ports."""
         return {(pause.node, pause.port) for pause in self.pauses}
 
     @property
     def depth(self) -> int:
-        """How many links the pauses went back."""
+        """The largest number of links from the root."""
         return max((pause.depth for pause in self.pauses), default=0)
 
     @property
     def lost_ps(self) -> int:
-        """What it cost all flows together."""
+        """The lost time of all flows together."""
         return sum(self.lost.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --json``."""
+        """Returns the tree with the keys of ``xoff explain --json``."""
         return {
             "root": self.root.to_dict(),
             "pauses": len(self.pauses),
@@ -62,16 +62,16 @@ class Tree:
 
 
 class Forest:
-    """The trees of a result that has ``probe.delays`` of all flows; of some flows, those cost alone are known."""
+    """The trees of a result with ``probe.delays`` of all flows; with delays of some flows, only those costs count."""
 
     def __init__(self, result: Result) -> None:
         origins = Origins(result)
         self.pauses: list[Pause] = origins.pauses
-        """In the order of the table."""
+        """The pauses in the order of the table."""
         self.trees: list[Tree] = []
-        """The costliest first."""
+        """The trees, the costliest first."""
         self.peers: dict[tuple[str, int], str] = origins.peers
-        """By node and port: the node at the other end of the link."""
+        """The peer of each port, by node and port."""
         self._origins = origins
         found = [origins.find(pause) for pause in self.pauses]
         for pause, origin in zip(self.pauses, found, strict=True):
@@ -81,12 +81,12 @@ class Forest:
         self._gather(result, [origin.asked for origin in found])
 
     def root_of(self, row: dict[str, Any]) -> Root | None:
-        """Return the root of the pause that a row of the table `delays` names."""
+        """Returns the root of the pause named in a row of the table `delays`; None if there is none."""
         pause = self._origins.of_part(row)
         return None if pause is None else pause.root
 
     def table(self) -> pa.Table:
-        """Return a row for each pause: its number, its parent's, where it begins, and how far away that is."""
+        """Returns a row for each pause: its number, its parent's number, its root, and the depth below the root."""
         rows = [
             {
                 "pause_id": pause.number,
@@ -110,7 +110,7 @@ class Forest:
         return pa.Table.from_pylist(rows, schema=schema)
 
     def _settle(self, pause: Pause, roots: list[Root]) -> None:
-        """Give a pause its root and its depth, and all on the way there."""
+        """Sets root and depth of a pause and of its ancestors."""
         while True:
             path: list[Pause] = []
             seen: dict[int, int] = {}
@@ -121,7 +121,7 @@ class Forest:
                 at = self.pauses[at.parent]
             if at.number not in seen:
                 break
-            # They wait for one another: it began with the first.
+            # The pauses wait for one another in a cycle: the first pause becomes the root.
             min(path[seen[at.number] :], key=lambda one: (one.start_ps, one.number)).parent = None
         if at.root is None:
             at.root = roots[at.number]
@@ -160,7 +160,7 @@ class Forest:
         self.trees = sorted(trees.values(), key=lambda tree: (-tree.lost_ps, tree.root.node, tree.root.port or 0))
 
     def _ways(self, result: Result, rows: list[dict[str, Any]]) -> dict[int, set[tuple[str, int]]]:
-        """Return the outputs that flows cross: those of the packet that completed one, or else of its fixed way."""
+        """Returns the outputs that flows cross: those of a flow's completing packet, or those of its pinned path."""
         ways: dict[int, set[tuple[str, int]]] = {}
         for flow in result.flows.to_pylist():
             via = [name for name in flow["via"].split(", ") if name]
@@ -176,5 +176,5 @@ class Forest:
 
 
 def _largest(values: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield flows and values, the largest first."""
+    """Yields flows and values, the largest first."""
     yield from sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,7 +1,7 @@
-"""What a job would gain by another link or without pauses, measured: its run is repeated with that one change.
+"""The gain of a job by another link or without pauses, measured by repeating its run with that change.
 
-The parts of a critical path bound no gain. A slow link also delays a job by serialisation, and by what congestion
-control makes sources wait because of marks there. With a faster link the critical path is another one.
+The parts of a critical path do not bound a gain. A slow link also delays a job by serialisation, and by the marks that
+make congestion control delay sources. With a faster link, another path is critical.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from xoff.insight.job_path import Job, jobs
 from xoff.results import AuditError, Result
 
 SHORT_CPU_SECONDS = 10.0
-"""Runs that took no longer are repeated with a change without being asked to."""
+"""A run up to this duration is repeated with a change by default."""
 PATIENCE_SECONDS = 60.0
-"""A repetition that nobody asked for is given up after this time."""
+"""Time limit of a repetition that the user did not request."""
 _NO_PROBES: dict[str, Any] = {
     "probe.delays": None, "probe.packets": False, "probe.queues": None, "probe.replay": False,
 }  # fmt: skip
@@ -36,18 +36,18 @@ class Change:
     kind: str
     """`link_rate` or `no_pauses`."""
     words: str
-    """What holds in the second run, such as ``with leaf0-spine0 at 400 Gb/s``."""
+    """The change in words, such as ``with leaf0-spine0 at 400 Gb/s``."""
     why: str
-    """Why this is what is compared."""
+    """The reason of this comparison."""
     facts: tuple[tuple[str, Any], ...]
-    """Of a link its name and rates; of pauses the mechanism."""
+    """The name and rates of a link, or the mechanism of pauses."""
     settings: tuple[tuple[str, Any], ...]
-    """What the second run sets in the scenario."""
+    """The settings of the second run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The time of a job in a second run, or why there is none."""
+    """The time of a job in a second run, or the reason why there is none."""
 
     change: Change
     before_ps: int
@@ -56,17 +56,17 @@ class Gain:
 
     @property
     def ps(self) -> int | None:
-        """How much sooner the job ends; below zero if it ends later."""
+        """How much earlier the job ends, in picoseconds; negative if it ends later."""
         return None if self.after_ps is None else self.before_ps - self.after_ps
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it with the keys of ``xoff explain --job --json``."""
+        """Returns the gain with the keys of ``xoff explain --job --json``."""
         found: dict[str, Any] = {"change": self.change.kind, **dict(self.change.facts)}
         found |= {"time_ps": self.after_ps, "gain_ps": self.ps}
         return found | ({"problem": self.problem} if self.problem else {})
 
     def sentence(self) -> str:
-        """Return it in words."""
+        """Returns the gain in words."""
         if self.after_ps is None or self.ps is None:
             return f"Not measured {self.change.words}: {self.problem}."
         share = f"{abs(self.ps) / (self.before_ps or 1):.1%}"
@@ -75,7 +75,7 @@ class Gain:
 
 
 def faster_link(result: Result, node: str, peer: str) -> Change:
-    """Return the change of a link to the rate of its group; to twice its own where that is no higher."""
+    """Returns the change of a link to the rate of its group, or to twice its own rate if the group is no faster."""
     rates = {(row["node"], row["peer"]): int(row["rate_bps"]) for row in result.links.to_pylist()}
     own = rates[node, peer]
     group, several = group_rate(result, node, peer)
@@ -96,10 +96,10 @@ def faster_link(result: Result, node: str, peer: str) -> Change:
 
 
 def group_rate(result: Result, node: str, peer: str) -> tuple[int, int]:
-    """Return the rate at which most other links of a link's kind run, the highest of several, and how many do.
+    """Returns the most frequent rate of other links of a link's kind, the highest of several, and its count.
 
-    Links are of one kind if the names of their ends differ in numbers alone; where there is no other, if they join a
-    host and a switch, or two switches, as it does. Without any such link it is its own rate, and of none.
+    Links are of one kind if the names of their ends differ only in numbers; without such a link, if both join a host
+    and a switch, or two switches. Without any such link, the result is the link's own rate and 0.
     """
     rows = result.links.to_pylist()
     rates = {frozenset((row["node"], row["peer"])): int(row["rate_bps"]) for row in rows}
@@ -122,7 +122,7 @@ def _ends(result: Result, table: str) -> set[str]:
 
 
 def without_pauses(result: Result, mechanism: str) -> Change | None:
-    """Return the change of a network to one that pauses nothing and loses nothing; None where no mechanism paused."""
+    """Returns the change to unlimited buffers without pauses; None if no mechanism of the scenario paused."""
     switch = result.scenario["switch"]
     flow_control = switch.get("flow_control") or {}
     if mechanism not in flow_control:
@@ -143,10 +143,10 @@ class Runs:
     """Second runs of a result, each done once."""
 
     def __init__(self, result: Result, *, patience: float | None, tell: Callable[[str], Any]) -> None:
-        """Prepare them.
+        """Stores the arguments.
 
-        patience: seconds after which one is given up.
-        tell: called with a sentence before each.
+        patience: time limit of a run in seconds; None for no limit.
+        tell: called with a sentence before each run.
         """
         self._result = result
         self._patience = patience
@@ -154,7 +154,7 @@ class Runs:
         self._done: dict[str, tuple[dict[str, Job] | None, str]] = {}
 
     def gain(self, job: Job, change: Change) -> Gain:
-        """Measure what a job gains by a change."""
+        """Measures the gain of a job by a change."""
         if change.words not in self._done:
             self._tell(f"runs it a second time {change.words.rstrip(',')}, to measure what would be gained")
             self._done[change.words] = self._run(change)
@@ -190,10 +190,10 @@ class Runs:
 
 
 def dearest(result: Result, causes: Causes) -> tuple[str, str] | None:
-    """Return the link, as its two ends, that a path spent most at: waiting, slower than its kind, or held back for it.
+    """Returns the link, as its two ends, on which a path lost most time; None if it lost none.
 
-    Pauses count where they begin. What congestion control made wait counts at the port that marked most, or where none
-    did at the slowest port of the way.
+    Counted are waiting behind packets, the excess sending time over the link's kind, pauses at their root, and delay by
+    congestion control at the port that marked most, or else at the slowest port of the path.
     """
     links = {(row["node"], row["port"]): (row["peer"], int(row["rate_bps"])) for row in result.links.to_pylist()}
     slower: dict[tuple[str, int], float] = {}
@@ -201,7 +201,7 @@ def dearest(result: Result, causes: Causes) -> tuple[str, str] | None:
 
     def add(place: tuple[str, int], ps: float) -> None:
         node, peer = place[0], links[place][0]
-        # Both directions are one link, named by the end whose ports come first.
+        # Both directions are one link, named by the end that comes first in the table of links.
         sums[(peer, node) if (peer, node) in sums else (node, peer)] += ps
 
     def excess(place: tuple[str, int]) -> float:

@@ -11,18 +11,18 @@ from xoff.insight.tiling import Part, Tiling
 from xoff.insight.trees import Forest, Tree
 
 _MOST = 5
-"""So many of a list of flows are named."""
+"""The number of flows named in a list."""
 
 _KINDS = {
     "transmission": "sending its packets before the one that completes it",
-    "again": "sending packets again",
+    "retransmission": "retransmitting packets",
     "control": "behind control frames",
-    "blocked": "behind the head of its input",
-    "pace": "kept to a pace below its line",
+    "hol_blocking": "behind the head of its input",
+    "pacing": "paced below line rate",
     "window": "its window was full",
-    "pull": "its receiver had not pulled it",
-    "answers": "all was sent: waiting for an answer or a timeout",
-    "data": "what it was to send was not there yet",
+    "awaiting_pull": "waiting for a pull of the receiver",
+    "awaiting_ack": "all was sent: waiting for an acknowledgement or a timeout",
+    "app_limited": "waiting for data of the application",
     "serialization": "onto the link",
     "propagation": "along the link",
     "processing": "through the next node",
@@ -31,15 +31,15 @@ _ON_ITS_WAY = ("serialization", "propagation", "processing")
 
 
 def micro(ps: int) -> str:
-    """Picoseconds as microseconds with all digits, so that a column of them adds up."""
+    """Returns picoseconds as microseconds with all digits, so that a column adds up."""
     return f"{ps // 10**6:,}.{ps % 10**6:06d}"
 
 
 def what(part: Part) -> str:
-    """What a part went by with."""
-    if part.kind == "behind":
+    """Returns the description of a part."""
+    if part.kind == "queueing":
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
-    if part.kind == "held":
+    if part.kind == "source_held":
         return f"held by {wording.plain(str(part.mechanism))} at its source"
     if part.kind == "paused" and part.mechanism == "fault":
         return "waiting for a link that was down"
@@ -51,35 +51,35 @@ def what(part: Part) -> str:
         return "waiting to be read by a host that read nothing"
     if part.mechanism == "fault":
         return f"{_KINDS[part.kind]}, since a fault took packets or answers"
-    # One of another version has a name at least.
+    # A kind of another version is shown by its name.
     return _KINDS.get(part.kind, wording.plain(part.kind))
 
 
 def of_flow(part: Part, tiling: Tiling) -> str:
-    """What a part of a flow went by with; of a pace also who set it, and how fast it was."""
-    if part.kind != "pace":
+    """Returns the description of a part of a flow; of pacing also the notifications and the mean rate."""
+    if part.kind != "pacing":
         return what(part)
     told = counted(int(tiling.flow.get("notifications") or 0), "notification")
-    sending = sum(one.ps for one in tiling.parts if one.hop == part.hop and one.kind in {"pace", "transmission"})
+    sending = sum(one.ps for one in tiling.parts if one.hop == part.hop and one.kind in {"pacing", "transmission"})
     mean = round(8e12 * tiling.flow["size_bytes"] / max(sending, 1))
     return f"{what(part)}, after {told}, at {wording.number(mean / 1e9, 3)} Gb/s on average"
 
 
 def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> str:
-    """An output: ``leaf1 port 3 (to host7)``."""
+    """Returns an output as text: ``leaf1 port 3 (to host7)``."""
     name = wording.plain(node)
     return name if port is None else f"{name} port {port} (to {wording.plain(peers[node, port])})"
 
 
 def root_place(root: Root, forest: Forest) -> str:
-    """Where pauses begin."""
+    """Returns the root of pauses as text."""
     if root.port is None:
         return f"{wording.plain(root.node)}, at the request of another mechanism"
     return place(root.node, root.port, forest.peers)
 
 
 def flows(sizes: Mapping[int, int], unit: str) -> str:
-    """Flows with what each has of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``."""
+    """Returns flows with their shares of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``."""
     total = sum(sizes.values())
     ordered = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))
     text = wording.size if unit == "bytes" else wording.time
@@ -88,7 +88,7 @@ def flows(sizes: Mapping[int, int], unit: str) -> str:
 
 
 def enumeration(texts: Iterable[str], more: int) -> str:
-    """Texts as a list in words, with how many are left out."""
+    """Returns texts as a list in words, with the number of omitted ones."""
     known = list(texts)
     if more > 0:
         return ", ".join(known) + f" and {more:,} more"
@@ -96,12 +96,12 @@ def enumeration(texts: Iterable[str], more: int) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things: ``1 pause``, ``2 pauses``."""
+    """Returns a number with its noun: ``1 pause``, ``2 pauses``."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def headline(tiling: Tiling, forest: Forest) -> list[str]:
-    """A flow in a sentence or two."""
+    """Returns a flow in one to three sentences."""
     flow = tiling.flow
     ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
     who = f"Flow {tiling.number} ({ends}, {wording.size(flow['size_bytes'])}, from {wording.time(flow['start_ps'])} on)"
@@ -123,19 +123,19 @@ def headline(tiling: Tiling, forest: Forest) -> list[str]:
 
 
 def filled_by(tree: Tree) -> str:
-    """Who filled the output at which pauses begin, if that is known."""
+    """Returns the flows that filled the root of pauses, if they are known."""
     return f", which was filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
 
 
 def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
-    """What, where and picoseconds of each part in the order of the way; of many flows that went first, the largest."""
+    """Returns description, place and picoseconds of each part in order of the path; small queueing parts are added."""
     shown: list[tuple[str, str, int]] = []
     hops: dict[int, list[Part]] = {}
     for part in tiling.parts:
         hops.setdefault(part.hop, []).append(part)
     for parts in hops.values():
         at = place(parts[0].node, parts[0].port, forest.peers)
-        behind = sorted((part for part in parts if part.kind == "behind"), key=lambda part: -part.ps)
+        behind = sorted((part for part in parts if part.kind == "queueing"), key=lambda part: -part.ps)
         others = [] if everything or len(behind) <= _MOST + 1 else behind[_MOST:]
         link = [] if everything else [part for part in parts if part.kind in _ON_ITS_WAY]
         for part in parts:
@@ -151,7 +151,7 @@ def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tu
 
 
 def tree(one: Tree, forest: Forest) -> list[str]:
-    """A tree of pauses in sentences."""
+    """Returns a tree of pauses in sentences."""
     pauses, ports = len(one.pauses), len(one.ports)
     start = min(pause.start_ps for pause in one.pauses)
     last = [pause.end_ps for pause in one.pauses]
@@ -176,7 +176,7 @@ def tree(one: Tree, forest: Forest) -> list[str]:
 
 
 def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What passed, queued and was paused at a port."""
+    """Returns the traffic, queues and pauses of a port as lines."""
     lines = [
         ("to", wording.plain(facts["peer"])),
         ("rate, delay", f"{wording.rate(facts['rate_bps'])}, {wording.time(facts['delay_ps'])}"),

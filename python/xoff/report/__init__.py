@@ -1,9 +1,9 @@
-"""The report on a result or a study: figures, and one page that needs nothing beside it.
+"""The report on a result or a study: figures, and one self-contained HTML page.
 
-The page has the scenario in words, the network with its links coloured by use and by paused time, charts to hover over
-and zoom into, tables to sort, the audits, the fingerprint, and what it takes to do it again. It works from a file and
-loads nothing: styles, script, data and the scenario are in it. The charts are drawn by uPlot (MIT licence, 50 KB, in
-``assets``): a library of all kinds of charts would make every page 4.5 MB.
+The page has the scenario in words, the network with links coloured by utilisation and by paused time, interactive
+charts, sortable tables, the audits, the fingerprint, and the command that repeats the run. It works from a file and
+loads nothing: styles, script, data and the scenario are in it. uPlot draws the charts (MIT licence, 50 KB, in
+``assets``): a general library of charts would add 4.5 MB to every page.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 FORMATS = ("html", "svg", "png")
-"""What is written if nothing is said."""
+"""The formats that are written by default."""
 
 
 def write(
     directory: str | Path, *, formats: Collection[str] = FORMATS, figure: Callable[[str], None] | None = None
 ) -> Path:
-    """Write ``report.html`` and ``figures/`` into the directory of a result or of a study; return the page's path.
+    """Writes ``report.html`` and ``figures/`` into the directory of a result or study; returns the path of the page.
 
-    formats: of ``html`` (the page), ``svg``, ``png`` and ``pdf`` (figures). Each is the same bytes every time; texts in
-        SVG and PDF are text.
+    formats: some of ``html`` (the page), ``svg``, ``png`` and ``pdf`` (figures). Equal inputs give equal bytes. Texts
+        in SVG and PDF stay texts.
     figure: called with the name of each figure before it is drawn.
 
-    Raises `InputError` if the directory holds neither a result nor a study, or nothing is complete in it.
+    Raises `InputError` if the directory holds neither a result nor a study, or no run of the study is complete. Returns
+    the path of ``figures/`` without ``html``.
     """
     path = Path(directory)
     if unknown := sorted(set(formats) - {"html", *plots.FORMATS}):
@@ -57,7 +58,7 @@ def write(
         page = run_page.build(load(path))
     else:
         raise InputError(f"{path}: holds neither a result (xoff run --out) nor a study (xoff sweep)")
-    # Whoever interrupts it keeps the figures and the page of before, which belong together.
+    # After an interrupt, the earlier figures and page remain, which belong together.
     with tempfile.TemporaryDirectory(prefix=".report-", dir=path) as work:
         drawn: list[Path] = []
         for name, draw in page.figures.items() if pictures else ():
@@ -66,7 +67,7 @@ def write(
             with named(path / "figures" / name):
                 drawn += plots.save(draw(), Path(work), name, pictures)
         temporary = Path(work) / "report.html"
-        # Half a character, which JSON can hold and UTF-8 cannot, is shown as a question mark.
+        # A surrogate, which JSON can hold and UTF-8 cannot, is shown as a question mark.
         with named(path / "report.html"):
             temporary.write_bytes(render(page).encode("utf-8", "replace"))
             synchronise(temporary)
@@ -78,7 +79,7 @@ def write(
 
 
 def render(page: Page) -> str:
-    """The page as HTML."""
+    """Returns the page as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_ASSETS), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
@@ -92,7 +93,7 @@ def render(page: Page) -> str:
         for name, file in (
             ("chart_style", "uPlot.min.css"),
             ("chart_script", "uPlot.iife.min.js"),
-            # Every copy has to carry it.
+            # The licence has to be in every copy.
             ("chart_licence", "uPlot.LICENSE"),
             ("style", "page.css"),
             ("script", "page.js"),
@@ -110,13 +111,13 @@ def render(page: Page) -> str:
 
 
 def _embedded(data: Any) -> Markup:
-    """Data for a script: a text in it does not end the element that holds it."""
+    """Returns data for a script element; `<` is escaped, so that no text in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _linked(line: str, bars: Collection[Bar]) -> Markup:
-    """A text whose flows lead to their bars, if they have one."""
+    """Returns a text whose flows are links to their bars, if they have one."""
     known = {str(bar.flow) for bar in bars}
 
     def link(found: re.Match[str]) -> str:
@@ -134,7 +135,7 @@ def _image_url(svg: str) -> str:
 
 
 def command(directory: Path, formats: Collection[str] | None = None) -> int:
-    """Do what ``xoff report`` does; return its exit code."""
+    """Runs ``xoff report``; returns the exit code."""
     formats = formats or FORMATS
     from rich.markup import escape
 
@@ -153,7 +154,7 @@ def command(directory: Path, formats: Collection[str] | None = None) -> int:
 
 
 def summarise(directory: Path) -> int:
-    """Do what ``xoff report --summary`` does; return its exit code."""
+    """Runs ``xoff report --summary``; returns the exit code."""
     from rich.markup import escape
 
     from xoff import display

@@ -15,7 +15,7 @@ from xoff.study.axes import Column
 from xoff.study.figures import Line, Panel, scaled
 
 _PS_PER_US = 1e6
-# As many places as a screen has dots; a curve of more looks the same.
+# Maximum number of places of a curve: about as many as a screen has pixels.
 _PLACES = 400
 
 
@@ -30,7 +30,7 @@ def chart(
     log_y: bool = False,
     steps: bool = False,
 ) -> dict[str, Any]:
-    """A chart: its axes, and for each series ``name`` and ``values`` (null where there is none), maybe low and high."""
+    """Returns a chart: axes, and for each series ``name`` and ``values`` (null if missing), optionally low and high."""
     return {
         "id": id,
         "title": title,
@@ -42,7 +42,7 @@ def chart(
 
 
 def cdf(id: str, title: str, groups: Sequence[tuple[str, pa.Table]], *, slowdown: bool = False) -> dict[str, Any]:
-    """Cumulative distributions of completion times or slowdowns, one series for each group of flows or messages."""
+    """Returns cumulative distributions of completion times or slowdowns, one series per group of flows or messages."""
     curves = [
         (name, *_thinned(*plots.cumulative(flows, "slowdown" if slowdown else "fct_ps"))) for name, flows in groups
     ]
@@ -57,7 +57,7 @@ def cdf(id: str, title: str, groups: Sequence[tuple[str, pa.Table]], *, slowdown
 
 
 def slowdown(id: str, title: str, groups: Sequence[tuple[str, pa.Table]]) -> dict[str, Any]:
-    """Median and 99th percentile of the slowdown by bins of size."""
+    """Returns median and 99th percentile of the slowdown by bins of size."""
     found = [(name, plots.size_bins(flows)) for name, flows in groups]
     places = sorted({one.largest_bytes / 1000 for _, bins in found for one in bins})
     series = []
@@ -74,7 +74,7 @@ def slowdown(id: str, title: str, groups: Sequence[tuple[str, pa.Table]]) -> dic
 
 
 def queues(id: str, result: Result, top: int = 8) -> dict[str, Any]:
-    """The depths of the deepest queues over time."""
+    """Returns the depths of the deepest queues over time."""
     lines = plots.deepest(result, top)
     times = sorted({time for _, found, _ in lines for time in found})
     step = max(1, len(times) // (4 * _PLACES))
@@ -87,7 +87,7 @@ def queues(id: str, result: Result, top: int = 8) -> dict[str, Any]:
 
 
 def metric(id: str, name: str, x: Column, panel: Panel) -> dict[str, Any]:
-    """A metric of a study along a parameter."""
+    """Returns a metric of a study along a parameter."""
     lines = panel.lines
     ends = [end for line in lines for one in line.intervals for end in (one.low, one.mean, one.high) if end is not None]
     scale, label = scaled(name, ends)
@@ -119,7 +119,7 @@ def _values(line: Line, places: Sequence[float], scale: float) -> dict[str, list
 
 
 def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
-    """When each port was paused: for the ports paused longest, shapes in percent of the time by cause."""
+    """Returns the pauses of the ports that were paused longest, as shapes in percent of the time by cause."""
     horizon = max(result.summary.get("simulated_ps") or 0, 1)
     rows = []
     for name, spans in plots.paused_ports(result)[:top]:
@@ -134,13 +134,13 @@ def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
 
 
 def times(result: Result, parts: int = 4) -> list[str]:
-    """The marks of the axis below: the time at so many places of equal distance, from the start to the end."""
+    """Returns the labels of the time axis: `parts` + 1 equidistant times from start to end."""
     horizon = result.summary.get("simulated_ps") or 0
     return [wording.time(horizon * part / parts) for part in range(parts + 1)]
 
 
 def _joined(spans: Sequence[tuple[str, float, float]], horizon: float) -> list[tuple[str, float, float]]:
-    """Spans with gaps that no screen shows closed, so that a page does not hold a hundred thousand of them."""
+    """Returns spans merged over gaps that no screen shows, which limits the size of a page."""
     made: list[tuple[str, float, float]] = []
     for cause, start, length in sorted(spans, key=lambda span: (span[0], span[1])):
         if made and made[-1][0] == cause and start - (made[-1][1] + made[-1][2]) < horizon / 2000:
@@ -158,7 +158,7 @@ def _thinned(values: list[float], shares: list[float]) -> tuple[list[float], lis
 
 
 def _at(places: Sequence[float], values: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """The share at each place of a curve that is known at its own values."""
+    """Returns the share at each place of a curve that is known at its own values."""
     return [shares[at - 1] if (at := bisect.bisect_right(values, place)) else 0.0 for place in places]
 
 

@@ -1,8 +1,8 @@
-"""Why flows were slow and where pauses begin, on the page of a run: bars of parts, and trees on the map.
+"""The delays of flows and the roots of pauses, on the page of a run: bars of parts, and trees on the map.
 
-It is what `xoff explain` says, from `probe.delays`: of the flows with the largest slowdowns a bar each, whose pieces
-are as long as they took and add up to the completion time; of the roots of pauses a button each, which shows on the
-map which ports were paused from there.
+The content is that of `xoff explain`, from `probe.delays`. Each of the flows with the largest slowdowns has a bar,
+whose pieces add up to the completion time. Each root of pauses has a button, which shows on the map the ports that were
+paused from there.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from xoff.results import Result
 
 _BARS, _TREES = 10, 10
 
-# Kinds of parts by what a reader tells apart: name, colour, kinds.
+# Groups of parts in a legend: name, colour, kinds.
 _OTHER: tuple[str, str, set[str]] = ("of another version", "#000000", set())
 _GROUPS = [
     ("sending", "#0072b2", {"transmission"}),
-    ("sending again", "#7f3c8d", {"again"}),
-    ("behind other packets", "#e69f00", {"behind", "control", "blocked"}),
+    ("retransmission", "#7f3c8d", {"retransmission"}),
+    ("queueing", "#e69f00", {"queueing", "control", "hol_blocking"}),
     ("paused", "#d55e00", {"paused"}),
-    ("held", "#cc79a7", {"held"}),
-    ("pace", "#009e73", {"pace"}),
+    ("held at the source", "#cc79a7", {"source_held"}),
+    ("pacing", "#009e73", {"pacing"}),
     ("window", "#66c2a5", {"window"}),
-    ("pull", "#332288", {"pull"}),
-    ("answers", "#8c8c8c", {"answers"}),
-    ("nothing to send", "#c9c9c9", {"data"}),
-    ("links and switches", "#56b4e9", {"serialization", "propagation", "processing"}),
+    ("awaiting pull", "#332288", {"awaiting_pull"}),
+    ("awaiting acknowledgement", "#8c8c8c", {"awaiting_ack"}),
+    ("no data to send", "#c9c9c9", {"app_limited"}),
+    ("links and nodes", "#56b4e9", {"serialization", "propagation", "processing"}),
 ]
 
 
 def build(result: Result) -> Delays | None:
-    """Collect what the page of a result shows of delays; None if all flows are connections and nothing was paused."""
+    """Returns the delays on the page of a result; None if all flows are connections and no port was paused."""
     of_flows = "flows" in result.tables and result.flows.num_rows > len(connections.ends(result))
     if not of_flows and not ("pauses" in result.tables and result.pauses.num_rows):
         return None
@@ -68,7 +68,7 @@ def _slowness(tiling: Tiling) -> tuple[bool, float, int]:
 
 
 def _title(tiling: Tiling) -> tuple[str, str]:
-    """What a bar is of, and how long that took."""
+    """Returns the flow of a bar, and its duration."""
     flow = tiling.flow
     ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
     if flow["fct_ps"] is None:
@@ -77,7 +77,7 @@ def _title(tiling: Tiling) -> tuple[str, str]:
 
 
 def _pieces(tiling: Tiling, forest: Forest, longest: int) -> list[Piece]:
-    """The pieces of a bar: in percent of the longest, neighbours of one group joined."""
+    """Returns the pieces of a bar, in percent of the longest bar; neighbours of one group are joined."""
     made: list[Piece] = []
     at = 0
     for group, colour, text, ps in _texts(tiling, forest):

@@ -1,4 +1,4 @@
-"""Jobs on the page of a run: their iterations, what these went by with, and their critical paths."""
+"""Jobs on the page of a run: iterations, the parts of their time, and critical paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOW = "xoff explain and the directory of the result, with --job"
 
 
 def build(result: Result) -> list[Part]:
-    """Collect what the page of a result shows of each job."""
+    """Returns the parts of the page about each job."""
     if not set(result.tables) >= _NEEDED or not result.operations.num_rows:
         return []
     summaries = result.summary.get("workloads", {})
@@ -28,7 +28,7 @@ def build(result: Result) -> list[Part]:
 
 
 def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
-    """Return a job: its numbers, what its time went by with, its critical path, and its ranks over time."""
+    """Returns a job: its numbers, the parts of its time, its critical path, and its ranks over time."""
     job, collective = summary.get("job"), summary.get("collective")
     facts = list(_iterations(job) if job else _collective(collective) if collective else ())
     tables, notes = [], []
@@ -66,7 +66,7 @@ def _collective(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _parts(job: Mapping[str, Any]) -> Table:
-    """Return what the time of a rank went by with in an iteration, on average over ranks and iterations."""
+    """Returns the parts of a rank's time in an iteration, means over ranks and iterations."""
     whole = job["iteration_ps"] or 1
     rows = [("computing", job["compute_ps"], None)]
     rows += [(f"exposed {label}", group["exposed_ps"], group["bus_bps"]) for label, group in job["groups"].items()]
@@ -85,7 +85,7 @@ def _parts(job: Mapping[str, Any]) -> Table:
 
 
 def _path(result: Result, name: str) -> Iterator[Table]:
-    """Yield tables of the critical path: by cause where delays were written down, by label, and by operation."""
+    """Yields tables of the critical path: by cause if delays were recorded, by label, and by operation."""
     job = job_path.Job(result, name)
     steps = job.path()
     by_label: dict[str, int] = defaultdict(int)
@@ -104,7 +104,7 @@ def _path(result: Result, name: str) -> Iterator[Table]:
 
 
 def _sums(title: str, head: str, sums: Mapping[str, int], whole: int) -> Table:
-    """Return the largest parts of a path, and all others together."""
+    """Returns the largest parts of a path, and the sum of the others."""
     shown = job_causes.largest(sums)
     rest = shown[_MOST:] if len(shown) > _MOST + 1 else []
     if rest:

@@ -1,6 +1,6 @@
 """A scenario in words, from its resolved document and the descriptions in its schema.
 
-Nothing here knows a mechanism: whatever the schema describes can be told, and a new mechanism is told, too.
+The module names no mechanism: a new mechanism appears as soon as the schema describes it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ def _schema() -> dict[str, Any]:
 
 
 def tell(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return headings with sentences, as `_told`; of a document that is damaged, or of another version, what can be."""
+    """Returns headings with sentences, as `_told`; for a damaged or foreign document, as much as possible."""
     why = ""
     try:
         running.resolve(document)
     except InputError as error:
         why = f": {error}"
-    # What is resolved may still lack a shape, or traffic.
+    # A resolved document may still lack a network or traffic.
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
         return _told(document)
     return [("Scenario", [f"It is damaged, or not one of this version{why}"])]
 
 
 def _told(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return headings with sentences: the network, the switches, the hosts, the traffic, and what is recorded."""
+    """Returns headings with sentences: the network, the switches, the hosts, the traffic, and recorded audits."""
     switch, host = document.get("switch", {}), document.get("host", {})
     told = [
         ("Network", [_kind(("network",), document["network"])]),
@@ -125,7 +125,7 @@ def _several(path: tuple[str, ...], found: Mapping[str, Any]) -> list[str]:
 
 
 def _nothing_given(path: tuple[str, ...]) -> str:
-    """What the schema says at the end of a table's description: what holds when nothing in it is given."""
+    """Returns the end of a table's description in the schema, which states the behaviour if no key is given."""
     text = str(_resolved(_property(path)).get("description", "")).rpartition("; ")[2].replace("`", "")
     return f"{_upper(_spaced(path[-1]))}: {text or 'none.'}"
 
@@ -135,7 +135,7 @@ def _settings(found: Mapping[str, Any]) -> str:
 
 
 def value(found: Any) -> str:
-    """A value of a scenario as people read it: ``200Gbps`` is ``200 Gb/s``; tables and lists in a row."""
+    """Returns a value of a scenario as text: ``200Gbps`` gives ``200 Gb/s``; tables and lists in one line."""
     if isinstance(found, Mapping):
         inner = [f"{_spaced(key)} {value(part)}" for key, part in found.items() if part is not None]
         return " and ".join(inner) if len(inner) == 2 else ", ".join(inner)
@@ -189,7 +189,7 @@ def _property(path: Sequence[str]) -> dict[str, Any]:
 
 
 def _resolved(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema that a node refers to, through lists and choices with nothing."""
+    """Returns the schema that a node refers to, through lists and optional choices."""
     if "items" in node:
         return _resolved(node["items"])
     for part in (node, *node.get("anyOf", ())):

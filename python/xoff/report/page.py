@@ -1,4 +1,4 @@
-"""What a page consists of, whether it is about a result or about a study."""
+"""The parts of a page about a result or a study."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table: its text, and what it is sorted by."""
+    """A cell of a table: its text, and its sort key."""
 
     text: str
     key: float | str | None = None
@@ -25,18 +25,18 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that sorts."""
+    """A sortable table."""
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     open: bool = True
-    """Whether it is unfolded at first."""
+    """Whether the table is initially unfolded."""
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns are of numbers."""
+        """Whether each column has numeric keys."""
         keys = [[row[index].key for row in self.rows if row[index].key is not None] for index in range(len(self.heads))]
         return [bool(found) and all(isinstance(key, int | float) for key in found) for found in keys]
 
@@ -52,7 +52,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure in the page, and what is to be said of it."""
+    """A figure in the page, with notes."""
 
     title: str
     svg: str
@@ -61,7 +61,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A job: its numbers, tables of its time, notes on these, and figures."""
+    """A job: its numbers, tables of its time, notes, and figures."""
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -72,17 +72,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What there is to replay."""
+    """The replay of a run."""
 
     data: dict[str, Any] | None
-    """For the script; none if the run did not record what it takes."""
+    """The data for the script; None if the run did not record it."""
     notes: list[str]
-    """What is left out, and why; how to have it."""
+    """The omitted data, and the way to record them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a bar: what it is, and where it lies, in percent of the longest bar."""
+    """A piece of a bar: its group and text, and its position in percent of the longest bar."""
 
     group: str
     colour: str
@@ -100,36 +100,36 @@ class Bar:
     total: str
     pieces: list[Piece]
     rows: list[tuple[str, str, int]]
-    """What, where and picoseconds."""
+    """Description, place and picoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The pauses that begin at one place."""
+    """The pauses of one root."""
 
     title: str
     lines: list[str]
     root: int | None
-    """The output there, by its row in the table of links."""
+    """The root output, by its row in the table of links."""
     ports: list[int]
-    """The ports that were paused."""
+    """The paused ports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Why flows were slow, and where pauses begin."""
+    """The delays of flows, and the roots of pauses."""
 
     groups: list[tuple[str, str]]
-    """What the colours of bars mean."""
+    """Names and colours of the groups in bars."""
     bars: list[Bar]
     trees: list[Spread]
     notes: list[str]
-    """What is left out; how to have it."""
+    """The omitted data, and the way to record them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """An audit, what it is about, and what it found."""
+    """An audit, its subject, and its finding."""
 
     name: str
     meaning: str
@@ -139,7 +139,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """How to do it again."""
+    """The command that repeats the run, and its file."""
 
     command: str
     file: str
@@ -149,7 +149,7 @@ class Again:
 
 @dataclass(slots=True)
 class Page:
-    """All that a page shows."""
+    """The whole content of a page."""
 
     title: str
     subtitle: str
@@ -159,7 +159,7 @@ class Page:
     audits: list[Audit] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """What looks wrong with the scenario."""
+    """Warnings about the scenario."""
     networks: list[Network] = field(default_factory=list)
     replay: Replay | None = None
     delays: Delays | None = None
@@ -167,9 +167,9 @@ class Page:
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     jobs: list[Part] = field(default_factory=list)
     measured: list[Picture] = field(default_factory=list)
-    """What a study asks for, where there is no parameter to draw it along."""
+    """The metrics of a study without a numeric parameter."""
     effects: list[Picture] = field(default_factory=list)
-    """What decides each metric of a study with a design."""
+    """The effects on each metric of a study with a design."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     causes: list[tuple[str, str]] = field(default_factory=list)
@@ -190,13 +190,16 @@ MEANINGS = {
     "pauses": "every pause was taken back",
     "slowdown": "no flow takes less than its ideal, unless a link has a fault",
 }
-"""What each audit looks at; of one that is not here only the name is shown."""
+"""The subject of each audit; an audit that is not listed is shown by name only."""
 
 
 def table(
     title: str, heads: dict[str, str], rows: Iterable[dict[str, Any]], *, note: str = "", open: bool = False
 ) -> Table:
-    """A table of rows by column; `heads` has the columns to show, with their titles. A long one is cut, and says so."""
+    """Returns a table of rows by column. A long table is cut, and a note states it.
+
+    heads: the columns to show, with their titles.
+    """
     listed = list(rows)
     if len(listed) > _MOST_ROWS:
         cut = f"The first {_MOST_ROWS:,} of {len(listed):,} rows; all of them are in the data set."
@@ -206,7 +209,7 @@ def table(
 
 
 def cell(column: str, value: Any) -> Cell:
-    """A value as people read it, by the unit at the end of its column."""
+    """Returns a value as a cell, in the unit of its column's suffix."""
     if isinstance(value, Cell):
         return value
     if value is None:
@@ -225,5 +228,5 @@ def cell(column: str, value: Any) -> Cell:
 
 
 def document_text(document: Any) -> str:
-    """A document as text, to be kept in a file and run again."""
+    """Returns a document as text, for a file that can be run again."""
     return json.dumps(document, indent=2, ensure_ascii=False, default=lambda value: type(value).__name__)

@@ -1,11 +1,11 @@
-"""The replay of a run on its page: what its script needs to show any moment, within a budget of bytes.
+"""The replay of a run on its page: the data from which the script shows any moment, within a budget of bytes.
 
-It is made of the tables of a result: `links` for the map, `samples` for queues, `pauses`, `flows`, and `faults`. A
-moment t is exact in what the tables hold: a queue is as it was at the last sample up to t, a pause is on from its
-``start_ps`` until before its ``end_ps``, a flow is under way from its ``start_ps`` until before its last byte arrives.
+The sources are tables of a result: `links` for the map, `samples` for queues, `pauses`, `flows`, and `faults`. A moment
+t is exact within the tables: a queue is as at the last sample up to t, a pause lasts from its ``start_ps`` until before
+its ``end_ps``, a flow from its ``start_ps`` until before its last byte arrives.
 
-What does not fit is left out, and the page says so: every other sample, as often as it takes, so that the rest stay
-exact; of pauses the shortest; of flows the smallest.
+Data beyond the budget are left out, and the page states it: every other sample, repeatedly, so that the remaining
+samples stay exact; the shortest pauses; the smallest flows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from xoff.report.page import Replay
 from xoff.results import Result
 
 BUDGET = {"samples": 1_100_000, "pauses": 600_000, "flows": 300_000, "faults": 50_000}
-"""The most bytes of the page that each takes: 2 MB in all."""
+"""Maximum bytes of each part in the page: 2 MB in all."""
 
 
 _Port = tuple[str, int]
 
 
 def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
-    """Collect the replay of a result."""
+    """Returns the replay of a result."""
     again = "xoff run scenario.json --set probe.replay=true --out result"
     has_samples = "samples" in result.tables and result.samples.num_rows > 0
     has_pauses = "pauses" in result.tables and result.pauses.num_rows > 0
@@ -98,7 +98,7 @@ def _size(value: Any) -> int:
 def _queues(
     result: Result, ports: dict[_Port, int], interval: int, budget: int
 ) -> tuple[list[list[Any]], int, list[str]]:
-    """Each queue's port, number and class, and its changes: each so many samples after the last, and the bytes."""
+    """Returns port, number, class and changes of each queue: pairs of samples since the last change, and bytes."""
     known = _rows(result.queues, "node", "port", "queue", "class") if "queues" in result.tables else []
     classes = {(node, port, queue): tag for node, port, queue, tag in known}
     found: dict[tuple[str, int, int], dict[int, int]] = defaultdict(dict)
@@ -128,10 +128,10 @@ def _queues(
 
 
 def _changes(sizes: dict[int, int], every: int, looks: int) -> list[int]:
-    """A queue's depths where they change, of so many looks; it is empty where it has no size.
+    """Returns the changes of a queue's depth over `looks` samples; a queue without a size is empty.
 
     sizes: by the number of the sample.
-    every: so many samples are a look.
+    every: number of recorded samples per kept sample.
     """
     seen = {index // every: size for index, size in sizes.items() if index % every == 0 and index < looks * every}
     made: list[int] = []
@@ -146,7 +146,7 @@ def _changes(sizes: dict[int, int], every: int, looks: int) -> list[int]:
 def _pauses(
     pauses: pa.Table, ports: dict[_Port, int], causes: Sequence[str], budget: int
 ) -> tuple[list[list[int]], list[str]]:
-    """Each pause's port, queue, class, cause, start and length (-1 if it never ended), in order of their starts."""
+    """Returns port, queue, class, cause, start and length (-1 if it did not end) of each pause, in order of starts."""
     numbers = {name: number for number, name in enumerate(causes)}
     rows = [
         [ports[node, port], queue, tag, numbers[cause], start, -1 if end is None else end - start]
@@ -165,7 +165,7 @@ def _pauses(
 def _flows(
     flows: pa.Table, places: dict[str, int], budget: int, carried: Mapping[int, int | None]
 ) -> tuple[list[list[Any]], list[str]]:
-    """Each flow's name, ends, start, time to its last byte (-1 if that never came), bytes, and nodes between.
+    """Returns name, ends, start, time to the last byte (-1 if missing), bytes, and nodes between of each flow.
 
     carried: connections, which last until their last message arrived.
     """
@@ -193,7 +193,7 @@ def _flows(
 def _faults(
     faults: pa.Table, drawn: Sequence[tuple[str, str, int, int]], budget: int
 ) -> tuple[list[list[Any]], list[str]]:
-    """Each time that something failed: in words, its start, its length (-1 if it never ended), and ports there."""
+    """Returns description, start, length (-1 if it did not end) and ports of each fault."""
 
     def places(target: str) -> list[int]:
         return [
@@ -215,7 +215,7 @@ def _faults(
 
 
 def _within(rows: Iterable[list[Any]], budget: int, rank: Callable[[list[Any]], Any]) -> list[list[Any]]:
-    """The first rows by rank that fit into so many bytes."""
+    """Returns the first rows by rank that fit into `budget` bytes."""
     kept, used = [], 2
     for row in sorted(rows, key=rank):
         used += _size(row)

@@ -17,12 +17,12 @@ from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
 
-# A distribution of fewer flows or messages says nothing.
+# A distribution of fewer flows or messages is not drawn.
 _FEW = 20
 
 
 def build(result: Result) -> Page:
-    """Collect what the page of a result shows."""
+    """Returns the page of a result."""
     scenario, summary = result.scenario, result.summary
     times = measured(result) if "flows" in result.tables else None
     page = Page(
@@ -52,21 +52,21 @@ def build(result: Result) -> Page:
 
 
 def audits(found: dict[str, str]) -> list[Audit]:
-    """The audits with what each looks at."""
+    """Returns the audits with the subject of each."""
     return [Audit(name, MEANINGS.get(name, ""), state, state == "ok") for name, state in found.items()]
 
 
 def drawing(title: str, result: Result, flows: pa.Table | None) -> Network:
-    """The network of a result."""
+    """Returns the drawing of a result's network."""
     ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
     svg, note = topology.draw(result.links, result.summary.get("simulated_ps") or 0, ends)
     return Network(title, Markup(svg), note)  # noqa: S704 (names in it are escaped)
 
 
 def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Figure]]:
-    """The figures that this result has the data for.
+    """Returns the figures for which this result has the data.
 
-    times: the flows and messages that were measured; none where the run recorded no flows.
+    times: the measured flows and messages; None if the run recorded no flows.
     """
     plot = result.plot
     made: dict[str, Callable[[], Figure]] = {}
@@ -90,7 +90,7 @@ def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Fi
 
 
 def _has_queues(result: Result) -> bool:
-    """Whether queues over time can be drawn, which are called after the links behind them."""
+    """Whether queues over time can be drawn: this needs the samples, and the links for names."""
     return {"samples", "links"} <= set(result.tables) and result.samples.num_rows > 0
 
 
@@ -108,14 +108,14 @@ def _charts(result: Result, times: pa.Table | None) -> Any:
 
 
 def _tables(result: Result) -> Iterator[Table]:
-    """Yield the tables of a page that have rows."""
+    """Yields the tables of a page that have rows."""
     for one in _all_tables(result):
         if one.rows:
             yield one
 
 
 def _flows(result: Result) -> Iterator[Table]:
-    """Yield the tables of flows, of messages, and of the connections that carry these."""
+    """Yields the tables of flows, of messages, and of the connections that carry them."""
     heads = {
         "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
         "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
@@ -125,7 +125,7 @@ def _flows(result: Result) -> Iterator[Table]:
     known = connections.ends(result)
     rows = [row | {"label": row["label"] or str(row["flow"])} for row in result.flows.to_pylist()]
     flows = [row for row in rows if row["flow"] not in known]
-    # The slowest first: they are what one looks for.
+    # The slowest flows are the most interesting.
     flows.sort(key=lambda row: (row["fct_ps"] is not None, -(row["slowdown"] or 0)))
     yield table("Flows, the slowest first", heads, flows, open=True)
     if messages is None:
@@ -190,7 +190,7 @@ def _all_tables(result: Result) -> Iterator[Table]:
 
 
 def _ranks(jobs: pa.Table) -> Table:
-    """What the time of each rank went by with, in all iterations together."""
+    """Returns the parts of each rank's time, summed over all iterations."""
     sums: dict[tuple[str, int, str], dict[str, int]] = {}
     for row in jobs.to_pylist():
         of = sums.setdefault((row["workload"], row["rank"], row["host"]), {"compute": 0, "exposed": 0, "bubble": 0})

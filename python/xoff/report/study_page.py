@@ -25,13 +25,13 @@ from xoff.study.means import by_point
 _FEW = 20
 _NETWORKS = 12
 _PANELS = 24
-# More bars are no figure.
+# Maximum number of points in a figure of bars.
 _BARS = 40
 _PICTURES = 8
 
 
 def build(study: Study) -> Page:
-    """Collect what the page of a study shows. Raises `InputError` if no run of it has a result."""
+    """Returns the page of a study. Raises `InputError` if no run of it has a result."""
     plan, status = study.plan, study.status()
     results = study.results()
     if not results:
@@ -75,7 +75,10 @@ def build(study: Study) -> Page:
 
 
 def searched(study: Study) -> dict[str, Any] | None:
-    """What a search found, if the study is one that has ended."""
+    """Returns the findings of a search, if the study is a search that has ended; else None.
+
+    Raises `InputError` if the file of the findings is damaged.
+    """
     if "objective" not in study.plan.document:
         return None
     file = study.directory / tune_figure.DOCUMENT
@@ -90,7 +93,7 @@ def searched(study: Study) -> dict[str, Any] | None:
 
 
 def _search(found: dict[str, Any] | None) -> Iterator[Picture]:
-    """What a search tried, and what it found."""
+    """Yields the figure of a search, with its findings."""
     if found is not None:
         said = found.get("conclusion")
         notes = [said] if isinstance(said, str) else []
@@ -115,7 +118,7 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 
 def _base(study: Study) -> list[tuple[str, list[str]]]:
-    """The base scenario in words; what variants set is not its own, and may replace what is said here."""
+    """Returns the base scenario in words, without its seed; variants may replace parts of it."""
     told = [one for one in tell(study.plan.document["scenario"]) if one[0] != "Seed"]
     return [(f"{heading} of the base", lines) for heading, lines in told] if study.plan.columns else told
 
@@ -145,7 +148,7 @@ def _variant(name: str, changes: Mapping[str, Any]) -> str:
 
 
 def _worst(study: Study, results: list[tuple[Any, int, Result]]) -> dict[str, str]:
-    """The state of each audit over all runs: the first that failed, or else is not ok; runs without result included."""
+    """Returns the worst state of each audit over all runs, runs without result included."""
     store = study.store
     states = [result.audits for _, _, result in results]
     states += [store.failed_audits(run.key) for run in study.plan.runs if store.failure(run.key) is not None]
@@ -172,7 +175,7 @@ def _failures(study: Study) -> list[str]:
 
 
 def _pictures(decided: list[Effects]) -> Iterator[Picture]:
-    """What decides each metric, as bars."""
+    """Yields the effects on each metric as bars."""
     for index, found in enumerate(decided):
         notes = [*found.notes, *([effects.LEGENDS[found.design.method] + "."] if not index else [])]
         yield Picture(words(found.metric), plots.svg(draw_effects(found)) if found.rows else "", notes)
@@ -191,7 +194,7 @@ def _effects(decided: list[Effects]) -> Iterator[Table]:
 
 def _charts(study: Study, metrics: list[str]) -> Any:
     if study.plan.design is not None or "objective" in study.plan.document:
-        # Its points are many, and no line leads from one to the next.
+        # A design or a search has many points, which no line connects.
         return
     plot = study.plot
     x = plot.x()
@@ -217,7 +220,7 @@ def _charts(study: Study, metrics: list[str]) -> Any:
 
 
 def _enough(study: Study) -> bool:
-    """Whether the points have enough flows for distributions."""
+    """Whether points have enough flows for distributions."""
     runs = study.runs
     delivered = sum(runs["flows_completed"].drop_null().to_pylist()) if "flows_completed" in runs.column_names else 0
     return bool(delivered >= _FEW * len(study.plan.points))
@@ -236,7 +239,7 @@ def _figures(study: Study, metrics: list[str]) -> dict[str, Callable[[], Figure]
 
 
 def _measured(study: Study, metrics: list[str]) -> Iterator[Picture]:
-    """Bars of what was asked for, where nothing that varies is a number to draw along."""
+    """Yields bars of the metrics if no parameter is numeric."""
     is_designed = study.plan.design is not None or "objective" in study.plan.document
     if is_designed or study.plot.x() is not None or not 1 < len(study.plan.points) <= _BARS:
         return
@@ -308,7 +311,7 @@ def _runs(study: Study) -> Table:
 
 
 def _networks(study: Study, results: list[tuple[Any, int, Result]]) -> Any:
-    """The network of the first run of each value of the first column, if links are kept."""
+    """Yields the network of the first run of each value of the first column, if links are kept."""
     seen: set[Any] = set()
     columns = study.plan.columns
     for point, seed, result in results:

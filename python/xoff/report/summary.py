@@ -1,6 +1,6 @@
-"""One page for somebody who decides: the question, one figure, three sentences, and the settings.
+"""A summary of one page for decision makers: the question, one figure, three sentences, and the settings.
 
-Every number in the sentences is one of the run's or the study's, as its summary and its tables have it.
+Every number in the sentences is a number of the summary or the tables of the run or study.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SETTINGS = 18
 
 
 def write(directory: str | Path) -> list[Path]:
-    """Write ``summary.pdf`` and ``summary.png`` into the directory of a result or of a study; return their paths.
+    """Writes ``summary.pdf`` and ``summary.png`` into the directory of a result or study; returns their paths.
 
-    Raises `InputError` if it holds neither, or nothing in it is complete.
+    Raises `InputError` if the directory holds neither, or no run of the study is complete.
     """
     path = Path(directory)
     if (path / "study.json").is_file():
@@ -60,7 +60,7 @@ def _of_result(result: Result) -> _Parts:
 
 
 def sentences(result: Result) -> list[str]:
-    """Three sentences on a run."""
+    """Returns three sentences on a run."""
     summary: Any = result.summary
     what, times = measured(summary), summary["fct_ps"]
     done, total = measured_counts(summary)
@@ -83,7 +83,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def _iterations(summary: Any) -> Iterator[str]:
-    """Yield a sentence for each job that completed an iteration."""
+    """Yields a sentence for each job that completed an iteration."""
     for name, workload in summary["workloads"].items():
         if (job := workload.get("job")) and job["completed"]:
             whole = job["iteration_ps"] or 1
@@ -123,7 +123,7 @@ def _of_study(study: Study) -> _Parts:
 
 
 def search_sentences(found: dict[str, Any]) -> list[str]:
-    """Three sentences on what `xoff tune` found."""
+    """Returns up to three sentences on the findings of `xoff tune`."""
     tried = len(found["tried"])
     if not found["best"]:
         return [f"None of the {tried:,} settings that were tried keeps the limits."]
@@ -154,7 +154,7 @@ def _interval(one: dict[str, Any]) -> Interval:
 
 
 def study_sentences(study: Study) -> list[str]:
-    """Three sentences on a study, by the metric that it names first."""
+    """Returns up to four sentences on a study, about the first of its metrics."""
     metric = study.metrics()[0]
     means = study.means(metric)
     ordered = sorted(means, key=lambda mean: mean.interval.mean)

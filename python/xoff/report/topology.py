@@ -1,7 +1,7 @@
-"""The network as a drawing (SVG): nodes in tiers, links coloured by the share of time that they sent or were paused.
+"""The network as a drawing (SVG): nodes in tiers, links coloured by their utilisation or by their paused time.
 
-It is drawn from the table of links, so that any network can be drawn, whatever it was built from. A node's tier is its
-distance from the nearest host. Hosts are the nodes with one port, those that flows begin or end at, and those named so.
+The source is the table of links, so any network can be drawn. The tier of a node is its distance from the nearest host.
+Hosts are the nodes with one port, the ends of flows, and the nodes named ``host`` with a number.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from xoff import wording
 USE, PAUSED = "YlGnBu", "OrRd"
 WIDTH = 1080.0
 _TIER = 110.0
-# More lines than this are a grey surface, and slow to show.
+# More lines than this make a grey surface, and are slow to show.
 _MOST_LINKS = 3000
-# What is used less, such as by messages alone, is drawn grey.
+# A link below this share, used only by messages for example, is drawn grey.
 _UNUSED = 0.005
 
 
@@ -37,28 +37,28 @@ class _Direction:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the nodes of a network are drawn; none if it is too large."""
+    """The places of a network's nodes; empty if the network is too large."""
 
     places: dict[str, tuple[float, float]]
     """Centres of the nodes, `WIDTH` wide and from the top down."""
     hosts: set[str]
     note: str
-    """What is left out."""
+    """A sentence on omitted nodes."""
 
     @property
     def height(self) -> float:
-        """How high the drawing is."""
+        """The height of the drawing."""
         return max(y for _, y in self.places.values()) + 34
 
     @property
     def radius(self) -> float:
-        """The size of a host, by how many nodes are in the most crowded tier."""
+        """The radius of a host, which depends on the number of nodes in the most crowded tier."""
         crowd = max(Counter(y for _, y in self.places.values()).values())
         return max(2.0, min(9.0, 0.32 * WIDTH / crowd))
 
 
 def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layout:
-    """Place the nodes.
+    """Returns the layout of the nodes.
 
     pairs: the nodes at the ends of each direction of each link.
     endpoints: names of nodes that flows begin or end at.
@@ -81,10 +81,10 @@ def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layo
 
 
 def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[str, str]:
-    """Return the drawing and a sentence on what it leaves out; no drawing if the network is too large.
+    """Returns the drawing and a sentence on omitted nodes; an empty drawing if the network is too large.
 
-    links: the table of a result, one row a direction.
-    horizon_ps: how long was simulated.
+    links: the table of a result, one row per direction.
+    horizon_ps: the simulated time.
     endpoints: names of nodes that flows begin or end at.
     """
     ends: dict[tuple[str, str], list[_Direction]] = defaultdict(list)
@@ -106,12 +106,12 @@ def _pair(first: str, second: str) -> tuple[str, str]:
 
 
 def _tiers(ends: Collection[tuple[str, str]], names: Sequence[str], hosts: set[str]) -> list[list[str]]:
-    """The nodes by distance from the nearest host; without any host, all in one tier."""
+    """Returns the nodes by distance from the nearest host; without any host, all in one tier."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for first, second in ends:
         neighbours[first].add(second)
         neighbours[second].add(first)
-    # Where hosts are left out, the switches below are next to them: those named first.
+    # Without drawn hosts, the switches with the first name form the lowest tier.
     tier = dict.fromkeys(hosts, 0)
     if not tier:
         lowest = re.sub(r"\d+", "", names[0])
@@ -142,7 +142,7 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
         f'<svg class="network show-use" viewBox="0 0 {WIDTH:.0f} {found.height:.0f}" role="img" '
         'aria-label="The network">'
     ]
-    # What is used most is drawn last, above the rest.
+    # The most used links are drawn last, above the others.
     for (first, second), both in sorted(ends.items(), key=lambda item: max(one.use + one.paused for one in item[1])):
         (x1, y1), (x2, y2) = places[first], places[second]
         use, paused = max(one.use for one in both), max(one.paused for one in both)
@@ -150,7 +150,7 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
         rows = " ".join(str(one.row) for one in both)
         path = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
         if abs(y1 - y2) < 1:
-            # Neighbours of one tier: an arc, so that it does not run through the nodes between.
+            # A link within a tier is an arc, so that it does not cross the nodes between.
             path = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {y1 - 50:.1f} {x2:.1f} {y2:.1f}"
         parts.append(
             f'<path d="{path}" data-rows="{rows}" style="--use:{_colour(USE, use)};--paused:{_colour(PAUSED, paused)};'
@@ -176,15 +176,15 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
 def _colour(scale: str, share: float) -> str:
     if share < _UNUSED:
         return "var(--unused)"
-    # The lightest tenth of a scale could not be seen on white.
+    # The lightest tenth of a scale would be invisible on white.
     return str(to_hex(colormaps[scale](0.12 + 0.88 * min(max(share, 0.0), 1.0))))
 
 
 def legend(scale: str) -> list[str]:
-    """The colours of 0, 25, 50, 75 and 100 %."""
+    """Returns the colours of 0, 25, 50, 75 and 100 %."""
     return [_colour(scale, step / 4) for step in range(5)]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts host9 before host10."""
+    """Returns a sort key that puts host9 before host10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,28 +1,27 @@
 """Published experiments: finds the files in ``xoff/experiments/``, runs their scenarios, and judges their claims.
 
-An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``, with
+An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``. It defines:
 
-- ``CITATION``: what it reproduces, in one sentence;
+- ``CITATION``: the reproduced publication, in one sentence;
 - ``CLAIMS``: the published claims by id, such as ``{"sfc/5.1": "…"}``, written before the first run;
-- ``scenarios(quick) -> dict[str, dict]``: the scenarios to run by name; ``quick`` asks for small variants;
-- ``claims(results, quick) -> list[Claim]``: the verdicts, from a `Result` for each of those names;
+- ``scenarios(quick) -> dict[str, dict]``: the scenarios to run by name; ``quick`` selects small variants;
+- ``claims(results, quick) -> list[Claim]``: the verdicts, from a `Result` for each name;
 - ``figure(results, path)``: writes the figure to a path;
-- ``PARAMETERS``: what the document gives and where (`given`), and what is chosen and why (`chosen`): a table;
-- ``tables(results)``, if it has tables of its own: rows of cells by title, the heads first. A line of ``page.md`` such
-  as ``{sfc/buffer: title}`` places one in the introduction; others stand below the figure;
-- ``folded(results)``, if it has texts that are shown when they are opened: by title;
-- ``DERIVED``, if settings follow from others (`changes.Derived`): what ``--set`` changes, they follow.
+- ``PARAMETERS``, optional: a table of values with their place in the document (`given`) or a reason (`chosen`);
+- ``tables(results)``, optional: tables of the experiment by title: rows of cells, the heads first. A line of
+  ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; other tables follow the figure;
+- ``folded(results)``, optional: texts by title that the page shows when opened;
+- ``DERIVED``, optional: settings that follow changes of ``--set`` (`changes.Derived`).
 
-``CLAIMS``, ``scenarios`` and ``claims`` are what a `Judged` has: statements, the predicates on them, `Cases` to run,
-open choices with which each statement is judged, too, and reasons for what does not hold. A predicate looks at
-`Readings`. Each statement has one claim with two judgements: a *direction*, which is a `Decision` over the seeds, and a
-*size*, the published numbers beside the measured ones. So much is the model: `decision.py` says what seeds decide,
-`verdict.py` what a claim is, `judged.py` how readings, choices and parts make one of a statement.
+``CLAIMS``, ``scenarios`` and ``claims`` are usually those of a `Judged`: statements, predicates on `Readings`, `Cases`
+to run, open choices with which each statement is also judged, and reasons for statements that do not hold. A statement
+has one claim with two judgements: a *direction*, a `Decision` over the seeds, and a *size*, published beside measured
+numbers (`verdict.py`).
 
-The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file whose ``CLAIMS`` is empty is left out.
-Files whose name starts with an underscore hold what experiments of a document share; ``page.md`` introduces the page of
-the document, and ``_design.py`` declares the open choices that ``--design`` screens (`design.py`). ``python -m
-xoff.reproduce`` records the verdicts of the quick variants, which a test compares.
+The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file with empty ``CLAIMS`` is left out. Files
+whose name begins with an underscore are shared by the experiments of a document; ``page.md`` is the introduction of its
+page; ``_design.py`` declares the open choices that ``--design`` screens (`design.py`). ``python -m xoff.reproduce``
+records the verdicts of the quick variants, which a test compares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records the verdicts of the quick variants: ``python -m xoff.reproduce``, or of some documents that are named."""
+"""Records the verdicts of the quick variants, of all documents or of the named ones: ``python -m xoff.reproduce``."""
 
 from __future__ import annotations
 

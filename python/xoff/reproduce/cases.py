@@ -1,4 +1,4 @@
-"""What an experiment runs: cases × variants × seeds, and all of it again with each open choice."""
+"""The runs of an experiment: cases × variants × seeds, repeated with each open choice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 
 class IsDataclass(Protocol):
-    """What `dataclasses.replace` takes."""
+    """A dataclass, as `dataclasses.replace` takes it."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -18,17 +18,17 @@ C = TypeVar("C", bound=IsDataclass)
 
 @dataclass(frozen=True, kw_only=True)
 class Cases(Generic[C]):
-    """The runs of an experiment. A run is named ``choice: case/variant/seed N``, without what it does not have.
+    """The runs of an experiment, named ``choice: case/variant/seed N`` without absent parts.
 
-    cases: by name; a case is a dataclass with what the document states, and a default for what it leaves open.
-    variants: what is compared, on the same cases and seeds.
+    cases: by name; a case is a dataclass with the values of the document, and a default for each open value.
+    variants: the compared variants, on the same cases and seeds.
     scenario: makes the scenario of a case under a variant.
-    sized: the case as it is run, by seed (None: nothing in it is random), with an open choice (or with none, ``""``),
-        and quick or at full size; empty if it is not run so.
-    choices: values that the document leaves open: the fields of a case to replace, by the name of the choice, or of the
-        set of choices. Each is judged by several seeds, as everything is that chance has a part in.
-    probes: settings that are no reading of the document, and show how far from the main reading a statement holds: by
-        what is varied, the fields to replace by the name of the setting, from the nearest one outward.
+    sized: the case to run by seed (None: without randomness), for an open choice (``""``: none), quick or at full size;
+        empty if the case is not run with this choice.
+    choices: values that the document leaves open: the replaced fields of a case, by the name of the choice or set of
+        choices. Each choice is judged by several seeds if its runs are random.
+    probes: settings that are no reading of the document and show the range in which a statement holds: by varied
+        quantity, the replaced fields by name of the setting, from the nearest setting outward.
     """
 
     cases: Mapping[str, C]
@@ -44,12 +44,12 @@ class Cases(Generic[C]):
         return {name: changes for settings in self.probes.values() for name, changes in settings.items()}
 
     def main(self) -> dict[str, Any]:
-        """Return what the main reading has where choices differ: the first case's."""
+        """Returns the values of the main reading for all fields that choices replace, from the first case."""
         first = next(iter(self.cases.values()))
         return {name: getattr(first, name) for changes in self.choices.values() for name in changes}
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
-        """Return the scenarios by name."""
+        """Returns the scenarios by name."""
         return {
             run_name(case, variant, seed, choice): self.scenario(replace(sized, **changes), variant)
             for choice, changes in {"": {}, **self.choices, **self.probed}.items()
@@ -60,12 +60,12 @@ class Cases(Generic[C]):
 
 
 def run_name(case: str, variant: str = "", seed: int | None = None, choice: str = "") -> str:
-    """Return the name of a run."""
+    """Returns the name of a run."""
     parts = (case, variant, "" if seed is None else f"seed {seed}")
     return (f"{choice}: " if choice else "") + "/".join(part for part in parts if part)
 
 
 def choice_of(name: str) -> str:
-    """Return the open choice that a run was made with; nothing if with none."""
+    """Returns the open choice of a run by its name; an empty text if it has none."""
     choice, colon, _ = name.partition(": ")
     return choice if colon else ""

@@ -1,4 +1,4 @@
-"""Settings put on the scenarios of an experiment: ``xoff reproduce ID --set path=value``."""
+"""Settings applied to the scenarios of an experiment: ``xoff reproduce ID --set path=value``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xoff import running
 from xoff._core import InputError
 
 Derived: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, str]]]
-"""From the name of a run and its changed scenario to what follows from it, by path: sizes that follow from links."""
+"""From the name of a run and its changed scenario to dependent settings by path, such as sizes that depend on links."""
 _STEPS = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
@@ -19,11 +19,13 @@ def changed(
     changes: Sequence[tuple[str, str]],
     derived: Mapping[str, Derived] | None = None,
 ) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-    """Return the scenarios of experiments with changes: each is made where a run has the table that the key stands in.
+    """Returns the scenarios with changes: each change is applied to the runs that have the table of its key.
 
-    So a setting of a mechanism leaves the runs without that mechanism alone. Raises `InputError` if no run has it.
+    A setting of a mechanism so leaves runs without that mechanism unchanged.
 
-    derived: by experiment, what follows from a scenario that was changed; what is set itself wins.
+    derived: by experiment, the settings that depend on a changed scenario; `changes` take precedence.
+
+    Raises `InputError` if no run has the table.
     """
     if not changes:
         return scenarios
@@ -50,7 +52,7 @@ def changed(
 
 
 def _has_table(document: Any, path: str) -> bool:
-    """Tell whether a resolved scenario has the table, or the list, in which the last key of a path stands."""
+    """Whether a resolved scenario has the table or list that contains the last key of a path."""
     for step in _STEPS.findall(path)[:-1]:
         if step.startswith("[") and isinstance(document, list) and int(step[1:-1]) < len(document):
             document = document[int(step[1:-1])]

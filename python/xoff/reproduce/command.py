@@ -1,4 +1,4 @@
-"""What ``xoff reproduce`` does and prints."""
+"""The command ``xoff reproduce``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(
     export_to: Path | None,
     as_json: bool,
 ) -> int:
-    """Do what ``xoff reproduce`` does; return its exit code."""
+    """Runs ``xoff reproduce``; returns the exit code: 0 if all claims hold, else 1."""
     chosen = select(ids)
     if list_only:
         listed = [(claim, one.id, text) for one in chosen for claim, text in one.module.CLAIMS.items()]
@@ -61,7 +61,7 @@ def command(
         _check_design(chosen, quick=quick, changes=changes)
     with display.StudyBar() as bar:
         outcomes = evaluate(Request(chosen, quick, threads, runs, ids, changes, design), out=out, bar=bar)
-    # An id of a claim asks for that claim alone, unless its experiment or document is asked for, too.
+    # The id of a claim selects only that claim, unless its experiment or document is selected too.
     verdicts = [
         claim
         for outcome in outcomes
@@ -82,7 +82,7 @@ def command(
 
 
 def _check_design(chosen: Sequence[Experiment], *, quick: bool, changes: Sequence[tuple[str, str]]) -> None:
-    """Raise `InputError` unless whole documents, which declare choices, are screened at full size as they are."""
+    """Raises `InputError` unless the selection is whole documents with declared choices, unchanged and at full size."""
     if quick or changes:
         left = "--quick" if quick else "--set"
         raise InputError(f"--design is of the published experiments at full size: leave out {left}")

@@ -1,15 +1,14 @@
-"""What runs decide of a sentence: that it is so, that it is not, or neither, and then how many seeds would decide it.
+"""Decisions on sentences by runs: holds, does not hold, or undecided, with the number of seeds that would decide.
 
-A sentence that chance has a part in is judged by a number of each seed, its margin, which is above zero where the
-sentence is true. What is compared is paired: runs of one seed see the same traffic, so that their difference is taken
-seed by seed. The sentence is so if the 95 % interval of the mean margin (Student's) lies above zero, it is not so if
-the interval lies below, and otherwise it is undecided. One seed decides nothing: a single value has no interval.
+A sentence about random runs is judged by its margin in each seed, a number above zero if the sentence is true.
+Comparisons are paired: runs of one seed have the same traffic, so differences are taken seed by seed. The sentence
+holds if the 95 % interval of the mean margin (Student's) is above zero, does not hold if it is below, and else is
+undecided. One seed decides nothing.
 
-Margins of different sentences are in different units: times, counts, shares. Each is kept as a share, too, of what is
-compared: by what part of the larger of two values the first is below the second. It is from -1 to 1, and what either is
-or is not has -1 or 1. So sentences can be put together: all of them are as far from failing as the one that is nearest
-to it, and one of them as far from holding as the one that is nearest to that. (Logics of signals call this robustness:
-A. Donzé and O. Maler, "Robust Satisfaction of Temporal Logic over Real-Valued Signals", FORMATS 2010.)
+Margins of different sentences have different units. So each margin is also kept as a share: the difference of two
+values divided by the larger, from -1 to 1; a fact has -1 or 1. Shares combine: the share of a conjunction is the least
+of its parts, of a disjunction the largest. (This is robustness in the sense of A. Donzé and O. Maler, "Robust
+Satisfaction of Temporal Logic over Real-Valued Signals", FORMATS 2010.)
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ from xoff.statistics import CONFIDENCE, interval, quantile
 ABOUT_THE_SAME = 0.15
 """The share within which values are about the same."""
 MANY_SEEDS = 1000
-"""More seeds than this are not counted: what they would show is too small to matter."""
+"""The largest number of seeds that is proposed: an effect that needs more is too small to matter."""
 
 Answer: TypeAlias = Literal["holds", "does not hold", "undecided"]
 Values: TypeAlias = Sequence[float]
-"""A number of each seed, in the order of the seeds."""
+"""A number for each seed, in the order of the seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What runs say of a sentence."""
+    """The decision of runs on a sentence."""
 
     answer: Answer
     leans: bool
-    """What the means say, whatever chance adds."""
+    """Whether the mean says that the sentence is true, regardless of chance."""
     alone: tuple[bool, ...] = ()
-    """What each seed alone says; nothing where chance has no part."""
+    """Whether the sentence is true in each seed alone; empty without randomness."""
     seeds: int | None = None
-    """If undecided: how many seeds like these would decide it; None if there is one seed, or above `MANY_SEEDS`."""
+    """If undecided: the number of such seeds that would decide; None for one seed, or above `MANY_SEEDS`."""
     shares: tuple[float, ...] = ()
-    """The margin of each seed as a share; nothing where chance has no part."""
+    """The margin of each seed as a share; empty without randomness."""
 
     @property
     def words(self) -> str:
-        """The answer as a reader is told it."""
+        """The answer as text for readers."""
         if self.answer != "undecided":
             return self.answer
         leaning = "holds" if self.leans else "does not hold"
@@ -60,14 +59,14 @@ class Decision:
 
 
 def fact(is_so: bool) -> Decision:
-    """Return what is decided without chance: a formula, a count that may not occur, a run without anything random."""
+    """Returns the decision of a fact: a formula, a count that must not occur, a run without randomness."""
     return Decision("holds" if is_so else "does not hold", is_so)
 
 
 def positive(margins: Values, shares: Values | None = None) -> Decision:
-    """Decide whether the mean of a margin is above zero. Raises `ValueError` if there is none.
+    """Decides whether the mean of a margin is above zero. Raises `ValueError` without margins.
 
-    shares: the same as shares of what is compared, if margins are not.
+    shares: the margins as shares of the compared values, if `margins` are not shares.
     """
     found = interval(margins)
     leans = found.mean > 0
@@ -77,48 +76,48 @@ def positive(margins: Values, shares: Values | None = None) -> Decision:
         return Decision("undecided", leans, alone, shares=kept)
     if found.low > 0:
         return Decision("holds", leans, alone, shares=kept)
-    # Margins that are all zero are no chance: nothing is above zero.
+    # Margins that are all zero show no variation: the mean is not above zero.
     if found.high < 0 or found.low == found.high:
         return Decision("does not hold", leans, alone, shares=kept)
     return Decision("undecided", leans, alone, _deciding(margins), kept)
 
 
 def some(counts: Values) -> Decision:
-    """Decide whether something happens: the mean of a count, or of a time that it lasts, is above zero."""
+    """Decides whether something happens: whether the mean of a count, or of a duration, is above zero."""
     return positive(counts, [1.0 if count > 0 else -1.0 for count in counts])
 
 
 def lower(mine: Values, other: Values) -> Decision:
-    """Decide whether the first is below the second, seed by seed."""
+    """Decides whether the first is below the second, seed by seed."""
     pairs = list(zip(mine, other, strict=True))
     return positive([theirs - ours for ours, theirs in pairs], [below(ours, theirs) for ours, theirs in pairs])
 
 
 def below(one: float, other: float) -> float:
-    """Return by what share of the larger of two values the first is below the second; if it is above, less than 0."""
+    """Returns the distance of the first value below the second as a share of the larger; negative if it is above."""
     larger = max(abs(one), abs(other))
     return (other - one) / larger if larger else 0.0
 
 
 def higher(mine: Values, other: Values) -> Decision:
-    """Decide whether the first is above the second, seed by seed."""
+    """Decides whether the first is above the second, seed by seed."""
     return lower(other, mine)
 
 
 def lowest(values: Mapping[str, Values], one: str) -> Decision:
-    """Decide whether one is below each of the others."""
+    """Decides whether the values of one name are below those of each other name."""
     return all_of(*(lower(values[one], other) for name, other in values.items() if name != one))
 
 
 def ordered(values: Sequence[Values]) -> Decision:
-    """Decide whether each is below the next."""
+    """Decides whether each is below the next."""
     return all_of(*(lower(before, after) for before, after in pairwise(values)))
 
 
 def within(values: Values, reference: Values, margins: Values, of: Values | None = None) -> Decision:
-    """Decide whether values differ from their reference by no more than a margin, on either side.
+    """Decides whether values differ from their reference by no more than a margin, on either side.
 
-    of: what margins are to be shares of, unless values are shares themselves.
+    of: the values whose shares the margins become, unless values are shares themselves.
     """
     differences = [value - other for value, other in zip(values, reference, strict=True)]
     sides = [
@@ -134,23 +133,22 @@ def within(values: Values, reference: Values, margins: Values, of: Values | None
 
 
 def about_the_same(values: Values, reference: Values, share: float = ABOUT_THE_SAME) -> Decision:
-    """Decide whether values are within a share of their reference, on either side."""
+    """Decides whether values are within a share of their reference, on either side."""
     sizes = [abs(one) for one in reference]
-    # With a reference of zero nothing is a share of it; only zero is the same.
+    # With a reference of zero, only zero is about the same.
     return within(values, reference, [share * one for one in sizes], [one or 1.0 for one in sizes])
 
 
 def never(counts: Values) -> Decision:
-    """Decide whether something happens in no run: a single one with it disproves that."""
+    """Decides whether something happens in no run: a single run with it disproves the sentence."""
     alone = tuple(not count for count in counts)
     return Decision("holds" if all(alone) else "does not hold", all(alone), alone, shares=_as_shares(alone))
 
 
 def all_of(*decisions: Decision) -> Decision:
-    """Return what is so if all of these are."""
+    """Returns the conjunction: the decision that all sentences hold."""
     answers = {one.answer for one in decisions}
-    # What the seeds of one comparison say can be put together with what the same seeds say of another, and with what
-    # has no seeds.
+    # Decisions over equal numbers of seeds combine seed by seed, also with facts, which have no seeds.
     seeds = {len(one.alone) for one in decisions if one.alone}
     every = [_of_seeds(one, *seeds) for one in decisions] if len(seeds) == 1 else []
     alone = tuple(map(all, zip(*(one.alone for one in every), strict=True)))
@@ -166,19 +164,19 @@ def all_of(*decisions: Decision) -> Decision:
 
 
 def any_of(*decisions: Decision) -> Decision:
-    """Return what is so if one of these is."""
+    """Returns the disjunction: the decision that at least one sentence holds."""
     return opposite(all_of(*map(opposite, decisions)))
 
 
 def opposite(one: Decision) -> Decision:
-    """Return what is so if this is not."""
+    """Returns the negation of a decision."""
     answers: dict[Answer, Answer] = {"holds": "does not hold", "does not hold": "holds", "undecided": "undecided"}
     alone, shares = tuple(not is_so for is_so in one.alone), tuple(-share for share in one.shares)
     return Decision(answers[one.answer], not one.leans, alone, one.seeds, shares)
 
 
 def _of_seeds(one: Decision, seeds: int) -> Decision:
-    """Return a decision with what it is in so many seeds: the same in all, where chance has no part."""
+    """Returns a decision with one entry per seed: for a fact, the same entry for each of `seeds` seeds."""
     if one.alone:
         return one
     alone = (one.leans,) * seeds
@@ -186,18 +184,21 @@ def _of_seeds(one: Decision, seeds: int) -> Decision:
 
 
 def _as_shares(alone: Sequence[bool]) -> tuple[float, ...]:
-    """Return the shares of what either is or is not."""
+    """Returns truth values as shares."""
     return tuple(1.0 if is_so else -1.0 for is_so in alone)
 
 
 def _deciding(margins: Values) -> int | None:
-    """Return how many seeds with this mean and deviation have an interval without zero."""
+    """Returns the number of seeds with this mean and deviation whose interval excludes zero.
+
+    None if the number is above `MANY_SEEDS`.
+    """
     mean, deviation = abs(fmean(margins)), stdev(margins)
 
     def decides(count: int) -> bool:
         return quantile(count - 1, (1 + CONFIDENCE) / 2) * deviation / sqrt(count) < mean
 
-    # The more seeds, the narrower: quantiles of many degrees of freedom are long sums, and few are asked for.
+    # Intervals narrow with more seeds, so a bisection finds the number; quantiles of many degrees of freedom are slow.
     counts = range(len(margins) + 1, MANY_SEEDS + 1)
     place = bisect_left(counts, True, key=decides)
     return counts[place] if place < len(counts) else None

@@ -1,18 +1,13 @@
-"""What decides a statement: a screening of a document's open choices, all varied together.
+"""A screening of a document's open choices, all varied together, for the effect of each choice on each statement.
 
-A document declares its open choices in ``DESIGN``, in the file ``_design.py`` of its experiments: of each the main
-reading and one other level. Every experiment that has `Cases` and a counted statement is run with a regular fraction of
-the combinations (`xoff.factorial`), on the seeds and lengths of its open choices, and every statement is judged in each
-of these runs.
+A document declares its open choices in ``DESIGN``, in ``_design.py`` beside its experiments: for each choice the main
+reading and one other level. Experiments with `Cases` and a counted statement run a regular fraction of the combinations
+(`xoff.factorial`), with the seeds and lengths of their open choices. A statement's number is its margin in each seed
+(`Decision.shares`), with the share of combinations and seeds in which it is true beside it. An experiment leaves out a
+choice that its cases have no field for, or vary themselves; statements of experiments without choices are listed.
 
-The number of a statement is its margin (`Decision.shares`), of each seed: how far it is from failing, or below zero
-from holding. What a choice does is by how much its other level changes the margin, with a 95 % interval over the seeds;
-beside it stands the share of combinations and seeds in which the statement is so. A choice is left out of an experiment
-whose cases have no such field, or are themselves about that field; a statement whose experiment has none of the choices
-is named.
-
-Where a run violated an audit, the statement is not so, with a margin of -100 %. Where a statement is void with some
-combinations there is no margin to compare: what decides whether it can be judged is told instead.
+A run that violated an audit makes its statement false, with a margin of -100 %. If a statement is void with some
+combinations, the effects are of whether it can be judged.
 """
 
 from __future__ import annotations
@@ -35,14 +30,14 @@ from xoff.reproduce.verdict import Part
 from xoff.results import Result
 
 RESOLUTION = 5
-"""Choices and pairs of them are all told apart: no effect has an alias."""
+"""At this resolution, choices and pairs have no aliases."""
 _PREFIX = "design run "
 _SHOWN = 5
-"""Effects that a table names of each statement,"""
+"""The number of effects per statement in a table."""
 LEAST_POINTS = 2.0
-"""if they are of so many points."""
+"""The least size in points of an effect in a table."""
 _SURE = 2
-"""Where chance has no part in any run, so many seeds alike say so: what is found then has no deviation."""
+"""Number of equal seeds assumed for runs without randomness, whose effects so have no deviation."""
 _HOW_TO_READ = """\
 *So* is the share of combinations and seeds in which a statement is true. Its *margin* is how far it is from failing:
 by what share of the larger of two values the one that is to be lower is below the other, in that comparison of the
@@ -62,7 +57,7 @@ class Factor:
     """An open choice at two levels."""
 
     main: str
-    """What the main reading has, in words."""
+    """The main reading, in words."""
     other: str
     changes: Mapping[str, Any]
     """The fields of a case that make the other level."""
@@ -83,7 +78,7 @@ class Screened:
     names: tuple[str, ...]
     levels: tuple[Levels, ...]
     cases: Cases[Any]
-    """With each run of the design as one of its open choices."""
+    """The cases with each run of the design as an open choice."""
 
     @property
     def scenarios(self) -> dict[str, dict[str, Any]]:
@@ -92,7 +87,7 @@ class Screened:
 
 
 def design_of(document: str) -> Design:
-    """Return what a document declares. Raises `InputError` if it declares nothing."""
+    """Returns the design that a document declares. Raises `InputError` if it declares none."""
     name = f"xoff.experiments.{document.replace('-', '_')}._design"
     try:
         found: Design = import_module(name).DESIGN
@@ -104,7 +99,7 @@ def design_of(document: str) -> Design:
 
 
 def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Screened]:
-    """Return the parts of a design, by experiment: of those that have cases with some of the choices."""
+    """Returns the parts of a design by experiment, for experiments whose cases have some of the choices."""
     found = {}
     for one in experiments:
         judged: Judged[Any] | None = getattr(one.module, "JUDGED", None)
@@ -112,7 +107,7 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
             continue
         if not any(map(judged.is_counted, judged.statements)):
             continue
-        # What is judged by other runs as well cannot be judged with choices made in its cases alone.
+        # A statement that is also judged by runs outside the cases cannot be judged with choices.
         if one.module.scenarios(quick=False) != judged.cases.scenarios(quick=False):
             continue
         names = [name for name, factor in design.factors.items() if _varies(judged.cases, factor)]
@@ -127,7 +122,7 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
 
 
 def _varies(cases: Cases[Any], factor: Factor) -> bool:
-    """Tell whether a choice can be made in these cases: all have its fields, alike, and with another value."""
+    """Whether a choice applies to these cases: all have its fields, with one value that differs from the choice's."""
     every = list(cases.cases.values())
     known = {field.name for field in fields(every[0])}
     if not factor.changes.keys() <= known:
@@ -147,7 +142,7 @@ def _merged(design: Design, names: Sequence[str], levels: Levels) -> dict[str, A
 
 
 def key(design: Design, parts: Mapping[str, Screened]) -> str:
-    """Return what a design's results are valid for: its choices, its runs and its statements."""
+    """Returns a hash of everything that a design's results depend on: choices, runs and statements."""
     made = {
         "number": "margin",
         "choices": {name: [one.main, one.other, dict(one.changes)] for name, one in design.factors.items()},
@@ -158,15 +153,15 @@ def key(design: Design, parts: Mapping[str, Screened]) -> str:
 
 
 def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[str, Any]]:
-    """Return of each counted statement of an experiment what its margin is, and what each choice does to it.
+    """Returns for each counted statement of an experiment its margin and the effects of the choices on it.
 
-    results: of the runs of the design, by name.
+    results: the runs of the design, by name.
     """
     runs = []
     for number in range(1, len(part.levels) + 1):
         runs.append(part.judged.parts(results, f"{_PREFIX}{number}"))
         for one in results.values():
-            # Tables of every packet that was lost, of all runs together, are more than a machine holds.
+            # The tables of all runs together, every lost packet included, exceed a machine's memory.
             one.forget()
     return {
         f"{part.judged.document}/{short}": _found([run[short] for run in runs], part)
@@ -176,7 +171,7 @@ def found_in(part: Screened, results: Mapping[str, Result]) -> dict[str, dict[st
 
 
 def _found(judged: Sequence[Part], part: Screened) -> dict[str, Any]:
-    """Return what is found of a statement; judged: with each combination, the first of which is the main reading."""
+    """Returns the findings on a statement. `judged`: its part in each combination, the main reading first."""
     void = [bool(one.void) for one in judged]
     known = [one.decision for one in judged if not one.void]
     alone = _by_seed([one.alone or (one.leans,) for one in known])
@@ -184,7 +179,7 @@ def _found(judged: Sequence[Part], part: Screened) -> dict[str, Any]:
     found: dict[str, Any] = {
         "combinations": len(judged),
         "void": sum(void),
-        # The reason is then the name of the run.
+        # The reason of a failed run begins with the name of the run.
         "failed": sum(one.reason.startswith(_PREFIX) for one in judged),
         "so": _mean(alone),
         "margin": None if any(void) else _mean(margins),
@@ -197,15 +192,15 @@ def _found(judged: Sequence[Part], part: Screened) -> dict[str, Any]:
 
 
 def _mean(runs: Sequence[Mapping[int, float]]) -> float | None:
-    """Return the mean over runs and seeds in percent; None if there is no run."""
+    """Returns the mean over runs and seeds in percent; None if there is no run."""
     return 100 * fmean(fmean(one.values()) for one in runs) if runs else None
 
 
 def section(design: Design, experiments: Sequence[Experiment], statements: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that a page and its JSON tell of a screening.
+    """Returns the content of a screening for a page and its JSON.
 
-    experiments: all of the document.
-    statements: what `found_in` returns, of all parts.
+    experiments: all experiments of the document.
+    statements: the results of `found_in`, of all parts.
     """
     parts = screened(design, experiments)
     return {
@@ -219,13 +214,13 @@ def section(design: Design, experiments: Sequence[Experiment], statements: Mappi
 
 
 def _distinct(parts: Iterable[Screened]) -> int:
-    """Return how many runs there are; a choice leaves runs as they are that have nothing of it."""
+    """Returns the number of distinct runs; a choice leaves some runs unchanged."""
     scenarios = (one for part in parts for one in part.scenarios.values())
     return len({json.dumps(one | {"name": ""}, sort_keys=True) for one in scenarios})
 
 
 def _counted(experiment: Experiment) -> list[str]:
-    """Return the statements of an experiment that the tally counts."""
+    """Returns the statements of an experiment that the tally counts."""
     judged: Judged[Any] | None = getattr(experiment.module, "JUDGED", None)
     if judged is None:
         return list(experiment.module.CLAIMS)
@@ -233,7 +228,7 @@ def _counted(experiment: Experiment) -> list[str]:
 
 
 def _by_seed(runs: Sequence[Sequence[float]]) -> list[dict[int, float]]:
-    """Return of each run its numbers by seed; what has no seeds has one number, which is the same in all.
+    """Returns the numbers of each run by seed; a fact has one number, which is repeated for all seeds.
 
     Raises `ValueError` if runs have different seeds.
     """
@@ -244,7 +239,7 @@ def _by_seed(runs: Sequence[Sequence[float]]) -> list[dict[int, float]]:
 
 
 def _told(part: Screened, runs: Sequence[Mapping[int, float]]) -> list[dict[str, Any]]:
-    """Return what the choices of a design do to a number of each run and seed, in points of a hundred."""
+    """Returns the effects of the choices on a number of each run and seed, in percentage points."""
     return [
         {
             "of": list(one.factors),
@@ -257,9 +252,9 @@ def _told(part: Screened, runs: Sequence[Mapping[int, float]]) -> list[dict[str,
 
 
 def lines(found: Mapping[str, Any], figure: str = "") -> Iterable[str]:
-    """The section of a page: the choices, and of each statement what decides it.
+    """Yields the section of a page: the choices, and the effects on each statement.
 
-    figure: the file name of its chart (`design_figure.py`), if there is one.
+    figure: the file name of the chart (`design_figure.py`), or empty.
     """
     combinations = sorted({one["combinations"] for one in found["statements"].values()})
     yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, these choices are varied together,"
@@ -286,8 +281,8 @@ def lines(found: Mapping[str, Any], figure: str = "") -> Iterable[str]:
 
 
 def _decides(one: Mapping[str, Any]) -> str:
-    """Name what decides whether a statement is so, or can be judged."""
-    # By so many points a single combination changes the share: that would not say which of its choices does.
+    """Returns the effects on whether a statement is true, or can be judged."""
+    # A single combination changes the share by 200 / combinations points, whichever choice caused it.
     least = 200 / one["combinations"] + 0.1
     found = _listed(one["so_effects"], least)
     if one["void"]:
@@ -297,18 +292,18 @@ def _decides(one: Mapping[str, Any]) -> str:
 
 
 def _moves(one: Mapping[str, Any]) -> str:
-    """Name what moves the margin of a statement."""
+    """Returns the effects on the margin of a statement."""
     return "–" if one["void"] else _listed(one["effects"], LEAST_POINTS)
 
 
 def is_sure(effect: Mapping[str, Any], least: float) -> bool:
-    """Tell whether an effect is beyond chance, and of at least so many points."""
+    """Whether an effect is beyond chance, and of at least `least` points."""
     low, high = effect["low"], effect["high"]
     return low is not None and low * high > 0 and abs(effect["points"]) >= least
 
 
 def _listed(effects: Sequence[Mapping[str, Any]], least: float) -> str:
-    """The effects that are beyond chance and of at least so many points, the largest first."""
+    """Returns the effects beyond chance and of at least `least` points, the largest first."""
     sure = sorted((one for one in effects if is_sure(one, least)), key=lambda one: -abs(one["points"]))
     rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
     return "; ".join(map(_effect, sure[:_SHOWN])) + rest if sure else "none of them"
@@ -316,5 +311,5 @@ def _listed(effects: Sequence[Mapping[str, Any]], least: float) -> str:
 
 def _effect(effect: Mapping[str, Any]) -> str:
     half = (effect["high"] - effect["low"]) / 2
-    # A few seeds that agree are not without any doubt, as ± 0 would say.
+    # A few equal seeds are no certainty: ± 0 is not printed.
     return f"{' × '.join(effect['of'])} {effect['points']:+.0f}" + (f" ± {half:.0f}" if half >= 0.5 else "")

@@ -1,4 +1,4 @@
-"""The chart of a screening: what each choice of a document does to each of its statements, as bars with intervals."""
+"""The chart of a screening: the effect of each choice of a document on each of its statements, with intervals."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from xoff.reproduce.design import LEAST_POINTS, is_sure
 
 _ACROSS = 3
 _PAIRS = 3
-"""Pairs that a panel has at most, the largest."""
+"""The largest number of pairs in a panel."""
 _NAME = 26
-"""Signs of a line of a name."""
+"""The number of characters in a line of a name."""
 _UNSURE = "#BBBBBB"
 _KINDS = {"a choice": COLOURS[0], "a pair of choices": COLOURS[1], "chance may have made it": _UNSURE}
 
 
 def draw(found: Mapping[str, Any], path: Path) -> bool:
-    """Draw a panel for each statement that any choice moves; return False, and draw nothing, if none moves one.
+    """Draws a panel for each statement with an effect; returns False, without a drawing, if there is none.
 
-    found: what `design.section` returns, or a page's JSON keeps. A panel has all choices, and the largest pairs of them
-    that are beyond chance. Where a statement is void with some combinations the bars are of whether it can be judged.
+    found: the result of `design.section`, or the ``design`` of a page's JSON. A panel has all choices, and the largest
+        pairs beyond chance. If a statement is void with some combinations, its bars are of whether it can be judged.
     """
     panels = {id: rows for id, one in found["statements"].items() if (rows := _rows(one))}
     if not panels:
@@ -56,7 +56,7 @@ def draw(found: Mapping[str, Any], path: Path) -> bool:
 
 
 def _rows(one: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return what a panel shows; nothing if nothing moves the statement."""
+    """Returns the effects in a panel; none if no effect is beyond chance."""
     effects = one["void_effects"] if one["void"] else one["effects"]
     sure = [effect for effect in effects if is_sure(effect, LEAST_POINTS)]
     if not sure:
@@ -77,7 +77,7 @@ def _text(effect: Mapping[str, Any]) -> str:
 
 
 def _height(effect: Mapping[str, Any]) -> float:
-    """How many lines a bar takes: as many as its name."""
+    """Returns the number of lines of a bar: those of its name."""
     return _text(effect).count("\n") + 1.0
 
 
@@ -104,6 +104,6 @@ def _panel(axes: Axes, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     axes.tick_params(axis="x", labelsize=7)
     axes.grid(visible=False, axis="y")
     axes.set_title(title, fontsize=8, loc="left")
-    # A scale that holds at least so much does not make a mountain of a few points.
+    # The least range of the axis keeps small effects small.
     reach = max(10.0, *(math.fabs(end) for row in rows for end in (row["points"], row["low"] or 0, row["high"] or 0)))
     axes.set_xlim(-1.08 * reach, 1.08 * reach)

@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to run: the chosen experiments, at full size or the quick variants, and how many threads simulate a run."""
+    """The selected experiments, their size, and the number of threads of a run."""
 
     experiments: Sequence[Experiment]
     quick: bool = False
     threads: int = 1
     runs: Path | None = None
-    """Where runs are kept, and looked for before they are done; if none, in `out` until all is done."""
+    """The directory of kept runs, which are not repeated; if None, runs are kept in `out` until the command is done."""
     ids: Sequence[str] = ()
-    """What was asked for; the page says so."""
+    """The ids of the command, which the page shows."""
     changes: Changes = ()
-    """What is set on the scenarios."""
+    """Settings applied to the scenarios."""
     design: bool = False
     """Whether open choices are screened, too: of whole documents at full size."""
 
 
 def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None = None) -> list[Outcome]:
-    """Run experiments and judge their claims; with `out` draw their figures, and write the pages of their documents."""
+    """Runs experiments and judges their claims; with `out`, draws figures and writes the documents' pages."""
     made = {one.id: one.module.scenarios(request.quick) for one in request.experiments}
     derived = {one.id: one.derived for one in request.experiments if one.derived is not None}
     scenarios = changed(made, request.changes, derived)
     outcomes = []
     if out is not None:
-        # A place that cannot be written is to be noticed before the runs.
+        # An unwritable destination is noticed before the runs.
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
@@ -59,7 +59,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
             claims = one.module.claims(results, request.quick)
             figure = f"{one.id.replace('/', '-')}{_suffix(request)}.svg"
             if out is not None:
-                # A figure that lacks a run says less than none.
+                # A figure that would lack a run is not drawn.
                 with contextlib.suppress(*((LookupError,) if results.failures else ())):
                     one.module.figure(results, out / figure)
             tables: Mapping[str, Table] = {}
@@ -93,7 +93,7 @@ def evaluate(request: Request, *, out: Path | None = None, bar: StudyBar | None 
 
 
 def _design(document: str, request: Request, out: Path, bar: StudyBar | None) -> dict[str, Any] | None:
-    """Screen the open choices of a document; or return what an earlier page has of them, if they are still the same."""
+    """Screens the open choices of a document, or returns the screening of an earlier page if it is still valid."""
     try:
         design = design_of(document)
     except InputError:
@@ -115,7 +115,7 @@ def _design(document: str, request: Request, out: Path, bar: StudyBar | None) ->
 
 
 def _kept(page: Path, valid_for: str) -> dict[str, Any] | None:
-    """Return the screening that a page has, unless its choices, runs or statements have changed since."""
+    """Returns the screening of a page; None if its choices, runs or statements have changed since."""
     try:
         found = json.loads(page.read_text("utf-8")).get("design")
     except (OSError, ValueError, AttributeError):
@@ -124,12 +124,12 @@ def _kept(page: Path, valid_for: str) -> dict[str, Any] | None:
 
 
 def _suffix(request: Request) -> str:
-    """Return what the names of pages and figures end in: what is small or changed does not replace the published."""
+    """Returns the suffix of pages and figures, which keeps quick or changed ones from replacing the published ones."""
     return ("-quick" if request.quick else "") + ("-changed" if request.changes else "")
 
 
 def _name(document: str, done: Sequence[str], of_all: Sequence[str]) -> str:
-    """Return the name of a page; that of the document alone is for all of it at full size."""
+    """Returns the name of a page; the name of the document alone is for all of its experiments."""
     part = "+".join(one.partition("/")[2] for one in done)
     return document if len(done) == len(of_all) else f"{document}-{part if len(part) < 100 else 'part'}"
 
@@ -140,9 +140,9 @@ def _introduction(document: str) -> str:
 
 
 def record(documents: Sequence[str] = ()) -> Path:
-    """Write the verdicts of quick variants into ``xoff/experiments/verdicts.json``; return its path.
+    """Writes the verdicts of quick variants into ``xoff/experiments/verdicts.json``; returns its path.
 
-    documents: whose; those of the others stay as they are. All if none is named.
+    documents: the documents to record; verdicts of other documents stay. All if empty.
     """
     file = directory() / "verdicts.json"
     kept = json.loads(file.read_text("utf-8")) if documents else {}

@@ -1,7 +1,7 @@
-"""Writes the scenarios of experiments, and a study of them, as commented TOML: ``xoff reproduce ID --export DIR``.
+"""Writes the scenarios of experiments and a study of them as commented TOML: ``xoff reproduce ID --export DIR``.
 
-A directory for each experiment has ``study.toml``, and in ``scenarios/`` a file for each run of the study, of the first
-seed. Runs that differ from another one in their seed alone are seeds of the study.
+The directory of an experiment has ``study.toml``, and in ``scenarios/`` a file for each run of the study with the first
+seed. Runs that differ only in the seed are seeds of the study.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from xoff.reproduce.parameters import rows
 def export(
     experiments: Sequence[Experiment], scenarios: Mapping[str, Mapping[str, dict[str, Any]]], to: Path
 ) -> list[Path]:
-    """Write the runs of experiments without open choices; return the studies, of those that simulate anything.
+    """Writes the runs of experiments without open choices; returns the paths of the studies that have runs.
 
     scenarios: by the id of the experiment, and by name.
+
+    Raises `InputError` if the directory is not empty.
     """
     if to.exists() and any(to.iterdir()):
         raise InputError(f"--export {to}: has files in it; name a new directory")
@@ -48,7 +50,7 @@ def export(
 
 
 def _runs(named: Mapping[str, dict[str, Any]]) -> tuple[dict[str, dict[str, Any]], list[int]]:
-    """Return the runs of the first seed by name, and all seeds; or all runs, if anything but the seed differs."""
+    """Returns the runs of the first seed by name, and all seeds; all runs, if runs differ in more than the seed."""
     groups: dict[str, dict[int, dict[str, Any]]] = {}
     for name, scenario in named.items():
         plain = re.sub(r"/?seed \d+$", "", name) or "all"
@@ -69,7 +71,7 @@ def _study(one: Experiment, runs: Mapping[str, dict[str, Any]], seeds: Sequence[
 
 
 def _common(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what all documents have alike."""
+    """Returns the keys and values that all documents share."""
     first, *others = documents
     found: dict[str, Any] = {}
     for key, value in first.items():
@@ -84,7 +86,7 @@ def _common(documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _rest(document: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a document has beside what is common."""
+    """Returns the part of a document that is not in the common part."""
     found: dict[str, Any] = {}
     for key, value in document.items():
         if key not in common:
@@ -105,7 +107,7 @@ def _toml(comments: Iterable[str], document: Mapping[str, Any]) -> str:
 
 
 def _without_none(value: Any) -> Any:
-    """TOML has no null: what is not set is left out."""
+    """Returns a value without None, since TOML has no null."""
     if isinstance(value, Mapping):
         return {key: _without_none(part) for key, part in value.items() if part is not None}
     if isinstance(value, list | tuple):

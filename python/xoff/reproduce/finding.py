@@ -1,4 +1,4 @@
-"""Finds the experiments, and chooses those that are asked for."""
+"""Finds the experiments, and selects experiments by id."""
 
 from __future__ import annotations
 
@@ -17,77 +17,80 @@ from xoff.results import Result
 
 
 class Module(Protocol):
-    """What the file of an experiment defines."""
+    """The definitions in an experiment's file."""
 
     CITATION: str
     CLAIMS: dict[str, str]
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
-        """Return the scenarios to run, by name."""
+        """Returns the scenarios to run, by name."""
         ...
 
     def claims(self, results: Mapping[str, Result], quick: bool) -> list[Claim]:
-        """Return the verdict on each claim; the results are those of the quick variants, or at full size."""
+        """Returns the verdict on each claim; the results are those of the quick variants, or at full size."""
         ...
 
     def figure(self, results: Mapping[str, Result], path: Path) -> None:
-        """Draw the figure into a file."""
+        """Draws the figure into a file."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment file: its id (``document/experiment``) and what it defines."""
+    """One experiment file: its id (``document/experiment``) and its module."""
 
     id: str
     module: Module
 
     @property
     def reads(self) -> Collection[str]:
-        """The tables of its runs that it looks at: ``READS``, if the file has it, and else ``flows``."""
+        """The tables of its runs that the experiment reads: ``READS`` of the file, or ``flows``."""
         return getattr(self.module, "READS", ("flows",))
 
     @property
     def parameters(self) -> Sequence[Parameter]:
-        """What its document gives, and what is chosen: ``PARAMETERS``, if the file has it."""
+        """The given and the chosen parameters: ``PARAMETERS`` of the file, or none."""
         return getattr(self.module, "PARAMETERS", ())
 
     def tables(self, results: Mapping[str, Result]) -> Mapping[str, Sequence[Sequence[str]]]:
-        """Return what its page tells in tables of its own: ``tables``, if the file has it."""
+        """Returns the additional tables of the page: ``tables`` of the file, or none."""
         make = getattr(self.module, "tables", None)
         return make(results) if make else {}
 
     def folded(self, results: Mapping[str, Result]) -> Mapping[str, str]:
-        """Return texts that its page shows when they are opened, by title: ``folded``, if the file has it."""
+        """Returns the folded texts of the page by title: ``folded`` of the file, or none."""
         make = getattr(self.module, "folded", None)
         return make(results) if make else {}
 
     @property
     def derived(self) -> Derived | None:
-        """What follows from a changed scenario (`changed`): ``DERIVED``, if the file has it."""
+        """The settings that follow a changed scenario (`changed`): ``DERIVED`` of the file, or None."""
         return getattr(self.module, "DERIVED", None)
 
 
 def directory() -> Path:
-    """Where the experiments are: a folder of this package."""
+    """Returns the directory of the experiments, a folder of this package."""
     return Path(__file__).resolve().parents[1] / "experiments"
 
 
 def experiments() -> list[Experiment]:
-    """Find all experiments, in the order of their documents and claims."""
+    """Returns all experiments, in the order of their documents and claims."""
     found = []
     for file in sorted(directory().glob("*/*.py")):
         if not file.name.startswith("_"):
             module = importlib.import_module(f"xoff.experiments.{file.parent.name}.{file.stem}")
             document = file.parent.name.replace("_", "-")
-            # A file without claims needs something that this build lacks.
+            # A file without claims needs a feature that this build lacks.
             if module.CLAIMS:
                 found.append(Experiment(f"{document}/{file.stem}", cast(Module, module)))
     return sorted(found, key=lambda one: (one.id.partition("/")[0], next(iter(one.module.CLAIMS))))
 
 
 def select(ids: Sequence[str]) -> list[Experiment]:
-    """Choose experiments by the ids of claims, experiments or documents; all if none is given."""
+    """Returns experiments by the ids of claims, experiments or documents; all without ids.
+
+    Raises `InputError` for an unknown id.
+    """
     known = experiments()
     chosen: dict[str, Experiment] = {}
     for wanted in ids:

@@ -1,4 +1,4 @@
-"""What an experiment judges: statements of a document, by predicates over runs, with reasons for what does not hold."""
+"""Judgement of an experiment: statements of a document, predicates over runs, and reasons for failures."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ R = TypeVar("R")
 
 
 NOTHING_VARIED = "nothing is varied"
-"""Under what a claim's `stops` says so."""
+"""The key of a claim's `stops` if no setting is varied."""
 _Found: TypeAlias = tuple[Mapping[str, Part], str]
-"""What is said of all parts; or nothing, and which run violated an audit."""
+"""The parts by statement; or none, and the run that violated an audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(Generic[R]):
-    """What is claimed, of which runs, and how it is judged.
+    """The statements of an experiment, their runs, and the judgement of them.
 
-    document: what ids begin with.
-    statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. One that
-        `judge` leaves out is a whole: it holds if all those do whose ids go on with a hyphen, but for `ours`.
-    runs: from all results, an open choice and a reading, what `judge` looks at; mostly a kind of `Readings`.
-    judge: what is said of each part. If it looks at a run that violated an audit, nothing holds.
-    cases: what is run, with its open choices: each statement is judged with each of those, too. Experiments whose runs
-        are of many kinds list them themselves.
-    readings: where the same runs can be read in several ways, each with what it means, the main one first.
-    set_up: the set-up of the whole document, if its main reading was found by a search: what holds, holds under it.
-    control: the open choice that changes nothing, where choices are run shorter or with fewer seeds: what holds with it
-        holds with the others for that alone, and under none of them.
-    ours: the statements that are not the document's: extensions, and what we wrote to look closer. They are shown, and
-        not counted. Nor are the parts of a whole counted.
-    reasons: why a statement does not hold at full size, by id.
-    quick_reasons: whether the reasons say something of the quick variants, too.
-    varied: which statements are judged with the open choices; all if none is named.
-    limits: of statements that are judged with no other setting, by id: at what they stop, as another statement shows,
-        or why nothing is varied. Parts say what their whole does.
+    document: the first part of the ids.
+    statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. A
+        statement that `judge` leaves out is a whole: it holds if all statements hold whose ids continue its id with a
+        hyphen, except those in `ours`.
+    runs: makes the argument of `judge`, mostly a kind of `Readings`, from all results, an open choice and a reading.
+    judge: returns the part of each statement. If it reads a run that violated an audit, no statement holds.
+    cases: the runs with their open choices, with each of which every statement is judged, too. Experiments whose runs
+        are of many kinds list their scenarios themselves.
+    readings: the readings of the same runs with their meanings, the main one first.
+    set_up: the set-up of the whole document, if its main reading was found by a search: statements hold under it.
+    control: the open choice that changes no value, if choices run shorter or with fewer seeds. A statement that holds
+        with the control does not hold because of another choice.
+    ours: the statements that are not the document's: extensions, and details of our own. They are shown and not
+        counted, like the parts of a whole.
+    reasons: the reason why a statement does not hold at full size, by id.
+    quick_reasons: whether the reasons apply to the quick variants, too.
+    varied: the statements that are judged with the open choices; all if empty.
+    limits: for statements without other settings, by id: the setting at which they stop, as another statement shows, or
+        the reason why no setting is varied. Parts inherit the entry of their whole.
     """
 
     document: str
@@ -61,15 +62,15 @@ class Judged(Generic[R]):
 
     @property
     def listed(self) -> dict[str, str]:
-        """Every claim's full id and statement."""
+        """The full id and statement of every claim."""
         return {f"{self.document}/{short}": text for short, text in self.statements.items()}
 
     def scenarios(self, quick: bool) -> dict[str, dict[str, Any]]:
-        """Return the scenarios of the cases by name."""
+        """Returns the scenarios of the cases by name."""
         return self.cases.scenarios(quick) if self.cases else {}
 
     def claims(self, results: Mapping[str, Result], quick: bool) -> list[Claim]:
-        """Judge each statement in the main reading, and in each other one and with each choice that was run."""
+        """Judges each statement in the main reading, in each other reading, and with each choice that was run."""
         made = {choice_of(name) for name in results}
         main, *others = self.readings
         found = self._parts(results, "", main)
@@ -81,17 +82,17 @@ class Judged(Generic[R]):
         return [self._claim(short, found, beside, probed, quick) for short in self.statements]
 
     def parts(self, results: Mapping[str, Result], choice: str = "") -> dict[str, Part]:
-        """Return what is said of each statement with an open choice, in the main reading."""
+        """Returns the part of each statement with an open choice, in the main reading."""
         found = self._parts(results, choice, next(iter(self.readings)))
         return {short: self._part(*found, short) for short in self.statements}
 
     def _claim(
         self, short: str, found: _Found, beside: Mapping[str, _Found], probed: Mapping[str, _Found], quick: bool
     ) -> Claim:
-        """Make the claim of a statement.
+        """Returns the claim of a statement.
 
-        beside: what is found in other readings and with other choices; if it holds in one, it holds under that.
-        probed: what is found with settings that are no reading, but show where it stops.
+        beside: the parts in other readings and with other choices; a statement that holds with one holds under it.
+        probed: the parts with settings that are no reading, but show the range in which a statement holds.
         """
         parts, failure = found
         part = self._part(parts, failure, short)
@@ -125,9 +126,9 @@ class Judged(Generic[R]):
         )
 
     def _fair(self, others: Mapping[str, Part]) -> list[str]:
-        """Name the readings and choices under which a statement holds, the shortest sets of choices alone.
+        """Returns the readings and choices under which a statement holds; of sets of choices, only the smallest.
 
-        If it holds with the control as well, the other choices are not what makes it hold.
+        If the statement also holds with the control, the other choices do not cause it to hold.
         """
         holding = [name for name, one in others.items() if name != self.control and one.direction == "holds"]
         if self.control in others and others[self.control].direction == "holds":
@@ -139,7 +140,7 @@ class Judged(Generic[R]):
         return self.cases.choices.get(choice, {}) if self.cases else {}
 
     def _table(self, choice: str) -> dict[str, Any]:
-        """Return the values of all that choices replace: those of the main reading, or of a choice."""
+        """Returns the values of all fields that choices replace: of the main reading, or of a choice."""
         if choice in self.readings and choice:
             return {"reading": choice}
         if self.cases is None:
@@ -147,7 +148,10 @@ class Judged(Generic[R]):
         return self.cases.main() | dict(self._table_of(choice))
 
     def _stops(self, short: str, tried: Mapping[str, Part]) -> dict[str, str]:
-        """Return, by what is varied, the nearest setting at which a statement does not hold, and what is said there."""
+        """Returns, by varied quantity, the nearest setting at which a statement does not hold.
+
+        If the statement holds with every setting, the entry says so.
+        """
         ladders = self.cases.probes if self.cases else {}
         found: dict[str, str] = {}
         for what, steps in ladders.items():
@@ -166,20 +170,20 @@ class Judged(Generic[R]):
         return found or ({NOTHING_VARIED: told} if told else {})
 
     def is_counted(self, short: str) -> bool:
-        """Tell whether the tally counts it: as a whole, and if it is the document's."""
+        """Whether the tally counts a statement: it is the document's, and not the part of a whole."""
         if short in self.ours:
             return False
         return not any(short.startswith(f"{name}-") for name in self.statements if name not in self.ours)
 
     def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> _Found:
-        """Judge the runs of a choice; or say which of them violated an audit."""
+        """Returns the parts of the runs of a choice; or no parts, and the run that violated an audit."""
         try:
             return self.judge(self.runs(results, choice, reading)), ""
         except RunFailed as error:
             return {}, str(error)
 
     def _part(self, parts: Mapping[str, Part], failure: str, short: str) -> Part:
-        """Return what is said of a statement: of itself, or of a whole; nothing holds where a run has failed."""
+        """Returns the part of a statement, also of a whole; after a failed run, a part that does not hold."""
         if failure:
             return Part(fact(is_so=False), {}, reason=failure)
         if short in parts:
@@ -187,7 +191,7 @@ class Judged(Generic[R]):
         return whole(parts, [name for name in parts if name.startswith(f"{short}-") and name not in self.ours])
 
     def _which_fail(self, parts: Mapping[str, Part], short: str) -> str:
-        """Name the parts that make a whole fail."""
+        """Returns a reference to the parts that make a whole fail."""
         if short in parts or not parts:
             return ""
         of_it = [name for name in parts if name.startswith(f"{short}-") and name not in self.ours]

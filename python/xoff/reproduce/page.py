@@ -1,8 +1,8 @@
 """The page of a document: every claim with its verdict and numbers, the figures, and a row for each run.
 
-``xoff reproduce DOCUMENT --out DIR`` writes it as ``DIR/DOCUMENT.md``, and the same as JSON beside it; a part of the
-document or the quick variants have names that say so. Its introduction is ``page.md`` beside the experiments, and each
-section begins with the head of an experiment's file.
+``xoff reproduce DOCUMENT --out DIR`` writes the page as ``DIR/DOCUMENT.md``, and its JSON beside it. Pages of a part of
+the document or of quick variants have longer names. The introduction is ``page.md`` beside the experiments, and each
+section begins with the docstring of an experiment's file.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ Changes: TypeAlias = Sequence[tuple[str, str]]
 Table: TypeAlias = Sequence[Sequence[str]]
 """Rows of cells, the heads first."""
 
-# By what a count is divided, and the unit that this gives.
+# Divisor and unit of a count.
 _SCALES = {"ps": (1e6, " (µs)"), "bytes": (1e3, " (KB)")}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an experiment."""
+    """The outcome of an experiment."""
 
     experiment: str
     text: str
-    """The head of its file."""
+    """The docstring of the experiment's file."""
     claims: Sequence[Claim]
     rows: Mapping[str, Mapping[str, Any]]
-    """By the name of the run, what `row` measures."""
+    """The row of each run (`row`), by the name of the run."""
     shown: frozenset[str]
-    """The runs that the page lists; all are in the JSON."""
+    """The runs that the page lists; the JSON has all."""
     figure: str
-    """Its file name."""
+    """The file name of the figure."""
     parameters: Sequence[Parameter] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)
-    """Of its own, by title."""
+    """The experiment's tables by title."""
     folded: Mapping[str, str] = field(default_factory=dict)
-    """Texts that are shown when they are opened, by title."""
+    """Folded texts by title."""
 
 
 def row(result: Result) -> dict[str, Any]:
-    """What a page says of a run: mean FCT by workload and size class and of all flows, in µs, and counts."""
+    """Returns a run's row of a page: mean FCT in µs by workload, by size class and of all flows, and counts."""
     made: dict[str, Any] = {}
-    # What Bernoulli sources offer is as long as the run.
+    # Flows of Bernoulli sources last as long as the run, and have no completion time.
     endless = {one.get("name") for one in result.scenario["workload"] if "bernoulli" in one}
     workloads = {name: found for name, found in result.summary["workloads"].items() if name not in endless}
     named = [one["name"] for one in result.scenario["workload"] if one.get("name") in workloads]
@@ -74,7 +74,7 @@ def row(result: Result) -> dict[str, Any]:
 
 
 def counted(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Return what parts counted in a run, by what a page calls it: the columns of its table of runs."""
+    """Returns the counts of parts in a run by their title: the columns of a page's table of runs."""
     found: dict[str, float] = {}
     for count, value in counts.counted(summary):
         scale, unit = _SCALES.get(count.unit, (1, ""))
@@ -94,13 +94,13 @@ def write(
     design: Mapping[str, Any] | None = None,
     chart: str = "",
 ) -> None:
-    """Write the page and the JSON of a document.
+    """Writes the page and the JSON of a document.
 
-    name: their path without ``.md`` and ``.json``; they appear when they are complete.
-    ids: what was asked for.
-    changes: what was set on the scenarios; both say so on top.
-    design: what a screening of the open choices found (`design.py`), if there was one.
-    chart: the file name of its chart.
+    name: the path without ``.md`` and ``.json``; the files appear when complete.
+    ids: the ids of the command.
+    changes: the settings applied to the scenarios; page and JSON list them at the top.
+    design: the result of a screening of the open choices (`design.py`), if there was one.
+    chart: the file name of the screening's chart.
     """
     page = "\n".join(
         _page(document, introduction, outcomes, ids, quick=quick, changes=changes, design=design, chart=chart)
@@ -119,7 +119,7 @@ def write(
 def _lines(
     document: str, outcomes: Sequence[Outcome], quick: bool, changes: Changes, design: Mapping[str, Any] | None
 ) -> Iterable[str]:
-    """The JSON, with a line for each claim and each run, so that it can be read in a diff."""
+    """Yields the JSON, with a line for each claim and each run, for readable diffs."""
     claims = [_json(claim.as_json()) for outcome in outcomes for claim in outcome.claims]
     counts = _json(tally(claim for outcome in outcomes for claim in outcome.claims))
     found = _set_up(outcomes)
@@ -144,7 +144,7 @@ def _lines(
 
 
 def _some(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run has of a row: most mechanisms are not in most runs."""
+    """Returns the values of a row that are not zero: most mechanisms are absent from most runs."""
     return {column: value for column, value in row.items() if value}
 
 
@@ -153,7 +153,7 @@ def _json(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A measured value as text: numbers with four digits, groups of values on one line."""
+    """Returns a measured value as text: numbers with four digits, groups of values on one line."""
     if isinstance(value, dict):
         return ", ".join(f"{key}: {text_of(part)}" for key, part in value.items())
     if isinstance(value, Range):
@@ -206,12 +206,12 @@ def _page(
 
 
 def _set_up(outcomes: Sequence[Outcome]) -> SetUp | None:
-    """Return the set-up of the document, if a statement holds under it."""
+    """Returns the set-up of the document, if a statement holds under it."""
     return next((claim.set_up for one in outcomes for claim in one.claims if claim.set_up), None)
 
 
 def _set_up_lines(found: SetUp | None) -> Iterable[str]:
-    """The choices that the main reading consists of, and where they come from."""
+    """Yields the choices of the set-up, and its origin."""
     if found is None:
         return
     yield from ("", f"## {found.name[0].upper()}{found.name[1:]}", "")
@@ -222,7 +222,7 @@ def _set_up_lines(found: SetUp | None) -> Iterable[str]:
 
 
 def _directions(claims: Sequence[Claim]) -> Iterable[str]:
-    """Each statement of the document once, with its two judgements; apart from them parts, and what is ours."""
+    """Yields each statement of the document with its two judgements, then parts and statements of our own."""
     yield from ("", "## Directions and sizes", "")
     yield "A ratio is measured over published, the median where there are several numbers; of a range the nearer end"
     yield "counts."
@@ -243,13 +243,13 @@ def _judged(claims: Iterable[Claim]) -> Iterable[str]:
 
 
 def _short(numbers: Mapping[str, Any]) -> str:
-    """The numbers of a size, unless they are too many for a cell."""
+    """Returns the numbers of a size as text, or a reference if the text is too long for a cell."""
     text = text_of(numbers)
     return text if len(text) <= 160 else "see there"
 
 
 def _beside(claim: Claim) -> str:
-    """Say with how many other choices a statement is what, and name those with which it does not hold."""
+    """Returns the counts of verdicts with other choices, and the choices with which a statement does not hold."""
     if not claim.others:
         return "–"
     kinds = [words.partition(" (")[0] for words in claim.others.values()]
@@ -259,7 +259,7 @@ def _beside(claim: Claim) -> str:
 
 
 def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
-    """Where what holds stops holding: by seeds alone, and by what is varied one thing at a time."""
+    """Yields the limits of statements that hold: in seeds alone, and by quantities varied one at a time."""
     shown = [claim for claim in claims if claim.holds and (claim.stops or len(claim.decision.alone) > 1)]
     if not shown:
         return
@@ -276,7 +276,7 @@ def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
 
 
 def _placed(introduction: str, outcomes: Sequence[Outcome]) -> str:
-    """The introduction with the tables that it asks for, by lines such as ``{sfc/buffer: title}``."""
+    """Returns the introduction with tables in the place of lines such as ``{sfc/buffer: title}``."""
     for outcome in outcomes:
         for title, table in outcome.tables.items():
             introduction = introduction.replace(_place(outcome, title), "\n".join(_table(table)))
@@ -288,7 +288,7 @@ def _place(outcome: Outcome, title: str) -> str:
 
 
 def _table(table: Table) -> Iterable[str]:
-    """A table of an experiment in Markdown."""
+    """Yields a table of an experiment in Markdown."""
     heads, *cells = table
     yield f"| {' | '.join(map(_cell, heads))} |"
     yield "|---" * len(heads) + "|"
@@ -311,7 +311,7 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
         yield from (f"| {' | '.join(map(_cell, cells))} |" for cells in rows(outcome.parameters))
     for claim in outcome.claims:
         yield from _claim_lines(claim)
-    # At full size an experiment may have none of its quick runs: then there are hundreds.
+    # At full size an experiment may lack its quick runs: it has hundreds of others, and lists none.
     shown = {name: values for name, values in outcome.rows.items() if name in outcome.shown}
     if not shown:
         return
@@ -326,7 +326,7 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
 
 
 def _claim_lines(claim: Claim) -> Iterable[str]:
-    """A claim with all that was measured, and what is said of it with other choices."""
+    """Yields a claim with all measured values, and its verdicts with other choices."""
     yield from ("", f"### {claim.id}: {claim.statement}", "")
     yield f"**{claim.words}**{f' ({claim.reason})' if claim.reason else ''}"
     yield ""
@@ -355,7 +355,7 @@ def _cell(text: str) -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers with six digits, so that a page is the same on every machine and readable in a diff."""
+    """Returns numbers with six digits, so that a page is equal on every machine and readable in a diff."""
     if isinstance(value, Spread):
         value = asdict(value)
     if isinstance(value, Range):

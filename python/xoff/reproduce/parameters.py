@@ -1,4 +1,4 @@
-"""The parameters of an experiment: what the document gives, and where, and what is chosen, and why."""
+"""The parameters of an experiment: values that the document gives, with their place, and chosen values with reasons."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One row of an experiment's table."""
+    """One row of an experiment's table of parameters."""
 
     name: str
     value: str
     source: str
-    """The slide, section or figure that gives it; or why it is chosen so."""
+    """The slide, section or figure with the value; or the reason of the choice."""
     is_given: bool
     also: str = ""
-    """The other values that every statement is judged with, too."""
+    """The other values with which every statement is judged, too."""
 
 
 def given(name: str, value: str, where: str) -> Parameter:
-    """Return what the document gives, and where: it is never changed."""
+    """Returns a parameter that the document gives, and its place; it is never varied."""
     return Parameter(name, value, where, is_given=True)
 
 
 def chosen(name: str, value: str, why: str, also: str = "") -> Parameter:
-    """Return what the document leaves open, why it is chosen so, and what else is judged."""
+    """Returns a parameter that the document leaves open, the reason of its value, and other judged values."""
     return Parameter(name, value, why, is_given=False, also=also)
 
 
 def rows(parameters: Iterable[Parameter]) -> Iterable[tuple[str, str, str, str]]:
-    """Name, value, where it is from, and what else is judged."""
+    """Yields name, value, origin, and other judged values."""
     for one in parameters:
         yield one.name, one.value, f"{'given' if one.is_given else 'chosen'}: {one.source}", one.also or "–"

@@ -1,4 +1,4 @@
-"""What is read of an experiment's runs: each once, found by case and seed."""
+"""Readings of an experiment's runs: each run is read once, and found by case and seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A value over runs that differ by chance alone: mean and range."""
+    """A value over runs that differ only by chance: mean and range."""
 
     mean: float
     low: float
@@ -24,16 +24,16 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread:
-        """Return the spread of at least one value."""
+        """Returns the spread of at least one value."""
         found = list(values)
         return cls(fmean(found), min(found), max(found), len(found))
 
 
 class Readings(Generic[T]):
-    """The runs of an experiment with one open choice, by the names that `Cases` gives them without it.
+    """The runs of an experiment with one open choice, by the names of `Cases` without the choice.
 
-    read: makes of a result what claims look at; what it made is kept with the results, for whoever asks next.
-    reading: which of several readings of the document is judged, for those who judge by it.
+    read: makes a reading from a result. Readings are cached with the results.
+    reading: the judged reading of the document, if there are several.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class Readings(Generic[T]):
         self._prefix = f"{choice}: " if choice else ""
         everything = [*results, *getattr(results, "failures", {})]
         self.names = [name.removeprefix(self._prefix) for name in everything if choice_of(name) == choice]
-        """All of them, those that violated an audit included."""
+        """The names of all runs, those that violated an audit included."""
 
     def __contains__(self, case: str) -> bool:
         return any(name.startswith(f"{case}/") for name in self.names)
 
     def one(self, name: str) -> T:
-        """Return a run. Raises `RunFailed` if it violated an audit, `LookupError` if there is none."""
+        """Returns the reading of a run. Raises `RunFailed` if it violated an audit, `LookupError` if there is none."""
         key = (self._read, self._prefix + name)
         if key not in self._known:
             self._known[key] = self._read(self.results[self._prefix + name])
@@ -61,28 +61,31 @@ class Readings(Generic[T]):
         return found
 
     def starting(self, prefix: str) -> list[T]:
-        """Return the runs whose names start so, in the order of their names."""
+        """Returns the runs whose names begin with a prefix, in the order of their names."""
         return [self.one(name) for name in sorted(self.names) if name.startswith(prefix)]
 
     def each(self, case: str) -> list[T]:
-        """Return the runs of a case, such as ``case/variant``, with all seeds: pairs with those of another variant."""
+        """Returns the runs of a case, such as ``case/variant``, of all seeds, in the order of their names.
+
+        The order pairs the runs with those of another variant.
+        """
         return self.starting(f"{case}/seed ")
 
     def by_seed(self, case: str, value: Callable[[T], float]) -> list[float]:
-        """Return a value of each seed: pairs with that of another variant."""
+        """Returns a value of each seed, in an order that pairs with other variants."""
         return [value(run) for run in self.each(case)]
 
     def mean(self, case: str, value: Callable[[T], float]) -> float:
-        """Return the mean of a value over the seeds, each with the same weight."""
+        """Returns the mean of a value over the seeds, with equal weights."""
         return fmean(value(run) for run in self.each(case))
 
     def spread(self, case: str, value: Callable[[T], float]) -> Spread:
-        """Return mean and range of a value over the seeds of a case."""
+        """Returns mean and range of a value over the seeds of a case."""
         return Spread.of(value(run) for run in self.each(case))
 
 
 def as_results(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Readings[Result]:
-    """Return the runs of an experiment that looks at results as they are."""
+    """Returns the runs of an experiment as results, without a reading function."""
     return Readings(results, _as_it_is, choice, reading)
 
 

@@ -1,9 +1,8 @@
-"""Runs the scenarios of experiments: on all cores, each distinct scenario once; what fails fails only its claims.
+"""Runs the scenarios of experiments on all cores, each distinct scenario once.
 
-While what is judged of an experiment is judged, the next ones run.
-
-The runs are those of a study: `xoff.study` does them and keeps them, in a directory that is gone when all is done, or
-in one that the next time finds them there.
+A failed run fails only the claims that read it. The next experiment runs while the claims of the previous one are
+judged. The runs are those of a study: `xoff.study` does them and keeps them, in a temporary directory, or in a
+directory in which a later command finds them.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from xoff.study.store import Store
 
 
 class RunFailed(LookupError):  # noqa: N818 (it says what happened to the run)
-    """A run that violated an audit has no result; raised where one is looked up."""
+    """Raised when the result of a run is read that violated an audit."""
 
 
 class Results(dict[str, Result]):
-    """Results by the name of the scenario. Looking up one that violated an audit raises `RunFailed`."""
+    """Results by the name of the scenario. Reading a run that violated an audit raises `RunFailed`."""
 
     def __init__(self, results: Mapping[str, Result], failures: Mapping[str, str]) -> None:
         super().__init__(results)
         self.failures = dict(failures)
         self.known: dict[Any, Any] = {}
-        """What `Readings` made of them."""
+        """The cache of `Readings`."""
 
     def __missing__(self, name: str) -> Result:
         if name in self.failures:
@@ -49,13 +48,13 @@ class Results(dict[str, Result]):
 
 
 class Runner:
-    """Runs scenarios, one a core.
+    """Runs scenarios, one per core.
 
-    reads: the tables that each experiment reads, by its id: of others it sees nothing, and they are not written, unless
-        `runs` are to be kept. All if it is not given.
-    threads: how many threads simulate each.
-    runs: where they are kept.
-    scratch: where they are kept until all is done, if `runs` is not given: an interrupted command goes on from there.
+    reads: the tables that each experiment reads, by its id; other tables are not written, unless `runs` is given. All
+        tables if None.
+    threads: number of threads that simulate each run.
+    runs: the directory of kept runs.
+    scratch: the directory of runs until all are done, if `runs` is None: an interrupted command continues from it.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Runner:
         runs: Path | None = None,
         scratch: Path | None = None,
     ) -> None:
-        """Take the scenarios of every experiment: by its id, and by name. Raises `InputError` if one is not valid."""
+        """Takes the scenarios of every experiment, by id and by name. Raises `InputError` if one is not valid."""
         self._scenarios = scenarios
         self._reads = reads
         self._written = None if reads is None or runs is not None else frozenset().union(*reads.values())
@@ -76,7 +75,7 @@ class Runner:
         self._keys = {
             id: {name: self._key(id, name, one) for name, one in named.items()} for id, named in scenarios.items()
         }
-        # How many experiments have yet to read a result: those of the last one are let go.
+        # The number of experiments that have yet to read each result; a result is removed after the last one.
         self._readers = Counter(key for named in self._keys.values() for key in set(named.values()))
         self._threads = threads
         self._directory: tempfile.TemporaryDirectory[str] | None = None
@@ -91,11 +90,11 @@ class Runner:
 
     @property
     def distinct(self) -> int:
-        """How many scenarios there are to run; equal ones run once."""
+        """The number of scenarios to run; equal scenarios run once."""
         return len(self._readers)
 
     def keys(self, experiment: str) -> list[str]:
-        """Under what the runs of an experiment are kept."""
+        """Returns the keys of an experiment's runs in the store."""
         return list(dict.fromkeys(self._keys[experiment].values()))
 
     def __enter__(self) -> Self:
@@ -110,19 +109,19 @@ class Runner:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def each(self, progress: Callable[[str, Advance], None] | None = None) -> Iterator[tuple[str, Results]]:
-        """Yield the results of each experiment. While the caller looks at them the next ones run.
+        """Yields the results of each experiment. While the caller reads them, the next experiment runs.
 
-        progress: called a few times a second, from another thread, with an experiment and how far its runs are.
+        progress: called a few times a second, from another thread, with an experiment and the progress of its runs.
         """
         watch = Watch()
         restore = running.defer_interrupts(watch.stop.set)
-        # While the last runs of one end, those of the next keep the cores busy.
+        # Two experiments run at a time: the runs of the next keep the cores busy while the last runs of one end.
         with ThreadPoolExecutor(2) as ahead:
             try:
                 done: dict[str, Future[None]] = {}
 
                 def tell(id: str, how: Advance) -> None:
-                    # One is told of at a time: that which is to be over first.
+                    # Progress is reported of one experiment at a time: the first unfinished one.
                     first = next((one for one, run in list(done.items()) if not run.done()), id)
                     if progress is not None and id == first:
                         progress(id, how)
@@ -143,7 +142,7 @@ class Runner:
                 restore()
 
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
-        """Run the scenarios of an experiment that have not run for another, and return their results."""
+        """Runs the scenarios of an experiment that have not run for another, and returns their results."""
         self._simulate(experiment, progress)
         return self._read(experiment)
 
@@ -167,7 +166,7 @@ class Runner:
             failure = self._store.failure(key)
             if failure is None:
                 result = results[name] = self._store.result(key, reads)
-                # One that ran for another may be called otherwise there.
+                # A run that was done for another experiment may have another name there.
                 said = self._scenarios[experiment][name]
                 kept = {word: value for word, value in result.scenario.items() if word not in SHOWN}
                 result.scenario = kept | {word: said[word] for word in SHOWN if said.get(word) is not None}
@@ -178,7 +177,7 @@ class Runner:
         return Results(results, failures)
 
     def _key(self, experiment: str, name: str, scenario: dict[str, Any]) -> str:
-        # Many are those of another experiment. One with data frames in it has no text.
+        # Many scenarios are equal to one of another experiment. A scenario with data frames has no JSON.
         try:
             digest = hashlib.sha256(json.dumps(scenario).encode()).digest()
         except TypeError:
@@ -196,7 +195,7 @@ class Runner:
         return key
 
     def release(self, experiment: str) -> None:
-        """Let go of the runs that no other experiment has yet to read, unless they are to be kept."""
+        """Removes the runs that no other experiment has yet to read, if they are in a temporary directory."""
         if self._directory is None:
             return
         for key in set(self._keys[experiment].values()):
@@ -206,7 +205,7 @@ class Runner:
 
 
 def _fail(runs: Collection[Future[None]]) -> None:
-    """Raise what went wrong, and `KeyboardInterrupt` if nothing did: what fails stops those beside it, too."""
+    """Raises the first error of the runs, and `KeyboardInterrupt` if there is none: one failure stops all."""
     wait(runs)
     errors = (run.exception() for run in runs)
     raise next((error for error in errors if not isinstance(error, KeyboardInterrupt | None)), KeyboardInterrupt())

@@ -1,4 +1,4 @@
-"""What is said of a statement of a document: its direction, and beside it, wherever numbers are published, its size."""
+"""The verdict on a statement of a document: its direction, and its size if numbers are published."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from xoff.reproduce.decision import Decision, all_of, fact
 
 Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "undecided", "void"]
-"""``holds under``: with a choice, or a set of choices, that is named. ``undecided``: chance covers it (`decision.py`).
-``void``: the runs never met the condition that the statement speaks of, so that there is nothing to judge."""
+"""``holds under``: holds with a named choice or set of choices. ``undecided``: the difference may be chance
+(`decision.py`). ``void``: the runs never met the condition of the statement, so that there is nothing to judge."""
 
 DIRECTIONS: tuple[Direction, ...] = ("holds", "holds under", "does not hold", "undecided", "void")
 
 
 class Range(NamedTuple):
-    """What a document gives as a range; what is measured is compared with the nearer end, or lies in it."""
+    """A range given by a document; a measured value is compared with the nearer end, or lies within."""
 
     low: float
     high: float
@@ -28,33 +28,33 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """Choices of a whole document that were found by a search: its main reading, under which statements hold."""
+    """Choices for a whole document that were found by a search: its main reading, under which statements hold."""
 
     name: str
     """Such as ``the authors' set-up``."""
     choices: Mapping[str, str]
-    """What is chosen, and to what: as a reader is told it."""
+    """The chosen quantities and their values, as text for readers."""
     searched: str
-    """On which seeds it was found."""
+    """The seeds of the search."""
     confirmed: str
-    """On which seeds the page judges it: others."""
+    """The seeds of the page, which differ from those of the search."""
     cost: str
-    """Which statements fail in it that hold without."""
+    """The statements that fail in the set-up and hold without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What the document says by how much, what is measured, and the median of measured over published."""
+    """The published numbers, the measured numbers, and the median of measured over published."""
 
     published: dict[str, Any]
     measured: dict[str, Any]
     ratio: float | None
-    """None if nothing that is published is a number."""
+    """None if no published value is a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of a document, what was measured, and what is said of it."""
+    """A statement of a document, its measured values, and the verdict."""
 
     id: str
     statement: str
@@ -62,32 +62,35 @@ class Claim:
     measured: dict[str, Any]
     _: KW_ONLY
     decision: Decision
-    """What the runs of the main reading say."""
+    """The decision of the runs of the main reading."""
     under: str = ""
     """With ``holds under``, the name of the choice or of the set of choices; several are separated by semicolons."""
     set_up: SetUp | None = None
-    """The set-up of the whole document, if it holds under that: the main reading, which was found by a search."""
+    """The set-up of the whole document, if the statement holds under it: the main reading, which was found by a
+    search."""
     reading: dict[str, Any] = field(default_factory=dict)
-    """The choices that it is judged with, or with ``holds under`` those with which it holds: values by name."""
+    """The values of the choices of the judged reading, or with ``holds under`` of the choice under which it holds, by
+    name."""
     others: dict[str, str] = field(default_factory=dict)
-    """What is said of it with each other choice, or set of choices."""
+    """The verdict with each other choice, or set of choices."""
     stops: dict[str, str] = field(default_factory=dict)
-    """If it holds: by what is varied, the nearest setting at which it does not hold; or that it holds throughout."""
+    """If the statement holds: by varied quantity, the nearest setting at which it does not hold, or the range in which
+    it does."""
     counted: bool = True
-    """Whether the tally counts it: statements of the document alone, each once, and not the parts of one."""
+    """Whether the tally counts the statement: it is the document's, and not a part of another one."""
     published: dict[str, Any] = field(default_factory=dict)
-    """The numbers that the document gives, by what was measured of the same name."""
+    """The numbers that the document gives, by the names of the measured values."""
     reason: str = ""
-    """Why, if it does not hold in the main reading, or is void."""
+    """The reason, if the statement does not hold in the main reading, or is void."""
 
     @property
     def holds(self) -> bool:
-        """Whether it holds in the main reading."""
+        """Whether the statement holds in the main reading."""
         return self.direction == "holds" or self.set_up is not None
 
     @property
     def size(self) -> Size | None:
-        """The numbers of the document beside those measured; None if it gives none."""
+        """The numbers of the document beside the measured ones; None if it gives none."""
         if not self.published:
             return None
         measured = {name: self.measured[name] for name in self.published if name in self.measured}
@@ -96,13 +99,13 @@ class Claim:
 
     @property
     def words(self) -> str:
-        """The direction as a reader is told it."""
+        """The direction as text for readers."""
         if self.direction == "holds under":
             return f"holds under {self.under}"
         return self.decision.words if self.direction == "undecided" else self.direction
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it for ``--json`` and the JSON of a page; `verdict` is another name of the direction."""
+        """Returns the claim for ``--json`` and the JSON of a page; `verdict` is another name of the direction."""
         found = asdict(self)
         del found["decision"], found["published"], found["set_up"]
         alone = self.decision.alone
@@ -119,22 +122,22 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What runs say of one statement, and what was measured."""
+    """The findings of runs on one statement, and the measured values."""
 
     found: Decision | bool
-    """Whether it holds; plain truth where chance has no part, see `decision.fact`."""
+    """Whether the statement holds; a plain truth value without randomness, see `decision.fact`."""
     measured: dict[str, Any]
     _: KW_ONLY
     published: dict[str, Any] = field(default_factory=dict)
-    """The numbers of the document that belong to `measured`, by the same names: its sizes."""
+    """The numbers of the document for `measured`, by the same names: its sizes."""
     reason: str = ""
-    """Why it does not hold, where that depends on the runs; otherwise it is one of the reasons in `Judged`."""
+    """The reason of a failure if it depends on the runs; otherwise `Judged.reasons` has it."""
     void: str = ""
-    """Why there is nothing to judge, if there is nothing: which condition the runs never met."""
+    """The condition that the runs never met, if there is nothing to judge."""
 
     @property
     def decision(self) -> Decision:
-        """What the runs decide."""
+        """The decision of the runs."""
         return self.found if isinstance(self.found, Decision) else fact(self.found)
 
     @property
@@ -144,12 +147,12 @@ class Part:
 
     @property
     def words(self) -> str:
-        """The direction as a reader is told it."""
+        """The direction as text for readers."""
         return "void" if self.void else self.decision.words
 
 
 def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part:
-    """Return what is said of a statement that holds if its parts do: those named, or all. Void ones say nothing."""
+    """Returns the part of a statement that holds if its parts do: the named ones, or all. Void parts are ignored."""
     chosen = {name: parts[name] for name in (parts if names is None else names)}
     judged = [part.decision for part in chosen.values() if not part.void]
     void = "" if judged else "; ".join(dict.fromkeys(part.void for part in chosen.values()))
@@ -161,10 +164,11 @@ def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part
 
 
 def tally(claims: Iterable[Claim]) -> dict[str, Any]:
-    """Count the statements of the document by direction, and say how large sizes are: the median ratio of all.
+    """Returns the number of the document's statements by direction, and the median ratio of all sizes.
 
-    ``in the set-up``: how many of those that hold under something hold under the set-up of the whole document.
-    ``decided``: how many have a direction, and ``share that holds`` how many of these hold plainly or in the set-up.
+    - ``in the set-up``: the number of statements that hold under the set-up of the whole document
+    - ``decided``: the number with a decided direction
+    - ``share that holds``: the share of decided statements that hold plainly or in the set-up
     """
     counted = [claim for claim in claims if claim.counted]
     ratios = [size.ratio for claim in counted if (size := claim.size) and size.ratio is not None]
@@ -177,7 +181,7 @@ def tally(claims: Iterable[Claim]) -> dict[str, Any]:
 
 
 def tally_in_words(claims: Iterable[Claim]) -> str:
-    """Such as ``12 statements: 7 hold, 2 hold under a named choice, 3 do not hold``."""
+    """Returns the tally in words, such as ``12 statements: 7 hold, 2 hold under a named choice, 3 do not hold``."""
     found = tally(claims)
     total = sum(found[one] for one in DIRECTIONS)
     kinds = [
@@ -197,7 +201,7 @@ def tally_in_words(claims: Iterable[Claim]) -> str:
 
 
 def decided_in_words(claims: Iterable[Claim]) -> str:
-    """Say how many of the decided directions hold, plainly or in the set-up, and name those that do not."""
+    """Returns the share of decided directions that hold, plainly or in the set-up, and the other ids, in words."""
     decided = [claim for claim in claims if claim.counted and claim.direction not in {"undecided", "void"}]
     others = [claim.id.partition("/")[2] for claim in decided if not claim.holds]
     if not decided:
@@ -209,7 +213,7 @@ def decided_in_words(claims: Iterable[Claim]) -> str:
 
 
 def _ratios(measured: Any, published: Any) -> list[float]:
-    """Return measured over published, number by number; a range is compared by its nearer end."""
+    """Returns measured over published, number by number; a range is compared by its nearer end."""
     if isinstance(measured, dict):
         known = {
             key: published[key] if isinstance(published, dict) else published

@@ -4,7 +4,7 @@
     study.runs                                     # an Arrow table: one row for each run, parameters as columns
     study.compare("victim_fct_mean_ps", "PFC only", "PFC + SFC")
 
-Whatever stops a study, the same call goes on with the runs that are missing.
+A repeated call does only the missing runs, however the earlier call ended.
 """
 
 from __future__ import annotations
@@ -43,31 +43,31 @@ if TYPE_CHECKING:
 __all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
 
 _DOCUMENT = "study.json"
-# A notebook shows so many points.
+# Maximum number of points that a notebook shows.
 _SHOWN = 60
-# A folder with more names helps nobody.
+# Maximum number of links to runs: a larger folder is of no use.
 _NAMED = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far a study is, in runs; equal runs of several points count once."""
+    """The progress of a study, in runs; equal runs of several points count once."""
 
     total: int
     complete: int
-    """Runs that have a result."""
+    """Runs with a result."""
     failed: int
-    """Runs that violated an audit, or whose input turned out to be bad."""
+    """Runs that violated an audit, or whose input was found to be bad during the run."""
     impossible: int
-    """Combinations that no run can have."""
+    """Combinations of point and seed whose scenario is not valid."""
     missing: int
-    """Runs that are still to be done."""
+    """Runs still to be done."""
     others: int
-    """Runs in the store that this study does not have: those of earlier versions of it."""
+    """Runs in the store that are not in this study: runs of earlier versions of the study."""
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether no run is missing."""
         return self.missing == 0
 
 
@@ -76,9 +76,9 @@ class Mean:
     """A metric at one point, over its seeds."""
 
     point: Mapping[str, Any]
-    """The value of each column."""
+    """The value of each parameter, by column name."""
     values: Mapping[int, float]
-    """By seed."""
+    """The values by seed."""
 
     @property
     def interval(self) -> statistics.Interval:
@@ -88,7 +88,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two variants at one point of what else varies."""
+    """The comparison of two variants at one point of the other parameters."""
 
     point: Mapping[str, Any]
     """The values of the other columns."""
@@ -98,15 +98,15 @@ class Compared:
 class Study:
     """A study and its directory.
 
-    source: the file of the study, or the same as a dictionary: ``base`` (a scenario: a path, a dictionary or a
+    source: the file of the study, or its document as a dictionary: ``base`` (a scenario: a path, a dictionary or a
         `Scenario`), ``axes``, ``zip``, ``variants``, ``design``, ``seeds``, ``keep``, ``metrics``, ``name``,
         ``description``.
     out: the directory of its runs and tables, which need not exist.
-    progress: called while runs are planned, with how many combinations are looked at, and how many there are.
-    keep: tables of each run that are kept beside those that the study names.
+    progress: called during planning with the number of combinations examined and the number of all combinations.
+    keep: tables of each run that are kept in addition to those of the study's ``keep``.
 
-    Raises `InputError`, which names the key, if the study or its base is wrong. A combination of values that is
-    impossible is no error: it is in ``plan.impossible``, and the other combinations run.
+    Raises `InputError` with the key if the study or its base is wrong. A combination of values whose scenario is not
+    valid raises no error: it is listed in ``plan.impossible``, and the other combinations run.
     """
 
     def __init__(
@@ -118,15 +118,15 @@ class Study:
         keep: Sequence[str] = (),
     ) -> None:
         self.plan: Plan = read(source, progress, keep)
-        """What is to be run."""
+        """The runs to do."""
         self.directory = Path(out)
-        """Where the study is kept."""
+        """The directory of the study."""
         self._runs: tuple[set[str], pa.Table] | None = None
         self._check_place()
 
     @staticmethod
     def open(directory: str | Path) -> Study:
-        """Open the directory of a study to read what it holds. Raises `InputError` if it is none."""
+        """Opens the directory of a study for reading. Raises `InputError` if it is not the directory of a study."""
         study = Study.__new__(Study)
         study.directory = Path(directory)
         study._runs = None
@@ -139,7 +139,7 @@ class Study:
 
     @staticmethod
     def of(plan: Plan, directory: str | Path) -> Study:
-        """The study of a plan that may still grow, in a directory that need not exist."""
+        """Returns the study of a plan that may still grow, in a directory that need not exist."""
         study = Study.__new__(Study)
         study.plan, study.directory, study._runs = plan, Path(directory), None
         study._check_place()
@@ -147,7 +147,7 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The runs, by key."""
+        """The store of the runs, by key."""
         return Store(self.directory / "runs")
 
     def run(
@@ -159,16 +159,16 @@ class Study:
         shard: tuple[int, int] = (1, 1),
         progress: Callable[[Advance], None] | None = None,
     ) -> Report:
-        """Do the runs that are missing, and write the data set when all are there.
+        """Does the missing runs, and writes the data set when no run is missing.
 
         executor: any `concurrent.futures.Executor`, such as that of a Dask client; threads of this process if None.
-        workers: how many runs at a time on threads of this process; one a core if None.
-        threads: how many threads simulate each run.
-        shard: ``(i, n)`` does the i-th of n parts of the study, 1 ≤ i ≤ n, for n processes that know nothing of one
-            another.
+        workers: number of concurrent runs on threads of this process; one per core if None.
+        threads: number of threads that simulate each run.
+        shard: ``(i, n)`` does the i-th of n parts of the study, 1 ≤ i ≤ n; the n processes need no communication.
         progress: called a few times a second with an `Advance`.
 
-        Raises `KeyboardInterrupt` when interrupted and `OSError` when the disk is full; what is complete stays.
+        Raises `KeyboardInterrupt` when interrupted and `OSError` when the disk is full; complete runs stay in the
+        store.
         """
         if self.plan.base is None:
             raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
@@ -185,7 +185,7 @@ class Study:
             threads=threads,
             progress=progress,
         )
-        # Somebody may have removed or damaged some meanwhile: they are done once more.
+        # Another process may have removed or damaged runs meanwhile: these runs are repeated once.
         if lost := [task for task in tasks if not self._knows(task.key, report)]:
             again = execute(lost, self.store, executor=executor, workers=workers, threads=threads)
             report.simulated += again.simulated
@@ -194,28 +194,28 @@ class Study:
         return report
 
     def begin(self) -> None:
-        """Write what is to be run, so that whoever looks at the directory meanwhile knows how far it is."""
+        """Writes the study's document before the runs, so that other processes can read the progress."""
         self.store.open()
         with locks.held(self.store.directory):
             self._write_document()
 
     def write(self) -> None:
-        """Write the data set, if all runs are there."""
+        """Writes the data set if no run is missing."""
         if self.status().done:
             self._write_tables()
             self._name_runs()
 
     def _name_runs(self) -> None:
-        """Links to the directories of runs, called after their settings: ``named/pause_10us_seed_1``."""
+        """Writes the study's document before the runs, so that other processes can read the progress."""
         place = self.directory / "named"
         if len(self.plan.runs) > _NAMED or (place.exists() and not place.is_dir()):
             return
         wanted: dict[str, str] = {}
         for run in self.plan.runs:
             name = file_name(re.sub(r"[^\w.+-]+", "_", self.plan.coordinates(run.point, run.seed)))
-            # Names that are cut to what a disk can hold may be the same.
+            # Names that are shortened to the limit of file systems may be equal.
             wanted[f"{name}_{run.key[:6]}" if name in wanted else name] = f"../runs/{run.key}"
-        # Where there are no links, or somebody else writes them at this moment, runs have their keys.
+        # Without links, or if another process writes them at this moment, runs have only their keys.
         with contextlib.suppress(OSError):
             place.mkdir(exist_ok=True)
             for link in place.iterdir():
@@ -229,14 +229,14 @@ class Study:
         return key in report.failures or self.store.holds(key, self.plan.keep)
 
     def part(self, number: int, parts: int) -> list[Run]:
-        """The runs of one of several parts: every run is in exactly one."""
+        """Returns the runs of one of several parts; each run is in exactly one part."""
         if not (isinstance(number, int) and isinstance(parts, int) and 1 <= number <= parts):
             raise InputError(f"shard: {number}/{parts} was given; i/n with 1 ≤ i ≤ n is needed, such as 1/4")
-        # By the key, so that adding a value moves no run to another part.
+        # By key, so that an added value moves no run to another part.
         return [run for run in self.plan.runs if int(run.key, 16) % parts == number - 1]
 
     def status(self) -> Status:
-        """How far the study is."""
+        """Returns the progress of the study."""
         keys = {run.key for run in self.plan.runs}
         known = self.store.keys()
         held = {key for key in keys & known if self.store.holds(key, self.plan.keep)}
@@ -252,8 +252,8 @@ class Study:
 
     @property
     def runs(self) -> pa.Table:
-        """One row a run that was done: ``run``, the parameters, ``seed``, ``status``, every metric of its summary."""
-        # Every figure and mean is drawn from this table, and nothing in it changes while no run is added.
+        """One row per run that was done: ``run``, the parameters, ``seed``, ``status``, every metric of its summary."""
+        # All figures and means use this table; it changes only if runs are added.
         keys = self.store.keys()
         if self._runs is None or self._runs[0] != keys:
             self._runs = keys, dataset.runs_table(self.plan, self.store)
@@ -261,13 +261,13 @@ class Study:
 
     @property
     def flows(self) -> pa.Table:
-        """One row a flow of every run, with the parameters as columns."""
+        """One row per flow of every run, with the parameters as columns."""
         return self.table("flows")
 
     def table(self, name: str) -> pa.Table:
-        """The rows of one table of all runs.
+        """Returns the rows of one table of all runs.
 
-        Raises `LookupError` if the study does not keep it, and `InputError` if no run has a result.
+        Raises `LookupError` if the study does not keep the table, and `InputError` if no run has a result.
         """
         if name not in self.plan.keep:
             raise LookupError(f"the study does not keep `{name}`; it keeps {', '.join(self.plan.keep) or 'summaries'}")
@@ -277,9 +277,9 @@ class Study:
         return pa.concat_tables(tables)
 
     def flows_at(self, points: Collection[int]) -> pa.Table | None:
-        """The sizes, completion times and slowdowns of the flows at some points (by index), all seeds together.
+        """Returns size, completion time and slowdown of the flows at some points (by index), all seeds together.
 
-        Connections of jobs have neither times nor slowdowns; the messages that have them are kept by no study.
+        Connections of jobs have neither times nor slowdowns, and studies do not keep the table of their messages.
         """
         known = self.store.keys()
         keys = dict.fromkeys(run.key for run in self.plan.runs if run.point.index in points and run.key in known)
@@ -288,7 +288,7 @@ class Study:
         return pa.concat_tables(tables) if tables else None
 
     def results(self) -> list[tuple[Mapping[str, Any], int, Result]]:
-        """Every run that has a result: the value of each column, the seed, and the `Result`."""
+        """Returns every run with a result: the value of each column, the seed, and the `Result`."""
         known = self.store.keys()
         return [
             (self.plan.values(run.point), run.seed, self.store.result(run.key))
@@ -297,26 +297,26 @@ class Study:
         ]
 
     def metrics(self) -> list[str]:
-        """The metrics to look at first: those that the study names, or else completion times, counts and drops."""
+        """Returns the metrics to show first: those of the study's ``metrics``, or times, counts and drops."""
         runs = self.runs
         names = [field.name for field in runs.schema if not pa.types.is_string(field.type)]
         names = [name for name in names if name not in {"seed", *(column.name for column in self.plan.columns)}]
         if self.plan.metrics:
-            # Without a single result there is none.
+            # If no run has a result, the table has no columns of metrics.
             return [name for name in self.plan.metrics if name in names]
         means = [name for name in names if name.endswith("fct_mean_ps")]
-        # With one workload its mean is the mean over all.
+        # With one workload, its mean is the mean over all flows.
         means = ["fct_mean_ps"] if len(means) == 2 else means
         others = ["fct_p99_ps", *(count.metric for count in counts.headlines()), "drops"]
         if sizes_differ(self.plan.document["scenario"]):
-            # A mean over small and large flows is one of the large ones.
+            # Large flows dominate a mean completion time over flows of different sizes.
             means = [name.replace("fct_mean_ps", part) for name in means for part in ("slowdown_p50", "slowdown_p99")]
             others = others[1:]
         means += [name for name in names if name.endswith("_collective_bus_bps")]
         return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:
-        """A metric at each point that has a result: its value for each seed, its mean and confidence interval."""
+        """Returns a metric at each point with a result: its value for each seed, its mean and confidence interval."""
         self.check_metric(metric)
         runs, names = self.runs, [column.name for column in self.plan.columns]
         found: dict[str, Mean] = {}
@@ -330,24 +330,24 @@ class Study:
         return list(found.values())
 
     def check_metric(self, metric: str) -> None:
-        """Refuse what is no column of numbers of `runs`, and name the nearest one that is."""
+        """Raises `InputError`, with the nearest name, for a metric that is not a column of numbers of `runs`."""
         numbers = [field.name for field in self.runs.schema if not pa.types.is_string(field.type)]
         if metric not in numbers:
             raise InputError(unknown(metric, numbers))
 
     def effects(self, metric: str) -> Effects:
-        """What each factor of a study with a design does to a metric, with intervals.
+        """Returns the effect of each factor of a study with a design on a metric, with intervals.
 
-        metric: a column of `runs`, or ``without_result``, which is 1 for a run that has none.
+        metric: a column of `runs`, or ``without_result``, which is 1 for a run without a result.
 
-        Raises `InputError` if the study has no design, or no such metric.
+        Raises `InputError` if the study has no design, or has no such metric.
         """
         from xoff.study.effects import effects
 
         return effects(self, metric)
 
     def seeds_with_result(self) -> dict[str, int]:
-        """How many seeds of each point have a result, by the values of its columns as JSON, in the order of points."""
+        """Returns the number of seeds with a result for each point, by the values of its columns as JSON."""
         names = [column.name for column in self.plan.columns]
         found: dict[str, int] = {}
         for row in self.runs.select([*names, "status"]).to_pylist():
@@ -357,20 +357,22 @@ class Study:
 
     @property
     def warnings(self) -> dict[str, int]:
-        """What looks wrong with scenarios of the study, and with how many of its runs."""
+        """Warnings about scenarios of the study, and the number of runs with each."""
         found: Counter[str] = Counter()
         for _, _, result in self.results():
             found.update(f"{one['path']}: {one['message']}" for one in result.summary.get("warnings", ()))
         return dict(found)
 
     def compare(self, metric: str, first: Any, second: Any, of: str = VARIANT) -> list[Compared]:
-        """Compare two values of a column by a metric, paired by seed, wherever all else is equal.
+        """Compares two values of a column by a metric, paired by seed, at all points that are otherwise equal.
 
-        metric: a column of `runs`, such as ``fct_mean_ps``.
-        first, second: two variants, or two values of the column, as numbers (``5000000``) or as text (``"5us"``).
+        metric: a column of `runs`, such as ``fct_mean_ps``. first, second: two variants, or two values of the column,
+            as numbers (``5000000``) or as text (``"5us"``).
         of: the column.
 
-        A setting that only one of the two varies (an axis of a variant) is no difference between them.
+        A setting that varies on one side only (an axis of a variant) does not count as a difference.
+
+        Raises `InputError` if there is no such column, value or metric.
         """
         column = next((one for one in self.plan.columns if of in {one.name, one.path}), None)
         if column is None:
@@ -393,12 +395,12 @@ class Study:
         return found
 
     def variants(self) -> list[Any]:
-        """The values of the first column: the names of the variants, if the study has variants."""
+        """Returns the values of the first column: the names of the variants, if the study has variants."""
         column = self.plan.columns[0]
         return list(dict.fromkeys(column.value(point.labels.get(column.path)) for point in self.plan.points))
 
     def against_first(self, metric: str) -> list[tuple[Any, Compared]]:
-        """Compare the first value of the first column with each other one; empty if nothing varies."""
+        """Compares the first value of the first column with each other value; empty if nothing varies."""
         if not self.plan.columns:
             return []
         first, *others = self.variants()
@@ -413,7 +415,7 @@ class Study:
         return StudyPlot(self)
 
     def column(self, name: str) -> Column:
-        """The column of a parameter by its name."""
+        """Returns the column of a parameter by its name."""
         return next(column for column in self.plan.columns if column.name == name)
 
     def __repr__(self) -> str:
@@ -421,7 +423,7 @@ class Study:
         return f"<xoff.Study {self.plan.name}: {found.complete} of {found.total} runs, {found.failed} failed>"
 
     def _repr_html_(self) -> str:
-        """The means by point, as a notebook shows them."""
+        """Returns the means by point as HTML for a notebook."""
         from xoff.study.means import by_point
 
         caption = html.escape(repr(self).strip("<>"))
@@ -449,16 +451,16 @@ class Study:
             raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
 
     def tables(self) -> list[Path]:
-        """Where the tables over all runs are, when all are there."""
+        """Returns the paths of the tables over all runs, which exist once no run is missing."""
         names = ("runs", *self.plan.keep, *(["effects"] if self.plan.design is not None else []))
         return [self.directory / f"{name}.parquet" for name in names]
 
     def _write_tables(self) -> None:
-        # Whose tables are there is whose document is there, whoever else ends at this moment.
+        # The lock keeps the tables and the document of one version of the study together.
         with locks.held(self.store.directory):
-            # What is there is of this very study, and was written when all its runs were there.
+            # Existing tables of this exact plan are complete, and stay.
             if not all(dataset.is_of(self.plan, file) for file in self.tables()):
-                # Another version of the study may have begun here since.
+                # Another version of the study may have begun in this directory since.
                 self._write_document()
                 dataset.write(self.plan, self.store, self.directory, self._effects_table())
 
@@ -470,7 +472,7 @@ class Study:
         return {"effects": effects.table(effects.shown(self))}
 
     def _write_document(self) -> None:
-        """Write what is to be run; tables of an earlier version of the study are removed before."""
+        """Writes the document of the plan, after removing tables of an earlier version of the study."""
         text = json.dumps(self.plan.to_dict(), indent=1, ensure_ascii=False, default=lambda value: type(value).__name__)
         with contextlib.suppress(OSError, ValueError):
             if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():
@@ -492,7 +494,7 @@ def sweep(
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
 ) -> Study:
-    """Run a study and return it; what an earlier call did is not done again. Arguments as for `Study` and `Study.run`.
+    """Runs a study and returns it; existing runs are not repeated. Arguments as for `Study` and `Study.run`.
 
     source: such as ``{"base": "incast.toml", "axes": {"switch.flow_control.sfc.pause": ["5us", "10us"]}, "seeds": 5}``.
     """

@@ -1,9 +1,12 @@
-"""What a study varies: axes of a scenario's settings, groups of axes that move together, and named variants.
+"""The parameters of a study: axes of a scenario's settings, groups of axes that move together, and named variants.
 
-A `Dimension` is a list of `Level`; the points of a study are the product of its dimensions. An axis is a dimension with
-a level for each value. A group of axes (``zip``) is one whose levels set several paths. The variants are one whose
-levels set whatever each variant says, times the axes of its own. In a study with a design they are its factors
-(`Factor`), and a range without ``step`` or ``points`` is one that has a level everywhere.
+A `Dimension` is a list of `Level`; the points of a study are the product of its dimensions:
+
+- An axis is a dimension with a level for each value.
+- A group of axes (``zip``) is a dimension whose levels set several paths.
+- The variants are a dimension whose levels set the settings of a variant, times the variant's own axes.
+
+In a study with a design, these are its factors (`Factor`), and a range may have neither ``step`` nor ``points``.
 """
 
 from __future__ import annotations
@@ -27,28 +30,28 @@ from xoff.study import settings
 
 VARIANT = "variant"
 OF_VARIANTS = ("axes", "unset")
-"""What stands in a variant beside settings."""
+"""Keys of a variant that are not settings."""
 _RANGE = ("from", "to", "step", "points", "scale")
 _MAX_VALUES = 100_000
 MAX_COMBINATIONS = 1_000_000
-"""Runs that a study may have."""
+"""Maximum number of runs of a study."""
 
 Value: TypeAlias = "str | int | float | bool"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All values between two, of which a design takes some."""
+    """A range without steps, from which a design takes values."""
 
     low: Fraction
     high: Fraction
     unit: str | None
     log: bool
     whole: bool
-    """Whether the setting is a whole number, each of which gets the same share."""
+    """Whether the setting is a whole number; each number then gets an equal share of the range."""
 
     def at(self, share: float) -> Value:
-        """The value at a share of the way, from 0 to 1: with as many digits as tell a thousand values apart."""
+        """Returns the value at a share of the range, 0 to 1, rounded to four significant digits of the range."""
         if share in (0, 1):
             return _written(self.high if share else self.low, self.unit)
         if self.whole and not self.log:
@@ -65,27 +68,27 @@ class Span:
 
 
 def _place(share: float, count: int) -> int:
-    """Which of several equal parts a share falls into; one on an edge belongs to the part that begins there."""
+    """Returns the index of the equal part that contains a share; an edge belongs to the part that begins there."""
     return min(math.floor(share * count + 1e-9), count - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The values of one path, and the column that holds them."""
+    """The values of one path, and their column."""
 
     path: str
     key: str
-    """Where it stands in the study, for messages."""
+    """The key of the axis in the study, for messages."""
     values: tuple[Any, ...] | Span
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One step of a dimension: what it sets in the scenario, and what it is called."""
+    """One step of a dimension: the settings of the scenario, and their labels."""
 
     settings: tuple[tuple[str, Any], ...]
     labels: tuple[tuple[str, Any], ...]
-    """By path (or ``variant``): the value as it stands in the study."""
+    """By path (or ``variant``): the value as given in the study."""
 
 
 Dimension: TypeAlias = tuple[Level, ...]
@@ -93,29 +96,29 @@ Dimension: TypeAlias = tuple[Level, ...]
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A dimension of a design: some levels, or all between two."""
+    """A dimension of a design: a list of levels, or a range."""
 
     paths: tuple[str, ...]
     key: str
-    """Where it stands in the study, for messages."""
+    """The key of the factor in the study, for messages."""
     levels: Dimension = ()
     spans: tuple[Span, ...] = ()
-    """One for each path, where it has no levels."""
+    """One range for each path; empty if the factor has levels."""
 
     def at(self, share: float) -> Level:
-        """The level at a share of the way from the first to the last; levels of a list have equal parts of it."""
+        """Returns the level at a share of the way from the first to the last; levels of a list have equal parts."""
         if self.levels:
             return self.levels[_place(share, len(self.levels))]
         return _level([(path, span.at(share)) for path, span in zip(self.paths, self.spans, strict=True)])
 
 
 def dimensions(document: Mapping[str, Any]) -> tuple[Dimension, ...]:
-    """Read ``axes``, ``zip`` and ``variants`` of a study. Raises `InputError`, which names the key."""
+    """Returns the dimensions of ``axes``, ``zip`` and ``variants`` of a study. Raises `InputError` with the key."""
     return tuple(factor.levels for factor in _factors(document, spans=False))
 
 
 def factors(document: Mapping[str, Any]) -> tuple[Factor, ...]:
-    """Read the same of a study with a design."""
+    """Returns the factors of a study with a design, from the same keys as `dimensions`."""
     return tuple(_factors(document, spans=True))
 
 
@@ -141,9 +144,11 @@ def _factors(document: Mapping[str, Any], *, spans: bool) -> Iterator[Factor]:
 
 
 def read_axes(found: Any, key: str, *, spans: bool = False) -> list[Axis]:
-    """Read a table of axes: paths, written with dots in one key or as nested tables, to lists or ranges.
+    """Returns the axes of a table: paths, with dots or as nested tables, to lists or ranges.
 
-    spans: whether a range may be without ``step`` and ``points``.
+    spans: whether a range may have neither ``step`` nor ``points``.
+
+    Raises `InputError` if a path is repeated or unknown, or its values are no list or range.
     """
     axes = list(_axes(found, "", key, spans))
     twice = next((axis for index, axis in enumerate(axes) if axis.path in {one.path for one in axes[:index]}), None)
@@ -169,7 +174,7 @@ def _axes(found: Any, path: str, key: str, spans: bool) -> Iterator[Axis]:
 
 
 def check_path(path: str, where: str) -> None:
-    """Refuse a path that no scenario has, and name the nearest one that there is."""
+    """Raises `InputError` for a path that no scenario has, with the nearest existing path."""
     if path == "seed":
         raise InputError(f"{where}: seeds are not an axis; set `seeds` of the study")
     new = renames.path(path)
@@ -192,7 +197,7 @@ def _listed(values: Sequence[Any], where: str) -> tuple[Any, ...]:
 
 
 def _range(found: Mapping[str, Any], path: str, where: str, spans: bool) -> tuple[Any, ...] | Span:
-    """The values of ``{from, to, step}`` (equal steps) or ``{from, to, points, scale}`` (linear or log)."""
+    """Returns the values of ``{from, to, step}`` (equal steps) or ``{from, to, points, scale}`` (linear or log)."""
     for part in found:
         if part not in _RANGE:
             raise InputError(f"{where}.{part}: unknown key; allowed are {', '.join(f'`{one}`' for one in _RANGE)}")
@@ -247,7 +252,7 @@ def _spread(low: Fraction, high: Fraction, points: Any, scale: str, where: str) 
     if low <= 0:
         raise InputError(f"{where}.from: a logarithmic range begins above zero")
     ratio = float(high) / float(low)
-    # Three digits are enough for a point between the ends, and can be read.
+    # Three digits are enough for inner points, and are readable.
     inner = [Fraction(f"{float(low) * ratio ** (index / (points - 1)):.3g}") for index in range(1, points - 1)]
     return [low, *inner, high]
 
@@ -315,7 +320,7 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
 
 
 def unset(changes: Mapping[str, Any], where: str) -> list[str]:
-    """The settings of the base that a study, or a variant of it, does not have."""
+    """Returns the settings of the base that a study, or a variant of it, leaves out."""
     found = changes.get("unset", [])
     if not isinstance(found, list | tuple) or not all(isinstance(path, str) for path in found):
         raise InputError(f'{where}: {found!r} was given; a list of paths is needed, such as ["switch.ecn"]')
@@ -323,7 +328,7 @@ def unset(changes: Mapping[str, Any], where: str) -> list[str]:
 
 
 def leaves(found: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The settings of a part of a scenario, as paths and values."""
+    """Yields the settings of a part of a scenario, as paths and values."""
     for key, value in found.items():
         inner = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping) and value:
@@ -338,7 +343,7 @@ def _level(pairs: list[tuple[str, Any]]) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the tables: the setting that it holds, as numbers of a unit where the setting has one."""
+    """A column of the tables: a setting, as numbers of a unit if the setting has one."""
 
     name: str
     path: str
@@ -346,7 +351,7 @@ class Column:
     type: pa.DataType
 
     def value(self, label: Any) -> Value | None:
-        """The value of a setting as the column holds it."""
+        """Returns the value of a setting as the column holds it."""
         if label is None:
             return None
         if self.unit is not None and (found := wording.quantity(label)) is not None:
@@ -358,7 +363,7 @@ class Column:
         return label if isinstance(label, str) else json.dumps(label, ensure_ascii=False, default=_named)
 
     def text(self, value: Any) -> str:
-        """A value of the column as people read it."""
+        """Returns a value of the column as text for readers."""
         if value is None:
             return "–"
         if self.unit is not None:
@@ -371,17 +376,17 @@ class Column:
 
     @property
     def key(self) -> str:
-        """The setting's own name, without the tables that it stands in."""
+        """The last key of the setting's path."""
         return self.path.rpartition(".")[2]
 
     @property
     def numeric(self) -> bool:
-        """Whether the values are numbers, so that they have their places on an axis of a figure."""
+        """Whether the values are numbers, which can be placed on an axis of a figure."""
         return bool(pa.types.is_integer(self.type) or pa.types.is_floating(self.type))
 
 
 def _worded(value: Any) -> str:
-    """A table or a list of settings in words: ``red kmin 5KB, kmax 200KB``; an empty one is its defaults."""
+    """Returns a table or list of settings in words: ``red kmin 5KB, kmax 200KB``; an empty table is ``defaults``."""
     if isinstance(value, Mapping):
         parts = [(str(key), _worded(part)) for key, part in value.items()]
         return ", ".join(key if text == "defaults" else f"{key} {text}" for key, text in parts) or "defaults"
@@ -393,12 +398,12 @@ def _worded(value: Any) -> str:
 
 
 def _named(value: Any) -> str:
-    """What stands for a value that JSON has no form of, such as a data frame or a path."""
+    """Returns a name for a value without a form in JSON, such as a data frame or a path."""
     return str(value) if isinstance(value, Path) else type(value).__name__
 
 
 def columns(found: Sequence[Dimension], taken: frozenset[str]) -> tuple[Column, ...]:
-    """A column for each path: the shortest end of it that no other column has, with the unit last."""
+    """Returns a column for each path, named by the shortest unique end of the path, with the unit last."""
     labels: dict[str, list[Any]] = {}
     for dimension in found:
         for level in dimension:

@@ -1,7 +1,7 @@
 """Studies on a Dask cluster: the executor of a client, by the address or the file of the scheduler.
 
-Dask gives a run whose worker died to another worker. Runs are independent and each is complete in the store or not
-there, so that nothing is lost and nothing counts twice.
+Dask gives the run of a failed worker to another worker. Runs are independent, and each is either complete in the store
+or absent, so that no run is lost and no run counts twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _WAIT_SECONDS = 30
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Executor]:
-    """Connect to a scheduler (``tcp://host:8786``, or its file) and return the executor of its workers."""
+    """Connects to a scheduler (``tcp://host:8786``, or its file) and yields the executor of its workers.
+
+    Raises `InputError` if Dask is not installed, or no scheduler answers.
+    """
     try:
         from distributed import Client
     except ImportError:
@@ -38,8 +41,8 @@ def connected(address: str) -> Iterator[Executor]:
 class _Workers(Executor):
     """The workers of a Dask cluster.
 
-    Dask's own executor takes a result for an error if the worker that held it is lost while the result is on its way,
-    since it asks for the status only after it has the result. This one asks for the result alone.
+    Dask's own executor asks for the status of a task after its result. If the worker with the result is lost in
+    between, it reports an error. This executor asks only for the result.
     """
 
     def __init__(self, client: Any) -> None:
@@ -47,8 +50,8 @@ class _Workers(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         remote = self._client.submit(fn, *args, **kwargs, pure=False)
-        # As Dask's executor, but raising: what is lost meanwhile is computed again and waited for. Its public callbacks
-        # (`Future.add_done_callback`) left a study waiting for ever, once in ten times.
+        # As Dask's executor, but with exceptions: a lost result is computed again and waited for. Dask's public
+        # callbacks (`Future.add_done_callback`) left a study waiting for ever in one of ten cases.
         local: Future[Any] = asyncio.run_coroutine_threadsafe(remote._result(), self._client.loop.asyncio_loop)
         local.add_done_callback(lambda _: remote.cancel() if local.cancelled() else None)
         return local

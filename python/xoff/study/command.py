@@ -1,4 +1,4 @@
-"""What ``xoff sweep`` does: runs a study, or says how far it is."""
+"""The command ``xoff sweep``: runs a study, or reports its progress."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from xoff.study.axes import VARIANT
 from xoff.study.figures import words
 from xoff.study.plan import Plan, begin
 
-# Of mistakes.
+# Maximum number of mistakes printed.
 _ROWS = 30
 _LOOKED_AT = 2_000
-"""Points that `xoff check` looks at; of more, as many are drawn."""
+"""Maximum number of points that `xoff check` examines; of more points, a sample of this size."""
 _NOTHING_RANDOM = "Every seed gave the same result: nothing in this scenario is random, and one seed is enough"
-# Of more points, only the first metric is compared on the terminal.
+# With more points, only the first metric is compared on the terminal.
 _FEW_POINTS = 5
 
 
@@ -46,9 +46,9 @@ def command(
     keep: Sequence[str] = (),
     force: bool = False,
 ) -> int:
-    """Do what ``xoff sweep`` does; return its exit code: 0 if every run has a result, 1 if some cannot have one.
+    """Runs ``xoff sweep``; returns the exit code: 0 if every run has a result, else 1.
 
-    rows: how many points and comparisons are printed; all if None.
+    rows: maximum number of points and comparisons printed; all if None.
     """
     part = _shard(shard)
     with display.PlanBar() as planning:
@@ -79,15 +79,15 @@ def command(
 
 
 def place_of(file: Path) -> Path:
-    """Where a study is kept if nothing is said: a folder of its own for each file below the current directory."""
+    """Returns the default directory of a study: a folder of its own for each file below the current directory."""
     folders = Path(os.path.relpath(file.parent)).parts
-    # What lies elsewhere goes by the folder that it is in.
+    # A file outside the current directory is named by its own folder.
     known = [file.absolute().parent.name] if ".." in folders else folders
     return Path("out") / "-".join([*known, file.stem])
 
 
 def check(file: Path, *, as_json: bool) -> int:
-    """Look at each point of a study without running it; return the exit code: 1 if some are impossible."""
+    """Checks each point of a study without running it; returns the exit code: 1 if some points are impossible."""
     plan = begin(file)
     with display.PlanBar() as planning:
         looked_at = plan.look_at(_LOOKED_AT, planning.report)
@@ -104,7 +104,7 @@ def check(file: Path, *, as_json: bool) -> int:
             for one in report["warnings"]:
                 found.setdefault(f"{one['path']}: {one['message']}", []).append(plan.coordinates(point))
     impossible = _groups(plan)
-    # What is possible of others is not known.
+    # The points outside the sample may be impossible.
     runs = len(plan.runs) if whole else len(plan.points) * len(plan.seeds)
     if as_json:
         print(
@@ -143,7 +143,7 @@ def check(file: Path, *, as_json: bool) -> int:
 
 
 def kept(study: Study) -> str:
-    """How much of a study that is stopped is not lost."""
+    """Returns a sentence on the runs of a stopped study that are kept."""
     found = study.status()
     return (
         f"{found.complete + found.failed} of {found.total} runs are complete and kept in {study.directory}; "
@@ -160,7 +160,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def executor_of(dask: str | None) -> Iterator[Executor | None]:
-    """The workers of a Dask scheduler, or nothing where none is named."""
+    """Yields the workers of a Dask scheduler, or None if no scheduler is given."""
     if dask is None:
         yield None
         return
@@ -171,7 +171,7 @@ def executor_of(dask: str | None) -> Iterator[Executor | None]:
 
 
 def _groups(plan: Plan) -> list[tuple[str, str]]:
-    """Each combination that is impossible, and why; once, if it is so for every seed."""
+    """Returns each impossible combination and the reason; once, if the reason holds for every seed."""
     seeds: dict[tuple[int, str], list[int]] = {}
     for one in plan.impossible:
         seeds.setdefault((one.point.index, one.message), []).append(one.seed)
@@ -190,7 +190,7 @@ def _warn_impossible(study: Study) -> None:
 
 
 def _announce(study: Study) -> None:
-    """Say what a design asks for before it is run."""
+    """Prints the size of a design before it is run."""
     design, found = study.plan.design, study.status()
     if design is not None:
         seeds = f"{len(study.plan.seeds)} seed{'s' if len(study.plan.seeds) > 1 else ''}"
@@ -298,7 +298,7 @@ def _show_means(study: Study, rows: int | None) -> None:
     means = {metric: {json.dumps(one.point): one for one in study.means(metric)} for metric in metrics}
     with_result = study.seeds_with_result()
     keys = list(with_result)
-    # How many seeds a mean is over is said of each point where that differs.
+    # If points differ in their number of seeds with a result, each point shows its number.
     several = any(count != len(plan.seeds) for count in with_result.values())
     heads = [*(column.key for column in plan.columns), *(["seeds"] if several else [])]
     seeds = f" (mean of {len(plan.seeds)} seeds ± 95 % interval)" if len(plan.seeds) > 1 else ""
@@ -326,7 +326,7 @@ def _show_means(study: Study, rows: int | None) -> None:
 
 
 def _show_comparison(study: Study, metrics: list[str], rows: int | None) -> None:
-    """Print what the first variant and each other one differ by, and whether that is real."""
+    """Prints the difference of each other variant from the first, and the verdict on it."""
     if not study.plan.columns or study.plan.columns[0].path != VARIANT:
         return
     found = [(metric, name, one) for metric in metrics for name, one in study.against_first(metric)]
@@ -349,7 +349,7 @@ def _show_comparison(study: Study, metrics: list[str], rows: int | None) -> None
 
 
 def _show_effects(study: Study, rows: int | None) -> None:
-    """Print what each factor does to the metrics that are shown first."""
+    """Prints the effect of each factor on the metrics that are shown first."""
     several = f" ({len(study.plan.seeds)} seeds, ± 95 % interval)" if len(study.plan.seeds) > 1 else ""
     for index, found in enumerate(effects.shown(study)):
         if index:
@@ -382,7 +382,7 @@ def _nothing_random(study: Study) -> bool:
 
 
 def measured(metric: str, interval: Interval | None) -> str:
-    """A mean and its margin as people read them, in the unit of the mean: ``222.5 ± 48.4 µs``."""
+    """Returns a mean and its margin as text in the unit of the mean: ``222.5 ± 48.4 µs``."""
     if interval is None:
         return "–"
     scale, unit = wording.scale(interval.mean, metric)

@@ -1,7 +1,7 @@
-"""The tables of a whole study: a row for each run, or for each row of each run, with the parameters as columns.
+"""The tables of a study: a row for each run, or for each row of each run, with the parameters as columns.
 
-Both are in the order of the points and seeds, and no measure of time or memory of the machine is in them: the same
-study yields the same rows wherever and in whatever order its runs were done.
+Rows are in the order of points and seeds, and no column depends on the machine's time or memory: a study gives the same
+rows on any machine and in any order of its runs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from xoff.study.plan import Plan, Run
 from xoff.study.store import Store, is_whole
 from xoff.wording import plain
 
-# In the metadata of each table: which plan it is of.
+# Key of the table metadata that names the plan of a table.
 _PLAN = b"xoff.plan"
 
 
 def runs_table(plan: Plan, store: Store) -> pa.Table:
-    """A row for each run of the study that was done or is impossible.
+    """Returns a row for each run of the study that was done or is impossible.
 
     Columns: ``run`` (its key), the parameters, ``seed``, ``status`` (``ok``, ``audit``, ``invalid`` or ``impossible``),
     ``message``, ``fingerprint``, and the metrics, which are null without a result.
@@ -55,7 +55,7 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
         *(pa.field(column.name, column.type) for column in plan.columns),
         pa.field("seed", pa.uint64()),
         *(pa.field(name, pa.string()) for name in ("status", "message", "fingerprint")),
-        # What was asked for first.
+        # The metrics of the study's `metrics` come first.
         *(
             _metric(name, rows)
             for name in dict.fromkeys((*plan.metrics, *names))
@@ -68,9 +68,9 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
 
 
 def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
-    """The rows of one table of each run in turn, with the parameters and the seed in front.
+    """Yields the rows of one table of each run in turn, with the parameters and the seed in front.
 
-    Raises `InputError` if a run lacks it, or has other columns than the first: then the run is damaged.
+    Raises `InputError` for a damaged run: one that lacks the table, or has other columns than the first run.
     """
     known = store.keys()
     columns: pa.Schema | None = None
@@ -102,7 +102,7 @@ def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
 
 
 def is_of(plan: Plan, file: Path) -> bool:
-    """Tell whether a file is a table of this very plan, and whole."""
+    """Whether a file is a complete table of this exact plan."""
     if not is_whole(file):
         return False
     try:
@@ -113,7 +113,7 @@ def is_of(plan: Plan, file: Path) -> bool:
 
 
 def write(plan: Plan, store: Store, directory: Path, more: Mapping[str, pa.Table]) -> list[Path]:
-    """Write ``runs.parquet``, a file for each table that is kept, and `more`, by name; return their paths."""
+    """Writes ``runs.parquet``, a file for each kept table, and the tables of `more`, by name; returns their paths."""
     pieces = {"runs": iter([runs_table(plan, store)])} | {name: rows_of(plan, store, name) for name in plan.keep}
     pieces |= {name: iter([table]) for name, table in more.items()}
     written = []
@@ -129,7 +129,7 @@ def write(plan: Plan, store: Store, directory: Path, more: Mapping[str, pa.Table
 
 
 def _write(path: Path, tables: Iterator[pa.Table], metadata: Mapping[bytes, bytes]) -> None:
-    """Write tables one after another into one file; an empty one if there is none."""
+    """Writes tables one after another into one file; an empty table if there is none."""
     first = next(tables, pa.table({}))
     first = first.replace_schema_metadata({**(first.schema.metadata or {}), **metadata})
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
@@ -139,7 +139,7 @@ def _write(path: Path, tables: Iterator[pa.Table], metadata: Mapping[bytes, byte
 
 
 def _merged(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Tables joined to pieces of about a million rows: small pieces would make a file slow to read."""
+    """Yields tables joined to pieces of about a million rows: small pieces would make a file slow to read."""
     pieces, rows = [first], first.num_rows
     for table in rest:
         if rows > 1_000_000:

@@ -1,10 +1,10 @@
-"""Designs: studies that do not run every combination, but those from which follows what each factor decides.
+"""Designs: selections of combinations from which the effect of each factor follows.
 
 ``screening`` takes two levels of each factor (`xoff.factorial`). ``morris`` walks from random places, one factor at a
-time; ``sobol`` takes pairs of random places and exchanges one factor after another. Their samples are SALib's.
+time; ``sobol`` takes pairs of random places and exchanges one factor after another. SALib draws the samples.
 
-Sources: M. D. Morris, "Factorial Sampling Plans for Preliminary Computational Experiments", Technometrics 33 (1991);
-A. Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics Communications 181 (2010).
+Sources: M. D. Morris, "Factorial Sampling Plans for Preliminary Computational Experiments", Technometrics 33 (1991); A.
+Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics Communications 181 (2010).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SAYS = {
 
 
 class Document(TypedDict):
-    """What `Design.to_dict` makes."""
+    """The result of `Design.to_dict`."""
 
     method: str
     options: dict[str, int | bool]
@@ -47,23 +47,23 @@ class Document(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The rows of a design: for each, where it is in each factor, and which point of the study that is."""
+    """The rows of a design: for each row, its place in each factor, and its point of the study."""
 
     method: str
     """One of `METHODS`."""
     options: Mapping[str, Any]
-    """The keys of ``[design]`` that its method has."""
+    """The options of the method in ``[design]``."""
     factors: tuple[str, ...]
     ends: tuple[tuple[str, str], ...]
-    """The first and the last level of each factor, as people read them."""
+    """The first and the last level of each factor, as text."""
     rows: tuple[tuple[float, ...], ...]
-    """From 0, the first level, to 1, the last."""
+    """The place of each row in each factor: 0, the first level, to 1, the last."""
     points: tuple[int, ...]
-    """The point of each row; several rows may be one."""
+    """The index of each row's point; several rows may have one point."""
 
     @property
     def block(self) -> int:
-        """How many rows belong together: with one of them missing, the others say nothing."""
+        """The number of rows of a block. Without one of its rows, a block gives no effect."""
         count = len(self.factors)
         if self.method == "morris":
             return count + 1
@@ -73,16 +73,16 @@ class Design:
 
     @property
     def least(self) -> int:
-        """How many blocks say something."""
+        """The least number of complete blocks from which effects are computed."""
         return {"screening": 1, "morris": _LEAST_TRAJECTORIES, "sobol": _LEAST_SAMPLES}[self.method]
 
     def blocks(self, is_there: Callable[[int], bool]) -> list[range]:
-        """The rows of each block of which all points are there."""
+        """Returns the rows of each block for whose points `is_there` is true."""
         every = (range(start, start + self.block) for start in range(0, len(self.rows), self.block))
         return [rows for rows in every if all(is_there(self.points[row]) for row in rows)]
 
     def words(self) -> str:
-        """What the design is and what it can say."""
+        """Returns a sentence on the design and its resolution."""
         count = f"{len(self.factors)} factor{'s' if len(self.factors) != 1 else ''}"
         if self.method == "screening":
             resolution = factorial.resolution(self.levels())
@@ -94,16 +94,19 @@ class Design:
         return f"Sobol' indices of {count}{pairs}: {len(self.rows) // self.block} samples of {self.block} points"
 
     def levels(self) -> list[factorial.Levels]:
-        """The rows of a screening, as levels."""
+        """Returns the rows of a screening as levels."""
         return [tuple(int(place) for place in row) for row in self.rows]
 
     def to_dict(self) -> dict[str, Any]:
-        """The design as JSON can hold it; `from_dict` reads it back."""
+        """Returns the design as JSON can hold it; `from_dict` reads it back."""
         return asdict(self)
 
     @staticmethod
     def from_dict(found: Mapping[str, Any], points: int) -> Design:
-        """Read back what `to_dict` wrote, for a plan of so many points. Raises `ValueError` if it is something else."""
+        """Returns the design of a `to_dict` result, for a plan with `points` points.
+
+        Raises `ValueError` if it is no design.
+        """
         method, count = found["method"], len(found["factors"])
         if method not in METHODS or found["options"].keys() != _DEFAULTS[method].keys() or not count:
             raise ValueError("design: there is no such method, or it has other options")
@@ -140,7 +143,7 @@ class Design:
 
 
 def read(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The method and options of ``design``, if the study has one. Raises `InputError`, which names the key."""
+    """Returns method and options of ``design``; None if the study has no design. Raises `InputError` with the key."""
     found = document.get("design")
     if found is None:
         return None
@@ -184,9 +187,9 @@ def _check(key: str, value: Any) -> None:
 
 
 def rows(method: str, options: Mapping[str, Any], factors: Sequence[Factor], most: int) -> list[tuple[float, ...]]:
-    """The rows of a design of these factors, at most so many.
+    """Returns the rows of a design of these factors, at most `most`.
 
-    Raises `InputError` if there are too many, a factor has the wrong levels, or SALib is missing.
+    Raises `InputError` if there are too many rows, a factor has the wrong levels, or SALib is missing.
     """
     count = len(factors)
     if not 1 <= count <= factorial.MOST:
@@ -222,7 +225,7 @@ def _bounded(points: int, most: int, key: str) -> None:
 
 
 def problem(count: int) -> dict[str, Any]:
-    """So many factors as SALib wants them described."""
+    """Returns the description of `count` factors for SALib."""
     return {"num_vars": count, "names": [str(index) for index in range(count)], "bounds": [[0.0, 1.0]] * count}
 
 
@@ -238,14 +241,14 @@ def _sampled(method: str, options: Mapping[str, Any], count: int) -> list[tuple[
         found = morris.sample(given, options["trajectories"], num_levels=options["levels"], seed=seed)
     else:
         found = sobol.sample(given, options["samples"], calc_second_order=options["pairs"], seed=seed)
-    # Sums of steps leave the range by a rounding.
+    # Sums of steps may leave the range by a rounding error.
     return [tuple(min(max(float(place), 0.0), 1.0) for place in row) for row in found]
 
 
 def combinations(
     factors: Sequence[Factor], rows: Sequence[Sequence[float]]
 ) -> tuple[list[tuple[Level, ...]], list[int]]:
-    """The distinct combinations of levels of the rows, and which one each row is."""
+    """Returns the distinct combinations of levels of the rows, and the index of each row's combination."""
     found: dict[str, int] = {}
     made: list[tuple[Level, ...]] = []
     places = []
@@ -260,7 +263,7 @@ def combinations(
 
 
 def named(factors: Sequence[Factor], columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """What factors are called, and their first and last levels in words."""
+    """Returns the names of factors, and their first and last levels as text."""
     by_path = {column.path: column for column in columns}
     short = [" and ".join(by_path[path].key for path in factor.paths) for factor in factors]
     long = [" and ".join(by_path[path].name for path in factor.paths) for factor in factors]

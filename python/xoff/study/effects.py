@@ -1,11 +1,11 @@
-"""What each factor of a designed study decides: effects on a metric, with intervals.
+"""The effects of the factors of a designed study on a metric, with intervals.
 
-A screening gives an effect for each seed, and the interval of their mean over the seeds: runs of all points share their
-seeds, so that what a seed adds to all of them is in no effect. The other methods look at the mean over the seeds. Their
-intervals hold two things, of which squares are added: which places were drawn (SALib's bootstrap over trajectories or
-samples), and the seeds (Student's, over what each seed gives by itself).
+A screening gives an effect for each seed, and the interval of their mean over the seeds. All points run with the same
+seeds, so a common influence of a seed cancels in each effect. The other methods use the mean over the seeds. Their
+intervals combine two margins, whose squares are added: of the drawn places (SALib's bootstrap over trajectories or
+samples), and of the seeds (Student's, over the effects of each seed alone).
 
-A run without the metric is never made up: what depends on it is left out, and `Effects.notes` say what.
+A missing metric of a run is never substituted: effects that depend on it are left out, and `Effects.notes` list them.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     from xoff.study import Study
 
 WITHOUT_RESULT = "without_result"
-"""A metric of designs: 1 for a run that has no result, and 0 for one that has."""
+"""A metric of designs: 1 for a run without a result, and 0 for a run with one."""
 _RESAMPLES = 1000
-# What is never below zero, nor its interval.
+# Measures that cannot be negative, whose intervals end at zero.
 _POSITIVE = ("mu_star", "total")
-# What the effects of a design are ordered by.
+# The measures by which the effects of a design are ordered.
 LEADING = {"screening": ("main", "pair"), "morris": ("mu_star",), "sobol": ("total",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What decides one metric."""
+    """The effects on one metric."""
 
     metric: str
     design: Design
     rows: tuple[Effect, ...]
-    """The largest first; empty if nothing can be said."""
+    """The effects, the largest first; empty if too many runs are missing."""
     notes: tuple[str, ...]
-    """What a reader has to know: what was left out, and what the effects may hide."""
+    """Notes for readers: omitted runs, and limits of the effects."""
     runs: int
-    """How many runs have the metric."""
+    """The number of runs with the metric."""
     mean: float | None
-    """Its mean over these."""
+    """The mean over these runs."""
 
     def of(self, *factors: str) -> Effect:
-        """The effect of a factor, or of a pair; of several measures ``mu_star`` or ``total``.
+        """Returns the effect of a factor or pair; for methods with several measures, ``mu_star`` or ``total``.
 
-        Raises `LookupError` if there is none.
+        Raises `LookupError` if there is no such effect.
         """
         for row in self.rows:
             for names in (row.factors, *row.aliases):
@@ -67,7 +67,7 @@ class Effects:
 
     @property
     def table(self) -> pa.Table:
-        """The effects as an Arrow table, a row each."""
+        """The effects as an Arrow table, one row each."""
         return table([self])
 
 
@@ -79,12 +79,12 @@ _FIELDS = pa.schema([
 
 
 def table(found: Sequence[Effects]) -> pa.Table:
-    """The effects on several metrics, a row each."""
+    """Returns the effects on several metrics as an Arrow table, one row each."""
     return pa.Table.from_pylist([row for one in found for row in documents(one)], _FIELDS)
 
 
 def documents(found: Effects) -> list[dict[str, Any]]:
-    """The rows of a table of effects."""
+    """Returns the effects on one metric as rows of a table."""
     return [
         {
             "metric": found.metric,
@@ -116,11 +116,11 @@ LEGENDS = {
     "sobol": "shares of the variance: first order, what a factor decides by itself; total order, with all in which it "
     "takes part",
 }
-"""What the numbers of a method are."""
+"""Explanations of the measures of each method."""
 
 
 def by_factor(found: Effects) -> tuple[list[str], list[list[tuple[str, Any]]]]:
-    """The effects as rows of texts, each with what it is sorted by: a factor or pair, its levels, and its measures."""
+    """Returns heads and rows: a factor or pair, its levels and its measures, each as text and sort key."""
     method = found.design.method
     rows: dict[tuple[Any, Any], dict[str, Effect]] = {}
     for row in found.rows:
@@ -158,7 +158,7 @@ def _cell(row: Effect | None, scale: float) -> tuple[str, Any]:
 
 
 def effects(study: Study, metric: str) -> Effects:
-    """What decides a metric of a study with a design. Raises `InputError` if it has none, or no such metric."""
+    """Returns the effects on a metric of a study. Raises `InputError` without a design, or without such a metric."""
     design = study.plan.design
     if design is None:
         raise InputError('effects: the study has no design; set `design = "screening"`, "morris" or "sobol" in it')
@@ -171,9 +171,9 @@ def effects(study: Study, metric: str) -> Effects:
 def of_values(
     design: Design, values: Sequence[Mapping[int, float]], seeds: Sequence[int]
 ) -> tuple[list[Effect], list[str]]:
-    """The effects on what each point yields, by seed, the largest first; and what is to be said of them.
+    """Returns the effects on the values of each point, the largest first, and notes on them.
 
-    values: for each point that the design names; a seed that is missing has no value there.
+    values: for each point of the design, the values by seed; a missing seed has no value.
     """
     method = _screening if design.method == "screening" else _sampled
     rows, notes = method(design, values, seeds)
@@ -185,7 +185,7 @@ def of_values(
 
 
 def _values(study: Study, metric: str) -> tuple[list[dict[int, float]], list[str]]:
-    """The metric of each point, by seed, and what is to be said of those that lack it."""
+    """Returns the metric of each point, by seed, and notes on points that lack it."""
     found: list[dict[int, float]] = [{} for _ in study.plan.points]
     every = len(found) * len(study.plan.seeds)
     if metric == WITHOUT_RESULT:
@@ -251,7 +251,7 @@ def _sampled(
         return [], [*notes, f"it is {why}, so that there is nothing to share out"]
     places = [design.rows[row] for row in rows]
     found = _analysed(design, places, means, _RESAMPLES)
-    # Of a seed by itself only what it yields is asked for.
+    # Of a single seed only the mean effect is used.
     each = [_analysed(design, places, one, 2) for one in by_seed if _varies(design, one)] if len(seeds) > 1 else []
     effects = [
         Effect(names, measure, _widened(one, [other[names, measure].mean for other in each], measure in _POSITIVE))
@@ -261,14 +261,14 @@ def _sampled(
 
 
 def _varies(design: Design, values: Sequence[float]) -> bool:
-    """Whether there is a variance to share out: that of the places with which samples of Sobol begin and end."""
+    """Whether there is a variance to divide: the values at the first and last places of Sobol samples differ."""
     if design.method == "morris":
         return True
     return len({values[row] for row in range(len(values)) if row % design.block in {0, design.block - 1}}) > 1
 
 
 def _widened(found: Interval, by_seed: Sequence[float], is_positive: bool) -> Interval:
-    """An interval that holds the chance of the seeds beside that of the places."""
+    """Returns an interval with the margin of the seeds added to the margin of the places."""
     if found.high is None:
         return found
     margin = found.high - found.mean
@@ -281,7 +281,7 @@ def _widened(found: Interval, by_seed: Sequence[float], is_positive: bool) -> In
 def _analysed(
     design: Design, places: Sequence[Sequence[float]], values: Sequence[float], resamples: int
 ) -> dict[tuple[tuple[str, ...], str], Interval]:
-    """What SALib makes of the values: by factor or pair, and measure."""
+    """Returns SALib's effects by factor or pair, and measure."""
     import numpy
 
     given = problem(len(design.factors))
@@ -297,7 +297,7 @@ def _analysed(
     else:
         pairs = options["pairs"]
         with warnings.catch_warnings():
-            # Of a resample in which nothing varies; there it has no effect.
+            # SALib warns of a resample with constant values, whose effect is zero.
             warnings.filterwarnings("ignore", "Constant values encountered", UserWarning)
             made = analyze(given, outputs, calc_second_order=pairs, num_resamples=resamples, seed=seed)
         measures = {"first": ("S1", "S1_conf"), "total": ("ST", "ST_conf")}
@@ -330,7 +330,7 @@ def _around(mean: Any, margin: Any, count: int) -> Interval:
 
 
 def shown(study: Study) -> list[Effects]:
-    """The effects on the metrics that the study shows first; and on whether runs have a result, if some have none."""
+    """Returns the effects on the metrics that the study shows first, and on the lack of a result if runs have none."""
     metrics: Mapping[str, None] = dict.fromkeys(study.metrics())
     lacking = any(status != "ok" for status in study.runs["status"].to_pylist())
     return [effects(study, metric) for metric in (*metrics, *([WITHOUT_RESULT] if lacking else []))]

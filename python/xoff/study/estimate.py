@@ -1,8 +1,8 @@
-"""How long the rest of a study will take, as a range: from the durations so far, and no earlier than they allow.
+"""The estimate of a study's remaining time, as a range, from the durations of its runs so far.
 
-A run of a point that other seeds have been through is expected to take their mean; any other, the mean of all. Since
-runs are done in random order, those done are a sample of all, and the spread of their durations says how sure that is:
-the sum of R runs unseen, when n were seen with the standard deviation s, has the variance R s² + R² s² / n.
+The expected duration of a run is the mean of its point if other seeds are done, else the mean of all runs. Runs are
+done in random order, so the durations so far are a sample: the sum of R remaining runs, after n runs with standard
+deviation s, has the variance R s² + R² s² / n.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 _ENOUGH = 3
-# Before so many runs are done: from what share on a run says how long it takes, and how far off that is taken to be.
+# With fewer durations: the least share of a run that is extrapolated, and the assumed relative error.
 _SAYS_SOMETHING = 0.05
 _GUESS = 0.3
 
 
 class Estimate:
-    """Collects durations; `left` is the estimate.
+    """Collects durations; `left` returns the estimate.
 
-    total: the runs to do.
-    workers: how many run at a time; measured, if None.
+    total: the number of runs to do.
+    workers: number of concurrent runs; if None, measured.
     """
 
     def __init__(self, total: int, workers: int | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,11 +35,11 @@ class Estimate:
         self._done = 0
 
     def known(self, point: int, seconds: float) -> None:
-        """Add a duration from an earlier execution."""
+        """Adds a duration from an earlier execution."""
         self._seconds.setdefault(point, []).append(seconds)
 
     def done(self, point: int, seconds: float | None) -> None:
-        """Add a run that has just been done; None if its duration says nothing, as that of one that failed."""
+        """Adds a finished run; None if its duration is not representative, as that of a failed run."""
         self._done += 1
         if seconds is not None:
             self._worked += seconds
@@ -48,12 +48,12 @@ class Estimate:
     def left(
         self, pending: Iterable[int], waiting: Iterable[int], under_way: Collection[tuple[float, float]] = ()
     ) -> tuple[float, float] | None:
-        """Between which seconds the rest is expected to take; None while nothing is known.
+        """Returns the range of the remaining seconds; None while there is no duration.
 
-        With fewer than three durations, those of runs under way are taken from how far they are.
+        With fewer than three durations, durations of current runs are extrapolated from their progress.
 
-        pending, waiting: the points of the runs that were begun or are queued, and of those that are not.
-        under_way: of runs known to have begun, when, and what share is done.
+        pending, waiting: the points of the runs that were begun or are queued, and of the remaining runs.
+        under_way: start time and share done of each current run.
         """
         now = self._clock()
         seen = [one for durations in self._seconds.values() for one in durations]
@@ -66,7 +66,7 @@ class Estimate:
         means = {point: statistics.fmean(durations) for point, durations in self._seconds.items()}
         points = [*pending, *waiting]
         work = sum(means.get(point, overall) for point in points)
-        # What is under way is partly done: by its share, or else by its time.
+        # Current runs are partly done: by their share, or else by their time.
         work -= sum(
             min(now - started, overall * 0.9) if share == 0 else overall * share for started, share in under_way
         )
@@ -74,12 +74,12 @@ class Estimate:
         count = len(points)
         error = spread * math.sqrt(count + count * count / len(seen))
         speed = self._speed(now)
-        # Nothing ends before the last run has run, on however many workers.
+        # The last run has to finish, with any number of workers.
         least = 0.5 * min(seen) if count else 0.0
         return max((work - error) / speed, least, 0.0), max((work + error) / speed, least)
 
     def _spread(self, overall: float, means: dict[int, float]) -> float:
-        """The standard deviation of durations about what was expected of them: within points, or else of all."""
+        """Returns the standard deviation of durations about their expectation: within points, or else of all runs."""
         within = [
             one - means[point] for point, durations in self._seconds.items() if len(durations) > 1 for one in durations
         ]
@@ -90,5 +90,5 @@ class Estimate:
     def _speed(self, now: float) -> float:
         if self._workers is not None:
             return float(self._workers)
-        # Of an executor only what comes back is known.
+        # The progress of an executor is known only from its results.
         return max(self._worked / max(now - self._started, 1e-9), 1e-9) if self._worked else 1.0

@@ -1,7 +1,7 @@
-"""Does the runs that a store lacks, on threads of this process or on any executor, and can be stopped at any moment.
+"""Does the missing runs of a store, on threads of this process or on any executor; stops at any moment.
 
-The runs are done in a shuffled order: durations seen so far then say what is to be expected of those to come, and
-processes that work on one store seldom meet at the same run. No result depends on that order.
+The order of the runs is random: the durations so far are then a sample for the estimate, and processes that share a
+store seldom do the same run. No result depends on the order.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from xoff.study.estimate import Estimate
 from xoff.study.identity import engine
 from xoff.study.store import Store, write_failure
 
-# So many runs wait at an executor: enough for one that grows with its queue, few enough to end soon.
+# Number of runs queued at an executor: enough for one that grows with its queue, few enough to stop soon.
 _WINDOW = 256
 _TELL_SECONDS = 0.25
 
 
-# The beginning of what is no fault of a scenario: the limit of memory that the environment sets, or the machine.
+# Prefix of messages about the memory limit of the environment or the machine, which are no fault of a scenario.
 _OF_THE_MACHINE = "XOFF_MEMORY: "
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A run that may have to be done."""
+    """A run to do unless the store has it."""
 
     key: str
     kind: int
-    """Runs of one kind are expected to take equally long: those of one point."""
+    """Runs of one kind have equal expected durations: the runs of one point."""
     prepare: Callable[[], running.Prepared]
     keep: tuple[str, ...] | None = None
-    """The tables to keep of it; all if None."""
+    """The tables of the run to keep; all if None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All that a machine needs to do one run."""
+    """The data that a machine needs to do one run."""
 
     key: str
     prepared: running.Prepared
@@ -61,42 +61,43 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run."""
+    """The outcome of a run."""
 
     key: str
     status: str
-    """``ok``; ``audit`` or ``invalid`` if it has no result; ``crashed`` if it is worth another try, maybe elsewhere."""
+    """``ok``; ``found`` if the store had it; ``audit`` or ``invalid`` without a result; ``crashed`` if another try may
+    help."""
     message: str = ""
     seconds: float = 0.0
     files: dict[str, bytes] | None = None
-    """The run itself, if it was done where the store cannot be seen."""
+    """The files of the run, if the machine does not see the store."""
 
 
 @dataclass(slots=True)
 class Advance:
-    """How far a study is."""
+    """The progress of a study."""
 
     total: int
     """Runs of this process."""
     complete: int
-    """Of these, the runs that are in the store."""
+    """Runs of these that are in the store."""
     left_seconds: tuple[float, float] | None = None
-    """Between which times the rest is expected to take; None while too little is known."""
+    """Range of the expected remaining time; None while there is no estimate."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What an execution did."""
+    """The result of an execution."""
 
     simulated: int = 0
     """Runs that were simulated."""
     found: int = 0
     """Runs that were in the store already."""
     failures: dict[str, Outcome] = field(default_factory=dict)
-    """By key, the runs that crashed; those that failed are in the store."""
+    """Crashed runs by key; failed runs are in the store."""
 
     def take(self, outcome: Outcome) -> None:
-        """Count what became of a run."""
+        """Counts the outcome of a run."""
         if outcome.status == "crashed":
             self.failures[outcome.key] = outcome
         elif outcome.status == "found":
@@ -106,20 +107,20 @@ class Report:
 
 
 class Watch:
-    """What threads of this process share: the wish to stop, and how far each run is."""
+    """State shared by the threads of this process: the request to stop, and the progress of each run."""
 
     def __init__(self) -> None:
         self.stop = threading.Event()
         self.shares: dict[str, tuple[float, float]] = {}
-        """By key of a run under way: when it started, and the share of it that is done."""
+        """Start time and share done of each current run, by key."""
 
     def poll(self) -> None:
-        """Stop the run that calls it, if all are to stop."""
+        """Raises `KeyboardInterrupt` in a run if all runs are to stop."""
         if self.stop.is_set():
             raise KeyboardInterrupt
 
     def begin(self, key: str) -> Callable[[running.Progress], None]:
-        """Return what a run calls while it lasts."""
+        """Registers a run, and returns its progress callback."""
         started = time.monotonic()
         self.shares[key] = (started, 0.0)
 
@@ -131,9 +132,11 @@ class Watch:
 
 
 def perform(job: Job, watch: Watch | None = None, work: Path | None = None) -> Outcome:
-    """Do one run and put it into the store; return it where the store cannot be seen. Errors of the disk are raised.
+    """Does one run and puts it into the store, or returns its files if the store is not visible.
 
-    work: the workspace of the store to write it in; one of its own if None.
+    work: the workspace of the store to write in; a new one if None.
+
+    Raises `OSError` for errors of the disk.
     """
     if job.engine != engine():
         message = f"this machine has xoff {engine()}, and the study was begun with {job.engine}; both need the same"
@@ -152,7 +155,7 @@ def perform(job: Job, watch: Watch | None = None, work: Path | None = None) -> O
 
 
 def _perform(job: Job, store: Store, work: Path, watch: Watch | None) -> Outcome:
-    # Another process may have done it since this one was planned.
+    # Another process may have done this run since it was planned.
     if store.holds(job.key, job.keep or ()):
         return Outcome(job.key, "found")
     started = time.monotonic()
@@ -167,7 +170,7 @@ def _perform(job: Job, store: Store, work: Path, watch: Watch | None) -> Outcome
         status, message, audits = "audit", error.found, error.result.audits
     except InputError as error:
         if isinstance(error.__cause__, OSError):
-            # Not the scenario is at fault, but the disk.
+            # The disk is at fault, not the scenario.
             raise error.__cause__ from None
         if str(error).startswith(_OF_THE_MACHINE):
             return Outcome(job.key, "crashed", str(error))
@@ -191,15 +194,15 @@ def execute(
     progress: Callable[[Advance], None] | None = None,
     watch: Watch | None = None,
 ) -> Report:
-    """Do those of the runs that the store lacks.
+    """Does the runs that the store lacks.
 
-    executor: where; threads of this process if None. It is left running.
-    workers: how many runs at a time on threads of this process; as many as there are cores if None.
-    threads: how many threads simulate each run.
+    executor: runs the tasks; threads of this process if None. The executor is left running.
+    workers: number of concurrent runs on threads of this process; as many as there are cores if None.
+    threads: number of threads that simulate each run.
     progress: called a few times a second.
-    watch: what stops it from another thread.
+    watch: stops the execution from another thread.
 
-    Raises `KeyboardInterrupt` when interrupted, and `OSError` when the store cannot be written: what is complete stays.
+    Raises `KeyboardInterrupt` when interrupted, and `OSError` when the store cannot be written: complete runs stay.
     """
     mark = store.open()
     store.clean()
@@ -243,7 +246,7 @@ def execute(
                         store.adopt(outcome.key, outcome.files, task.keep or ())
                     report.take(outcome)
                     estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
-                # An estimate looks at all runs.
+                # An estimate reads all runs, which takes time.
                 if progress is not None and (time.monotonic() >= told + _TELL_SECONDS or not (todo or pending)):
                     told = time.monotonic()
                     begun, waiting = [task.kind for task in pending.values()], [task.kind for task in todo]
@@ -266,15 +269,15 @@ def _outcome(future: Future[Outcome], key: str) -> Outcome:
     try:
         return future.result()
     except OSError:
-        # The disk is full, or the store cannot be written: this does not get better with the next run.
+        # A full disk or an unwritable store would fail the next run as well.
         raise
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # Whatever it is, a panic of the core among them: the other runs go on.
+        # After any other exception, a panic of the core included, the other runs go on.
         return Outcome(key, "crashed", f"{type(error).__name__}: {error}")
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

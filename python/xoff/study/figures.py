@@ -1,6 +1,6 @@
-"""Figures of a study, in the style of those of a result: a metric against a parameter, bars, and distributions.
+"""Figures of a study, in the style of a result's figures: a metric against a parameter, bars, and distributions.
 
-What a figure shows is also there as numbers (`Panel`, `Line`), from which the page of the study draws it again.
+The numbers of a figure are available as `Panel` and `Line`, from which the page of the study draws it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PANELS = 12
 _EFFECTS = 24
 _UNSURE = "#BBBBBB"
-# The bars of a method: where each stands, in bars from the middle, and its colour.
+# The bars of each method: offset from the middle in bars, and colour.
 _EFFECT_BARS = {
     "screening": {"main": (0.0, COLOURS[0]), "pair": (0.0, COLOURS[1])},
     "morris": {"mu_star": (0.0, COLOURS[0])},
@@ -38,7 +38,7 @@ _EFFECT_BARS = {
 _EFFECT_NAMES = {"main": "factor", "mu_star": "µ*", "first": "first order", "total": "total order"}
 _SERIES = 8
 _SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# What a word of a name is called; names of parts that differ from their labels in capitals alone are written as these.
+# Words of names with their replacements. A part whose label differs only in capitals is written as its label.
 _NAMES = {"fct": "FCT", "p50": "median"} | {
     group.name: group.label for group in counts.groups() if group.name == group.label.lower()
 }
@@ -52,21 +52,21 @@ class Line:
     places: list[float]
     intervals: list[Interval]
     level: bool = False
-    """Whether it does not depend on the parameter: one value, drawn all along."""
+    """Whether the metric does not depend on the parameter: one value, drawn as a level line."""
     seeds: list[list[float]] = field(default_factory=list)
     """The values of the seeds at each place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The lines that are drawn together, for one choice of what else varies."""
+    """The lines that are drawn together, for one combination of the other parameters."""
 
     title: str
     lines: list[Line] = field(default_factory=list)
 
 
 def words(name: str) -> str:
-    """A metric or a parameter in words: ``victim_fct_mean_ps`` is ``victim FCT mean``."""
+    """Returns a metric or a parameter in words: ``victim_fct_mean_ps`` gives ``victim FCT mean``."""
     if (count := counts.by_metric().get(name)) is not None:
         return count.title
     for unit in ("_ps", "_bytes", "_bps"):
@@ -75,13 +75,13 @@ def words(name: str) -> str:
 
 
 def scaled(name: str, values: Sequence[float]) -> tuple[float, str]:
-    """By what the values of a column are divided so that they are short, and its name with the unit."""
+    """Returns the divisor that keeps the values of a column short, and the column's name with the unit."""
     scale, unit = wording.scale(max((abs(value) for value in values), default=0.0), name)
     return scale, words(name) + (f" ({unit})" if unit else "")
 
 
 def wrapped(text: str, width: int = 34) -> str:
-    """A long name in several lines, cut where parts of it end."""
+    """Returns a long name in up to four lines."""
     return "\n".join(textwrap.wrap(text, width, break_long_words=True)[:4]) or text
 
 
@@ -92,7 +92,7 @@ class StudyPlot:
         self._study = study
 
     def x(self) -> Column | None:
-        """The parameter to draw along: the one with the most numbers; None if fewer than two are there."""
+        """Returns the numeric parameter with the most values, for the x axis; None if none has two values."""
         counts = {
             column.name: len(
                 {column.value(point.labels.get(column.path)) for point in self._study.plan.points} - {None}
@@ -104,19 +104,19 @@ class StudyPlot:
         return self._study.column(best) if best is not None and counts[best] > 1 else None
 
     def _moving_with(self, x: Column) -> list[Column]:
-        """The columns that move together with another one: they tell nothing apart that it does not."""
+        """Returns the columns that move together with another one, and so distinguish no further points."""
         groups = self._study.plan.document.get("zip", [])
         paths: list[str] = next((group for group in groups if x.path in group), [])
         return [column for column in self._study.plan.columns if column.path in paths and column != x]
 
     def _apart(self) -> list[Column]:
-        """The columns that tell points apart: of those that move together, the first."""
+        """Returns the columns that distinguish points: of columns that move together, the first."""
         groups = self._study.plan.document.get("zip", [])
         others = {path for group in groups for path in group[1:]}
         return [column for column in self._study.plan.columns if column.path not in others]
 
     def panels(self, metric: str, x: Column) -> list[Panel]:
-        """The lines of a metric along a parameter: one for each variant, in a panel for each choice of the rest."""
+        """Returns the lines of a metric along a parameter: one per variant, in a panel per combination of the rest."""
         rest = [column for column in self._apart() if column not in (x, *self._moving_with(x))]
         series = next((column for column in rest if column.path == VARIANT), rest[0] if rest else None)
         others = [column for column in rest if column != series]
@@ -132,10 +132,12 @@ class StudyPlot:
         ]
 
     def metric(self, metric: str, *, x: str | None = None) -> Figure:
-        """A metric against a parameter, with 95 % intervals over the seeds; bars if no parameter is a number.
+        """Draws a metric against a parameter, with 95 % intervals over the seeds; bars if no parameter is a number.
 
         metric: a column of ``study.runs``, such as ``victim_fct_mean_ps``.
-        x: the parameter's column; that with the most values if None.
+        x: the parameter's column; if None, the column with the most values.
+
+        Raises `InputError` if there is no such metric or parameter.
         """
         names = [column.name for column in self._study.plan.columns]
         if x is not None and x not in names:
@@ -181,12 +183,12 @@ class StudyPlot:
             return figure
 
     def bars(self, metrics: str | Sequence[str] | None = None) -> Figure:
-        """Bars with 95 % intervals over the seeds: a group for each point, a bar for each metric of one unit.
+        """Draws bars with 95 % intervals over the seeds: a group for each point, a bar for each metric of one unit.
 
         metrics: a column of ``study.runs``, or several with the same unit; if None, the mean completion times, or else
             the first of the metrics that are shown first.
 
-        Raises `InputError` if there is none.
+        Raises `InputError` if there is no metric.
         """
         names = [metrics] if isinstance(metrics, str) else self._bar_metrics() if metrics is None else list(metrics)
         columns = self._apart()
@@ -197,7 +199,7 @@ class StudyPlot:
         ends = [end for by in found.values() for one in by.values() for end in _ends(one.interval)]
         scale, label = scaled(names[0], ends)
         if len(names) > 1:
-            # The legend says which is which; they share the unit.
+            # The legend names the metrics; the axis has their common unit.
             label = "FCT mean" + label[label.index(" (") :] if " (" in label else "value"
         with rc_context(STYLE):
             height = 0.8 / max(len(names), 1)
@@ -225,11 +227,11 @@ class StudyPlot:
             return figure
 
     def effects(self, metric: str) -> Figure:
-        """What each factor of a study with a design does to a metric: bars with 95 % intervals, the largest on top.
+        """Draws the effect of each factor of a study with a design: bars with 95 % intervals, the largest on top.
 
         metric: a column of ``study.runs``, or ``without_result``.
 
-        Raises `InputError` if the study has no design, or nothing can be said.
+        Raises `InputError` if the study has no design, or too many runs are missing.
         """
         found = self._study.effects(metric)
         if not found.rows:
@@ -237,25 +239,25 @@ class StudyPlot:
         return draw_effects(found)
 
     def _bar_metrics(self) -> list[str]:
-        """The mean completion times, or else the metric that is shown first."""
+        """Returns the mean completion times, or else the metric that is shown first."""
         known = self._study.metrics()
         return [one for one in known if one.endswith("fct_mean_ps")] or known[:1]
 
     def fct_cdf(self, *, slowdown: bool = False) -> Figure:
-        """Cumulative distribution of completion times or slowdowns, all seeds together: a panel for each point."""
+        """Draws the cumulative distribution of completion times or slowdowns of all seeds: a panel for each point."""
         with rc_context(STYLE):
             return self._panels(lambda axes, groups: draw_cdf(axes, groups, slowdown=slowdown))
 
     def slowdown_by_size(self) -> Figure:
-        """Slowdown in 20 bins of 5 % of the flows each, by size, all seeds together: a panel for each point."""
+        """Draws the slowdown in 20 bins of 5 % of the flows each, by size, of all seeds: a panel for each point."""
         with rc_context(STYLE):
             return self._panels(draw_slowdown)
 
     def flow_panels(self, most: int) -> tuple[list[tuple[str, list[tuple[str, pa.Table]]]], int]:
-        """The delivered flows of all seeds by point: at most so many panels, spread over all, and how many there are.
+        """Returns the delivered flows of all seeds in at most `most` panels, spread over all, and the number of all.
 
-        Of few points there is one panel, or else one for each choice of all but the variant (or the first column). A
-        variant that has none of those parameters is in each panel.
+        A study of few points has one panel, any other one panel per combination of all parameters except the variant
+        (or the first column). A variant without these parameters appears in each panel.
         """
         columns, study = self._study.plan.columns, self._study
         series, rest = (columns, ()) if _size(study, columns) <= _SERIES // 2 else (columns[:1], columns[1:])
@@ -302,7 +304,7 @@ class StudyPlot:
 
 
 def draw_effects(found: Effects) -> Figure:
-    """Bars of effects; of several measures one beside the other."""
+    """Draws bars of effects; several measures side by side."""
     with rc_context(STYLE):
         return _draw_effects(found)
 
@@ -345,7 +347,7 @@ def _draw_effects(found: Effects) -> Figure:
 
 
 def _or_others(name: str, others: Sequence[str]) -> str:
-    """An effect with those that it is not told from."""
+    """Returns the name of an effect with its aliases."""
     return f"{name}\nor {others[0] if len(others) == 1 else f'{len(others)} others'}" if others else name
 
 
@@ -365,7 +367,7 @@ def _size(study: Study, columns: Sequence[Column]) -> int:
 
 
 def point_words(columns: Sequence[Column], point: Mapping[str, Any]) -> str:
-    """The values of columns in words: ``PFC + SFC, pause 5 µs``."""
+    """Returns the values of columns in words: ``PFC + SFC, pause 5 µs``."""
     return ", ".join(
         column.text(point[column.name]) if column.path == VARIANT else f"{column.key} {column.text(point[column.name])}"
         for column in columns
@@ -410,14 +412,14 @@ def _draw(axes: Any, line: Line, index: int, x_scale: float, scale: float, seeds
 
 
 def _errors(intervals: Sequence[Interval | None], scale: float) -> list[list[float]] | None:
-    """How far intervals reach below and above their means, as bars of errors are drawn; None if there are none."""
+    """Returns the distances from means to the ends of intervals, as Matplotlib draws errors; None if all are zero."""
     below = [((one.below if one else None) or 0.0) / scale for one in intervals]
     above = [((one.margin if one else None) or 0.0) / scale for one in intervals]
     return [below, above] if any(below) or any(above) else None
 
 
 def _dots(axes: Any, places: Sequence[Sequence[tuple[float, float]]], colour: str) -> None:
-    """A dot for each seed, where there are several."""
+    """Draws a dot for each seed at places with several seeds."""
     found = [place for one in places if len(one) > 1 for place in one]
     if found:
         axes.plot(*zip(*found, strict=True), ".", color=colour, markersize=3, alpha=0.55, zorder=2.5, linestyle="")
@@ -428,7 +430,7 @@ def _ends(one: Interval) -> tuple[float, float]:
 
 
 def _logarithmic(places: Sequence[float]) -> bool:
-    """Whether places are spread as if on a logarithmic scale: over more than a decade, their steps growing."""
+    """Whether places look logarithmic: they span more than a decade, and their steps grow."""
     ordered = sorted(set(places))
     if len(ordered) < 4 or ordered[0] <= 0 or ordered[-1] / ordered[0] < 10:
         return False

@@ -1,6 +1,6 @@
-"""What decides the result of a run, as a key: its resolved scenario (which has the seed), its tables, and the engine.
+"""The key of a run: a hash of its resolved scenario (with the seed), its tables, and the engine.
 
-Whatever else changes around a run whose key is known, it need not be done again.
+A run with a known key need not be repeated, whatever else changes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pyarrow as pa
 from xoff import _core, running
 
 SHOWN = ("name", "description")
-"""What a scenario says that changes nothing that is measured."""
+"""Keys of a scenario that influence no measurement."""
 
 
 def table_digest(table: pa.Table) -> str:
-    """A hash of what a table says, however it lies in memory."""
+    """Returns a hash of the content of a table, independent of its layout in memory."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
@@ -29,7 +29,7 @@ def table_digest(table: pa.Table) -> str:
 
 
 def run_key(prepared: running.Prepared, digest: Callable[[pa.Table], str] = table_digest) -> str:
-    """The key of a run: equal for runs that yield the same."""
+    """Returns the key of a run: equal for runs with equal results."""
     document = {key: value for key, value in prepared.document.items() if key not in SHOWN}
     tables = {key: digest(table) for key, table in prepared.tables.items()}
     text = json.dumps({"engine": engine(), "scenario": document, "tables": tables}, sort_keys=True)
@@ -38,9 +38,9 @@ def run_key(prepared: running.Prepared, digest: Callable[[pa.Table], str] = tabl
 
 @cache
 def engine() -> str:
-    """What computes the runs: the version, and for a build of one's own also a hash of the compiled core.
+    """Returns the identity of the core: its version, and for a local build also a hash of the compiled core.
 
-    Two builds of a working copy have the same version and may yield different results. A released build is known by
+    Two builds of a working copy have the same version and may give different results. A released build is identified by
     its version alone, so that machines of several kinds can share a study.
     """
     try:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def by_point(study: Study, metrics: list[str]) -> tuple[list[str], list[list[tuple[str, Any]]]]:
-    """Return the heads, and for each point its cells: texts, and what they are sorted by.
+    """Returns heads, and for each point its cells, each as text and sort key.
 
-    Beside the parameters stands how many seeds have a result.
+    The column after the parameters holds the number of seeds with a result.
     """
     columns, seeds = study.plan.columns, study.seeds_with_result()
     found: dict[str, dict[str, Mean]] = {key: {} for key in seeds}

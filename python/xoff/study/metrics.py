@@ -1,4 +1,4 @@
-"""The metrics of runs: every number of a summary by one name, which is a column of ``study.runs``."""
+"""The metrics of runs: every number of a summary under one name, which is a column of ``study.runs``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from xoff import renames
 from xoff.summary import Summary
 
-# What a summary says besides what was measured in the network.
+# Keys of a summary that are not measurements of the network.
 _LEFT_OUT = {
     "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "warnings", "performance", "workloads",
 }  # fmt: skip
@@ -21,7 +21,10 @@ _UNITS = ("_ps", "_bytes", "_bps")
 
 
 def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Every number of a summary by one name: ``fct_ps.mean`` is ``fct_mean_ps``; one of a workload begins with it."""
+    """Returns every number of a summary under one name: ``fct_ps.mean`` is ``fct_mean_ps``.
+
+    The name of a workload's number begins with the workload's name.
+    """
     found: dict[str, int | float | None] = {}
     for key, value in summary.items():
         if key not in _LEFT_OUT:
@@ -29,9 +32,9 @@ def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
     taken: set[str] = set()
     for workload, measured in summary.get("workloads", {}).items():
         slug = re.sub(r"\W+", "_", str(workload)).strip("_").lower() or "unnamed"
-        # A workload that is called as a part of the summary is not to be taken for it.
+        # A workload named like a key of the summary gets a prefix, so that their metrics differ.
         slug = f"workload_{slug}" if slug in summary else slug
-        # Names that differ in signs alone are not to replace one another.
+        # Names that differ only in punctuation get a suffix.
         while slug in taken:
             slug += "_"
         taken.add(slug)
@@ -40,7 +43,7 @@ def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
 
 
 def possible(document: Mapping[str, Any]) -> set[str]:
-    """The metrics that a run of a resolved scenario can have."""
+    """Returns the names of the metrics that a run of a resolved scenario can have."""
     names, collectives = [], set()
     jobs: dict[str, set[str]] = {}
     for workload in document.get("workload", []):
@@ -67,7 +70,7 @@ _GROUP = {"exposed_ps": 0, "bus_bps": 0}
 
 
 def _labels(kind: str, job: Mapping[str, Any]) -> set[str]:
-    """What the exposed time of a job may be counted as."""
+    """Returns the labels of exposed time that a job may have."""
     if kind == "training":
         return {"TP", "PP", "DP", "EP", "EDP", "CP"}
     rows = job.get("operations") or ()
@@ -81,7 +84,7 @@ def sizes_differ(document: Mapping[str, Any]) -> bool:
 
 
 def unknown(name: str, names: Collection[str]) -> str:
-    """Say that there is no such metric, or column, and which is nearest."""
+    """Returns a message that there is no such metric or column, with the nearest name."""
     renamed = renames.metric(name)
     if renamed is not None:
         return f"`{name}` is renamed to `{renamed}`; `xoff migrate` rewrites a file"
@@ -93,12 +96,12 @@ def unknown(name: str, names: Collection[str]) -> str:
 
 
 def _traffic(workload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The kind of traffic of a workload, and its parameters; nothing where they are in a table."""
+    """Yields each kind of traffic of a workload and its parameters; none if the parameters are in a table."""
     return ((key, value) for key, value in workload.items() if isinstance(value, dict | list))
 
 
 def _like(kind: Any, workloads: list[str], bounds: list[int]) -> Any:
-    """A value of a type of the summary, with a number wherever it has one."""
+    """Returns a value of a type of the summary, with zero for each number."""
     if typing.is_typeddict(kind):
         hints = typing.get_type_hints(kind)
         return {key: _like(hint, workloads, bounds) for key, hint in hints.items()}
@@ -132,6 +135,6 @@ def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | N
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         unit = next((unit for key in keys for unit in _UNITS if key.endswith(unit)), "")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            # Of somebody else: no run counts so far, and no table holds it.
+            # A foreign value: no count of a run is as large, and no table can hold it.
             value = None
         yield "_".join(key.removesuffix(unit) for key in keys) + unit, value

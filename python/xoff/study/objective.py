@@ -1,9 +1,11 @@
-"""What ``xoff tune`` looks for: the table ``[objective]`` of a study.
+"""The objective of ``xoff tune``: the table ``[objective]`` of a study.
 
-[objective]
-minimise = "fct_p99_ps"
-constraints = { "pfc_pauses" = 0, "link_bytes" = { at_least = "1MB" } }
-runs = 200
+For example:
+
+    [objective]
+    minimise = "fct_p99_ps"
+    constraints = { "pfc_pauses" = 0, "link_bytes" = { at_least = "1MB" } }
+    runs = 200
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from xoff._core import InputError
 _KEYS = ("minimise", "maximise", "constraints", "runs", "seed", "at_once", "confirm")
 _MOST_GOALS = 3
 _POINTS = 50
-"""So many settings are tried if nothing is said."""
+"""Default number of settings that the search tries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A metric that is to be as small, or as large, as it can be."""
+    """A metric to minimise or to maximise."""
 
     metric: str
     is_least: bool
@@ -37,14 +39,14 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a metric may be, in every seed."""
+    """The range allowed for a metric, in every seed."""
 
     metric: str
     least: float
     most: float
 
     def excess(self, value: float | None) -> float:
-        """How far a value is outside, as a share of the limit; zero inside, infinite where there is no value."""
+        """Returns the distance of a value from the range, as a share of the limit: zero inside, infinite for None."""
         if value is None:
             return math.inf
         beyond = max(self.least - value, value - self.most, 0.0)
@@ -54,18 +56,19 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Goals, limits, and what the search may cost."""
+    """Goals, limits, and the cost of the search."""
 
     goals: tuple[Goal, ...]
     limits: tuple[Limit, ...]
     runs: int
-    """Of the search: settings that are tried, times seeds."""
+    """Number of runs of the search: settings tried, times seeds."""
     seed: int
-    """Of the search; another one tries others."""
+    """Seed of the search; another seed tries other settings."""
     at_once: int
-    """Settings that are chosen before any of them has run: the search depends on it, not on how many run at a time."""
+    """Settings chosen before one of them has run: the search depends on this number, not on the number of concurrent
+    runs."""
     confirm: int
-    """Seeds that the search never saw, with which the best settings run again."""
+    """Number of unseen seeds, with which the best settings run again after the search."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -74,9 +77,9 @@ class Objective:
 
 
 def read(document: Mapping[str, Any], seeds: int, runs: int | None = None) -> Objective:
-    """Read ``objective`` of a study with so many seeds. Raises `InputError`, which names the key.
+    """Returns the objective of a study with `seeds` seeds. Raises `InputError` with the key.
 
-    runs: replaces that of the table.
+    runs: replaces the table's ``runs``.
     """
     found = document.get("objective")
     example = 'such as [objective] with minimise = "fct_p99_ps"'
@@ -114,7 +117,7 @@ def _names(found: Mapping[str, Any], key: str) -> list[str]:
 
 
 def _column(name: str) -> str:
-    """A metric as tables have it; `pfc.pauses` is how summaries write `pfc_pauses`."""
+    """Returns the column name of a metric; summaries write `pfc.pauses` for `pfc_pauses`."""
     return name.replace(".", "_")
 
 
@@ -133,7 +136,7 @@ def _limits(found: Any) -> list[Limit]:
 
 
 def _flat(found: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    """Metrics and what they may be: names with dots, which TOML takes for tables, are put together again."""
+    """Returns pairs of metric and limit: names with dots, which TOML reads as nested tables, are joined."""
     pairs: list[tuple[str, Any]] = []
     for key, value in found.items():
         name = f"{path}.{key}" if path else str(key)

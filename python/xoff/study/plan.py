@@ -1,4 +1,4 @@
-"""A study as it is asked for: a base scenario, what varies, seeds, and what to keep; and the runs that follow.
+"""A study as given: a base scenario, parameters, seeds, and tables to keep; and the runs that follow.
 
 A *point* is one combination of values; a *run* is a point with a seed.
 """
@@ -45,7 +45,7 @@ KEYS = {
 }
 TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
 _KEPT = ["flows", "links"]
-# The columns of the tables beside which those of the parameters stand.
+# Columns of the tables, whose names parameters may not take.
 _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
     "class", "cause", "reason", "flow", "seq", "workload", "label", "src", "dst", "size_bytes", "start_ps",
@@ -61,7 +61,7 @@ class _Settings(TypedDict):
 
 
 class _Document(TypedDict):
-    """What `Plan.to_dict` makes."""
+    """The result of `Plan.to_dict`."""
 
     name: str
     description: str
@@ -82,13 +82,13 @@ class Point:
 
     index: int
     settings: tuple[tuple[str, Any], ...]
-    """What it sets in the scenario, by path."""
+    """The settings of the scenario, by path."""
     labels: Mapping[str, Any]
-    """What it is called: a value for each path that varies, or for ``variant``."""
+    """The labels: a value for each path that varies, or for ``variant``."""
 
 
 class Combinations(Sequence[Point]):
-    """Every combination of the levels of some dimensions, the last changing first; each is made as it is asked for."""
+    """Every combination of the levels of some dimensions, the last changing first; points are made on demand."""
 
     def __init__(self, dimensions: Sequence[Sequence[Level]]) -> None:
         self._dimensions = tuple(dimensions)
@@ -112,7 +112,7 @@ class Combinations(Sequence[Point]):
         return _point(number, levels[::-1])
 
     def sample(self, count: int) -> list[Point]:
-        """Return so many of them, the same ones each time: those of first and last levels, and others at random."""
+        """Returns `count` points, the same on each call: combinations of first and last levels, and random ones."""
         corners = itertools.product(*({0, len(dimension) - 1} for dimension in self._dimensions))
         chosen = {0, self._count - 1, *(self._index(corner) for corner in itertools.islice(corners, count // 2 - 1))}
         draw = random.Random(0)  # noqa: S311 (it decides what is looked at, and nothing that is secret)
@@ -138,7 +138,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """A combination that no run can have, and why."""
+    """A combination of point and seed whose scenario is not valid, and the reason."""
 
     point: Point
     seed: int
@@ -157,13 +157,13 @@ class Plan:
     points: Sequence[Point]
     seeds: tuple[int, ...]
     document: Mapping[str, Any]
-    """The study as it was given, with the base scenario in it."""
+    """The study as given, with the base scenario in it."""
     design: Design | None = None
-    """Which combinations are its points, if they are not all."""
+    """The design that selects the points, if they are not all combinations."""
     base: Any = None
-    """What `running.prepare` takes: a text or a document; None in a plan that was read back, which cannot run."""
+    """The argument of `running.prepare`: a text or a document; None in a plan from `from_dict`, which cannot run."""
     directory: Path | None = None
-    """What table files of a document stand relative to."""
+    """The directory that paths of table files in a document are relative to."""
     runs: list[Run] = field(default_factory=list)
     impossible: list[Impossible] = field(default_factory=list)
     _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
@@ -172,7 +172,7 @@ class Plan:
     _possible: set[str] = field(default_factory=set, repr=False)
 
     def prepare(self, point: Point, seed: int) -> running.Prepared:
-        """Return the scenario of a run. Raises `InputError` if the combination is impossible."""
+        """Returns the prepared scenario of a run. Raises `InputError` if the combination is impossible."""
         return running.prepare(
             self.base,
             overrides=[*((path, None) for path in self.document.get("unset", ())), *point.settings],
@@ -182,7 +182,7 @@ class Plan:
         )
 
     def key(self, point: Point, seed: int) -> str | None:
-        """The key of a run, whether or not its seed is one of the plan's; None if it is impossible."""
+        """Returns the key of a run, even if its seed is not in the plan; None if the run is impossible."""
         if (point.index, seed) not in self._keys:
             try:
                 found: str | None = run_key(self.prepare(point, seed), self._digest)
@@ -192,9 +192,9 @@ class Plan:
         return self._keys[point.index, seed]
 
     def coordinates(self, point: Point, seed: int | None = None) -> str:
-        """A point in words: ``pause 10us, threshold 200KB, seed 3``."""
+        """Returns a point in words: ``pause 10us, threshold 200KB, seed 3``."""
         named = [(column, point.labels.get(column.path)) for column in self.columns]
-        # As it stands in the study, but for tables and lists.
+        # Values as given in the study, except tables and lists.
         parts = [
             f"{column.key} {label if isinstance(label, str | int | float) else column.text(column.value(label))}"
             for column, label in named
@@ -203,11 +203,11 @@ class Plan:
         return ", ".join([*parts, *([] if seed is None else [f"seed {seed}"])]) or "the base scenario"
 
     def values(self, point: Point) -> dict[str, Any]:
-        """A value for each column."""
+        """Returns a value for each column."""
         return {column.name: column.value(point.labels.get(column.path)) for column in self.columns}
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON can hold it; `from_dict` reads it back."""
+        """Returns the plan as JSON can hold it; `from_dict` reads it back."""
         return {
             "name": self.name,
             "description": self.description,
@@ -225,9 +225,9 @@ class Plan:
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Plan:
-        """Read back what `to_dict` wrote; such a plan knows its runs, and cannot do them.
+        """Returns the plan of a `to_dict` result; such a plan knows its runs, and cannot do them.
 
-        Raises `ValueError` if it is something else: the file may be from anybody, and keys name directories.
+        Raises `ValueError` if it is no plan: the file may be foreign, and its keys name directories.
         """
         if wrong := mismatch(found, _Document):
             raise ValueError(wrong)
@@ -266,12 +266,12 @@ class Plan:
         return plan
 
     def digest(self) -> str:
-        """A hash of all that tables over the study depend on beside its runs."""
+        """Returns a hash of everything that tables over the study depend on, except the runs' results."""
         text = json.dumps(self.to_dict(), default=lambda value: type(value).__name__)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def add(self, settings: Sequence[Level]) -> Point:
-        """Add the point of these levels, with its runs, or return the one that is there already."""
+        """Adds the point of these levels, with its runs; returns it, or the existing point with these settings."""
         point = _point(len(self.points), settings)
         known = next((one for one in self.points if one.settings == point.settings), None)
         if known is not None:
@@ -281,15 +281,17 @@ class Plan:
         return point
 
     def enumerate(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Find the key of each run, and the combinations that are impossible.
+        """Finds the key of each run, and the combinations that are impossible.
 
-        progress: called with how many combinations are looked at, and how many there are.
+        progress: called with the number of examined combinations and the number of all.
+
+        Raises `InputError` if no combination is possible, or no run can have a metric of the study.
         """
         self._find(self.points, self.seeds, progress)
         self._judge()
 
     def look_at(self, count: int, progress: Callable[[int, int], None] | None = None) -> list[Point]:
-        """Do the same for so many combinations alone, where there are more, with one seed; return those looked at."""
+        """Does the same as `enumerate` for at most `count` points, with one seed; returns the examined points."""
         if len(self.points) <= count or not isinstance(self.points, Combinations):
             self.enumerate(progress)
             return list(self.points)
@@ -299,7 +301,7 @@ class Plan:
         return sample
 
     def _judge(self) -> None:
-        """Refuse a study of which no run is possible, or whose metrics no run has."""
+        """Raises `InputError` if no run is possible, no run can have the metrics, or the design lacks points."""
         self.check_metrics()
         messages = {one.message for one in self.impossible}
         if self.impossible and not self.runs and len(messages) == 1:
@@ -311,7 +313,7 @@ class Plan:
             self._check_blocks(self.design)
 
     def _find(self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None) -> None:
-        """Find the keys of the runs of these points and seeds, and which are impossible."""
+        """Finds the keys of the runs of these points and seeds, and the impossible combinations."""
         total = len(points) * len(seeds)
         for number, (point, seed) in enumerate((point, seed) for point in points for seed in seeds):
             if progress is not None and number % 256 == 0:
@@ -330,13 +332,13 @@ class Plan:
             self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
 
     def check_metrics(self) -> None:
-        """Refuse metrics that no run can have, if any is possible at all."""
+        """Raises `InputError` for a metric that no run can have, if any run is possible."""
         wrong = next((name for name in self.metrics if name not in self._possible), None)
         if self.runs and wrong is not None:
             raise InputError(f"metrics: {metrics.unknown(wrong, sorted(self._possible))}")
 
     def _check_blocks(self, design: Design) -> None:
-        """Refuse a design of which too little is possible to say anything, before it is run."""
+        """Raises `InputError` if too few points of a design are possible for an effect, before it is run."""
         lost = {one.point.index for one in self.impossible}
         if len(design.blocks(lambda point: point not in lost)) < design.least:
             one = self.impossible[0]
@@ -352,7 +354,7 @@ class Plan:
         return self._digests[id(table)]
 
     def _read(self, key: str, source: Any) -> pa.Table:
-        # All runs share a table; the key is in it for the sake of messages.
+        # All runs share a table; the key is part of the lookup because messages name it.
         known = (key, str(source) if isinstance(source, str | Path) else id(source))
         if known not in self._tables:
             self._tables[known] = read_table(key, source)
@@ -364,11 +366,11 @@ def read(
     progress: Callable[[int, int], None] | None = None,
     keep: Sequence[str] = (),
 ) -> Plan:
-    """Read a study from its file or as a dictionary; `progress` as for `Plan.enumerate`.
+    """Returns the plan of a study, from its file or as a dictionary; `progress` as for `Plan.enumerate`.
 
-    keep: tables of each run that are kept beside those that it names.
+    keep: tables of each run that are kept in addition to those of the study's ``keep``.
 
-    Raises `InputError`, which names the key.
+    Raises `InputError` with the key.
     """
     plan = begin(source, keep)
     plan.enumerate(progress)
@@ -376,7 +378,7 @@ def read(
 
 
 def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> Plan:
-    """Read a study without looking at its combinations; arguments as for `read`."""
+    """Returns the plan of a study without examining its combinations; arguments as for `read`."""
     document, directory, name = _opened(source)
     if keep:
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
@@ -388,19 +390,19 @@ def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> P
 
 
 def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Factor, ...]]:
-    """Read a study whose points are still to be chosen: its plan without any, and what may vary.
+    """Returns a plan without points, and the factors of a study whose points are chosen later.
 
-    Raises `InputError`, which names the key.
+    Raises `InputError` with the key.
     """
     document, directory, name = _opened(source)
     varied = factors(document)
-    # A range between two whole numbers may hold others.
+    # A range between two whole numbers may hold fractions: inner places decide on the type of the column.
     shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
     return _begun(document, directory, name, lambda _: (columns(shown, _TAKEN), (), None)), varied
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
-    """The document of a study, what its files stand relative to, and what it is called if it does not say."""
+    """Returns the document of a study, the directory of its files, and its default name."""
     if isinstance(source, str | Path):
         path = Path(source)
         document: Mapping[str, Any] = _parsed(path)
@@ -426,7 +428,7 @@ def _begun(
     name: str,
     layout: Callable[[int], tuple[tuple[Column, ...], Sequence[Point], Design | None]],
 ) -> Plan:
-    """The plan of a study whose runs are not looked at yet; `layout` takes how many seeds it has."""
+    """Returns the plan of a study without its runs; `layout` gets the number of seeds."""
     base, base_directory = _base(document, directory)
     for path in unset(document, "unset"):
         check_path(path, "unset")
@@ -451,7 +453,7 @@ def _begun(
 
 
 def _copied(value: Any) -> Any:
-    """A document of its own, which nobody changes between plan and run; tables in it are those that were given."""
+    """Returns a copy of a document, which later changes of the original do not reach. Tables are not copied."""
     if isinstance(value, running.SupportsToDict):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -460,7 +462,7 @@ def _copied(value: Any) -> Any:
 
 
 def is_study(path: Path) -> bool:
-    """Tell whether a file is a study: it names a base or has one in it."""
+    """Whether a file is a study: it names a base or contains one."""
     try:
         found = _parsed_text(path, running.read_text(path))
     except InputError:
@@ -469,7 +471,7 @@ def is_study(path: Path) -> bool:
 
 
 def is_search(path: Path) -> bool:
-    """Tell whether the file of a study says what to look for."""
+    """Whether the file of a study has an objective."""
     return "objective" in _parsed(path)
 
 
@@ -502,7 +504,7 @@ def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | Non
     key = "scenario" if "scenario" in document else "base"
     base = document[key]
     if key == "base" and isinstance(base, str | Path):
-        # Runs are of what the file holds now, and are kept under its key.
+        # Runs use the current content of the file, and are kept under its key.
         return running.Text.of(directory / base), None
     if not isinstance(base, Mapping | running.SupportsToDict):
         raise InputError(f"{key}: {'a table' if key == 'scenario' else 'the file of a scenario'} is needed")
@@ -510,7 +512,7 @@ def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | Non
 
 
 def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
-    """The base scenario as a document; with its defaults, if it is valid by itself."""
+    """Returns the base scenario as a document; with its defaults, if it is valid by itself."""
     try:
         return running.prepare(base, directory=directory, read=None).document
     except InputError:
@@ -520,7 +522,7 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
 
 
 def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...], Sequence[Point], Design | None]:
-    """The columns and points of a study with so many seeds: every combination, or those of its design."""
+    """Returns the columns and points of a study with `seeds` seeds: every combination, or those of its design."""
     asked = designs.read(document)
     if asked is None:
         found = dimensions(document)
@@ -543,7 +545,7 @@ def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...]
 
 
 def _check_count(lengths: Sequence[int], seeds: int) -> None:
-    """Refuse more runs than a study may have, before any of them is made."""
+    """Raises `InputError` for more runs than a study may have, before they are made."""
     if (count := math.prod(lengths)) * seeds > MAX_COMBINATIONS:
         product = f" ({' × '.join(f'{length:,}' for length in lengths)})" if len(lengths) > 1 else ""
         with_seeds = f"with {seeds:,} seed{'s' if seeds > 1 else ''}"
@@ -559,7 +561,7 @@ def _point(index: int, levels: Sequence[Level]) -> Point:
 
 def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
     if found is None:
-        # One run a point, with the seed of the scenario.
+        # One run per point, with the seed of the scenario.
         return (int(running.prepare(base, directory=directory, read=None).document["seed"]),)
     whole = isinstance(found, int) and not isinstance(found, bool)
     if whole and 1 <= found <= MAX_COMBINATIONS:

@@ -1,4 +1,4 @@
-"""The settings of a scenario by path: what kind of value stands there, and which path a wrong one may have meant.
+"""The settings of a scenario by path: the kind of each value, and the path nearest to a wrong one.
 
 Both are read from the JSON Schema of the scenario, so that a new parameter can be swept as soon as it exists.
 """
@@ -20,23 +20,23 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @cache
 def kinds() -> dict[str, str]:
-    """Every path and its kind: a unit (``ps``, ``bytes``, ``bps``) or a type of JSON; indices are left out (``[]``)."""
+    """Returns every path and its kind: a unit (``ps``, ``bytes``, ``bps``) or a JSON type; indices become ``[]``."""
     schema = json.loads(_core.schema())
     found: dict[str, str] = {}
     for path, kind in _walk(schema, "", schema["$defs"]):
-        # Where a path takes one of several kinds, a unit says more than a type.
+        # For a path of several kinds, the unit is more specific than a type.
         if path and (path not in found or kind in _UNITS.values()):
             found[path] = kind
     return found
 
 
 def kind(path: str) -> str | None:
-    """The kind of the value at a path such as ``workload[0].poisson.load``; None if no scenario has such a path."""
+    """Returns the kind of the value at a path such as ``workload[0].poisson.load``; None for an unknown path."""
     return kinds().get(_INDEX.sub("[]", path))
 
 
 def nearest(path: str) -> str | None:
-    """The path that a wrong one most likely meant: a similar one, or one that ends with the same keys."""
+    """Returns the path nearest to an unknown one: a similar path, or one that ends with the same keys; else None."""
     plain = _INDEX.sub("[]", path)
     last = plain.rpartition(".")[2]
     same = [known for known in kinds() if known.rpartition(".")[2] == last]

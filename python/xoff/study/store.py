@@ -1,10 +1,10 @@
-"""Where the runs of a study are kept: a directory for each, named by its key, which is complete or not there.
+"""The store of a study's runs: a directory for each run, named by its key, which is complete or absent.
 
-A run is written into a work directory of its own and renamed when it is whole and on the disk. Several processes may
-work on one store: what two of them compute is the same, and the first one's stays. A run that violated an audit is
-kept as the message that says so, since it would fail again.
+A run is written into a work directory of its own, flushed to the disk and then renamed. Several processes may share a
+store: if two compute one run, the results are equal and the first stays. A run that violated an audit is kept as its
+    message, since it would fail again.
 
-A work directory is locked while its process lives, so that what a killed process left is known and removed.
+A work directory is locked while its process lives, by which left-overs of killed processes are found and removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORK = ".work-"
 
 
 def _object(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one if it cannot be read."""
+    """Returns the JSON object in a file, or an empty one if it cannot be read."""
     try:
         found = read_json(file)
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def is_whole(table: Path) -> bool:
-    """Tell whether a Parquet file ends as one does."""
+    """Whether a Parquet file has its end mark, and so is complete."""
     if not table.is_file():
         return False
     try:
@@ -54,7 +54,7 @@ def _is_summary(found: dict[str, Any]) -> bool:
 
 
 class _Failure(TypedDict):
-    """What is kept of a run that has no result."""
+    """The file of a run without a result."""
 
     status: str
     message: str
@@ -64,49 +64,50 @@ class _Failure(TypedDict):
 class Store:
     """The runs of a study, by key.
 
-    durable: whether a run is on the disk before it has its name, so that a loss of power leaves no half of one.
+    durable: whether a run is flushed to the disk before it gets its name, so that a loss of power leaves no partial
+        run.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
-        # As an absolute path it is the same for processes that run elsewhere.
+        # An absolute path is the same for processes with another working directory.
         self.directory = directory.absolute()
         self._durable = durable
 
     def open(self) -> str:
-        """Make the store if it is not there; return its mark, by which other machines know that they see the same."""
+        """Makes the store if it does not exist; returns its mark, by which other machines recognise the same store."""
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / ".store"
         if not mark.exists():
             with self.workspace() as work:
                 write_text(work / "mark", uuid.uuid4().hex)
-                # The first of several processes gives the mark.
+                # The first of several processes writes the mark.
                 with contextlib.suppress(FileExistsError):
                     os.link(work / "mark", mark)
         return self._mark()
 
     def _mark(self) -> str:
-        # One that is damaged tells stores from one another as well.
+        # A damaged mark distinguishes stores as well.
         try:
             return read_bytes(self.directory / ".store").decode("utf-8", errors="backslashreplace")
         except ValueError as error:
             raise OSError(str(error)) from None
 
     def marked(self, mark: str) -> bool:
-        """Tell whether this is the store that has a mark."""
+        """Whether this store has the given mark."""
         try:
             return self._mark() == mark
         except OSError:
             return False
 
     def keys(self) -> set[str]:
-        """The keys of all runs that are whole, those that failed among them."""
+        """Returns the keys of all complete runs, failed ones included."""
         if not self.directory.is_dir():
             return set()
         names = (entry.name for entry in os.scandir(self.directory) if not entry.name.startswith("."))
         return {name for name in names if self.holds(name, ())}
 
     def holds(self, key: str, tables: Collection[str]) -> bool:
-        """Tell whether a run need not be done: it is there, whole, with all these tables, or it is known to fail."""
+        """Whether a run need not be done: it is complete with all these tables, or it is known to fail."""
         place = self.directory / key
         if not place.is_dir():
             return False
@@ -114,7 +115,7 @@ class Store:
         if _FAILURE in names:
             failure = _object(place / _FAILURE)
             return not mismatch(failure, _Failure) and {"status", "message"} <= failure.keys()
-        # What was copied from elsewhere may have been copied in part.
+        # A copied run may be incomplete.
         return (
             {f"{table}.parquet" for table in tables} <= names
             and _is_summary(_object(place / "summary.json"))
@@ -123,29 +124,29 @@ class Store:
         )
 
     def failure(self, key: str) -> tuple[str, str] | None:
-        """Why a run has no result, as ``("audit" or "invalid", message)``; None if it has one."""
+        """Returns the reason of a missing result as ``("audit" or "invalid", message)``; None if there is a result."""
         found = _object(self.directory / key / _FAILURE)
         return (found["status"], found["message"]) if found else None
 
     def failed_audits(self, key: str) -> dict[str, str]:
-        """The audits of a run that violated one, and what they found."""
+        """Returns the audits of a run that violated one, with their findings."""
         return dict(_object(self.directory / key / _FAILURE).get("audits", {}))
 
     def result(self, key: str, tables: Collection[str] | None = None) -> Result:
-        """Return the result of a run. Raises `InputError` if there is none.
+        """Returns the result of a run. Raises `InputError` if there is none.
 
-        tables: those that it is to have; all if None.
+        tables: names of the tables to read; all if None.
         """
         return load(self.directory / key, tables)
 
     def summary(self, key: str) -> dict[str, Any]:
-        """Return the summary of a run. Raises `OSError` if there is none."""
+        """Returns the summary of a run. Raises `OSError` if there is none."""
         summary: dict[str, Any] = read_json(self.directory / key / "summary.json")
         return summary
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
-        """A directory to write into, gone afterwards; what is complete is moved out of it."""
+        """Yields a temporary directory to write into; complete runs are moved out of it."""
         place, descriptor = locks.make(self._made)
         try:
             yield place
@@ -159,7 +160,7 @@ class Store:
         return place
 
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
-        """Give a complete run its name. If it is there already, the older one stays, unless it lacks tables."""
+        """Gives a complete run its name. An existing run stays, unless it lacks tables."""
         target = self.directory / key
         for path in (*place.iterdir(), place) if self._durable else ():
             synchronise(path)
@@ -178,7 +179,7 @@ class Store:
             synchronise(self.directory)
 
     def adopt(self, key: str, files: Mapping[str, bytes], tables: Collection[str]) -> None:
-        """Take in a run that was done on a machine that does not see this store."""
+        """Adds a run that was done on a machine that does not see this store."""
         with self.workspace() as work:
             place = work / key
             place.mkdir()
@@ -187,23 +188,23 @@ class Store:
             self.publish(place, key, tables)
 
     def remove(self, key: str) -> None:
-        """Remove a run."""
+        """Removes a run."""
         with self.workspace() as work, contextlib.suppress(FileNotFoundError):
             (self.directory / key).rename(work / key)
 
     def clean(self) -> None:
-        """Remove what killed processes left."""
+        """Removes the work directories of killed processes."""
         locks.clean(self.directory.glob(f"{_WORK}*"))
 
 
 def write_failure(place: Path, status: str, message: str, audits: Mapping[str, str]) -> None:
-    """Write why a run has no result, as a directory to publish."""
+    """Writes the reason of a missing result, as a directory to publish."""
     place.mkdir()
     write_text(place / _FAILURE, json.dumps({"status": status, "message": message, "audits": dict(audits)}))
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a text, and have it on the disk."""
+    """Writes a text file and flushes it to the disk."""
     with named(file):
         file.write_text(text, "utf-8")
         synchronise(file)

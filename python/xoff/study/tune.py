@@ -1,16 +1,14 @@
 """The search for the best settings of a study: ``xoff tune``.
 
     tuning = xoff.tune("study.toml", out="tuned")
-    tuning.best[0].settings          # what to set
+    tuning.best[0].settings          # the settings of the scenario
     tuning.best[0].unseen            # each metric on seeds that the search never saw
 
-Optuna proposes settings by the Tree-structured Parzen Estimator, in batches whose size is a key of the study: what is
-tried depends on the seed of the search and on the results so far, and never on which run ended first. The store of the
-runs is therefore all that a search needs to go on: one that is started again asks for the same settings and finds them
-there. Limits are the estimator's constraints: settings that keep them come first, whatever their values are.
-
-Of many settings that were tried with few seeds the best one was lucky, too. So the best of them run again with seeds
-that the search never saw, and what is said of them is of those.
+Optuna proposes settings by the Tree-structured Parzen Estimator, in batches whose size is a key of the study: the
+proposals depend on the seed of the search and the results so far, and not on the order in which runs end. A restarted
+search proposes the same settings again and finds their runs in the store. Limits are the estimator's constraints:
+settings within them are ranked first. Among many settings with few seeds, the best was also lucky: so the best settings
+run again with unseen seeds, and the reported values are of those seeds.
 
 Sources: J. Bergstra et al., "Algorithms for Hyper-Parameter Optimization", NeurIPS 2011; S. Watanabe and F. Hutter,
 "c-TPE: Tree-structured Parzen Estimator with Inequality Constraints", IJCAI 2023; T. Akiba et al., "Optuna", KDD 2019.
@@ -47,9 +45,9 @@ if TYPE_CHECKING:
 
 _FINALISTS = 3
 _FRONT = 12
-# Of a range: so near to an end is at it.
+# A setting within this share of a range's end counts as being at the end.
 _EDGE = 0.02
-# Further beyond a limit than any setting that has a result.
+# An excess above that of any setting with a result.
 _FAR = 1e6
 
 
@@ -59,11 +57,11 @@ class Tried:
 
     point: Point
     shares: tuple[float, ...]
-    """Where it is in each factor, from 0 to 1."""
+    """The place in each factor, from 0 to 1."""
     values: tuple[float, ...] | None
     """The mean of each goal over the seeds; None if a run has no result."""
     excess: tuple[float, ...]
-    """How far each limit is exceeded at worst, as a share of it; zero where it is kept."""
+    """The largest excess over each limit, as a share of the limit; zero within the limit."""
 
     @property
     def keeps(self) -> bool:
@@ -77,26 +75,26 @@ class Setting:
 
     point: Point
     words: str
-    """``kmin 40KB, pmax 0.2``."""
+    """The setting in words: ``kmin 40KB, pmax 0.2``."""
     seen: Mapping[str, Interval]
     """Each metric of the objective over the seeds of the search."""
     unseen: Mapping[str, Interval]
-    """The same over the other seeds; empty where none is asked for, or a run has no result."""
+    """Each metric over the unseen seeds; empty without unseen seeds, or if no run with one has a result."""
     kept: int
-    """With how many of the unseen seeds it kept all limits."""
+    """The number of unseen seeds with which the setting kept all limits."""
     of: int
-    """How many unseen seeds there are."""
+    """The number of unseen seeds."""
     against: Mapping[str, Comparison] = field(default_factory=dict)
     """Each goal against the base scenario, paired by unseen seed."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it sets in the scenario, by path; as `overrides` of `xoff.run`."""
+        """The settings by path, as `overrides` of `xoff.run`."""
         return dict(self.point.settings)
 
     @property
     def confirmed(self) -> bool:
-        """Whether it kept all limits with every seed that the search never saw."""
+        """Whether the setting kept all limits with every unseen seed."""
         return self.kept == self.of
 
 
@@ -112,37 +110,38 @@ class Tuning:
             raise InputError(f"{one.key}: one value was given; a search needs two at least, or a range")
         self.plan.metrics = tuple(dict.fromkeys((*self.objective.metrics, *self.plan.metrics)))
         self.study = Study.of(self.plan, out)
-        """The settings that were tried as a study: its tables, figures and runs."""
+        """The tried settings as a study: tables, figures and runs."""
         self.tried: list[Tried] = []
-        """In the order of the search."""
+        """The tried settings, in the order of the search."""
         self.base: Setting | None = None
-        """The scenario as it is; None if it is none by itself."""
+        """The base scenario without changes; None if it has no result."""
         self.best: list[Setting] = []
-        """The best first; with several goals those that no other one beats in all, by the first goal."""
+        """The best settings, the best first; with several goals, the settings of the front, ordered by the first
+        goal."""
         self.warnings: list[str] = []
         self.lost: dict[str, str] = {}
-        """Runs that were not done, and why."""
+        """The runs that were not done, and the reasons."""
         self._report = Report()
 
     @property
     def directory(self) -> Path:
-        """Where runs and tables are."""
+        """The directory of runs and tables."""
         return self.study.directory
 
     @property
     def points(self) -> int:
-        """How many settings the search tries."""
+        """The number of settings that the search tries."""
         return self.objective.runs // len(self.plan.seeds)
 
     @property
     def unseen(self) -> tuple[int, ...]:
-        """Seeds that the search never sees."""
+        """The seeds that the search never uses."""
         first = max(self.plan.seeds) + 1
         return tuple(range(first, first + self.objective.confirm))
 
     @property
     def report(self) -> Report:
-        """How many runs were simulated, and how many were there."""
+        """The numbers of simulated runs and of runs found in the store."""
         return self._report
 
     def run(
@@ -153,9 +152,9 @@ class Tuning:
         threads: int = 1,
         progress: Callable[[Advance], None] | None = None,
     ) -> None:
-        """Search, confirm, and write the tables; arguments as for `Study.run`.
+        """Searches, confirms, and writes the tables; arguments as for `Study.run`.
 
-        Raises `InputError` where no run can have a metric of the objective.
+        Raises `InputError` if no run can have a metric of the objective, or no setting is possible.
         """
         do = partial(execute, executor=executor, workers=workers, threads=threads)
         self.study.store.open()
@@ -193,7 +192,7 @@ class Tuning:
                 self.tried.append(one)
                 for number, excess in enumerate([0.0 if one.values else _FAR, *one.excess]):
                     trial.set_constraint(str(number), min(excess, _FAR))
-                # Of what has no result or exceeds a limit, the values decide nothing.
+                # The values of a setting without a result, or beyond a limit, decide nothing.
                 search.tell(trial, list(one.values or [0.0] * len(self.objective.goals)))
         if not self.plan.runs:
             lost = self.plan.impossible[0]
@@ -248,7 +247,7 @@ class Tuning:
         self.study.begin()
 
     def _read(self, point: Point, seeds: Sequence[int]) -> dict[int, dict[str, float]]:
-        """The metrics of the objective for each seed with a result."""
+        """Returns the metrics of the objective for each seed with a result."""
         found: dict[int, dict[str, float]] = {}
         store = self.study.store
         for seed in seeds:
@@ -280,7 +279,7 @@ class Tuning:
         )
 
     def front(self) -> list[Tried]:
-        """The settings within all limits that no other one beats: with one goal, from the best on."""
+        """Returns the settings within all limits that no other setting dominates; with one goal, all, best first."""
         distinct = {one.point.index: one for one in self.tried if one.keeps}
         kept = sorted(distinct.values(), key=lambda one: self._signed(one.values or ()))
         if len(self.objective.goals) == 1:
@@ -352,21 +351,21 @@ class Tuning:
 
     @property
     def conclusion(self) -> Conclusion:
-        """What follows from it: which setting to run, if one was shown to be better than the base."""
+        """The setting to run, if one was shown to be better than the base."""
         return conclude(self.objective.goals, self.base, self.best)
 
     def nearest(self) -> Tried | None:
-        """Of settings that exceed limits, the one that exceeds them least."""
+        """Returns the setting with a result and the least excess over the limits; None if no setting has a result."""
         known = [one for one in self.tried if one.values is not None]
         return min(known, key=lambda one: sum(one.excess), default=None)
 
     @property
     def plot(self) -> Figure:
-        """What was tried, as a figure."""
+        """The tried settings as a figure."""
         return draw(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """All that was found, as JSON can hold it."""
+        """Returns all findings as JSON can hold them."""
         plan = self.plan
         goals = [{"metric": goal.metric, "is": goal.words} for goal in self.objective.goals]
         limits = [
@@ -433,12 +432,12 @@ def tune(
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
 ) -> Tuning:
-    """Look for the best settings of a study and return what was found; what an earlier call did is not done again.
+    """Searches for the best settings of a study and returns the search; existing runs are not repeated.
 
     source: a study with ``objective``, such as ``{"base": "incast.toml", "axes": {"switch.ecn.step.threshold": {"from":
         "5KB", "to": "400KB"}}, "objective": {"minimise": "fct_p99_ps", "constraints": {"pfc_pauses": 0}}}``.
     out: the directory of its runs and tables, which need not exist.
-    runs: replaces ``objective.runs``, what the search may cost.
+    runs: replaces ``objective.runs``, the number of runs of the search.
 
     The other arguments are those of `Study.run`. Raises `InputError` as `xoff.sweep` does.
     """
@@ -448,7 +447,7 @@ def tune(
 
 
 def _number(columns: Mapping[str, Any], level: Level) -> float | None:
-    """The number that a level stands for; None if it is none, or several."""
+    """Returns the number of a level; None if it is not a number, or the level has several labels."""
     if len(level.labels) != 1:
         return None
     ((path, label),) = level.labels
@@ -457,7 +456,7 @@ def _number(columns: Mapping[str, Any], level: Level) -> float | None:
 
 
 def _edge(factor: Factor, share: float, is_ordered: bool) -> str:
-    """``low`` or ``high`` where a share is at an end; a list of two has no end."""
+    """Returns ``low`` or ``high`` for a share at an end, else an empty text; a list of two levels has no ends."""
     if factor.levels and (not is_ordered or len(factor.levels) < 3):
         return ""
     near = 1 / len(factor.levels) if factor.levels else _EDGE

@@ -1,4 +1,4 @@
-"""What ``xoff tune`` does: looks for the best settings, and says how sure they are."""
+"""The command ``xoff tune``: searches for the best settings, and reports the confidence in them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(
     dask: str | None,
     as_json: bool,
 ) -> int:
-    """Do what ``xoff tune`` does; return its exit code: 0, or 1 if no setting keeps the limits with every seed."""
+    """Runs ``xoff tune``; returns the exit code: 0, or 1 if no setting keeps the limits with every seed."""
     tuning = Tuning(file, out if out is not None else place_of(file), runs=runs)
     check_study(tuning.directory, tuning.plan.name, force=force)
     display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
@@ -53,7 +53,7 @@ def command(
 
 
 def check(file: Path, *, as_json: bool) -> int:
-    """Say what a search would do; its objective, ranges and base are read, and nothing is run."""
+    """Prints the plan of a search after reading its objective, ranges and base; runs nothing. Returns 0."""
     tuning = Tuning(file, place_of(file))
     if as_json:
         found = tuning.to_dict()
@@ -146,7 +146,7 @@ def _against(tuning: Tuning, one: Setting) -> str:
 
 
 def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
-    """The command that runs a setting."""
+    """Returns the command that runs a setting."""
     base = tuning.plan.base
     name = str(base.path) if isinstance(base, running.Text) else str(file)
     pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]

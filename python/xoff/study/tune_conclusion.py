@@ -1,4 +1,4 @@
-"""What follows from a search: which setting to run, and how sure it is that it is better than the base."""
+"""The conclusion of a search: the setting to run, and the evidence that it is better than the base."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The sentence that a search ends with, and the setting that it advises to run."""
+    """The final sentence of a search, and the recommended setting."""
 
     text: str
     recommended: Setting | None
-    """One that kept the limits with every unseen seed, and was shown to be better than the base; None if none was."""
+    """A setting that kept the limits with every unseen seed and was shown to be better than the base. Without unseen
+    seeds, the best setting of the search. Else None."""
 
 
 def conclude(goals: Sequence[Goal], base: Setting | None, best: Sequence[Setting]) -> Conclusion:
-    """Return what follows from the base and the best settings, the best first.
+    """Returns the conclusion from the base and the best settings, the best first.
 
-    A setting is better than the base if the base has no result, if the base exceeds a limit with a seed that the search
-    never saw, or if the interval of the difference of a goal leaves out zero on the better side.
+    A setting is better than the base if the base has no result, if the base exceeds a limit with an unseen seed, or if
+    the interval of a goal's difference excludes zero on the better side.
     """
     if not best:
         return Conclusion("No setting keeps the limits.", None)

@@ -1,4 +1,4 @@
-"""The figure of a search: what was tried, how good it was, and where in each range the good ones are."""
+"""The figure of a search: the tried settings, their goals, and the places of the good ones in each range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xoff.shape import mismatch
 from xoff.study.figures import scaled, words
 
 DOCUMENT = "tune.json"
-"""What was found, in the directory of the search."""
+"""The file of the findings, in the directory of the search."""
 _FACTORS = 5
 _LARGEST = 1e30
 _NOT_KEPT = "#BBBBBB"
@@ -46,7 +46,7 @@ class _Setting(TypedDict):
 
 
 class _Document(TypedDict):
-    """What is drawn, of what `Tuning.to_dict` makes."""
+    """The part of a `Tuning.to_dict` result that is drawn."""
 
     goals: list[_Goal]
     factors: list[_Factor]
@@ -57,7 +57,7 @@ class _Document(TypedDict):
 
 
 def check(document: Any) -> None:
-    """Raise `ValueError` if a document is not what `Tuning.to_dict` returns: the file may be from anybody."""
+    """Raises `ValueError` if a document is not a result of `Tuning.to_dict`: the file may be foreign."""
     if wrong := mismatch(document, _Document):
         raise ValueError(wrong)
     if not {*_Document.__annotations__} <= document.keys() or not document["goals"] or not document["factors"]:
@@ -87,7 +87,7 @@ def check(document: Any) -> None:
 
 
 def draw(document: Mapping[str, Any]) -> Figure:
-    """Draw what `Tuning.to_dict` returns. Raises `ValueError` if it is something else."""
+    """Draws a result of `Tuning.to_dict`. Raises `ValueError` if it is something else."""
     check(document)
     with rc_context(STYLE):
         return _draw(document)

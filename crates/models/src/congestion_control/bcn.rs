@@ -1,13 +1,13 @@
 //! BCN (Backward Congestion Notification), the reaction point: a rate limiter at the source of a flow.
-//!
-//! Models: the first negative message makes a limiter, at line rate or at `initial_rate`; negative feedback cuts its rate by `gd` a unit, at most by
-//! half, and names the congestion point that may raise it again: only the last one that cut it does, by `gi` times `ru` a unit.
-//! BCN(0,0) stops the source for a random time up to `tmax`; it goes on at `minimum_rate`. A limiter drifts up by `drift` each
-//! `drift_interval`, so that one that hears nothing recovers. It is gone when it is at line rate and nothing waits in its queue.
-//! Source: mechanisms.md 6.3 and 6.4 (the document's gains, whose minus signs its text has lost); stop, drift and the least rate
-//! are not in the document and `[MEM]` or `[RES]` there.
-//! Simplifications: one limiter a flow (`limiter.rs`).
-//! Invariants: minimum rate ≤ rate ≤ line rate; without a limiter no packet carries a congestion point.
+//! The first negative message makes a limiter at `initial_rate`. Negative feedback cuts the rate by `gd` a unit, at
+//! most by half, and gives the limiter to the message's congestion point. Only that congestion point raises the rate,
+//! by `gi` times `ru` a unit.
+//! BCN(0,0) stops the source for a random time up to `tmax`; the source goes on at `minimum_rate`. Each
+//! `drift_interval` adds `drift`. A limiter ends at line rate with an empty queue.
+//! Simplification: one limiter a flow (`limiter.rs`).
+//! Invariants: minimum rate ≤ rate ≤ line rate; without a limiter no packet names a congestion point.
+//! Source: the BCN hot-spot document (802.1au contribution), with the lost minus signs of its gains restored; stop,
+//! drift and least rate are ours (`docs/models/bcn.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,22 +26,22 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Gain of increases: this many `ru` for a unit of feedback.
+    /// Gain of increases: multiples of `ru` for a unit of feedback.
     pub gi: f64,
-    /// Gain of decreases: the share of the rate that a unit of feedback takes.
+    /// Gain of decreases: the share of the rate for a unit of feedback.
     pub gd: f64,
     /// Unit of increases.
     pub ru: Rate,
-    /// The rate that a limiter is made with, before its first cut. Default: the line's.
+    /// Rate of a new limiter, before its first cut. Default: the line's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_rate: Option<Rate>,
-    /// No limiter goes slower; a source that was stopped goes on with it.
+    /// Least rate of a limiter, and rate of a source after BCN(0,0).
     pub minimum_rate: Rate,
-    /// A source that is told to stop waits a random time up to this.
+    /// Longest random wait of a source after BCN(0,0).
     pub tmax: Duration,
-    /// Added to the rate each `drift_interval`.
+    /// Rate added each `drift_interval`.
     pub drift: Rate,
-    /// How often.
+    /// Interval of the drift.
     pub drift_interval: Duration,
 }
 
@@ -74,17 +74,17 @@ pub struct Bcn {
     seed: u64,
 }
 
-/// A flow's limiter.
+/// Limiter of a flow.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second.
     pub rate: f64,
-    /// The congestion point that cut it last; none is zero, and then there is no limiter.
+    /// Congestion point of the last cut; 0 without a limiter.
     point: u32,
-    /// A source that was stopped goes on then.
+    /// End of the wait after BCN(0,0).
     resumes: Moment,
     next_drift: Moment,
-    /// How often it was stopped, on which the next draw depends.
+    /// Number of stops, an input of the next draw.
     stops: u64,
     /// The key of the flow.
     key: u32,
@@ -98,7 +98,7 @@ state!(State {
     still: key;
 });
 
-/// What a congestion point says: signed feedback, or zero to stop; and which point (none is zero).
+/// Feedback of a congestion point: the signed value, with zero to stop, and the point, with zero for none.
 #[derive(Debug, Clone, Copy)]
 struct Feedback {
     value: i32,
@@ -181,7 +181,7 @@ impl Law<State> for Bcn {
         if self.drift > 0.0 && s.rate < self.line { s.next_drift } else { Moment::NEVER }
     }
 
-    /// What drift has added up to now.
+    /// Adds the drift up to `now`.
     fn advance(&self, s: &mut State, now: Moment) {
         if s.next_drift <= now {
             let steps = (now - s.next_drift).ps() / self.drift_interval.ps() + 1;
@@ -192,7 +192,7 @@ impl Law<State> for Bcn {
 }
 
 impl Bcn {
-    /// For a line rate.
+    /// Makes the control for a line rate.
     fn new(p: &Params, line: Rate, seed: u64) -> Self {
         let line = line.real();
         Self {
@@ -213,7 +213,7 @@ impl Bcn {
         State { rate: self.line, point: 0, resumes: Moment::ZERO, next_drift: Moment::NEVER, stops: 0, key: 0, limiter: Limiter::default() }
     }
 
-    /// A message.
+    /// Obeys a message.
     fn on_feedback(&self, s: &mut State, feedback: Feedback, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
         let Feedback { value, point } = feedback;
@@ -242,7 +242,7 @@ impl Bcn {
         }
     }
 
-    /// A packet was sent: a limiter that limits nothing is gone.
+    /// Ends a limiter at line rate with an empty queue, after a packet was sent.
     #[inline]
     fn vanish(&self, s: &mut State, is_queue_empty: bool) {
         if is_queue_empty && s.point != 0 && s.rate >= self.line {

@@ -1,7 +1,7 @@
-//! What a congestion control is: how fast, and how far ahead, a flow may send.
+//! The contract of a congestion control: the rate and the window of a flow.
 //!
-//! It lives at the source of a flow, and hears of what it sent, of what the receiver answered, of losses, and of what the network
-//! told it. This file knows none of them; the registry in `congestion_control/mod.rs` lists them.
+//! A congestion control lives at the source of a flow and reacts to packets sent, answers, losses and messages of the network. This file
+//! knows no congestion control; the registry in `congestion_control/mod.rs` lists all congestion controls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,98 +17,98 @@ use crate::pulls::Rules;
 pub use crate::transport::contract::Loss;
 use crate::wrong::Wrong;
 
-/// What the network told the sources of flows; endpoints count it for every congestion control.
+/// Messages of the network to the sources of flows. Endpoints count the messages for every congestion control.
 pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
 
-/// How a receiver tells the sender of marked packets.
+/// The way a receiver tells the sender of marked packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// A packet of its own.
+    /// A separate packet (CNP).
     #[default]
     Packet,
     /// A bit on the ACK of the marked packet.
     Ack,
 }
 
-/// How receivers tell senders of marks: at most once an interval and flow.
+/// The notification of senders about marks: at most once per interval and flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// The least time between two notifications for a flow.
     pub interval: Duration,
-    /// How.
+    /// The form of a notification.
     pub form: Form,
 }
 
 impl Echo {
-    /// Each mark, on the answer to its packet.
+    /// Every mark, on the answer to the marked packet.
     pub const EVERY: Self = Self { interval: Duration::ZERO, form: Form::Ack };
 }
 
-/// What a control does with the tag of the packets that it sends; one part of a scenario may use it.
+/// The use of the tag of packets. One part of a scenario may use the tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
-    /// Nothing.
+    /// The control does not use the tag.
     Unused,
-    /// It is for the mechanism that the control listens to.
+    /// The tag is for the mechanism of switches that the control needs.
     ForSwitches,
-    /// Each answer brings that of its packet back: an ACK of several, that of the one which brought it about.
+    /// Each answer returns the tag of its packet. An ACK of several packets returns the tag of the packet that caused the ACK.
     Echoed,
 }
 
-/// A packet of a flow that starts on the wire.
+/// A packet of a flow at its start on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
-    /// The key of its flow, of which draws depend ([`crate::streams`]).
+    /// The key of the flow, which draws depend on ([`crate::streams`]).
     pub key: u32,
     /// Bytes on the wire.
     pub bytes: u64,
-    /// No packet of the flow is left behind it.
+    /// True when the flow has no further packet.
     pub is_queue_empty: bool,
-    /// When.
+    /// The time of the start.
     pub now: Moment,
 }
 
 /// An answer of the receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack<'a> {
-    /// Payload of packets that have arrived, as it says for the first time.
+    /// Payload of packets that the answer acknowledges for the first time.
     pub bytes: u64,
-    /// Payload that is under way after it.
+    /// Payload in flight after the answer.
     pub in_flight: u64,
-    /// The oldest packet that is not acknowledged after it.
+    /// The oldest packet without ACK after the answer.
     pub acknowledged: u32,
     /// The next to be sent.
     pub next: u32,
-    /// It echoes a mark.
+    /// True when the answer echoes a mark.
     pub is_marked: bool,
-    /// It reports a loss, of which [`Control::on_loss`] was told.
+    /// True when the answer reports a loss, which [`Control::on_loss`] handled.
     pub is_loss: bool,
-    /// From the start of the packet that it answers to now, if it is known which copy of that it answers.
+    /// Time from the start of the answered packet until now, if the answered copy is known.
     pub rtt: Option<Duration>,
-    /// Nodes that forwarded it; on shortest paths as many as forwarded the packet that it answers.
+    /// Nodes that forwarded the answer; on shortest paths as many nodes as forwarded the packet.
     pub hops: u32,
-    /// What travelled beside it, as what switches wrote beside the packet that it answers.
+    /// The side record of the answer: the records of switches beside the answered packet.
     pub beside: Option<&'a Beside>,
-    /// The tag of that packet, of a control whose tags are echoed ([`Control::TAG`]).
+    /// The tag of the answered packet, for controls with echoed tags ([`Control::TAG`]).
     pub tag: u32,
-    /// When it arrived.
+    /// The time of the arrival.
     pub now: Moment,
 }
 
-/// What a congestion control's table is judged with.
+/// The host settings against which a table is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Hosts<'a> {
     /// Packet sizes.
     pub framing: &'a Framing,
     /// The transport's receivers answer.
     pub acknowledges: bool,
-    /// What is sent again waits for a window like what is new.
+    /// True when a retransmission waits for the window like a new packet.
     pub holds_lost: bool,
 }
 
 impl Hosts<'_> {
-    /// Refuses a control that hears answers only, where there are none; `missing` says what never comes back.
+    /// Refuses a control that needs answers where receivers send none; `missing` names the missing information.
     pub fn must_answer(&self, missing: &str) -> Result<(), Wrong> {
         if self.acknowledges {
             return Ok(());
@@ -125,62 +125,63 @@ pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<
     check_round_trip(round_trip)
 }
 
-/// The contract of a congestion control; its parameters are worked out for one line rate and shared by all flows of a port.
+/// The contract of a congestion control. Parameters are resolved for one line rate and shared by all flows of a port.
 pub trait Control: Sized {
-    /// Its table in the scenario.
+    /// The table in the scenario.
     type Params: Clone;
-    /// What it keeps of a flow.
+    /// A flow's state.
     type State: std::fmt::Debug + state::State;
-    /// What people call it.
+    /// The name for people.
     const LABEL: &'static str;
-    /// What it counts.
+    /// Counts of the congestion control.
     const COUNTS: &'static [Count] = &[NOTIFICATIONS];
-    /// It wants [`Self::on_ack`].
+    /// True when the control needs [`Self::on_ack`].
     const HEARS_ACKS: bool = false;
-    /// The mechanism at switches that tells it, and what follows if there is none.
+    /// The mechanism of switches that the control needs, and the warning for scenarios without the mechanism.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
-    /// What it does with [`Packet::set_tag`] as a packet is sent.
+    /// The control's use of [`Packet::set_tag`] when a packet is sent.
     const TAG: Tag = Tag::Unused;
-    /// Receivers pull what flows send ([`Self::pulls`]), and that is all it does: another may set rates or windows beside it.
+    /// True when receivers pull the packets of flows ([`Self::pulls`]). Such a control sets no rate and no window, so a second control may
+    /// be given.
     const PULLS: bool = false;
-    /// How they do; `line` is that of a host.
+    /// Returns the rules of pulls; `line` belongs to a host.
     fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
         None
     }
-    /// The parameters with what follows from a line, or from a preset, in the place of what is not given.
+    /// Returns the parameters with defaults that follow from a line or a preset.
     fn settled(params: &Self::Params, _line: Line) -> Self::Params {
         params.clone()
     }
-    /// For a line; what is not given is as [`Self::settled`] has it.
+    /// Makes the control for a line. Missing parameters are those of [`Self::settled`].
     fn new(params: &Self::Params, line: Line) -> Self;
-    /// Says what of its table makes no sense.
+    /// Returns the first invalid key of the table, with the problem.
     fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), Wrong> {
         Ok(())
     }
-    /// A flow that starts.
+    /// State of a flow that starts.
     fn start(&self) -> Self::State;
-    /// A packet starts on the wire, and may be tagged; returns how long after it the next may start.
+    /// Records the start of a packet on the wire and may tag the packet. Returns the time until the next packet may start.
     fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Duration;
     /// An answer of the receiver arrived.
     fn on_ack(&self, _state: &mut Self::State, _ack: &Ack<'_>) {}
     /// A packet is missing.
     fn on_loss(&self, _state: &mut Self::State, _loss: Loss, _now: Moment) {}
-    /// Whether a frame of the network, or an ACK that echoes a mark, is meant for it.
+    /// True when a frame of the network, or an ACK with an echoed mark, is meant for the control.
     fn hears(_notice: &Packet) -> bool {
         false
     }
-    /// The network, or the receiver by a mark that it echoes, told the source something that it hears.
+    /// Handles a message of the network, or a mark that the receiver echoes.
     fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Moment) {}
-    /// Bytes of payload that may be under way.
+    /// Returns the payload bytes that may be in flight.
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
-    /// Something was heard: when the packet that waits may start, which was `due` until now. Without a rule a wait stays what it was when
-    /// the packet before started, and a new rate holds from the next on.
+    /// Returns the start of the waiting packet after a notification; `due` is the start so far. By default the wait stays, and a new rate
+    /// applies from the next packet on.
     fn due(&self, _state: &Self::State, due: Moment) -> Moment {
         due
     }
-    /// How receivers tell senders of marks.
+    /// Returns the notification of senders about marks.
     fn echo(&self) -> Option<Echo> {
         None
     }

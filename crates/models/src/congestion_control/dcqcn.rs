@@ -1,13 +1,10 @@
-//! DCQCN (Zhu et al., SIGCOMM 2015), the notification and the reaction point.
+//! DCQCN (Zhu et al., SIGCOMM 2015): the notification point and the reaction point.
 //!
-//! Models: the receiver notifies the sender of marked packets, at most once an interval and flow, by a packet or on its ACKs; the
-//! sender cuts its rate and recovers by timer, and by byte counter where the preset has one. Source: mechanisms.md 2.2 and 2.3.
-//! The `hpcc` family reacts as HPCC's code does: the first notification sets alpha to 1 and only arms the decrease, which happens
-//! one decrease interval later; the `paper` family as the paper does: at each notification.
-//! What a packet that waits does when the rate rises is the preset's, too (`pacing`): the ns-3 codes fix the gap when the packet before
-//! it starts, with a minimum rate that bounds it; an adapter's limiter goes on counting, so that the longest gap of a flow that hears
-//! nothing more is bounded by the increase timer and not by the minimum rate alone (a test has the closed form).
-//! Simplifications: timers are worked out when the flow sends or hears of congestion, which nobody can tell apart.
+//! Models: the receiver notifies the sender of marked packets at most once per interval and flow, by a CNP or on its ACKs. The sender cuts
+//! its rate and recovers by timer, and by byte counter where the preset has one. In the `hpcc` family the first notification sets alpha to
+//! 1 and arms the decrease one decrease interval later; in the `paper` family each notification cuts. `pacing` says whether a rising rate
+//! shortens a wait that has begun. Source: the paper, the public ns-3 codes of HPCC, `ConWeave` and Microsoft, and NVIDIA's manuals;
+//! `docs/models/dcqcn.md`. Simplifications: timers are evaluated when the flow sends or hears of congestion, with equal results.
 //! Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
 
 use schemars::JsonSchema;
@@ -22,7 +19,7 @@ use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::wrong::Wrong;
 
-/// Named parameter sets; the columns of mechanisms.md 2.3.
+/// Named parameter sets. `docs/models/dcqcn.md` has the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -35,7 +32,7 @@ pub enum Preset {
     HpccPaper,
     /// HPCC's configuration file: 1/4/900 us, 50 and 100 Mb/s.
     HpccConfig,
-    /// Microsoft's ns-3 code, its sample: classic reaction point.
+    /// The sample configuration of Microsoft's ns-3 code: classic reaction point.
     Microsoft,
     /// The SFC proxy document: 900 us, five steps of fast recovery.
     SfcProxy,
@@ -45,22 +42,22 @@ pub enum Preset {
     Paper,
 }
 
-/// What a packet that waits does when the rate changes.
+/// The effect of a new rate on a packet that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// Nothing: how long it waits is settled when the packet before it starts, by the rate then. So do the ns-3 codes.
+    /// No effect: the wait is fixed when the previous packet starts, by the rate of that moment, as in the ns-3 codes.
     #[default]
     Gap,
-    /// It starts when the bits of the packet before it have gone through at whatever the rate was since: the limiter of an adapter.
+    /// The packet starts when the bits of the previous packet have passed at the rates since: the limiter of an adapter.
     Limiter,
 }
 
-/// `host.congestion_control.dcqcn`: a preset, and what differs from it.
+/// `host.congestion_control.dcqcn`: a preset, and keys that override the preset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Where values that are not given come from.
+    /// The source of missing values.
     pub preset: Preset,
     /// Gain of alpha, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,10 +86,11 @@ pub struct Params {
     /// No flow goes slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum_rate: Option<Rate>,
-    /// What a packet that waits does when the rate changes; a limiter in `paper` and `mellanox`, a gap in the presets of ns-3 codes.
+    /// The effect of a new rate on a packet that waits: `limiter` in the presets `paper` and `mellanox`, `gap` in the presets of ns-3
+    /// codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// Whether each cut also lowers the target.
+    /// Each cut also lowers the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clamp_target: Option<bool>,
     /// Least time between two notifications for a flow.
@@ -101,12 +99,12 @@ pub struct Params {
     /// Packets, or a bit on ACKs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cnp: Option<Cnp>,
-    /// Payload that a flow may have under way. Default: no limit.
+    /// Payload that a flow may have in flight. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
 }
 
-/// All parameters for one line rate.
+/// Parameters resolved for one line rate.
 #[derive(Debug, Clone)]
 pub struct Dcqcn {
     line: f64,
@@ -129,7 +127,7 @@ pub struct Dcqcn {
     window: u64,
 }
 
-/// A flow's rate and what it recovers to.
+/// A flow's rate and the target of its recovery.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second now.
@@ -152,8 +150,8 @@ pub struct State {
 }
 
 impl state::State for State {
-    /// At the line's rate, with nothing left to rise, alpha fades, and timers run, only for the next notification, which works out what
-    /// has become of them: until then they are constant. A stretch with a notification is repeated only where they are shown.
+    /// At line rate, alpha and timers only matter for the next notification, which computes both. They count as constant until then. A
+    /// stretch with a notification repeats only where alpha and timers are shown.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self {
             rate,
@@ -208,7 +206,7 @@ struct Column {
 }
 
 impl Preset {
-    /// Whether a rate is cut with every notification, and not at decrease intervals.
+    /// True when each notification cuts the rate, without decrease intervals.
     fn cuts_at_once(self) -> bool {
         self.column().is_classic
     }
@@ -366,7 +364,7 @@ impl Control for Dcqcn {
         s.limiter.due(s, self) - sent.now
     }
 
-    /// A CNP, or the mark that an ACK echoes.
+    /// True for a CNP and for an ACK with an echoed mark.
     fn hears(notice: &Packet) -> bool {
         notice.kind() == Kind::Cnp || notice.has(Packet::ECHO)
     }
@@ -426,7 +424,7 @@ impl Dcqcn {
         }
     }
 
-    /// Does what the timers would have done up to `now`, in their order; alpha's come first at one moment, then the cut.
+    /// Applies the timers up to `now` in their order. At one moment alpha comes first, then the cut.
     fn advance(&self, s: &mut State, now: Moment) {
         if !s.is_active {
             return;
@@ -480,7 +478,7 @@ impl Dcqcn {
         s.next_increase = now + self.increase_interval;
     }
 
-    /// A step up. The `hpcc` family has one stage count, before this step; the classic one two counts, after it.
+    /// Raises the rate by one step. The `hpcc` family has one stage count, before the step; the classic family has two, after the step.
     fn increase(&self, s: &mut State, stage: Option<u32>) {
         let step = match stage {
             Some(stage) if stage < self.steps => 0.0,
@@ -538,7 +536,7 @@ impl Dcqcn {
         s.next_alpha = now + self.alpha_interval;
     }
 
-    /// A packet was sent: the byte counter, where there is one.
+    /// Counts the bytes of a sent packet for the byte counter, if any.
     #[inline]
     fn count_bytes(&self, s: &mut State, bytes: u64, now: Moment) {
         let Some(limit) = self.byte_counter else { return };
@@ -554,7 +552,7 @@ impl Dcqcn {
         }
     }
 
-    /// The time that `bytes` take at the rate now.
+    /// Returns the time of `bytes` at the present rate.
     #[inline]
     fn gap(&self, s: &mut State, bytes: u64, now: Moment) -> Duration {
         self.advance(s, now);
@@ -615,7 +613,7 @@ mod tests {
         }
     }
 
-    /// The wait for the packet after one of 1048 B that starts at 1 ms, with rate and target at the minimum and just cut.
+    /// The wait after a packet of 1048 B that starts at 1 ms, with rate and target at the minimum after a cut.
     fn longest_gap(params: &Params) -> Duration {
         let d = params.resolve(Rate::gbps(100));
         let now = Moment::ms(1);

@@ -1,10 +1,9 @@
-//! DCTCP, Data Center TCP (Alizadeh et al., SIGCOMM 2010), as senders in hardware have it: a rate, and the window that belongs to it.
+//! DCTCP, Data Center TCP (Alizadeh et al., SIGCOMM 2010), as hardware senders implement it: a rate and the window for the rate.
 //!
-//! Models: each packet's mark comes back on its ACK. Once a round trip the share of marked ACKs moves an average α by the gain `g`.
-//! The first mark of a round trip cuts the rate by α/2; without a cut under way it rises by AI a round trip. The window is the
-//! bandwidth-delay product times the rate's share of the line. Source: HPCC's ns-3 code (peers.md 3), which paces DCTCP like its other
-//! senders; the paper has a window alone, and no pace. Marks are those of `switch.ecn.step` (there 30 KB for each 10 Gb/s).
-//! Simplifications: no slow start: a flow begins at line rate with a window of the product; losses change no rate, as in that code.
+//! Models: each ACK returns the mark of its packet. Once per round trip the share of marked ACKs moves an average α by the gain `g`. The
+//! first mark of a round trip cuts the rate by α/2; a round trip without a cut adds AI. The window is the bandwidth-delay product times the
+//! rate's share of the line. Source: the public ns-3 code of HPCC (`rdma-hw.cc`), which paces DCTCP; the paper has a window alone;
+//! `docs/models/dctcp.md`. Simplifications: no slow start: a flow begins at line rate with a window of the product; losses change no rate.
 //! Invariants: minimum rate ≤ rate ≤ line rate; α within 0..1; one cut in a window.
 
 use schemars::JsonSchema;
@@ -27,8 +26,7 @@ pub struct Params {
     pub additive_increase: Option<Rate>,
     /// No flow goes slower.
     pub minimum_rate: Rate,
-    /// The longest round trip without queues, of which the largest window is the product with the line's rate. Default: that of the
-    /// network.
+    /// The longest round trip without queues. The largest window is the line's rate times this round trip. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
 }
@@ -39,7 +37,7 @@ impl Default for Params {
     }
 }
 
-/// All parameters for one line.
+/// Parameters resolved for one line.
 #[derive(Debug, Clone)]
 pub struct Dctcp {
     line: f64,
@@ -50,7 +48,7 @@ pub struct Dctcp {
     product: f64,
 }
 
-/// A flow's rate, and what it knows of marks.
+/// A flow's rate and its counts of marks.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second now.
@@ -58,9 +56,9 @@ pub struct State {
     alpha: f64,
     /// Marks of this round trip.
     marked: u32,
-    /// ACKs that it has.
+    /// ACKs of this round trip.
     batch: u32,
-    /// An ACK beyond this packet ends it; zero before the first.
+    /// An ACK beyond this packet ends the round trip; zero before the first.
     until: u32,
     /// After a cut: an ACK beyond this packet lets the rate change again.
     cut_until: Option<u32>,
@@ -145,7 +143,7 @@ impl Control for Dctcp {
         }
     }
 
-    /// The mark that an ACK echoes; what follows from it is the ACK's.
+    /// True for an ACK with an echoed mark; [`Self::on_ack`] handles the mark.
     fn hears(notice: &Packet) -> bool {
         notice.has(Packet::ECHO)
     }
@@ -173,7 +171,7 @@ mod tests {
         Dctcp::new(&Params::default(), Line::for_tests(Duration::us(12)))
     }
 
-    /// A sender that always has a window of packets under way: the answer to each of `from..to`.
+    /// A sender with a window of packets in flight: handles the answer to each packet of `from..to`.
     fn hear(d: &Dctcp, s: &mut State, from: u32, to: u32, is_marked: impl Fn(u32) -> bool) {
         for seq in from..to {
             d.on_ack(

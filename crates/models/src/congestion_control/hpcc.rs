@@ -1,13 +1,11 @@
 //! HPCC, High Precision Congestion Control (Li et al., SIGCOMM 2019): a window and a rate from in-band telemetry.
 //!
-//! Models: single rate with fast reaction, as HPCC's ns-3 code has it (peers.md 1.4). Each ACK brings how every output on the way
-//! was; the most utilised one (bytes sent over time, and the queue over a round trip) moves an average U by the time that passed. With
-//! c = U/η the rate is Rc/c + AI if c ≥ 1 or after `max_stage` additive steps, and Rc + AI otherwise; Rc follows once a round trip.
-//! The window is the bandwidth-delay product times the rate's share of the line.
-//! Source: the paper and the code of its authors (peers.md 1.5 for the values of its run script; `max_stage` is 0 there, and 5 in
-//! the paper's text is a slip, say the authors' pages).
-//! Simplifications: fields are exact; when a hop is another output than before, the path has changed: it is stored, and its first
-//! comparison is the next. Invariants: minimum rate ≤ rate ≤ line rate; a rate follows from Rc, never from a rate of the same round trip.
+//! Models: single rate with fast reaction. Each ACK brings the state of every output on the path. The most utilised output moves an average
+//! U by the time that passed. With c = U/η the rate is Rc/c + AI if c ≥ 1 or after `max_stage` additive steps, and Rc + AI otherwise; Rc
+//! follows once per round trip. The window is the bandwidth-delay product times the rate's share of the line. Source: the paper and the
+//! authors' public ns-3 code (`rdma-hw.cc`, `run.py`); `docs/models/hpcc.md`. Simplifications: exact fields; a record of another output
+//! means a new path, and comparison begins anew. Invariants: minimum rate ≤ rate ≤ line rate; a rate follows from Rc, never from a rate of
+//! the same round trip.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +21,7 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The utilisation that is aimed at (η), 0 to 1.
+    /// Target utilisation (η), 0 to 1.
     pub eta: f64,
     /// Additive steps in a row before the rate follows the utilisation again.
     pub max_stage: u32,
@@ -43,7 +41,7 @@ impl Default for Params {
     }
 }
 
-/// How rate and window follow a utilisation, on one line; HPCC-PINT has it as well.
+/// The rule by which rate and window follow the utilisation on one line; HPCC-PINT uses the same rule.
 #[derive(Debug, Clone)]
 pub(super) struct Law {
     line: f64,
@@ -55,17 +53,17 @@ pub(super) struct Law {
     product: f64,
 }
 
-/// A flow's rate, and what it follows from.
+/// A flow's rate and the state behind the rate.
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
     /// Bits per second now.
     pub rate: f64,
-    /// The rate that this round trip's rates follow from.
+    /// The reference rate of this round trip.
     reference: f64,
     stage: u32,
     /// An ACK beyond this packet ends a round trip; zero before the first ACK.
     until: u32,
-    /// The last packet: its bytes, and when it started.
+    /// Bytes of the last packet, and its start.
     bytes: u64,
     sent: Moment,
 }
@@ -116,24 +114,24 @@ impl Law {
         }
     }
 
-    /// How long after a packet the next may start.
+    /// Returns the wait after a packet until the next may start.
     pub fn gap(pace: &mut Pace, sent: Sent) -> Duration {
         (pace.bytes, pace.sent) = (sent.bytes, sent.now);
         Self::due(pace) - sent.now
     }
 
-    /// When the next may start: a wait that has begun becomes what it would have been, had the rate been the same from its start.
+    /// Returns the start of the next packet. A new rate also applies to a wait that has begun, from its start on.
     pub fn due(pace: &Pace) -> Moment {
         pace.sent + Duration::of_real(pace.bytes as f64 * 8e12 / pace.rate)
     }
 
-    /// The window that belongs to a rate.
+    /// Returns the window for a rate.
     pub fn window(&self, pace: &Pace) -> u64 {
         (self.product * pace.rate / self.line).max(1.0) as u64
     }
 }
 
-/// All parameters for one line.
+/// Parameters resolved for one line.
 #[derive(Debug, Clone)]
 pub struct Hpcc {
     law: Law,
@@ -141,7 +139,7 @@ pub struct Hpcc {
     round_trip: f64,
 }
 
-/// A flow's pace, the average that it follows, and the outputs on the way as the ACK before told them.
+/// A flow's pace, the average utilisation, and the outputs as the previous ACK showed them.
 #[derive(Debug, Clone)]
 pub struct State {
     pace: Pace,
@@ -156,8 +154,8 @@ state!(State {
 });
 
 impl Hpcc {
-    /// The most utilised output on the way, by what each was at the ACK before, and over which time that is; none while there is
-    /// nothing to compare with.
+    /// Returns the utilisation of the most utilised output since the previous ACK, and the time between the records. None without
+    /// comparable records.
     fn measure(&self, last: &[Hop], now: &[Hop]) -> Option<(f64, f64)> {
         let mut most: Option<(f64, f64)> = None;
         for (before, hop) in last.iter().zip(now) {
@@ -259,7 +257,7 @@ mod tests {
         Hop { node: 7, port: PortId(1), at, sent, queued, rate: Rate::gbps(100) }
     }
 
-    /// The rate after two ACKs, `apart` from one another, at an output that sent at line rate and held 150 KB.
+    /// The rate after two ACKs at distance `apart`, with an output that sent at line rate and held 150 KB.
     fn rate_after(apart: Duration, eta: f64) -> f64 {
         let params = Params { eta, round_trip: Some(T), ..Params::default() };
         let hpcc = Hpcc::new(&params, line());

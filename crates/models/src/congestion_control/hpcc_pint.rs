@@ -1,12 +1,10 @@
-//! HPCC-PINT: HPCC whose packets carry one small number in the place of a record for each output (Ben Basat et al., "PINT:
-//! Probabilistic In-band Network Telemetry", SIGCOMM 2020).
+//! HPCC-PINT: HPCC with one small number per packet instead of a record per output.
 //!
-//! Models: the answer brings how much the most used output is used, which the switches have averaged over a round trip
-//! (`mechanisms/telemetry/pint.rs`). Rate and window follow it as they follow the average that HPCC keeps itself (`hpcc.rs`), so that
-//! nothing of an output is remembered at the source. Each answer is used with a probability.
-//! Source: HPCC's ns-3 code (peers.md 1.6); values are HPCC's.
-//! Simplifications: those of HPCC's law and of PINT. NACKs and SACKs bring nothing. A path that changes needs no rule, as nothing is
-//! compared. Invariants: HPCC's.
+//! Models: the answer brings the utilisation of the most utilised output, which switches averaged over a round trip
+//! (`mechanisms/telemetry/pint.rs`). Rate and window follow the number by the rule of `hpcc.rs`, so the source remembers no output. Each
+//! answer is used with a probability. Source: Ben Basat et al., "PINT" (SIGCOMM 2020); the public ns-3 code of HPCC (`pint.cc`);
+//! `docs/models/hpcc_pint.md`. Simplifications: those of HPCC's rule and of PINT. NACKs and SACKs bring nothing. A new path needs no rule,
+//! since nothing is compared. Invariants: those of HPCC.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +22,7 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The utilisation that is aimed at (η), 0 to 1.
+    /// Target utilisation (η), 0 to 1.
     pub eta: f64,
     /// Additive steps in a row before the rate follows the utilisation again.
     pub max_stage: u32,
@@ -48,14 +46,14 @@ impl Default for Params {
 }
 
 impl Params {
-    /// What of it is HPCC's.
+    /// The parameters of HPCC's rule.
     const fn law(&self) -> hpcc::Params {
         let &Self { eta, max_stage, additive_increase, minimum_rate, round_trip, probability: _ } = self;
         hpcc::Params { eta, max_stage, additive_increase, minimum_rate, round_trip }
     }
 }
 
-/// All parameters for one line.
+/// Parameters resolved for one line.
 #[derive(Debug, Clone)]
 pub struct HpccPint {
     law: Law,
@@ -63,7 +61,7 @@ pub struct HpccPint {
     seed: u64,
 }
 
-/// A flow's pace, and what draws the answers that are used, if not all are.
+/// A flow's pace, and the draws that select answers if not all answers are used.
 #[derive(Debug, Clone)]
 pub struct State {
     pace: Pace,
@@ -141,7 +139,7 @@ mod tests {
         HpccPint::new(params, Line::for_tests(T))
     }
 
-    /// A flow that hears that an output is used so much; the rate after it, to the nearest bit per second.
+    /// The rate after an answer with this utilisation, to the nearest bit per second.
     fn hear(hpcc: &HpccPint, s: &mut State, utilisation: f64, acknowledged: u32) -> u64 {
         let telemetry = Beside { utilisation, ..Beside::default() };
         let (next, now) = (acknowledged + 100, Moment::ZERO + T * u64::from(acknowledged));

@@ -1,25 +1,24 @@
-//! A rate limiter: a packet may start when, since the one before it started, its predecessor's bits have gone through at whatever the
-//! rate was.
+//! A rate limiter: the next packet may start when the bits of the previous packet have passed at the rates since its start.
 //!
-//! Models: the limiter of an adapter, which goes on counting while a packet waits: a rate that rises lets it go sooner, one that falls
-//! later. The rate changes when something is heard, and by timers. Those are known in advance, so that no event is needed for them:
-//! the moment is worked out over the changes to come, and anew when something is heard.
-//! Invariants: with one rate the wait is the packet's time at that rate; bits that go through are the integral of the rate.
+//! Models: the limiter of an adapter, which keeps counting while a packet waits. A rising rate shortens the wait, and a falling rate
+//! extends the wait. Rates change with notifications and timers. The timers are known in advance, so the start is computed over the changes
+//! to come, and again after each notification. Invariants: with one rate the wait is the packet's time at this rate; the bits that pass are
+//! the integral of the rate.
 
 use xoff_engine::state::{State, Walk, Word};
 use xoff_units::Moment;
 
-/// What sets the rate of a limiter.
+/// The rule that sets the rate of a limiter.
 pub(super) trait Law<S> {
     /// Bits per second now.
     fn rate(&self, state: &S) -> f64;
-    /// When it next changes if nothing is heard.
+    /// Returns the next change of the rate without notifications.
     fn next_change(&self, state: &S) -> Moment;
-    /// Does what its timers would have done up to a moment.
+    /// Applies the timers up to `now`.
     fn advance(&self, state: &mut S, now: Moment);
 }
 
-/// Bits of the last packet that have not gone through, and when that was so.
+/// Bits of the last packet that have not passed, and the time of this count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limiter {
     owed: f64,
@@ -27,7 +26,7 @@ pub(super) struct Limiter {
 }
 
 impl State for Limiter {
-    /// Where nothing is owed, it does not matter since when.
+    /// Without owed bits the time has no meaning.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { owed, since } = self;
         walk.value(owed.word());
@@ -43,7 +42,8 @@ impl Limiter {
         *self = Self { owed: bytes as f64 * 8.0, since: now };
     }
 
-    /// When the next may start, if nothing is heard; the state is that of the last [`Self::settle`] or [`Self::send`].
+    /// Returns the start of the next packet without further notifications. The state is that of the last [`Self::settle`] or
+    /// [`Self::send`].
     pub fn due<S: Clone>(&self, state: &S, law: &impl Law<S>) -> Moment {
         let (mut left, ends) = (*self, self.ends(law.rate(state)));
         if ends <= law.next_change(state) {
@@ -60,7 +60,7 @@ impl Limiter {
         }
     }
 
-    /// Lets go through what has by now, and takes the state there.
+    /// Lets bits pass until `now` and brings the state to `now`.
     pub fn settle<S>(mut self, state: &mut S, law: &impl Law<S>, now: Moment) -> Self {
         while law.next_change(state) <= now {
             self.pass(law.next_change(state), law.rate(state));
@@ -71,7 +71,7 @@ impl Limiter {
         self
     }
 
-    /// Until a moment at one rate.
+    /// Lets bits pass until `to` at one rate.
     fn pass(&mut self, to: Moment, rate: f64) {
         let time = to.since(self.since);
         self.owed = (self.owed - time.real() * rate / 1e12).max(0.0);

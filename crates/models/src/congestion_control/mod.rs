@@ -1,4 +1,4 @@
-//! Congestion control: how fast, and how far ahead, a flow may send. Their registry stands here.
+//! Congestion control: the rate and the window of a flow. The registry of congestion controls is in this file.
 
 pub mod contract;
 mod limiter;
@@ -11,8 +11,8 @@ use crate::count::Group;
 use crate::packet::Packet;
 use crate::pulls::Rules;
 
-/// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module, which is the key in
-/// the table and holds `Params`, and its type; the line's comment is the documentation of the key.
+/// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module and a type. The module is the
+/// key in the table and holds `Params`; the comment is the documentation of the key.
 macro_rules! registry {
     (($d:tt) $(#[doc = $about:literal])* table; $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*) => {
         $(pub mod $module;)*
@@ -26,7 +26,7 @@ macro_rules! registry {
             pub $module: Option<$module::Params>,)*
         }
 
-        /// A congestion control with its parameters worked out for one line rate, shared by all flows of a port.
+        /// A congestion control with parameters resolved for one line rate, shared by all flows of a port.
         #[derive(Debug, Clone)]
         pub enum Scheme {
             /// Line rate.
@@ -34,7 +34,7 @@ macro_rules! registry {
             $($(#[doc = $doc])* $name($module::$name),)*
         }
 
-        /// A flow's state; apart from the flow, so that one without it is small.
+        /// A flow's state, boxed so that a flow without congestion control is small.
         #[derive(Debug, Clone)]
         pub enum State {
             /// Line rate.
@@ -42,23 +42,23 @@ macro_rules! registry {
             $($(#[doc = $doc])* $name(Box<<$module::$name as Control>::State>),)*
         }
 
-        /// What each congestion control counts, given or not.
+        /// Counts of each congestion control, given or not.
         pub const GROUPS: &[Group] =
             &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
 
         const NAMES: &[&str] = &[$(stringify!($module)),*];
-        /// Those that pull; an empty name stands for others.
+        /// Names of the congestion controls with pulls; empty names for the rest.
         const PULL: &[&str] = &[$(if $module::$name::PULLS { stringify!($module) } else { "" }),*];
 
         impl CongestionControl {
-            /// The names of those that are given.
+            /// The names of the given congestion controls.
             pub fn given(&self) -> Vec<&'static str> {
                 let mut list = Vec::new();
                 $(list.extend(self.$module.as_ref().map(|_| stringify!($module)));)*
                 list
             }
 
-            /// Says which key makes no sense, what is wrong, and what would be right.
+            /// Returns the first invalid key, the problem and the remedy.
             pub fn validate(&self, hosts: &Hosts<'_>) -> Result<(), (String, String)> {
                 let given = self.given();
                 let pulls = given.iter().filter(|name| PULL.contains(name)).count();
@@ -74,13 +74,13 @@ macro_rules! registry {
                 Ok(())
             }
 
-            /// The same with what follows from a line, or from presets, in the place of what is not given.
+            /// Returns the same table with defaults that follow from a line or a preset.
             #[must_use]
             pub fn settled(&self, line: Line) -> Self {
                 Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Control>::settled(p, line)),)* }
             }
 
-            /// The mechanism at switches that tells the one that is given, and what follows if there is none.
+            /// The mechanism of switches that the given congestion control needs, and the warning for scenarios without the mechanism.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
             }
@@ -103,7 +103,7 @@ macro_rules! registry {
         }
 
         impl Scheme {
-            /// The one that is given, on a line.
+            /// Returns the given congestion control for a line.
             pub fn new(table: &CongestionControl, line: Line) -> Self {
                 $(if let Some(params) = &table.$module {
                     return Self::$name(Control::new(params, line));
@@ -111,13 +111,13 @@ macro_rules! registry {
                 Self::None
             }
 
-            /// Whether flows go at line rate, whatever happens.
+            /// True when flows always go at line rate.
             #[inline]
             pub const fn is_none(&self) -> bool {
                 matches!(self, Self::None)
             }
 
-            /// Its name in scenarios and summaries, if there is one.
+            /// The name in scenarios and summaries; none without congestion control.
             pub const fn name(&self) -> Option<&'static str> {
                 match self {
                     Self::None => None,
@@ -133,7 +133,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Whether it wants [`Control::on_ack`].
+            /// True when the congestion control needs [`Control::on_ack`].
             #[inline]
             pub const fn hears_acks(&self) -> bool {
                 match self {
@@ -181,17 +181,17 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.congestion_control`: at most one, and `rccc` beside it; none means line rate.
+    /// `host.congestion_control`: at most one congestion control, and `rccc` beside it. Default: flows go at line rate.
     table;
     /// DCQCN.
     dcqcn: Dcqcn,
-    /// Rate limiters that obey Backward Congestion Notification.
+    /// Rate limiters for Backward Congestion Notification.
     bcn: Bcn,
-    /// Rate limiters that obey Quantized Congestion Notification (IEEE 802.1Qau).
+    /// Rate limiters for Quantized Congestion Notification (IEEE 802.1Qau).
     qcn: Qcn,
     /// HPCC, from in-band telemetry.
     hpcc: Hpcc,
-    /// HPCC from one number a packet (PINT), in the place of what each output writes.
+    /// HPCC with one number per packet (PINT) instead of a record per output.
     hpcc_pint: HpccPint,
     /// DCTCP, from the share of marked packets.
     dctcp: Dctcp,
@@ -201,7 +201,7 @@ registry! {
     timely: Timely,
     /// NSCC, Ultra Ethernet's, from marks, delays and trims.
     nscc: Nscc,
-    /// RCCC, Ultra Ethernet's, from credit that receivers grant; another may be given beside it.
+    /// RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it.
     rccc: Rccc,
 }
 

@@ -1,15 +1,12 @@
-//! NSCC, Network Signal-based Congestion Control of Ultra Ethernet: a window from marks and delays together, with trims beside them.
+//! NSCC, Network Signal-based Congestion Control of Ultra Ethernet: a window from marks, delays and trims.
 //!
-//! Models: each answer tells the delay above the smallest round trip, which is at first that of the network and only falls, and
-//! whether its packet was marked. Without a mark the window
-//! grows: below the target delay by the distance to it, above it by a fair share, and without any delay for a whole window by a quarter
-//! of what arrives. With a mark and a delay above the target it shrinks once a round trip, by `gamma` of the excess of an average delay.
-//! A packet that was cut takes its size from the window. Quick adaption: after a trim, or a delay of four targets, a window falls to
-//! what arrived in the last round trip and target, if that is below an eighth of the largest window; what was under way is not judged
-//! again then. Source: the public reference simulator of Ultra Ethernet (peers.md 5.2), which is not the text of its specification.
-//! Simplifications: no penalty that a receiver sets; the smallest round trip is learned of the flow's own answers. Marks of Ultra Ethernet are random between a fifth and four fifths of a product (`switch.ecn.red`). Credits of receivers
-//! are `rccc`, which may be given beside it.
-//! Invariants: a packet ≤ window ≤ `maximum` products; k packets cut take k packets, or less where quick adaption acts.
+//! Models: each answer tells the delay above the smallest round trip, and the mark of its packet. Without a mark the window grows: below
+//! the target by the distance, above by a fair share, and without delay for a whole window by a quarter of the arrivals. A mark with a
+//! delay above the target cuts once per round trip, by `gamma` of the excess of an average delay. A trimmed packet takes its size. Quick
+//! adaption: after a trim, or a delay of four targets, the window falls to the recent arrivals if these are below an eighth of the largest
+//! window. Source: the public simulator of Ultra Ethernet (`uec.cpp`), not the text of the specification; `docs/models/nscc.md`.
+//! Simplifications: no penalty by receivers; the smallest round trip is learned from the flow's own answers. Invariants: a packet ≤ window
+//! ≤ `maximum` products; k trimmed packets take k packets, or less with quick adaption.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,23 +21,24 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The longest round trip without queues, from which a flow's own begins and only falls. Default: that of the network.
+    /// The longest round trip without queues. A flow's smallest round trip begins with this value and only falls. Default: that of the
+    /// network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// The delay that is aimed at. Default: three quarters of the round trip where switches trim packets, and else the round trip.
+    /// Target delay. Default: three quarters of the round trip if switches trim packets, otherwise the round trip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Duration>,
     /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of product.
     pub proportional_increase: f64,
-    /// Packets by which it grows each window above the target, for each 150KB of product.
+    /// Packets by which a window above the target grows each window, for each 150KB of product.
     pub fair_increase: f64,
-    /// Share of what arrives by which it grows without delay, for each 150KB of product.
+    /// Share of the arrivals by which a window without delay grows, for each 150KB of product.
     pub fast_increase: f64,
-    /// Packets by which it grows each round trip in any case, for each 150KB of product.
+    /// Packets by which a window always grows each round trip, for each 150KB of product.
     pub additive_increase: f64,
-    /// Share of the excess delay by which it shrinks, 0 to 1.
+    /// Share of the excess delay by which a window shrinks, 0 to 1.
     pub gamma: f64,
-    /// Whether a window falls to what arrived, after a trim or a long delay.
+    /// After a trim or a long delay the window falls to the bytes that arrived.
     pub quick_adapt: bool,
     /// The largest window, and the first: products of the line's rate and a flow's round trip.
     pub maximum: f64,
@@ -67,20 +65,20 @@ const REFERENCE_ROUND_TRIP: f64 = 12e6;
 const REFERENCE_PRODUCT: f64 = 150_000.0;
 /// Weight of a sample in the average delay.
 const WEIGHT: f64 = 0.0125;
-/// What the network is taken to be free of queues below: 1 us.
+/// A delay below this bound, 1 us, counts as none.
 const NO_DELAY: f64 = 1e6;
 /// Packets that arrive between two growths, unless a round trip passes.
 const BATCH: f64 = 8.0;
-/// Quick adaption: targets of delay that call for it, and shares of the largest window above which it does nothing.
+/// Quick adaption: the delay in targets that triggers it, and the inverse share of the largest window above which it does not act.
 const LONG: f64 = 4.0;
 const GATE: f64 = 8.0;
 
-/// All parameters for one line; times are picoseconds, windows bytes on the wire.
+/// Parameters resolved for one line; times are picoseconds, windows bytes on the wire.
 #[derive(Debug, Clone)]
 pub struct Nscc {
     round_trip: f64,
     target: f64,
-    /// Bytes for each byte that arrives and picosecond of distance to the target.
+    /// Bytes of growth for each arriving byte and each picosecond of distance to the target.
     proportional: f64,
     fair: f64,
     fast: f64,
@@ -93,28 +91,28 @@ pub struct Nscc {
     packet: f64,
 }
 
-/// A flow's window, and what it follows from.
+/// A flow's window and the state behind the window.
 #[derive(Debug, Clone)]
 pub struct State {
     window: f64,
-    /// The smallest round trip so far: at first that of the network.
+    /// The smallest round trip so far; initially that of the network.
     base: f64,
     /// The average delay.
     average: f64,
     /// Growth to come, times the window.
     growth: f64,
-    /// What arrived since the last growth.
+    /// Bytes that arrived since the last growth.
     received: f64,
-    /// What arrived in a row without delay.
+    /// Bytes that arrived in a row without delay.
     undelayed: f64,
     is_fast: bool,
     last_cut: Option<Moment>,
     last_step: Moment,
-    /// What arrived since quick adaption was last considered, and when it will be again.
+    /// Bytes that arrived since the last decision of quick adaption, and the time of the next.
     achieved: f64,
     adapts_at: Option<Moment>,
     is_triggered: bool,
-    /// After a quick adaption: what was under way then, and how much of it has been heard of.
+    /// After a quick adaption: bytes in flight at that time, and the bytes answered since.
     to_ignore: f64,
     ignored: f64,
 }
@@ -160,7 +158,7 @@ impl Nscc {
         (self.maximum * s.base).max(self.packet)
     }
 
-    /// Lets the window fall to what arrived, if that is called for; true when the answer at hand is not to be judged any more.
+    /// Lets the window fall to the arrived bytes if quick adaption is due. True when the present answer is to be ignored.
     fn adapts(&self, s: &mut State, is_bad: bool, is_loss: bool, delay: f64, ack: &Ack<'_>) -> bool {
         if !self.quick_adapt {
             return false;
@@ -183,7 +181,7 @@ impl Nscc {
         acts
     }
 
-    /// Payload with its headers.
+    /// Returns the payload with headers.
     fn on_wire(&self, payload: u64) -> f64 {
         payload as f64 / self.payload as f64 * self.packet
     }
@@ -203,7 +201,7 @@ impl Nscc {
         }
     }
 
-    /// Something arrived; without a round trip it is only counted.
+    /// Handles an arrival. An arrival without a round trip is only counted.
     fn on_arrival(&self, s: &mut State, delay: Option<f64>, ack: &Ack<'_>) {
         let arrived = self.on_wire(ack.bytes);
         Self::ignore(s, arrived);
@@ -236,7 +234,7 @@ impl Nscc {
         }
     }
 
-    /// So much was heard of that may be ignored; how much more than what is to be ignored does not matter.
+    /// Counts bytes that may be ignored, up to the bytes to ignore.
     fn ignore(s: &mut State, arrived: f64) {
         if s.ignored < s.to_ignore {
             s.ignored += arrived;
@@ -365,14 +363,14 @@ impl Control for Nscc {
         s.window = s.window.min(self.largest(s)).max(self.packet);
     }
 
-    /// Losses that an answer reports are heard of with that.
+    /// Handles timeouts; [`Self::on_ack`] handles losses that an answer reports.
     fn on_loss(&self, s: &mut State, loss: Loss, _: Moment) {
         if loss == Loss::Timeout {
             s.window = (s.window - self.packet).max(self.packet);
         }
     }
 
-    /// The mark that an ACK echoes; what follows from it is the ACK's.
+    /// True for an ACK with an echoed mark; [`Self::on_ack`] handles the mark.
     fn hears(notice: &Packet) -> bool {
         notice.has(Packet::ECHO)
     }
@@ -400,12 +398,12 @@ mod tests {
         Nscc::new(&Params { quick_adapt, ..Params::default() }, line)
     }
 
-    /// A flow whose smallest round trip is 12 us, and which stepped at 100 us.
+    /// A flow with a smallest round trip of 12 us and a last step at 100 us.
     fn flow(c: &Nscc, window: f64) -> State {
         State { window, base: 12.0 * US, last_step: Moment::us(100), ..c.start() }
     }
 
-    /// An answer at so many nanoseconds beyond 100 us, of a packet that was delayed by so many.
+    /// An answer at 100 us and `at_ns`, to a packet with a delay of `delay_ns`.
     fn answer(at_ns: u64, delay_ns: u64, is_marked: bool) -> Ack<'static> {
         Ack {
             bytes: 1000,

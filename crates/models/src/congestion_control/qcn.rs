@@ -1,13 +1,12 @@
 //! QCN (IEEE 802.1Qau-2010), the reaction point: a rate limiter at the source of a flow.
-//!
-//! Models: a message cuts the rate by the quantised feedback over 128, at most by half; it recovers toward the rate before the
-//! cut by a byte counter and a timer: half of the gap with each of their events (fast recovery), beyond it in additive steps when
-//! one of them is through its five cycles, and in larger ones when both are. Their cycles are half as long from then on. The
-//! limiter is gone when it is at line rate and nothing waits in its queue.
-//! Source: mechanisms.md 6.6 (parameters of the IEEE8021-CN-MIB; the fifth event of a counter is additive already, as in the
-//! `RoCE` code there that mirrors the standard).
-//! Simplifications: one limiter a flow (`limiter.rs`).
-//! Invariants: minimum rate ≤ rate ≤ target ≤ line rate.
+//! A message cuts the rate by the quantised feedback over 128, at most by half. A byte counter and a timer recover the
+//! rate: each event closes half of the gap to the rate before the cut (fast recovery). From the fifth cycle of a
+//! counter on the target rises in additive steps, and in hyper-active steps when both counters are there. Cycles are
+//! then half as long.
+//! A limiter ends at line rate with an empty queue.
+//! Simplification: one limiter a flow (`limiter.rs`). Invariant: minimum rate ≤ rate ≤ target ≤ line rate.
+//! Source: the IEEE8021-CN-MIB; the fifth event is additive already, as in the public ns-3 code of DCQCN
+//! (`docs/models/qcn.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,11 +33,11 @@ pub struct Params {
     pub additive_increase: Rate,
     /// Hyper-active increase of the target.
     pub hyper_increase: Rate,
-    /// Share of the rate that a unit of quantised feedback takes.
+    /// Share of the rate for a unit of quantised feedback.
     pub gd: f64,
-    /// A cut leaves at least this share.
+    /// Least share of the rate that a cut leaves.
     pub min_decrease_factor: f64,
-    /// No limiter goes slower.
+    /// Least rate of a limiter.
     pub minimum_rate: Rate,
 }
 
@@ -71,7 +70,7 @@ pub struct Qcn {
     minimum: f64,
 }
 
-/// A flow's limiter.
+/// Limiter of a flow.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second.
@@ -157,7 +156,7 @@ impl Law<State> for Qcn {
         s.next_timer
     }
 
-    /// Does what the timer would have done up to `now`.
+    /// Applies the events of the timer up to `now`.
     fn advance(&self, s: &mut State, now: Moment) {
         while s.next_timer <= now {
             s.timer_stage += 1;
@@ -171,7 +170,7 @@ impl Law<State> for Qcn {
 }
 
 impl Qcn {
-    /// For a line rate.
+    /// Makes the control for a line rate.
     fn new(p: &Params, line: Rate) -> Self {
         let line = line.real();
         Self {
@@ -201,7 +200,7 @@ impl Qcn {
         }
     }
 
-    /// A message.
+    /// Obeys a message.
     fn on_feedback(&self, s: &mut State, feedback: u32, now: Moment) {
         s.limiter = s.limiter.settle(s, self, now);
         // Messages in a row do not lower the target: it stays what the rate was before the first.
@@ -215,7 +214,7 @@ impl Qcn {
         s.next_timer = now + self.timer;
     }
 
-    /// A counter has reached a stage.
+    /// Applies an event of a counter at a stage.
     fn increase(&self, s: &mut State, stage: u32) {
         let (low, high) = (s.byte_stage.min(s.timer_stage), s.byte_stage.max(s.timer_stage));
         if stage == 1 && s.target > 10.0 * s.rate {
@@ -232,7 +231,7 @@ impl Qcn {
         }
     }
 
-    /// A packet was sent: the byte counter, and the end of a limiter that limits nothing.
+    /// Counts a sent packet, and ends a limiter at line rate with an empty queue.
     #[inline]
     fn count_bytes(&self, s: &mut State, bytes: u64, is_queue_empty: bool, now: Moment) {
         if !s.is_limited {

@@ -1,17 +1,12 @@
-//! RCCC, Receiver-Credit Congestion Control of Ultra Ethernet: receivers grant what senders send, as fast as their line takes it.
+//! RCCC, Receiver-Credit Congestion Control of Ultra Ethernet: receivers grant credit as fast as the receiver's line takes packets.
 //!
-//! Models: a flow begins with credit for `maximum` products, which ends with the first thing that it hears. Each packet says how much
-//! its flow wants in all: what waits, up to `maximum` products (and a window, if another congestion control has one), less the credit
-//! that it has. The receiving host has one pacer (`pulls/`): flows that want more get credit for `batch` packets in turn, and the next
-//! pull follows when that has had the time to arrive at `rate` of the line. While nobody wants any, flows get up to `maximum` products
-//! unasked, since what was cut last may have left its flow without credit. A flow without credit that hears nothing for its timeout
-//! asks in a frame of its own. Where the network is narrower than hosts, `oversubscription` lowers what is pulled by packets that were
-//! cut on the way, and marks. With NSCC beside it both have to allow a packet. Source: the public reference simulator of Ultra
-//! Ethernet (peers.md 5.3), which is not the text of its specification; its predecessor is EQDS (NSDI 2022).
-//! Simplifications: a flow wants all that it will ever send; several flows of a host do not share what they ask for; flows that are
-//! over get no credit; a packet that is cut at its last hop makes NSCC's window smaller like any other.
-//! Invariants: credit granted is credit spent, lapsed and left; packets go while some is left, so that it falls below zero by less
-//! than a packet.
+//! Models: a flow begins with credit for `maximum` products, which lapses with the first answer. Each packet states the credit that its
+//! flow wants. The pacer of the receiving host (`pulls/`) serves flows in turn with `batch` bytes, at `rate` of the line. While no flow
+//! wants credit, flows get up to `maximum` products unasked. A flow without credit requests credit after its timeout. `oversubscription`
+//! lowers the grants by trims on the path and marks. Beside NSCC both must allow a packet. Source: the public simulator of Ultra Ethernet
+//! (`uec.cpp`), not the text of the specification; EQDS (NSDI 2022); `docs/models/rccc.md`. Simplifications: a flow wants all its bytes;
+//! flows of a host do not share requests; finished flows get no credit. Invariants: credit granted is credit spent, lapsed and left; credit
+//! falls below zero by less than a packet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,17 +24,17 @@ pub struct Params {
     /// The longest round trip without queues. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// The most credit that a flow has, and its first: products of a host's rate and the round trip.
+    /// The largest and the first credit of a flow, in products of a host's rate and the round trip.
     pub maximum: f64,
-    /// What a pull grants at most; the reference has four packets of 4096 B, whatever size packets are.
+    /// Credit of a pull at most, in bytes; the public simulator has four packets of 4096 B for any packet size.
     pub batch: Bytes,
     /// Bytes in which credit is counted.
     pub quantum: Bytes,
     /// Share of its line that a host grants, above 0 and up to 1.
     pub rate: f64,
-    /// Whether flows that want nothing get credit while nobody wants any.
+    /// Flows without demand get credit while no flow has demand.
     pub slow_pulls: bool,
-    /// What a host grants follows congestion in the network. Default: it does not.
+    /// The grants of a host follow congestion in the network. Default: no reaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oversubscription: Option<Oversubscription>,
 }
@@ -62,15 +57,15 @@ impl Default for Params {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Oversubscription {
-    /// The mean time between two looks at what arrived. Default: one and a half round trips of 12us.
+    /// Mean time between two adaptions. Default: one and a half round trips of 12us.
     pub interval: Duration,
-    /// The average share of marked packets that is borne, 0 to 1.
+    /// Tolerated average share of marked packets, 0 to 1.
     pub target: f64,
-    /// What the share of the line grows by, each time that there is no congestion.
+    /// Growth of the share of the line at each adaption without congestion.
     pub increase: f64,
-    /// What part of it goes, for the whole of what is marked above the target.
+    /// Factor by which marks above the target lower the share of the line.
     pub decrease: f64,
-    /// The least share of the line; where it is known how many times narrower the network is, nine tenths of that share suit.
+    /// Smallest share of the line. For a network of known oversubscription choose nine tenths of the ratio.
     pub minimum: f64,
 }
 
@@ -80,11 +75,11 @@ impl Default for Oversubscription {
     }
 }
 
-/// Its senders do what receivers let them do, and nothing of their own.
+/// RCCC's senders, without a state: receivers decide.
 #[derive(Debug, Clone)]
 pub struct Rccc;
 
-/// Whether a share is above zero and up to one; says so otherwise.
+/// Checks that a share is above zero and at most one.
 fn check_share(key: &'static str, share: f64) -> Result<(), Wrong> {
     if share > 0.0 && share <= 1.0 {
         return Ok(());

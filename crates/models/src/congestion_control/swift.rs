@@ -1,13 +1,12 @@
 //! Swift (Kumar et al., SIGCOMM 2020, section 3): a window that follows the delay of each packet.
 //!
-//! Models: the fabric window. Below the target delay it grows by `additive_increase` packets a round trip; above it shrinks, at most
-//! once a round trip, by `beta` of the excess over the delay, and no more than by `max_decrease`. The target is a base, a step for each
-//! switch on the way, and flow scaling: α/√window + β within 0..`scaling_range`, so that many flows, whose windows are small, have a
-//! longer one. Below one packet a flow sends one each round trip ÷ window; above it is not paced. Source: the paper (peers.md 2.1), and
-//! htsim for values it does not give (peers.md 2.2), without that code's slips.
-//! Simplifications: hosts have no queues, so that there is no endpoint window and the whole round trip is the fabric's; a packet that
-//! was sent more than once tells no delay; a reported loss cuts like a hole in SACKs; a window begins as the bandwidth-delay product.
-//! Invariants: minimum ≤ window ≤ maximum; a round trip keeps at least 1 − `max_decrease` of the window, a row of timeouts apart.
+//! Models: the fabric window. Below the target delay the window grows by `additive_increase` packets a round trip; above the target the
+//! window shrinks, at most once a round trip, by `beta` of the excess, at most by `max_decrease`. The target is a base, a step per switch,
+//! and flow scaling: α/√window + β within 0..`scaling_range`. Below one packet a flow sends one packet each round trip ÷ window. Source:
+//! the paper, and htsim (`swift.cpp`) for values that the paper does not give; `docs/models/swift.md`. Simplifications: hosts have no
+//! queues, so no endpoint window; a packet that was sent more than once tells no delay; a reported loss cuts like a hole in SACKs; the
+//! first window is the bandwidth-delay product. Invariants: minimum ≤ window ≤ maximum; a round trip keeps at least 1 − `max_decrease` of
+//! the window, except after timeouts in a row.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,27 +25,27 @@ pub struct Params {
     pub base_target: Duration,
     /// Added to the target for each switch on the way.
     pub hop_target: Duration,
-    /// The most that flow scaling adds. Default: five base targets.
+    /// Largest addition of flow scaling to the target. Default: five base targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaling_range: Option<Duration>,
-    /// The window from which down flow scaling adds all of its range.
+    /// Flow scaling adds its whole range at this window and below, in packets.
     pub scaling_min: f64,
-    /// The window from which up it adds nothing.
+    /// Flow scaling adds nothing at this window and above, in packets.
     pub scaling_max: f64,
     /// Packets by which the window grows a round trip.
     pub additive_increase: f64,
-    /// Share of the excess delay by which it shrinks, 0 to 1.
+    /// Share of the excess delay by which the window shrinks, 0 to 1.
     pub beta: f64,
-    /// The largest share that it loses at once, 0 to 1.
+    /// The largest share that the window loses at once, 0 to 1.
     pub max_decrease: f64,
-    /// Timeouts in a row after which it is the minimum.
+    /// After this many timeouts in a row the window is the minimum.
     pub retx_reset_threshold: u32,
     /// No window is smaller.
     pub minimum_window: f64,
     /// No window is larger. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum_window: Option<f64>,
-    /// The window of a flow that starts. Default: the product of the line's rate and the longest round trip without queues.
+    /// The first window of a flow. Default: the line's rate times the longest round trip without queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<f64>,
 }
@@ -70,7 +69,7 @@ impl Default for Params {
     }
 }
 
-/// All parameters for one line; times are picoseconds, windows packets.
+/// Parameters resolved for one line; times are picoseconds, windows packets.
 #[derive(Debug, Clone)]
 pub struct Swift {
     base: f64,
@@ -94,10 +93,10 @@ pub struct Swift {
 #[derive(Debug, Clone)]
 pub struct State {
     window: f64,
-    /// The last that was measured.
+    /// The last measured round trip.
     rtt: Duration,
     last_decrease: Option<Moment>,
-    /// In a row, those of one round trip as one: each packet of a lost window has its own.
+    /// Timeouts in a row. Timeouts of one round trip count as one, since each packet of a lost window has its own timeout.
     timeouts: u32,
     last_timeout: Option<Moment>,
 }
@@ -108,7 +107,7 @@ state!(State {
 });
 
 impl Swift {
-    /// What flow scaling adds to the target of a window.
+    /// Returns the addition of flow scaling to the target.
     fn scaling(&self, window: f64) -> f64 {
         (self.alpha / window.sqrt() + self.offset).clamp(0.0, self.range)
     }
@@ -239,7 +238,7 @@ impl Control for Swift {
         self.decrease(s, 0.0, now);
     }
 
-    /// Whole packets, and below one a packet at a time.
+    /// Returns whole packets, at least one.
     fn window(&self, s: &State) -> u64 {
         s.window.max(1.0) as u64 * self.payload
     }

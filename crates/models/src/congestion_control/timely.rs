@@ -1,11 +1,11 @@
-//! TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows how round trips change.
+//! TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows the change of round trips.
 //!
-//! Models: once a round trip one sample is compared with the one before; an average of the differences, over a fixed round trip, is
-//! the gradient. Below `t_low` the rate rises, above `t_high` it falls by the share above; in between it rises with a gradient of zero or
-//! less, and falls by it otherwise. It rises by AI, and after `hai_threshold` rises in a row by HAI. Source: HPCC's ns-3 code (peers.md 2.3),
-//! where `alpha` weighs the new sample, without a window and, as its `timely_vwin`, with one.
-//! Simplifications: ACKs go before data, as all control frames do; a packet that was sent more than once tells no round trip; losses
-//! change no rate. Invariants: minimum rate ≤ rate ≤ line rate.
+//! Models: once per round trip one sample is compared with the sample before; the average difference, divided by a fixed round trip, is the
+//! gradient. Below `t_low` the rate rises; above `t_high` the rate falls by the excess; in between the rate rises with a gradient of zero
+//! or less, and falls by a positive gradient. A rise adds AI, and HAI after `hai_threshold` rises in a row. Source: the public ns-3 code of
+//! HPCC (`rdma-hw.cc`), where `alpha` weighs the new sample; with `window` its `timely_vwin`; `docs/models/timely.md`. Simplifications:
+//! ACKs go before data; a packet that was sent more than once gives no sample; losses change no rate. Invariants: minimum rate ≤ rate ≤
+//! line rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Params {
     pub beta: f64,
     /// Below this round trip the rate rises.
     pub t_low: Duration,
-    /// Above this one it falls.
+    /// Above this round trip the rate falls.
     pub t_high: Duration,
     /// The round trip of which the gradient is a share.
     pub min_rtt: Duration,
@@ -65,7 +65,7 @@ impl Default for Params {
     }
 }
 
-/// All parameters for one line; times are picoseconds.
+/// Parameters resolved for one line; times are picoseconds.
 #[derive(Debug, Clone)]
 pub struct Timely {
     line: f64,
@@ -78,11 +78,11 @@ pub struct Timely {
     hyper: f64,
     steps: u32,
     minimum: f64,
-    /// Payload of a bandwidth-delay product, if it is a window.
+    /// Payload of a bandwidth-delay product; none without a window.
     product: Option<f64>,
 }
 
-/// A flow's rate, and what it follows from.
+/// A flow's rate and the state behind the rate.
 #[derive(Debug, Clone)]
 pub struct State {
     /// Bits per second now.
@@ -207,7 +207,7 @@ mod tests {
         Timely::new(&params, Line::for_tests(Duration::us(12)))
     }
 
-    /// A flow at half its line whose round trips were these; one sample each, as all before is acknowledged.
+    /// A flow at half its line after samples of these round trips, one sample each.
     fn after(c: &Timely, samples: &[u64]) -> State {
         let mut s = c.start();
         s.rate = 50e9;

@@ -104,35 +104,35 @@ impl JsonSchema for Traced {
 /// What a part of a completion time went by with, in the order of a packet's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The source sends packets of the flow, before the one that completes it.
+    /// The source sends packets of the flow, before the packet that completes the flow.
     Transmission,
-    /// The source sends packets of the flow again.
-    Again,
-    /// The port sends a packet that goes first: of another flow, or of the same one.
-    Behind,
+    /// The source retransmits packets of the flow.
+    Retransmission,
+    /// The port sends packets that go first, of other flows or of the same flow.
+    Queueing,
     /// The port sends a control frame.
     Control,
     /// A mechanism keeps the queue from sending.
     Paused,
-    /// The queue waits for nothing that its port does: behind the head of an input with one queue for all outputs.
-    Blocked,
-    /// A mechanism keeps the flow from sending, at its source.
-    Held,
-    /// Its congestion control lets it send slower than its line.
-    Pace,
-    /// As much is under way as its congestion control or transport allows.
+    /// The port is free, and the packet waits behind the head of an input FIFO.
+    HolBlocking,
+    /// A mechanism keeps the flow from sending at its source.
+    SourceHeld,
+    /// Congestion control spaces the flow's packets below line rate.
+    Pacing,
+    /// The window of congestion control or transport is full.
     Window,
-    /// Its receiver has not pulled what it is to send.
-    Pull,
-    /// All is sent, and packets are missing: the source waits for an answer or a timeout.
-    Answers,
-    /// What it is to send is not there yet.
-    Data,
-    /// The completing packet's bits go onto the link.
+    /// The receiver has not pulled the flow's next packet.
+    AwaitingPull,
+    /// Every packet is sent and some are not acknowledged: the source waits for an acknowledgement or a timeout.
+    AwaitingAck,
+    /// The application has handed over no data to send.
+    AppLimited,
+    /// The bits of the completing packet go onto the link.
     Serialization,
-    /// They travel along it.
+    /// The bits travel along the link.
     Propagation,
-    /// The next node takes its time before it forwards.
+    /// The next node takes its forwarding latency.
     Processing,
 }
 
@@ -141,17 +141,17 @@ impl Kind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transmission => "transmission",
-            Self::Again => "again",
-            Self::Behind => "behind",
+            Self::Retransmission => "retransmission",
+            Self::Queueing => "queueing",
             Self::Control => "control",
             Self::Paused => "paused",
-            Self::Blocked => "blocked",
-            Self::Held => "held",
-            Self::Pace => "pace",
+            Self::HolBlocking => "hol_blocking",
+            Self::SourceHeld => "source_held",
+            Self::Pacing => "pacing",
             Self::Window => "window",
-            Self::Pull => "pull",
-            Self::Answers => "answers",
-            Self::Data => "data",
+            Self::AwaitingPull => "awaiting_pull",
+            Self::AwaitingAck => "awaiting_ack",
+            Self::AppLimited => "app_limited",
             Self::Serialization => "serialization",
             Self::Propagation => "propagation",
             Self::Processing => "processing",
@@ -368,7 +368,7 @@ impl Recorder {
                 parts,
             });
         }
-        source.sending = if packet.has(Packet::RETRANSMITTED) { Kind::Again } else { Kind::Transmission };
+        source.sending = if packet.has(Packet::RETRANSMITTED) { Kind::Retransmission } else { Kind::Transmission };
         add(&mut source.parts, Part::new(source.sending, start.ends - start.now));
     }
 
@@ -385,7 +385,7 @@ impl Recorder {
         if port == start.port {
             self.ports[port].sweep(start.queue, since, start.now, &mut |part| add(&mut parts, part));
         } else {
-            add(&mut parts, Part::new(Kind::Blocked, start.now - since));
+            add(&mut parts, Part::new(Kind::HolBlocking, start.now - since));
         }
         self.ports[port].leave(arrived);
         Self::way(start, &mut parts);
@@ -497,7 +497,7 @@ impl Recorder {
         let sources = std::mem::take(&mut self.sources);
         let close = |(flow, mut source): (u32, Source)| {
             let port = source.port;
-            source.turn_to(Wait::Answers, now, &mut self.ports[port]);
+            source.turn_to(Wait::Ack, now, &mut self.ports[port]);
             (flow, port, source.parts)
         };
         sources.into_iter().map(close).collect()

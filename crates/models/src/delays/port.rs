@@ -102,11 +102,11 @@ impl PortLog {
         let first = self.frames.partition_point(|f| f.to <= from);
         for frame in self.frames.range(first..).take_while(|f| f.from < to) {
             let start = frame.from.max(at);
-            part(Part::new(Kind::Blocked, start - at));
+            part(Part::new(Kind::HolBlocking, start - at));
             at = frame.to.min(to);
-            let kind = if frame.flow.is_some() { Kind::Behind } else { Kind::Control };
+            let kind = if frame.flow.is_some() { Kind::Queueing } else { Kind::Control };
             part(Part { flow: frame.flow, ..Part::new(kind, at - start) });
         }
-        part(Part::new(Kind::Blocked, to.since(at)));
+        part(Part::new(Kind::HolBlocking, to.since(at)));
     }
 }

@@ -9,20 +9,20 @@ use super::{Kind, Part, add};
 /// What a flow waits for at its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Its turn in a queue.
+    /// The flow's turn in a queue.
     Turn(QueueId),
-    /// The end of a hold.
-    Held,
-    /// Its pace.
-    Pace,
-    /// Its window.
+    /// The end of a hold by a mechanism.
+    SourceHeld,
+    /// The next sending time of the pacer.
+    Pacing,
+    /// Room in the window.
     Window,
-    /// A pull of its receiver.
+    /// A pull of the receiver.
     Pull,
-    /// What it is to send.
-    Data,
-    /// To hear what became of what it sent.
-    Answers,
+    /// Data of the application.
+    AppLimited,
+    /// An acknowledgement, or the retransmission timeout.
+    Ack,
 }
 
 /// A flow that sends.
@@ -52,12 +52,12 @@ impl Source {
         match self.wait {
             Wait::Turn(queue) if now > self.since => log.sweep(queue, self.since, now, &mut |part| add(parts, part)),
             Wait::Turn(_) => {}
-            Wait::Held => waited(Kind::Held, self.held_by),
-            Wait::Pace => waited(Kind::Pace, None),
+            Wait::SourceHeld => waited(Kind::SourceHeld, self.held_by),
+            Wait::Pacing => waited(Kind::Pacing, None),
             Wait::Window => waited(Kind::Window, None),
-            Wait::Pull => waited(Kind::Pull, None),
-            Wait::Data => waited(Kind::Data, None),
-            Wait::Answers => waited(Kind::Answers, None),
+            Wait::Pull => waited(Kind::AwaitingPull, None),
+            Wait::AppLimited => waited(Kind::AppLimited, None),
+            Wait::Ack => waited(Kind::AwaitingAck, None),
         }
         self.leave(log);
         self.wait = wait;

@@ -24,8 +24,8 @@ fn time_in_a_queue_is_that_of_frames_pauses_and_nobody() {
     for (flow, from, to) in [(Some(1), 0, 100), (Some(2), 100, 200), (None, 200, 210), (Some(1), 300, 400)] {
         log.send(flow, NS(from), NS(to));
     }
-    let behind = |flow, time| (Kind::Behind, Some(flow), None, None, time);
-    let expected = [behind(1, 50 + 40), behind(2, 100), (Kind::Control, None, None, None, 10), (Kind::Blocked, None, None, None, 90)];
+    let behind = |flow, time| (Kind::Queueing, Some(flow), None, None, time);
+    let expected = [behind(1, 50 + 40), behind(2, 100), (Kind::Control, None, None, None, 10), (Kind::HolBlocking, None, None, None, 90)];
     assert_eq!(swept(&log, QueueId(1), 50, 340), expected);
     // A pause counts before what the port sends meanwhile, and only in its queue; the second ends after the first.
     log.block(QueueId(1), QueueId(1), "pfc", NS(150));
@@ -33,7 +33,8 @@ fn time_in_a_queue_is_that_of_frames_pauses_and_nobody() {
     log.unblock(QueueId(1), "pfc", NS(220));
     log.unblock(QueueId(1), "sfc", NS(260));
     let paused = |cause, from, time| (Kind::Paused, None, Some(cause), Some(from), time);
-    let expected = [behind(1, 90), behind(2, 50), paused("pfc", 150, 70), paused("sfc", 220, 40), (Kind::Blocked, None, None, None, 40)];
+    let expected =
+        [behind(1, 90), behind(2, 50), paused("pfc", 150, 70), paused("sfc", 220, 40), (Kind::HolBlocking, None, None, None, 40)];
     assert_eq!(swept(&log, QueueId(1), 50, 340), expected);
     assert_eq!(swept(&log, QueueId(2), 150, 200), [behind(2, 50)]);
 }
@@ -50,13 +51,13 @@ fn a_log_goes_back_as_far_as_somebody_waits() {
     for from in [300, 400, 500] {
         send(&mut log, from);
     }
-    assert_eq!(swept(&log, QueueId(1), 250, 600), [(Kind::Behind, Some(7), None, None, 350)], "the frame that was on the wire is there");
+    assert_eq!(swept(&log, QueueId(1), 250, 600), [(Kind::Queueing, Some(7), None, None, 350)], "the frame that was on the wire is there");
     log.leave(NS(250));
     send(&mut log, 600);
     assert_eq!(swept(&log, QueueId(1), 250, 700)[0].4, 450, "one of two still waits");
     log.leave(NS(250));
     send(&mut log, 700);
-    assert_eq!(swept(&log, QueueId(1), 250, 800)[0].0, Kind::Blocked, "nobody waits, and what was before is forgotten");
+    assert_eq!(swept(&log, QueueId(1), 250, 800)[0].0, Kind::HolBlocking, "nobody waits, and what was before is forgotten");
 }
 
 #[test]
@@ -66,16 +67,16 @@ fn what_keeps_a_source_changes_while_its_frame_is_on_the_wire() {
     // Its frame takes until 100; a hold comes at 50, and counts from the end of the frame; at 180 it waits for its turn.
     recorder.sends(7, Wait::Turn(QueueId(1)), NS(0), NS(100));
     recorder.hold(7, "sfc", NS(50));
-    recorder.wait(7, Wait::Held, NS(50));
+    recorder.wait(7, Wait::SourceHeld, NS(50));
     recorder.wait(7, Wait::Window, NS(150));
     recorder.wait(7, Wait::Turn(QueueId(1)), NS(180));
     recorder.block(PortId(0), QueueId(1), QueueId(1), "pfc", NS(190));
     let left = recorder.unfinished(NS(250));
     let [(7, PortId(0), parts)] = &left[..] else { panic!("{left:?}") };
     let expected: [Piece; 4] = [
-        (Kind::Held, None, Some("sfc"), None, 50),
+        (Kind::SourceHeld, None, Some("sfc"), None, 50),
         (Kind::Window, None, None, None, 30),
-        (Kind::Blocked, None, None, None, 10),
+        (Kind::HolBlocking, None, None, None, 10),
         (Kind::Paused, None, Some("pfc"), Some(190), 60),
     ];
     assert_eq!(pieces(parts), expected);

@@ -1,4 +1,4 @@
-//! What a source learns: answers of the receiver, timeouts, and what the network tells its congestion control.
+//! Reactions of a source: to answers, timeouts and messages of the network.
 
 use xoff_units::{Duration, Moment, index, number};
 
@@ -11,7 +11,7 @@ use crate::packet::Packet;
 use crate::transport::contract::{News, Progress};
 
 impl Sender {
-    /// Tells a congestion control that wants to know of an answer; `before` packets had arrived before it.
+    /// Passes an answer to congestion control; `before` packets had arrived earlier.
     #[cold]
     fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Moment) {
         let payload = config.framing.payload;
@@ -41,13 +41,13 @@ impl Sender {
         self.next_send = scheme.due(&self.rate, self.next_send);
     }
 
-    /// Whether the flow has something to send that only its window or pace holds.
+    /// True when only the window or the pace keeps the flow from sending.
     fn waits_for_control(&self, config: &Config, now: Moment) -> bool {
         let next = config.transport.next(&self.progress, &self.transport);
         self.has_credit() && self.held_until() <= now && next.is_some_and(|seq| self.has_arrived(seq))
     }
 
-    /// Notes whether the flow is slow on an empty path, at an answer that brings `bytes` of news.
+    /// Records a slow flow on an empty path, at an answer with `bytes` of news.
     fn judge(&mut self, round_trip: Duration, bytes: u64, is_excused: bool, config: &Config, now: Moment) {
         let under_way = self.in_flight(config) * config.framing.payload + bytes;
         let slowest = config.bottlenecks.of(self.port, self.dst);
@@ -59,7 +59,7 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// A frame for the congestion control of a flow, if that hears it.
+    /// Passes a message of the network to the flow's congestion control.
     #[inline(never)]
     pub fn on_notice(&mut self, notice: &Packet, now: Moment) {
         if !self.config.schemes[0].hears(notice) {
@@ -74,7 +74,7 @@ impl Endpoint {
         s.next_send = scheme.due(&s.rate, s.next_send);
     }
 
-    /// An answer of the receiver; true when the flow may have something to send that it had not before.
+    /// Handles an answer of the receiver. True when the flow may be able to send again.
     #[inline]
     pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Beside>, now: Moment) -> bool {
         let Some(slot) = self.slot(packet.flow()) else { return false };
@@ -124,7 +124,7 @@ impl Endpoint {
         }
     }
 
-    /// A retransmission timer of a flow expired; whether it was silent for so long that it goes back.
+    /// Handles the retransmission timer of a flow. True when the flow goes back.
     pub fn on_rto(&mut self, flow: u32, effects: &mut Effects) -> bool {
         let now = effects.now;
         let Some(slot) = self.slot(flow) else { return false };

@@ -1,18 +1,18 @@
-//! Which class a flow gets.
+//! The class of a flow.
 
 use xoff_engine::random::mix;
 use xoff_units::Bytes;
 
 use crate::workload::FlowSpec;
 
-/// `host.classify`: which class a flow gets, when it is not that of its workload. The first rule that fits holds.
+/// `host.classify`: a class for flows instead of the class of the workload. The first matching rule applies.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Classify {
     /// Flows below a size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mice: Option<Mice>,
-    /// Spread the others over this many classes from 0 on, by a hash of the destination.
+    /// Spread the remaining flows over this many classes from 0 on, by a hash of the destination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_destination: Option<u8>,
 }

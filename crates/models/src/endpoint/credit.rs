@@ -1,4 +1,4 @@
-//! Pulls at both ends of a flow: what arrives asks for them, and what is sent spends them.
+//! Pulls at both ends of a flow: arrivals request credit, and sent packets use credit.
 
 use xoff_units::Moment;
 
@@ -13,13 +13,13 @@ use crate::packet::Packet;
 use crate::pulls::{self, Books, Demand};
 
 impl Sender {
-    /// Whether its receiver lets a packet go.
+    /// True when the receiver's credit allows a packet.
     #[inline]
     pub(super) fn has_credit(&self) -> bool {
         self.credit.as_ref().is_none_or(|credit| credit.is_open())
     }
 
-    /// Pays for a packet that goes, which carries what the flow wants then, if it says that.
+    /// Pays for a sent packet, and writes the flow's demand onto the packet if the rules need a demand.
     #[cold]
     pub(super) fn spend(&mut self, packet: &mut Packet, config: &Config, books: &mut Books) {
         if let (Some(credit), Some(rules)) = (&mut self.credit, &config.pulls) {
@@ -30,7 +30,7 @@ impl Sender {
         }
     }
 
-    /// All that it wants its receiver to grant, if it says that.
+    /// Returns the total demand of the flow, if the rules need a demand.
     fn target(&self, config: &Config) -> Option<u32> {
         let (credit, rules) = (self.credit.as_ref()?, config.pulls.as_ref()?);
         let Demand::Targets(targets) = &rules.demand else { return None };
@@ -50,7 +50,7 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// Asks the pacer for what something that arrived is worth.
+    /// Reports an arrival to the pacer.
     #[cold]
     pub(super) fn pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
@@ -61,12 +61,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether a flow starts here.
+    /// True when the flow starts here.
     pub fn is_own(&self, flow: u32) -> bool {
         self.config.sources.of(flow) == self.node
     }
 
-    /// What is left of a packet of a flow of this host came back.
+    /// Handles a returned header of a trimmed packet of this host.
     pub fn on_bounce(&mut self, header: &Packet, now: Moment) {
         let Some(slot) = self.slot(header.flow()) else { return };
         let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
@@ -78,7 +78,7 @@ impl Endpoint {
         }
     }
 
-    /// A pull came for a flow of this host, or a frame that asks for one that ends here.
+    /// Handles a pull for a flow of this host, or a request for a flow that ends here.
     pub fn on_pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if self.is_own(packet.flow()) {
             if let (Some(frames::Pull { total: Granted(total) }), Some(slot)) = (packet.payload(), self.slot(packet.flow()))
@@ -100,19 +100,19 @@ impl Endpoint {
         }
     }
 
-    /// The part by whose rules receivers pull, if they do.
+    /// The part of the scenario that gives the rules of pulls, if any.
     pub fn pulled_by(&self) -> Option<&'static str> {
         self.config.pulls.as_ref().map(|rules| rules.part)
     }
 
-    /// Says what that counted.
+    /// Adds up the counts of pulls.
     pub fn count_pulls(&self, tally: &mut dyn Tally) {
         if let (Some(rules), Some(pacer)) = (&self.config.pulls, &self.pacer) {
             pulls::count(rules, &self.books, pacer, tally);
         }
     }
 
-    /// What a flow sends that waits for credit, and heard nothing for its timeout: its receiver may not know of it.
+    /// Returns the request of a flow that waits for credit and heard no answer for its timeout.
     pub(super) fn request(&mut self, slot: usize) -> Option<Packet> {
         let s = self.senders[slot].as_ref()?;
         let is_stuck = !s.has_credit() && self.config.transport.next(&s.progress, &s.transport).is_some();

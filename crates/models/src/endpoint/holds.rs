@@ -1,4 +1,4 @@
-//! Flows that mechanisms keep from sending.
+//! Holds: mechanisms that keep flows from sending.
 
 use xoff_units::Moment;
 
@@ -22,7 +22,8 @@ impl Endpoint {
         Some(until)
     }
 
-    /// Holds all flows to a destination, now and to come; returns those to look at again then. A moment that has come ends it.
+    /// Holds all present and future flows to a destination. A time in the past ends the hold. Returns the flows to check at the end of the
+    /// hold.
     pub fn hold_destination(&mut self, dst: u32, until: Moment, cause: &'static str, now: Moment) -> Vec<u32> {
         self.held_destinations.retain(|_, held| *held > now);
         if until > now {

@@ -1,15 +1,15 @@
-//! Packets that start late at random, as those of adapters do.
+//! Jitter: packets that start late at random, as those of adapters do.
 //!
-//! Models: after a packet the next of its flow starts up to a share of the packet's time on the wire later than it could, uniformly, by a
-//! draw of its own. Without jitter two senders of equal rates stay in step for ever, and one of them may find no room each time (a phase
-//! effect: Floyd, Jacobson 1992). A flow alone is slowed by half of the share, on average.
-//! Limits: chance on every packet keeps anything from repeating itself, so that nothing is fast-forwarded.
+//! Models: the next packet of a flow starts late by a uniform share of the packet's time on the wire. Without jitter two senders of equal
+//! rates stay in step, and one of them may find no room each time (a phase effect: Floyd and Jacobson 1992). A flow alone is slowed by half
+//! of the share on average. Simplification: with a draw per packet no traffic repeats, so no traffic is fast-forwarded. Source:
+//! `docs/models/host.md`.
 
 use xoff_units::Duration;
 
 use crate::streams::{self, Draws};
 
-/// How late packets start.
+/// The jitter of packets.
 #[derive(Debug, Clone, Copy)]
 pub struct Jitter {
     share: f64,
@@ -17,12 +17,12 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Up to a share of a packet's time; none if that is zero.
+    /// Returns jitter up to a share of a packet's time; none for a share of zero.
     pub fn new(share: f64, seed: u64) -> Option<Self> {
         (share > 0.0).then(|| Self { share, draws: Draws::new(seed, 0, streams::JITTER) })
     }
 
-    /// How late the packet after one is that takes `time` on the wire.
+    /// Returns the delay of the packet after a packet that takes `time` on the wire.
     pub(super) fn after(&self, key: u32, seq: u32, copy: u8, time: Duration) -> Duration {
         let drawn = (self.draws.draw(key, seq, copy) >> 32) as f64 / (1_u64 << 32) as f64;
         Duration::of_real(time.real() * self.share * drawn)

@@ -1,4 +1,4 @@
-//! When a host last gained a packet or began a flow: from these moments follows how long a run has gained nothing.
+//! The last gain of a packet and the last start of a flow at a host: the basis for finding runs without progress.
 
 use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
@@ -6,16 +6,16 @@ use xoff_units::Moment;
 /// The last moments, and how many packets chance made late.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Latest {
-    /// When a new packet arrived.
+    /// The last arrival of a new packet.
     pub gained_at: Moment,
-    /// When a flow or a message began here.
+    /// The last start of a flow or message.
     pub begun_at: Moment,
-    /// How often jitter was drawn. A host that draws does not repeat itself.
+    /// Number of draws of jitter. A host with draws does not repeat.
     pub drawn: u64,
 }
 
 impl State for Latest {
-    /// The moments decide nothing at the host.
+    /// The times have no effect at the host.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { gained_at, begun_at, drawn } = self;
         walk.value(*drawn);

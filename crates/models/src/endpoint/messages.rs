@@ -1,11 +1,9 @@
-//! Connections: flows to which messages are handed while they run.
+//! Connections: flows that carry messages posted during the run.
 //!
-//! A connection begins with its first message, is idle where it has no more to send, and is over when the last that it will ever
-//! carry is acknowledged. What its congestion control and its transport know stays meanwhile. Messages leave in the order in which they
-//! were handed over; one is delivered when all before it are, as on a reliable connection of RDMA. An idle connection sets no timer.
-//! After idling it goes on with the rate and the window that it had: so do all congestion controls' sources (limiters of adapters,
-//! and the programs in which these are modelled); what rises by time alone, as DCQCN's rate, has done so meanwhile. Where receivers
-//! pull packets by those that arrive (NDP), the first of what is handed over anew go unasked, as at the beginning.
+//! A connection begins with the first message, is idle without data, and ends when the last message is acknowledged. Congestion control and
+//! transport keep their state, also while the connection is idle, as adapters do. A rate that rises by time alone, such as DCQCN's, rises
+//! meanwhile. Messages leave in the order of posting. A message is delivered after all messages before, as on a reliable RDMA connection.
+//! An idle connection sets no timer. With NDP the first packets after an idle time go unasked. Source: `docs/models/jobs.md`.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -24,22 +22,22 @@ use crate::message::{Delivered, Message, MessageId, Post};
 use crate::packet::Packet;
 use crate::workload::FlowSpec;
 
-/// A connection of a host, with all of its payload as its size.
+/// A connection of a host; its size is the payload of all messages.
 #[derive(Debug, Clone)]
 pub struct Connection {
     /// As a flow.
     pub spec: FlowSpec,
-    /// Messages that were not handed over yet.
+    /// Messages that are still to be posted.
     pub to_come: u32,
-    /// What its other end is told of them.
+    /// The log of messages for the other end.
     pub log: Arc<Log>,
 }
 
-/// What the receiving end of a connection is told of its messages: where each ends, and which it is, as a work request and the memory
-/// that it writes to tell it.
+/// The messages of a connection as the receiving end sees them: the end and the identity of each, as a work request and its memory address
+/// tell a real receiver.
 ///
-/// The ends may be in different threads. A message is written here before its packets leave, and read when all of them are there: what
-/// is read does not depend on how far ahead the sending end is.
+/// The ends may run on different threads. A message enters the log before its packets leave, and is read after all packets have arrived.
+/// The read does not depend on the progress of the sending end.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<VecDeque<(u32, Message)>>);
 
@@ -57,13 +55,13 @@ impl Log {
     }
 }
 
-/// A message of a connection that is not acknowledged whole.
+/// A message of a connection without a full ACK.
 #[derive(Debug, Clone)]
 struct Ending {
-    /// The packet after its last.
+    /// The packet after the last.
     end: u32,
     packets: u32,
-    /// Payload of its last packet.
+    /// Payload of the last packet.
     last: u16,
     id: MessageId,
 }
@@ -73,16 +71,16 @@ struct Ending {
 pub(super) struct Messages {
     endings: VecDeque<Ending>,
     log: Arc<Log>,
-    /// The message whose packets were last looked at, from its first packet to the one after its last: most packets end none.
+    /// The message of the last lookup, from its first packet to the packet after its last. Most packets end no message.
     within: Cell<(u32, u32)>,
-    /// Payload of all that were handed over.
+    /// Payload of all posted messages.
     pub bytes: u64,
     /// The last was handed over.
     pub is_closed: bool,
 }
 
 impl State for Messages {
-    /// Where messages end is where they end, and what repeats does so between two ends; or all of it is as far as the packets.
+    /// Between two ends of messages only packets count; across messages the ends count as well.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { endings, log, within, bytes, is_closed } = self;
         if walk.across() == Across::Packets {
@@ -114,17 +112,17 @@ state!(Ending {
 });
 
 impl Messages {
-    /// The packets of all that were handed over.
+    /// The packets of all posted messages.
     pub fn packets(&self) -> u32 {
         self.endings.back().map_or(0, |e| e.end)
     }
 
-    /// The packet after the last of the first message that is not acknowledged whole.
+    /// The packet after the last of the first message without a full ACK.
     pub fn first_end(&self) -> u32 {
         self.endings.front().map_or(0, |e| e.end)
     }
 
-    /// How many packets that message has.
+    /// The number of packets of this message.
     pub fn first_packets(&self) -> u32 {
         self.endings.front().map_or(0, |e| e.packets)
     }
@@ -148,32 +146,32 @@ impl Messages {
         self.ending(seq).map_or(full, |e| u64::from(e.last))
     }
 
-    /// By how much packets from this one on fall short of full ones.
+    /// The bytes by which packets from `from` on fall short of full packets.
     pub fn short(&self, from: u32, framing: &Framing) -> u64 {
         let after = self.endings.iter().filter(|e| e.end > from);
         after.map(|e| framing.largest() - u64::from(framing.frame(u64::from(e.last)))).sum()
     }
 
-    /// Messages that the other end does not have.
+    /// Messages that the other end has not received.
     pub fn undelivered(&self) -> Vec<MessageId> {
         self.log.with(|list| list.iter().map(|one| one.1.post.id).collect())
     }
 
-    /// Everything before this packet is acknowledged.
+    /// Records that all packets before `before` are acknowledged.
     pub fn forget(&mut self, before: u32) {
         while self.endings.front().is_some_and(|e| e.end <= before) {
             self.endings.pop_front();
         }
     }
 
-    /// What a packet is: the last of a message, or of all that there will ever be.
+    /// The flags of a packet: the last of a message, or the last of the connection.
     pub fn flags(&self, seq: u32, packets: u32) -> u16 {
         let is_end = self.ending(seq).is_some();
         let of_message = if is_end { Packet::MESSAGE } else { 0 };
         if self.is_closed && seq + 1 == packets { of_message | Packet::LAST } else { of_message }
     }
 
-    /// Hands a message over; returns the packets of the connection with it.
+    /// Posts a message. Returns the packets of the connection including the message.
     fn hand(&mut self, post: &Post, packets: u32, is_last: bool, framing: &Framing, now: Moment) -> u32 {
         let own = framing.packets(post.bytes) as u32;
         let last = (post.bytes - u64::from(own - 1) * framing.payload) as u16;
@@ -188,14 +186,14 @@ impl Messages {
 }
 
 impl Sender {
-    /// Its packets are those of all messages that were handed over, which may have moved.
+    /// Updates the packet count to all posted messages, which may have moved.
     pub(super) fn follow_messages(&mut self) {
         if let Some(messages) = &self.messages {
             self.progress.packets = messages.packets().max(self.progress.unacknowledged);
         }
     }
 
-    /// The message that a packet ends, which leaves now for the first time.
+    /// Returns the message that a packet ends, when the packet leaves for the first time.
     #[cold]
     pub(super) fn end_message(&self, seq: u32, now: Moment) -> Option<MessageId> {
         let messages = self.messages.as_ref()?;
@@ -209,7 +207,7 @@ impl Sender {
         Some(id)
     }
 
-    /// Whether it has nothing to do until it is given more.
+    /// True when the connection is idle until the next message.
     pub(super) fn is_idle(&self, config: &Config) -> bool {
         self.messages.as_ref().is_some_and(|messages| !messages.is_closed)
             && self.progress.unacknowledged >= self.progress.packets
@@ -218,8 +216,8 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// Hands a message to its connection. Returns the connection if it starts with that; otherwise it may have something to send that
-    /// it had not before.
+    /// Posts a message to its connection. Returns the connection if the message starts the connection; otherwise the connection may be able
+    /// to send.
     pub fn post(&mut self, post: &Post, effects: &mut Effects) -> Option<FlowSpec> {
         let place = self.connections.binary_search_by_key(&post.flow, |c| c.spec.flow).ok()?;
         let connection = &mut self.connections[place];
@@ -249,7 +247,7 @@ impl Endpoint {
         Some(spec)
     }
 
-    /// Everything before this packet of a connection is here; returns how many messages end there.
+    /// Delivers the messages that end before `before`, and returns their number.
     #[cold]
     pub(super) fn deliver(&mut self, flow: u32, before: u32, effects: &mut Effects) -> u32 {
         let messages = self.incoming.get(&flow).map_or_else(Vec::new, |log| log.take(before));

@@ -1,4 +1,4 @@
-//! Where flows end: what of a flow is here, and what is sent back for it.
+//! Reception: the received packets of a flow, and the answers.
 
 use xoff_engine::{Message as _, state};
 use xoff_units::{Moment, index, number};
@@ -14,15 +14,15 @@ use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
 use crate::workload::FlowSpec;
 
-/// A flow that arrives.
+/// An arriving flow.
 #[derive(Debug, Clone)]
 pub(super) struct Receiver {
     src: u32,
     received: Received,
     transport: transport::Receiver,
-    /// When its source was last told of a mark.
+    /// The time of the last notification of a mark.
     last_echo: Option<Moment>,
-    /// Ends of messages that are here, though not all before them, if it is a connection.
+    /// Ends of messages that arrived before earlier packets, for a connection.
     ends: u32,
 }
 
@@ -33,7 +33,7 @@ state!(Receiver {
 });
 
 impl Receiver {
-    /// Reads what the next packet needs.
+    /// Reads the memory that the next packet needs.
     #[inline]
     pub fn touch(&self) -> u64 {
         u64::from(self.received.expected) ^ u64::from(self.src)
@@ -48,7 +48,7 @@ pub(super) const fn back_of(path: u16) -> u16 {
     if path >= Paths::FIRST { path + 1 } else { 0 }
 }
 
-/// A frame to the source of a flow, with the class and the way of a packet of it.
+/// Returns a frame to the source of a flow, with the class and path of a packet of the flow.
 fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     let mut frame = Packet::new(reply.kind, packet.flow(), reply.seq, source, bytes, packet.class());
     frame.set_path(back_of(packet.path()));
@@ -56,25 +56,24 @@ fn back(reply: Reply, packet: &Packet, source: u32, bytes: u16) -> Packet {
     frame
 }
 
-/// Writes onto the answer to a packet which copy it answers: none where the answer names another packet, as one to a packet that came
-/// before.
+/// Writes the copy number of a packet onto its answer; no number if the answer names another packet.
 fn echo_copy(answer: &mut Packet, packet: &Packet) {
     answer.set_copy(if answer.answers() == packet.seq() { packet.copy() } else { Packet::COPY_UNKNOWN });
 }
 
-/// Acknowledges all of a flow to its source.
+/// Acknowledges a whole flow to its source.
 pub(super) fn all_here(packet: &Packet, config: &Config) -> Packet {
     let reply = Reply { kind: Kind::Ack, seq: u32::MAX, answers: 0 };
     back(reply, packet, config.sources.of(packet.flow()), config.framing.control)
 }
 
-/// A packet without the record beside it, and the slot of that.
+/// Returns a packet without its side record, and the slot of the record.
 fn apart(packet: &Packet, records: &mut Records) -> (Packet, Option<u32>) {
     packet.side().map_or((*packet, None), |slot| (packet.alone(records.get(slot)), Some(slot)))
 }
 
-/// What a receiver answers to a packet, with what the answer says of others, and the packet's tag if that is wanted. An ACK takes
-/// over what travels beside the packet.
+/// Completes the answer to a packet: other arrived packets, and the packet's tag if needed. An ACK takes over the side record of the
+/// packet.
 #[inline]
 fn complete(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Option<u32>, records: &mut Records) -> Option<Packet> {
     if let Some(slot) = slot {
@@ -94,7 +93,7 @@ fn complete(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Opt
 }
 
 impl Endpoint {
-    /// Where a flow that arrives is kept.
+    /// Returns the place of an arriving flow.
     #[inline]
     pub(super) fn receiver(&mut self, flow: u32) -> u32 {
         if self.last_receiver.0 == flow {
@@ -125,7 +124,7 @@ impl Endpoint {
         place
     }
 
-    /// What is left of a packet of a flow that ends at this host; returns what is answered, which goes before the effects.
+    /// Handles a header of a trimmed packet that ends at this host. Returns the answer, which goes before the effects.
     pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
         let (header, slot) = &apart(header, records);
         let place = self.receiver(header.flow());
@@ -146,7 +145,7 @@ impl Endpoint {
         answer
     }
 
-    /// A data packet for this host; returns what is answered, which goes before the effects.
+    /// Handles a data packet for this host. Returns the answer, which goes before the effects.
     #[inline]
     pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
         let (packet, slot) = &apart(packet, records);
@@ -211,7 +210,7 @@ impl Endpoint {
         answer
     }
 
-    /// All of a flow is here: nothing of it needs to be remembered but that it is over.
+    /// Records that a whole flow has arrived and forgets the flow's state.
     #[cold]
     fn has_arrived(&mut self, flow: u32, place: u32, effects: &mut Effects) {
         self.receiver_of.insert(flow, ALL_HERE);
@@ -224,8 +223,8 @@ impl Endpoint {
         }
     }
 
-    /// Starts the flows that waited for nothing but this one, which has arrived here, or whose last packet has left. One whose own
-    /// start is later starts then.
+    /// Starts the flows that waited only for this flow, which has arrived here or whose last packet has left. A flow with a later start of
+    /// its own starts then.
     pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
         for i in self.dependents.remove(&flow).unwrap_or_default() {
             let (missing, spec) = &mut self.waiting[index(i)];
@@ -237,7 +236,7 @@ impl Endpoint {
         }
     }
 
-    /// A flow that waited, by its place among those that did.
+    /// A waiting flow, by its place in the list of waiting flows.
     pub fn released(&self, place: u32) -> FlowSpec {
         self.waiting[index(place)].1
     }

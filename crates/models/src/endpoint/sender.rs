@@ -1,4 +1,4 @@
-//! A flow that sends, and what is known of it when it is over.
+//! A sending flow, and its record after its end.
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
@@ -17,17 +17,17 @@ use crate::transport;
 use crate::transport::contract::Progress;
 use crate::workload::Feed;
 
-/// A flow that sends. What each packet needs comes first.
+/// A sending flow. Fields that each packet needs come first.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub(super) struct Sender {
     pub flow: u32,
     pub dst: u32,
     pub progress: Progress,
-    /// What the network told it, if it ever did.
+    /// Messages of the network to the flow, if any.
     pub told: Option<Box<Told>>,
     pub deadline: Moment,
-    /// Payload of its last packet; the others are full.
+    /// Payload of the last packet; the other packets are full.
     pub last: u16,
     pub port: PortId,
     pub path: u16,
@@ -36,29 +36,29 @@ pub(super) struct Sender {
     pub is_listed: bool,
     pub is_rto_set: bool,
     pub retransmitted: u32,
-    /// What of it there is to send yet, when it comes bit by bit.
+    /// The arrival of data at the source, for data that arrives packet by packet.
     pub arrivals: Option<Box<Feed>>,
-    /// Its messages, if it is a connection.
+    /// The messages, for a connection.
     pub messages: Option<Box<Messages>>,
     pub transport: transport::Sender,
-    /// What it may send, if receivers pull.
+    /// The credit, if receivers pull.
     pub credit: Option<Box<Credit>>,
     pub rate: State,
     pub next_send: Moment,
-    /// When its pacing timer expires.
+    /// The time of the pacing timer.
     pub pace_at: Moment,
-    /// When its packets started, if its congestion control wants to know.
+    /// Start times of packets, if congestion control needs round trips.
     pub stamps: Option<Box<Stamps>>,
     pub start: Moment,
 }
 
-/// What the network told a flow. Most are told nothing.
+/// The messages of the network to a flow. Most flows hear none.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
-    /// It is held until then.
+    /// The end of the hold.
     pub held_until: Moment,
     pub holds: u32,
-    /// How long it was held, up to then.
+    /// The time under hold, up to the end of the hold.
     pub held: Duration,
     pub notifications: u32,
 }
@@ -82,14 +82,15 @@ state!(Sender {
 const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for its turn takes this");
 
 impl Sender {
-    /// Shows when its packets come again: a connection that has all answers waits for none until its next packet, which sets that anew.
+    /// Shows the time of the retransmission. A connection without packets in flight waits for no answer until the next packet, which sets
+    /// the time anew.
     pub fn walk_deadline(&mut self, walk: &mut Walk<'_>) {
         let waits_for_none =
             self.messages.as_ref().is_some_and(|messages| !messages.is_closed) && self.progress.unacknowledged >= self.progress.packets;
         if waits_for_none { walk.reminder(&mut self.deadline) } else { walk.due(&mut self.deadline) }
     }
 
-    /// Until when it is held.
+    /// Returns the end of the hold.
     #[inline]
     pub fn held_until(&self) -> Moment {
         self.told.as_ref().map_or(Moment::ZERO, |told| told.held_until)
@@ -104,7 +105,7 @@ impl Sender {
         framing.frame(if seq + 1 == self.progress.packets { u64::from(self.last) } else { framing.payload })
     }
 
-    /// A packet of it, as it goes.
+    /// Returns a packet for transmission.
     #[inline]
     pub fn packet(&mut self, seq: u32, config: &Config) -> Packet {
         let mut packet = Packet::new(Kind::Data, self.flow, seq, self.dst, self.wire(seq, &config.framing), self.class);
@@ -121,7 +122,7 @@ impl Sender {
         packet
     }
 
-    /// When the flow may go on after a packet that starts now, if it could without jitter at `resumes`.
+    /// Returns the time of the next turn after a packet that starts now; without jitter the time is `resumes`.
     #[cold]
     pub fn jitter(&mut self, jitter: &Jitter, packet: &Packet, config: &Config, [now, resumes]: [Moment; 2]) -> Moment {
         let key = config.sources.keys.of(self.flow);
@@ -135,13 +136,13 @@ impl Sender {
         self.messages.as_ref().map_or_else(alone, |messages| messages.bytes)
     }
 
-    /// Whether a packet is there to be sent; all of a flow is, unless it comes bit by bit.
+    /// True when the data of a packet is ready. All data is ready unless data arrives packet by packet.
     #[inline]
     pub fn has_arrived(&self, seq: u32) -> bool {
         self.arrivals.as_ref().is_none_or(|a| seq < a.arrived())
     }
 
-    /// When a packet is there: now or before as zero.
+    /// Returns the time at which the data of a packet is ready; zero for ready data.
     #[inline]
     pub fn arrives(&self, seq: u32) -> Moment {
         match &self.arrivals {
@@ -150,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// Whether the window, and the receiver, let a packet go.
+    /// True when window and credit allow a packet.
     #[inline]
     pub fn may_send(&self, seq: u32, config: &Config) -> bool {
         self.has_credit() && self.has_window(seq, config)
@@ -168,7 +169,7 @@ impl Sender {
         u64::from(config.transport.in_flight(&self.progress, &self.transport))
     }
 
-    /// What is known of a flow; what it is held for beyond `now` does not count.
+    /// Returns the record of a flow. Hold time after `now` does not count.
     pub fn record(&self, acknowledged: Option<Moment>, framing: &Framing, now: Moment) -> Sent {
         let nothing = Told::default();
         let told = self.told.as_deref().unwrap_or(&nothing);
@@ -193,7 +194,7 @@ impl Sender {
     }
 }
 
-/// A flow that is acknowledged to its last byte.
+/// The record of a flow that is acknowledged to the last byte.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
     /// The flow.
@@ -202,28 +203,28 @@ pub struct Sent {
     pub dst: u32,
     /// Payload.
     pub size: u64,
-    /// When it started.
+    /// The start.
     pub start: Moment,
-    /// When the last ACK came.
+    /// The arrival of the last ACK.
     pub acknowledged: Option<Moment>,
-    /// Packets sent, again ones included.
+    /// Packets sent, including retransmissions.
     pub packets: u64,
     /// Packets sent again.
     pub retransmitted: u64,
-    /// What its congestion control was told by the network.
+    /// Messages of the network to congestion control.
     pub notifications: u32,
-    /// Times that a mechanism held it.
+    /// Holds by mechanisms.
     pub holds: u32,
     /// For how long.
     pub paused: Duration,
-    /// The least round trip that its congestion control heard of.
+    /// The least round trip that congestion control measured.
     pub least_round_trip: Option<Duration>,
-    /// Round trips in which it was slow on an empty path, and those in which it did not become faster.
+    /// Slow round trips on an empty path, and those without a faster rate than before.
     pub slow: (u32, u32),
-    /// Its class.
+    /// The class.
     pub class: u8,
-    /// Its pinned path.
+    /// The pinned path.
     pub path: u16,
-    /// The port by which it left.
+    /// The first port.
     pub port: PortId,
 }

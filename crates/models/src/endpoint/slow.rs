@@ -1,10 +1,9 @@
-//! Whether a flow stays slow although its path is empty.
+//! Flows that stay slow on an empty path.
 //!
-//! Models: at an answer that tells a round trip, the rate of a flow is the payload under way over that round trip (Little's law). A
-//! round trip is *slow* where that rate is below a tenth of the slowest link that the path may have, the flow has more to send and
-//! only its window or pace holds it, and no answer carries a mark, reports a loss, or is later than the least by more than a tenth:
-//! nobody is beside the flow. It is *stuck* where the payload under way did not grow since the slow round trip before.
-//! Limits: a flow that is alone on its links and shares none of its queues is judged; one beside others below their capacity is, too.
+//! Models: at an answer with a round trip, the rate of a flow is the payload in flight divided by the round trip (Little's law). A round
+//! trip is *slow* if the rate is below a tenth of the slowest link on the path, only window or pace holds the flow, and no answer carries a
+//! mark, reports a loss or exceeds the least round trip by more than a tenth. A slow round trip is *stuck* if the payload in flight did not
+//! grow since the slow round trip before. Limits: a flow beside others below the capacity of their links is judged as well.
 
 use std::sync::Arc;
 
@@ -17,8 +16,8 @@ use crate::topology::{PortSpec, Topology};
 /// Shares of a rate, and of a round trip, below which a flow is slow and a path empty.
 const TENTH: u64 = 10;
 
-/// The slowest link that the path of a flow may have: of the port that it leaves by, of the links between forwarding nodes, and of the
-/// slowest port of its destination. No path has a slower one.
+/// The slowest link on the path of a flow: the minimum of its first port, of the links between forwarding nodes, and of the slowest port of
+/// the destination. No path has a slower link.
 #[derive(Debug, Clone, Default)]
 pub struct Bottlenecks {
     own: Vec<Rate>,
@@ -27,7 +26,7 @@ pub struct Bottlenecks {
 }
 
 impl Bottlenecks {
-    /// Those of a network.
+    /// Returns the bottlenecks of a network.
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>]) -> Self {
         let forwards = |n: u32| topology.nodes[index(n)].forwards;
         let between = topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| l.link.rate).min();
@@ -35,13 +34,13 @@ impl Bottlenecks {
         Self { own: Vec::new(), between, into }
     }
 
-    /// The same for a host whose ports have these rates.
+    /// Returns the bottlenecks of a host with ports of these rates.
     #[must_use]
     pub fn leaving_by(&self, own: Vec<Rate>) -> Self {
         Self { own, ..self.clone() }
     }
 
-    /// Of flows to a node that leave by a port.
+    /// Returns the bottleneck of flows to `dst` that leave by `port`.
     pub(super) fn of(&self, port: PortId, dst: u32) -> Rate {
         let own = self.own[port];
         let into = self.into.get(index(dst)).copied().unwrap_or(own);
@@ -49,12 +48,12 @@ impl Bottlenecks {
     }
 }
 
-/// How long a flow was slow.
+/// The slow round trips of a flow.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slow {
-    /// Where the slow round trip at hand began, and the payload under way then.
+    /// The start of the present slow round trip, and the payload in flight at that time.
     since: Option<(Moment, u64)>,
-    /// Slow round trips, and those of them that are stuck.
+    /// Slow round trips, and the stuck ones among them.
     pub round_trips: u32,
     pub stuck: u32,
 }
@@ -71,16 +70,16 @@ impl State for Slow {
     }
 }
 
-/// An answer, as far as it says how fast a flow is.
+/// An answer with the data that a flow's rate follows from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
-    /// Payload under way before it came.
+    /// Payload in flight before the answer.
     pub under_way: u64,
     pub round_trip: Duration,
     pub least: Duration,
-    /// It reports a mark or a loss, or the flow has nothing to send that its window or pace holds.
+    /// True when the answer reports a mark or a loss, or when window and pace do not hold the flow.
     pub is_excused: bool,
-    /// Of the slowest link that the path may have.
+    /// Rate of the slowest link on the path.
     pub slowest: Rate,
     pub now: Moment,
 }

@@ -1,9 +1,8 @@
-//! When the packets of a flow started on the wire: round-trip times, and how long a flow stays slow on an empty path.
+//! Start times of a flow's packets: round-trip times, and the time that a flow stays slow on an empty path.
 //!
-//! Models: a packet and its answer carry the number of the copy ([`Packet::copy`]), so that an answer is compared with the start of the
-//! very copy that it answers. Copies after the third have no number of their own, and tell no round trip (Karn, Partridge 1987). An
-//! answer tells one round trip, and an answer that belongs to no single packet tells none.
-//! Invariant: no round trip is below the least of the flow's path.
+//! Models: a packet and its answer carry the number of the copy ([`Packet::copy`]), so an answer is compared with the start of the answered
+//! copy. Copies after the third have no number and give no round trip (Karn and Partridge 1987). An answer to no single packet gives no
+//! round trip. Invariant: no round trip is below the least of the flow's path.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,12 +12,12 @@ use xoff_units::{Duration, Moment, index, number};
 use super::slow::Slow;
 use crate::packet::Packet;
 
-/// The copies of a packet that was sent again.
+/// The copies of a retransmitted packet.
 #[derive(Debug, Clone)]
 struct Copies {
     /// The number of the last.
     last: u8,
-    /// When the second and the third started; never where they did not, or were answered.
+    /// The starts of the second and third copy; never for copies that were not sent or were answered.
     starts: [Moment; 2],
 }
 
@@ -26,9 +25,9 @@ struct Copies {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stamps {
     first: u32,
-    /// When the first copy of each started; never where that was answered.
+    /// The start of the first copy of each packet; never for answered packets.
     starts: VecDeque<Moment>,
-    /// Those of them that were sent again.
+    /// Packets that were retransmitted.
     again: BTreeMap<u32, Copies>,
     /// The least round trip so far.
     pub least: Option<Duration>,
@@ -59,7 +58,7 @@ impl State for Stamps {
 }
 
 impl Stamps {
-    /// A packet starts; returns the number of its copy.
+    /// Records the start of a packet; returns the number of the copy.
     pub fn on_sent(&mut self, seq: u32, now: Moment) -> u8 {
         let at = index(seq.wrapping_sub(self.first));
         if at == self.starts.len() {
@@ -77,7 +76,7 @@ impl Stamps {
         copies.last
     }
 
-    /// A copy of a packet is answered, and everything before `to` acknowledged; returns its round trip.
+    /// Records the answer to a copy of a packet, and the ACK of all packets before `to`; returns the round trip.
     pub fn on_answer(&mut self, seq: u32, copy: u8, to: u32, now: Moment) -> Option<Duration> {
         let start = match copy {
             0 => self.starts.get_mut(index(seq.wrapping_sub(self.first))),

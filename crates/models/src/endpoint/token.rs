@@ -1,4 +1,4 @@
-//! Timers of a node: a kind, and a flow, a source or an owner.
+//! Timer tokens of a node: a kind, and a flow, a source or an owner.
 
 /// A source's next flow starts.
 pub const START: u64 = 0;
@@ -12,9 +12,9 @@ pub const HOLD: u64 = 3;
 pub const FIRST_RTO: u64 = 4;
 /// The host pulls again.
 pub const PULL: u64 = 5;
-/// The last bit of a frame is in that was handled before.
+/// The last bit of a frame has arrived whose header was handled before.
 pub const TAIL: u64 = 6;
-/// A flow starts for which nothing else had to come.
+/// A flow starts that waited for no other flow.
 pub const RELEASED: u64 = 7;
 /// A mechanism's timer.
 pub const MECHANISM: u64 = 8;
@@ -24,12 +24,12 @@ pub const PROGRAM: u64 = 9;
 pub const OPERATION: u64 = 10;
 /// A fault begins or ends.
 pub const FAULT: u64 = 11;
-/// The link of a port has been down, or back, for as long as its node takes to see that.
+/// The link of a port has been down, or up again, for the detection delay of its node.
 pub const AVOID: u64 = 13;
-/// A link that became shorter may be used again.
+/// A link whose delay became shorter may be used again.
 pub const SETTLED: u64 = 12;
 
-/// A link sends again, or something comes again by it.
+/// A link repeats frames, or receives repeated frames.
 pub const RETRY: u64 = 14;
 
 /// Packs a kind, an owner and a payload.
@@ -37,7 +37,7 @@ pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
     kind << 40 | (owner as u64) << 32 | payload as u64
 }
 
-/// Unpacks them.
+/// Unpacks a token.
 pub const fn unpack(token: u64) -> (u64, u8, u32) {
     (token >> 40, (token >> 32) as u8, token as u32)
 }

@@ -1,4 +1,4 @@
-//! A flow from its start to its last turn: when it may send, and what.
+//! The turns of a flow, from its start to its last packet: the time and the packet of each transmission.
 
 use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment, Rate, index, number};
@@ -14,10 +14,10 @@ use crate::routing::{Paths, Routes};
 use crate::transport::contract::Progress;
 use crate::workload::FlowSpec;
 
-/// What the node does next for a flow whose turn it is.
+/// The node's next step for a flow at its turn.
 #[derive(Debug)]
 pub enum Turn {
-    /// Sends this, and the flow waits for its next turn.
+    /// Sends this packet; the flow waits for the next turn.
     Send(Packet),
     /// Sends this; the flow may go on at this moment and not before.
     SendThenWait(Packet, Moment),
@@ -27,26 +27,26 @@ pub enum Turn {
     Leave,
 }
 
-/// Whether a flow can go on.
+/// The next turn of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relist {
-    /// It has nothing to send, or something else will bring it back.
+    /// The flow has no packet to send, or another event will list the flow.
     No,
-    /// It joins the round of its queue at its port.
+    /// The flow joins the round of its queue.
     Now {
-        /// Its slot, the supplier's number.
+        /// The flow's slot, the number of the supplier.
         slot: u32,
-        /// Its port.
+        /// The port.
         port: PortId,
-        /// Its queue there.
+        /// The queue.
         queue: QueueId,
     },
-    /// Its pace allows it then.
+    /// The pace allows the next packet at this time.
     At(Moment),
 }
 
 impl Endpoint {
-    /// The port by which a flow leaves that may take any of `choices`, when this host has a rule of its own; `rate` tells a port's.
+    /// Returns the port of a flow among `choices`, if the host has a rule of its own; `rate` returns a port's rate.
     pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[PortId], rate: impl Fn(PortId) -> Rate, now: Moment) -> Option<PortId> {
         let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
         let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
@@ -59,7 +59,7 @@ impl Endpoint {
         self.config.classify.class(spec)
     }
 
-    /// Starts a flow in a queue of a port; returns its slot for the node to list it, and until when its destination is held.
+    /// Starts a flow in a queue of a port. Returns the slot, for the node to list the flow, and the end of the hold of the destination.
     pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
         self.latest.begun_at = now;
         let place = index(spec.flow - self.first_flow);
@@ -106,7 +106,7 @@ impl Endpoint {
         (slot, held_until)
     }
 
-    /// A flow's turn; a frame would end its time on the wire from now.
+    /// Takes a flow's turn; `wire_time` is the time of a frame on the wire.
     #[inline]
     pub fn turn(&mut self, slot: u32, wire_time: impl Fn(u16) -> Duration, effects: &mut Effects) -> Turn {
         let (now, config) = (effects.now, &*self.config);
@@ -189,7 +189,7 @@ impl Endpoint {
         }
     }
 
-    /// The last packet of a flow has left of which nothing will be heard any more.
+    /// Ends a flow with its last packet, for transports without answers.
     fn let_go(&mut self, slot: u32, now: Moment) {
         let Some(s) = self.senders[index(slot)].take() else { return };
         self.sent.push(s.record(None, &self.config.framing, now));
@@ -197,7 +197,7 @@ impl Endpoint {
         self.free.push(slot);
     }
 
-    /// Whether a flow should be listed again; then it counts as listed.
+    /// Lists a flow again if the flow can send.
     #[inline]
     pub fn relist(&mut self, flow: u32, now: Moment) -> Relist {
         let Some(slot) = self.slot(flow) else { return Relist::No };
@@ -221,31 +221,31 @@ impl Endpoint {
         Relist::At(resumes)
     }
 
-    /// What a flow waits for; nothing when it is over.
+    /// Returns the reason why a flow waits; none after the end of the flow.
     pub fn waits_for(&self, flow: u32, now: Moment) -> Option<Wait> {
         let s = self.senders[self.slot(flow)?].as_ref()?;
         if s.is_listed {
             return Some(Wait::Turn(s.queue));
         }
         if s.is_idle(&self.config) {
-            return Some(Wait::Data);
+            return Some(Wait::AppLimited);
         }
-        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Answers) };
+        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Ack) };
         let arrives = s.arrives(next);
         Some(if s.held_until() > now {
-            Wait::Held
+            Wait::SourceHeld
         } else if !s.has_credit() {
             Wait::Pull
         } else if !s.has_window(next, &self.config) {
             Wait::Window
         } else if arrives > now && arrives >= s.next_send {
-            Wait::Data
+            Wait::AppLimited
         } else {
-            Wait::Pace
+            Wait::Pacing
         })
     }
 
-    /// A pacing timer of a flow expired; one that was set before the pace rose has no meaning any more.
+    /// Handles the pacing timer of a flow. A timer set before the pace rose is ignored.
     pub fn on_pace(&mut self, flow: u32, now: Moment) {
         if let Some(slot) = self.slot(flow)
             && let Some(s) = &mut self.senders[slot]
@@ -255,8 +255,8 @@ impl Endpoint {
         }
     }
 
-    /// The first timeouts of flows come in the order of their first packets, so that one timer serves all of them: those of flows
-    /// that are over need none. Returns a flow whose timeout is due; without one, the timer is set for the next.
+    /// Returns a flow whose first timeout is due; otherwise sets the timer for the next. First timeouts come in the order of first packets,
+    /// so one timer serves all flows. Finished flows are skipped.
     pub fn next_timeout(&mut self, effects: &mut Effects) -> Option<u32> {
         while let Some((deadline, flow)) = self.first_timeouts.front().copied() {
             let is_over = self.slot(flow).is_none();
@@ -277,7 +277,7 @@ impl Endpoint {
         self.senders[index(slot)].as_ref().map_or(u32::MAX, |s| s.flow)
     }
 
-    /// Sends the rest of a flow in another class: its port, slot, and the queue that it waited in until now, if it still sends.
+    /// Moves the rest of a flow to another class. Returns port, slot and the previous queue, if the flow still sends.
     pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(PortId, u32, QueueId)> {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;
@@ -285,7 +285,7 @@ impl Endpoint {
         Some((s.port, number(slot), std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
     }
 
-    /// Flows that leave by another port than they may, or than their own that they may take again, and by which they are to leave.
+    /// Returns flows on a port that routing no longer allows, or away from an own port that is allowed again, each with the new port.
     pub fn misplaced(&self, routes: &Routes) -> Vec<(u32, PortId)> {
         let senders = self.slots.iter().filter(|slot| **slot != NO_SLOT).filter_map(|slot| self.senders[index(*slot)].as_ref());
         let place = |s: &Sender| {
@@ -300,7 +300,7 @@ impl Endpoint {
         senders.filter_map(place).collect()
     }
 
-    /// Sends the rest of a flow by another port: its slot, and the port and the queue that it had until now, if it still sends.
+    /// Moves the rest of a flow to another port. Returns the slot, the previous port and the queue, if the flow still sends.
     pub fn set_port(&mut self, flow: u32, port: PortId) -> Option<(u32, PortId, QueueId)> {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;
@@ -311,7 +311,7 @@ impl Endpoint {
         Some((number(slot), from, s.queue))
     }
 
-    /// A slot left its queue's round after its flow was over.
+    /// Frees a slot that left the round of its queue after the end of its flow.
     pub fn reclaim(&mut self, slot: u32) {
         if self.senders[index(slot)].is_none() {
             self.free.push(slot);

@@ -1,16 +1,13 @@
-//! What fails while a run goes on: links, nodes and hosts, at moments that are given or drawn.
-//!
-//! Models: `[[fault]]` entries. A link is down, has another rate or delay, or damages frames; all links of a node are down; a host
-//! reads nothing, so that its interface pauses its neighbour. Each entry acts on every link, node or host that it names, at moments
-//! of its own ([`schedule`]); [`plan`] says which ports of which nodes that is, and `node/fault.rs` what a node does then. Semantics
-//! of outages are those of `reference/README.md`; source for what is asked of a simulator: the public reports on failing links and
-//! on NIC-born pause storms (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016).
-//! Simplifications: a link is down both ways at one moment, and both ends know it at once, as Ethernet's remote fault tells them; a
-//! frame that has begun occupies its port until its end. A node that is down keeps what it had learnt. What is worked out from a link
-//! before the run (headroom, thresholds, windows, the line rate of a congestion control) stays what it was when its rate or delay
-//! is another.
-//! Invariants: a fault acts at its moment, after what arrives and before what is sent then, whatever threads and windows; no frame
-//! overtakes another on a link; each lost frame has one fault that it is counted for.
+//! Faults of a run: links, nodes and hosts that fail at given or drawn moments.
+//! Each `[[fault]]` entry acts on every link, node or host that it names, at moments of its own ([`schedule`]).
+//! [`plan`] finds the ports; `node/fault.rs` acts. Outages follow `reference/README.md`.
+//! Simplifications: a link is down both ways at one moment, and both ends know at once; a frame in transmission
+//! occupies its port to its end; a node that is down keeps its knowledge; headroom, thresholds, windows and line rates
+//! of congestion controls stay under another rate or delay.
+//! Invariants: a fault acts after arrivals and before transmissions of its moment, for any threads and windows; no
+//! frame overtakes another on a link; each lost frame counts for one fault.
+//! Source: public reports on failing links, and on pause storms of interfaces (Guo et al., "RDMA over Commodity
+//! Ethernet at Scale", SIGCOMM 2016); `docs/models/faults.md`.
 
 pub mod plan;
 pub mod schedule;
@@ -22,71 +19,74 @@ use xoff_units::{Duration, Moment, Propagation, Rate};
 use crate::wrong::Wrong;
 use schedule::Time;
 
-/// What a link or a node that fails is.
+/// State of a failed link or node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nothing goes through.
+    /// No frame passes.
     Down,
 }
 
-/// What becomes of frames that are to go by a link that is down.
+/// Action on frames for a link that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Queued {
-    /// They are lost: those that wait as it goes down, and those that come for it until it is back.
+    /// Frames are lost: waiting frames as the link goes down, and frames that come until the link is back.
     #[default]
     Flush,
-    /// They wait until it is back, but for those that control the link itself.
+    /// Frames wait until the link is back, except link control frames.
     Wait,
 }
 
-/// `fault`: what fails, when, and how.
+/// `fault`: target, moments, and effect of a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// From when on. With `time_between_failures`: nothing fails before.
+    /// Start of the fault. With `time_between_failures`: no failure before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at: Moment,
-    /// How long. Default: for ever.
+    /// Duration of the fault. Default: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Links, by the names of their ends: `leaf0-spine1` both ways, `leaf0 -> spine1` what leaf0 sends; `*` stands for any characters.
+    /// Links, by the names of their ends: `leaf0-spine1` for both directions, `leaf0 -> spine1` for frames of leaf0;
+    /// `*` stands for any characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Nodes by name, all of whose links are meant; `*` stands for any characters.
+    /// Nodes by name, with all their links; `*` stands for any characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Hosts by name; `*` stands for any characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// What they are then.
+    /// State of the links or nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// With `state`: what becomes of frames that are to go by such a link.
+    /// With `state`: action on frames for a dead link.
     #[serde(default, skip_serializing_if = "is_default")]
     pub queued: Queued,
-    /// Bits per second of a link, in the place of its own.
+    /// Rate of a link, in place of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Propagation delay of a link, or the length of the cable, in the place of its own.
+    /// Propagation delay of a link, or the length of the cable, in place of its own.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Propagation::some_time")]
     #[schemars(with = "Option<Propagation>")]
     pub delay: Option<Duration>,
-    /// Each bit of a link is damaged with this probability, and a frame with a damaged bit is lost where it arrives. With 1 all are:
-    /// a link that loses everything one way, and says nothing.
+    /// Probability of damage of each bit of a link. A frame with a damaged bit is lost where the frame arrives. With 1
+    /// a link silently loses all frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bit_error_rate: Option<f64>,
-    /// The host reads nothing that comes to it, and its interface has its neighbour pause all classes.
+    /// The host reads no frame, and its interface pauses all classes of the neighbour.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stall: bool,
-    /// What the host computes for jobs takes so many times as long: a straggler. What it is in the middle of, too, for as long as this lasts.
+    /// Factor of the host's computation times in jobs (a straggler), also for a computation in progress, while the
+    /// fault lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<f64>,
-    /// Fails again and again: how long from one repair, or `at`, until the next failure. Each link, node or host draws for itself.
+    /// Repeated failures: the time from a repair, or `at`, until the next failure. Each link, node or host draws
+    /// separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_between_failures: Option<Time>,
-    /// With `time_between_failures`: how long from a failure until its repair.
+    /// With `time_between_failures`: the time from a failure until its repair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_to_repair: Option<Time>,
 }
@@ -100,12 +100,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The slowest link, and the longest, that a fault may make.
+/// The slowest rate, and the longest delay, of a fault.
 const SLOWEST: Rate = Rate(1_000_000);
 const LONGEST: Duration = Duration::ms(1_000);
 
 impl Fault {
-    /// Says what of it makes no sense: the key below the entry, and why.
+    /// Refuses values without a meaning: the key below the entry, and the reason.
     pub fn validate(&self, end: Moment) -> Result<(), Wrong> {
         let given = |flags: &[(&'static str, bool)]| flags.iter().filter(|f| f.1).map(|f| f.0).collect::<Vec<_>>();
         let targets = given(&[("link", self.link.is_some()), ("node", self.node.is_some()), ("host", self.host.is_some())]);

@@ -1,4 +1,4 @@
-//! Which ports of which nodes each fault acts on.
+//! Targets of faults: the ports and nodes of each entry.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::names;
 use crate::streams;
 use crate::topology::{PortSpec, Topology};
 
-/// What a fault does.
+/// Effect of a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum What {
-    /// Links are down; whether frames for them are lost.
+    /// Links are down; frames for the links are lost or wait.
     Down(Queued),
     /// Links have another rate.
     Rate(Rate),
@@ -23,14 +23,14 @@ pub enum What {
     Delay(Duration),
     /// Links damage each bit with a probability.
     Errors(f64),
-    /// A host reads nothing.
+    /// A host reads no frames.
     Stall,
-    /// What a host computes takes so many times as long.
+    /// Computations of a host take this many times as long.
     Compute(f64),
 }
 
 impl What {
-    /// What people call it.
+    /// Returns the name of the effect in tables.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Down(_) => "down",
@@ -43,10 +43,10 @@ impl What {
     }
 }
 
-/// What fails: a link, a node or a host.
+/// Target of a fault: a link, a node or a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The link between two ports, and whether what the first sends is meant, and what the second does.
+    /// The link between two ports, and for each port true if frames sent by the port are meant.
     Link([(u32, PortId); 2], [bool; 2]),
     /// All links of a node.
     Node(u32),
@@ -59,11 +59,11 @@ pub enum Target {
 pub struct Unit {
     /// The entry of the scenario.
     pub fault: u32,
-    /// What it does.
+    /// Effect.
     pub what: What,
-    /// To whom.
+    /// Target.
     pub target: Target,
-    /// When.
+    /// Moments.
     pub schedule: Schedule,
 }
 
@@ -72,24 +72,24 @@ pub struct Unit {
 pub struct Place {
     /// The port.
     pub port: PortId,
-    /// What it sends is meant.
+    /// True for frames that the port sends.
     pub sends: bool,
-    /// What comes to it is.
+    /// True for frames that come to the port.
     pub receives: bool,
 }
 
-/// What of a fault a node feels.
+/// Part of a fault at a node.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// The place of the fault in [`Plan::units`].
+    /// Index of the fault in [`Plan::units`].
     pub unit: u32,
-    /// What it does.
+    /// Effect.
     pub what: What,
-    /// At which ports.
+    /// Ports of the effect.
     pub places: Vec<Place>,
-    /// It is the node that is down, and not a link of it.
+    /// True when the node itself is down, and not a link.
     pub is_whole: bool,
-    /// When.
+    /// Moments.
     pub schedule: Schedule,
 }
 
@@ -101,11 +101,11 @@ pub struct Plan {
     parts: BTreeMap<u32, Vec<Part>>,
 }
 
-/// Links, nodes and hosts that all entries together may name.
+/// Largest number of links, nodes and hosts in all entries.
 const MAX_UNITS: usize = 1 << 20;
 
 impl Plan {
-    /// Finds what entries name; an error has the path, and what is wrong.
+    /// Finds the targets of entries; an error has the path and the problem.
     pub fn new(faults: &[Fault], topology: &Topology, seed: u64) -> Result<Self, (String, String)> {
         let mut plan = Self::default();
         let ports = topology.ports();
@@ -139,17 +139,17 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether nothing fails.
+    /// True without faults.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
 
-    /// What a node feels.
+    /// Returns the parts of faults at a node.
     pub fn parts(&self, node: u32) -> &[Part] {
         self.parts.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// The shortest delay and the highest rate that what a port sends ever has.
+    /// Returns the shortest delay and the highest rate of a port's transmissions.
     pub fn bounds(&self, node: u32, port: PortId, spec: &PortSpec) -> (Duration, Rate) {
         let sends = |part: &&Part| part.places.iter().any(|place| place.port == port && place.sends);
         self.parts(node).iter().filter(sends).fold((spec.link.delay, spec.link.rate), |(delay, rate), part| match part.what {
@@ -159,7 +159,7 @@ impl Plan {
         })
     }
 
-    /// The link, node or host of a fault in words.
+    /// Returns the name of a fault's link, node or host.
     pub fn name(&self, unit: u32, nodes: &[String]) -> String {
         let name = |node: u32| &nodes[index(node)];
         match self.units[index(unit)].target {
@@ -170,12 +170,12 @@ impl Plan {
         }
     }
 
-    /// Links that are down or not at a moment, by node and port, as far as `is_down` says so of faults.
+    /// True for a fault that takes links down.
     pub fn is_cut(&self, unit: u32) -> bool {
         matches!(self.units[index(unit)].what, What::Down(_))
     }
 
-    /// Both ends of all links that a fault takes down.
+    /// Returns both ends of all links that a fault takes down.
     pub fn links(&self, unit: u32, ports: &[Vec<PortSpec>]) -> Vec<(u32, PortId)> {
         match self.units[index(unit)].target {
             Target::Link(ends, _) => ends.to_vec(),
@@ -227,7 +227,7 @@ fn what(fault: &Fault) -> What {
     }
 }
 
-/// What tells a link or a node from all others in a network, whatever else is in it.
+/// Returns a key of a link or node that does not depend on the rest of the network.
 fn key_of(target: Target) -> u64 {
     match target {
         Target::Link([a, _], _) => mix(u64::from(a.0) << 16 | u64::from(a.1.0)),
@@ -245,7 +245,7 @@ fn ends(topology: &Topology) -> Vec<[(u32, PortId); 2]> {
     topology.links.iter().map(|l| [next(l.a), next(l.b)]).collect()
 }
 
-/// The key that says what fails, and what it means.
+/// Returns the key of the target, and the targets.
 fn targets(fault: &Fault, topology: &Topology, ends: &[[(u32, PortId); 2]]) -> (&'static str, Vec<Target>) {
     let name = |node: u32| topology.nodes[index(node)].name.as_str();
     let nodes = |pattern: &str, is_meant: fn(bool) -> bool| -> Vec<u32> {
@@ -298,7 +298,8 @@ mod tests {
     use super::*;
     use crate::topology::{Link, Shape, leaf_spine};
 
-    /// Two leaves (nodes 4 and 5) with two hosts each, and two spines (6 and 7); ports 2 and 3 of a leaf lead to these.
+    /// Two leaves (nodes 4 and 5) with two hosts each, and two spines (6 and 7); ports 2 and 3 of a leaf lead to
+    /// spines.
     fn clos() -> Topology {
         let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
         leaf_spine::Params { leaves: 2, spines: 2, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }.build().unwrap()

@@ -1,30 +1,29 @@
-//! When a fault begins and ends: once, or again and again at moments that are drawn.
-//!
-//! Whoever has to know the moments draws them for itself, from a stream of the same key: both ends of a link, the routes of all nodes
-//! and the table of faults agree without a word, and no fault is drawn before its time comes.
+//! Moments of a fault: one spell, or drawn spells.
+//! Each component that needs the moments draws them from a stream of the same key: both ends of a link, the routes of
+//! all nodes, and the table of faults. No spell is drawn before its time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Duration, Moment};
 
-/// A time that is drawn.
+/// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Time {
-    /// Always this.
+    /// This time.
     Fixed(Duration),
-    /// Exponentially distributed, with this mean: what happens without memory.
+    /// Exponentially distributed, with this mean: failures without memory.
     Exponential(Duration),
-    /// From the first to the second, each as likely.
+    /// Uniformly distributed between the two times.
     Uniform([Duration; 2]),
 }
 
-/// No drawn time is longer.
+/// The longest drawn time.
 const LONGEST: Duration = Duration::ms(281_000);
 
 impl Time {
-    /// Says what of it makes no sense.
+    /// Refuses values out of range.
     pub fn validate(&self) -> Result<(), String> {
         let (Self::Fixed(most) | Self::Exponential(most) | Self::Uniform([_, most])) = *self;
         if most < Duration::ns(1) || most > LONGEST {
@@ -36,7 +35,7 @@ impl Time {
         }
     }
 
-    /// The next, which is never zero.
+    /// Draws the next time, which is never zero.
     fn draw(&self, stream: &mut Stream) -> Duration {
         let ps = match *self {
             Self::Fixed(time) => time.0,
@@ -47,16 +46,16 @@ impl Time {
     }
 }
 
-/// A time during which a fault lasts.
+/// A spell of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spell {
-    /// Since when.
+    /// Start of the spell.
     pub start: Moment,
-    /// Until when; none if it is for ever.
+    /// End of the spell; none for ever.
     pub end: Option<Moment>,
 }
 
-/// The spells of a fault at one link, node or host, in their order, with a gap between any two.
+/// The spells of a fault at a link, node or host, in order, with gaps between.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     from: Option<Moment>,
@@ -70,17 +69,17 @@ enum Kind {
 }
 
 impl Schedule {
-    /// One spell.
+    /// Makes one spell.
     pub const fn once(at: Moment, lasts: Option<Duration>) -> Self {
         Self { from: Some(at), kind: Kind::Once(lasts) }
     }
 
-    /// One after the other, the first of which comes some time after a moment.
+    /// Makes drawn spells, the first some time after a moment.
     pub const fn drawn(from: Moment, between: Time, repair: Time, stream: Stream) -> Self {
         Self { from: Some(from), kind: Kind::Drawn { between, repair, stream } }
     }
 
-    /// Whether there is no last one.
+    /// True for drawn spells, which have no last.
     pub const fn is_endless(&self) -> bool {
         matches!(self.kind, Kind::Drawn { .. })
     }

@@ -1,22 +1,13 @@
-//! Adaptive routing: each packet, or each flowlet, takes the least loaded good port.
-//!
-//! Models: at each node that forwards and has a choice, a packet takes the port behind which it would wait least: for the frame on the
-//! wire, and for the data that waits there, at the rate that the link has; of equals one is drawn. Ports whose link is down are not taken,
-//! from the moment at which it went down, as long as another is left. With `per = "flowlet"` a flow keeps its port until it pauses for
-//! longer than `timeout`, or the link goes down. With `load_update_interval` each node tells its neighbours how long packets would wait at its ports, and
-//! that the link of one is down; a path is then as loaded as the worse of its two hops, and of equal paths that with the less loaded port
-//! here is taken. Source: what switches call adaptive routing and switching (SAI's `saiars.h`: quality by packet or by flowlet) or dynamic
-//! load balancing (Juniper's pages on DLB: port load and queue by packet or flowlet, with an inactivity interval), and global load
-//! balancing where the quality of the next hop's links counts too (Juniper's page on GLB); the worse of two hops is CONGA's (Alizadeh et
-//! al., SIGCOMM 2014, 3.4).
-//! Simplifications: load is exact and up to date, where switches put it into a few bands; it is what waits, and not what was sent lately.
-//! Neighbours are told of a port when its wait has changed by a full packet, at most once in `load_update_interval` (of a link at once), in a control frame
-//! each; ports that lead to hosts are not spoken of. A frame that is lost is not sent again, so that with bit errors what a neighbour knows
-//! may be old until the next.
-//! Leaves out: weights of what was sent lately, thresholds below which a flow stays, and alternate paths that are not shortest. The first
-//! hop is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them; pinned paths are kept.
-//! Invariants: every choice is on a shortest path; no port whose link is down is chosen while another is left; packets of one size that
-//! come to a node differ, by port of a choice, by one at most in what they make it wait. Packets may overtake one another.
+//! Adaptive routing: each packet, or each flowlet, takes the least loaded good port on a shortest path.
+//! The load of a port is the time that a packet would wait there: the rest of the frame on the wire, and the waiting
+//! data, at the present rate. Ports with a dead link are not chosen while another is left. With `load_update_interval`
+//! nodes tell neighbours their loads, and a path is as loaded as the worse of its two hops.
+//! Simplifications: exact loads, where switches have bands and weigh recently sent bytes; updates are not repeated;
+//! ports to hosts are not told.
+//! Invariants: choices are on shortest paths; packets of equal size differ by one at most, by port, in the wait they
+//! cause.
+//! Source: SAI's `saiars.h`, Juniper's pages on DLB and GLB, and CONGA (Alizadeh et al., SIGCOMM 2014, section 3.4);
+//! `docs/models/adaptive.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,14 +24,14 @@ use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Properties, S
 use crate::packet::Packet;
 use crate::wrong::Wrong;
 
-/// What chooses a port anew.
+/// Unit that chooses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
     /// Each packet.
     #[default]
     Packet,
-    /// Each flowlet: a flow that was silent for longer than `timeout`.
+    /// Each flowlet: packets of a flow without a gap longer than `timeout`.
     Flowlet,
 }
 
@@ -48,11 +39,12 @@ pub enum Per {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// What chooses a port anew.
+    /// Unit that chooses a port.
     pub per: Per,
-    /// With `flowlet`: a longer gap between two packets of a flow ends its flowlet.
+    /// With `flowlet`: a longer gap between two packets of a flow ends the flowlet.
     pub timeout: Duration,
-    /// Neighbours are told of the load of ports, at most once in this time for each port. Default: each node knows its own alone.
+    /// Least interval between two load updates of a port to the neighbours. Default: no updates; each node knows its
+    /// own load alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_update_interval: Option<Duration>,
 }
@@ -64,7 +56,7 @@ impl Default for Params {
     }
 }
 
-/// The load of a port: how long a packet would wait there, and whether its link is up.
+/// Load of a port: the wait of a packet, and true for a link that is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Load {
     is_up: bool,
@@ -81,19 +73,19 @@ impl state::Word for Load {
     }
 }
 
-/// What a node tells of a port, and to whom.
+/// Load updates of a node to its neighbours.
 #[derive(Debug, Clone)]
 struct Telling {
     every: Duration,
-    /// Ports that lead to nodes that pass packets on.
+    /// Ports to nodes that forward.
     neighbours: Vec<PortId>,
-    /// Of each port the time of a full packet, which is the least change that is told.
+    /// For each port: the time of a full packet, the least reported change.
     steps: Vec<Duration>,
-    /// What was told of each port, and from when on more may be.
+    /// For each port: the last reported load, and the earliest moment of the next report.
     told: Vec<Load>,
     next: Vec<Moment>,
     is_timed: Vec<bool>,
-    /// What neighbours told: by the port to them, and by their ports.
+    /// Reported loads of neighbours, by the port to the neighbour and by the neighbour's port.
     heard: Vec<Vec<Load>>,
     frame_bytes: u16,
     frames: u64,
@@ -106,14 +98,14 @@ state!(Telling {
     still: every, neighbours, steps, frame_bytes;
 });
 
-/// Adaptive routing at one node.
+/// Adaptive routing at a node.
 #[derive(Debug, Clone)]
 pub struct Adaptive {
-    /// Whether the link of each port is up.
+    /// For each port: true while the link is up.
     is_up: Vec<bool>,
     flowlets: Option<flowlet::Table>,
     telling: Option<Telling>,
-    /// Ports that are as good as any, of a choice.
+    /// Least loaded ports of a choice.
     best: Vec<PortId>,
     chosen: u64,
     stuck: u64,
@@ -165,7 +157,7 @@ impl Install for Adaptive {
     }
 }
 
-/// How long a packet that came to a port now would wait there.
+/// Returns the wait of a packet that comes to a port now.
 fn wait(core: &Core, port: PortId, now: Moment) -> Duration {
     let p = &core.ports[port];
     let wire = if p.busy_until > now { p.busy_until - now } else { Duration::ZERO };
@@ -173,7 +165,7 @@ fn wait(core: &Core, port: PortId, now: Moment) -> Duration {
 }
 
 impl Telling {
-    /// The load of the best of the ports that a neighbour would choose from.
+    /// Returns the load of the best port of a neighbour toward a destination.
     fn heard(&self, core: &Core, port: PortId, destination: u32) -> Load {
         let routes = &core.routing.routes[index(core.ports[port].peer)];
         let loads = routes.choices(destination).iter().map(|far| self.heard[port][*far]);
@@ -181,7 +173,7 @@ impl Telling {
         best.unwrap_or(Load::NONE)
     }
 
-    /// Tells a neighbour of a port.
+    /// Reports the load of a port to a neighbour.
     fn tell(&mut self, to: PortId, of: PortId, effects: &mut Effects) {
         let Load { is_up, wait } = self.told[of];
         let wait = u32::try_from(wait.ps() / 1000).unwrap_or(u32::MAX);
@@ -189,7 +181,7 @@ impl Telling {
         self.frames += 1;
     }
 
-    /// The load of a port may be another: neighbours whose links are up are told, at once or when it is time.
+    /// Reports a changed load to neighbours whose links are up, at once or at the end of the interval.
     fn see(&mut self, port: PortId, load: Load, is_up: &[bool], effects: &mut Effects) {
         let told = self.told[port];
         let is_over = load.wait == Duration::ZERO && told.wait > Duration::ZERO;
@@ -213,7 +205,7 @@ impl Telling {
 }
 
 impl Adaptive {
-    /// The load of a port is what it is now.
+    /// Reads the load of a port now.
     fn look(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
         let load = Load { is_up: self.is_up[port], wait: wait(core, port, effects.now) };
         if let Some(telling) = &mut self.telling {
@@ -221,7 +213,7 @@ impl Adaptive {
         }
     }
 
-    /// The least loaded of ports that are good, if any is.
+    /// Returns the least loaded good port, if any.
     fn best(&mut self, destination: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
         self.best.clear();
         let mut least = None;

@@ -1,14 +1,12 @@
-//! BCN (Backward Congestion Notification), the congestion point: an output of a switch that tells sources how fast to go.
-//!
-//! Models: each output samples an arriving frame every `sample_base` bytes and a random part of `jitter`, compares its queue with
-//! `q_eq` and with the queue at the sample before, in pages of 64 bytes, and works out the feedback
-//! Fb = Qoff − w·Qdelta, where Qoff = Qeq − q is held within ±Qeq and Qdelta within ±2 Qeq. Negative feedback goes to the source
-//! of the sampled frame; positive feedback only if the frame says that this point limits its source, and the queue is below
-//! `q_eq`. Above `q_sc` the message is BCN(0,0), which stops the source; above `max_above` it has the most negative
-//! feedback. Source: mechanisms.md 6.2 (variants: PAT-BCN there).
-//! Simplifications: a message carries the feedback itself, where a frame has Qoff and Qdelta, from which the source works it out;
-//! frames that are dropped are neither sampled nor counted.
-//! Invariants: feedback is within ±(1 + 2w) Qeq; no message has feedback zero but BCN(0,0).
+//! BCN (Backward Congestion Notification), the congestion point: a switch output that sends signed feedback to sources.
+//! Each output samples an arriving frame every `sample_base` bytes and a random part of `jitter`. The feedback in pages
+//! of 64 bytes is Fb = Qoff − w·Qdelta, with Qoff = Qeq − q within ±Qeq, and Qdelta, the change since the last sample,
+//! within ±2 Qeq.
+//! Negative feedback goes to the source of the sampled frame. Positive feedback goes there only if the frame names this
+//! point, and the queue is below `q_eq`. Above `q_sc` the message is BCN(0,0), above `max_above` BCN(max).
+//! Simplifications: a message carries Fb; dropped frames are neither sampled nor counted.
+//! Invariants: feedback is within ±(1 + 2w) Qeq; only BCN(0,0) has feedback zero.
+//! Source: the BCN hot-spot document (802.1au contribution); `docs/models/bcn.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,21 +27,21 @@ const PAGE: u32 = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The queue that is aimed at (Qeq).
+    /// Equilibrium queue (Qeq).
     pub q_eq: Bytes,
     /// Weight of the queue's change.
     pub w: u32,
-    /// A frame is sampled each time this much has arrived …
+    /// A frame is sampled after this many bytes and a random part of `jitter`.
     pub sample_base: Bytes,
-    /// … and a random part of this.
+    /// Bytes of which a random part is added to each sampling interval.
     pub jitter: Bytes,
-    /// Above this queue sources are stopped: BCN(0,0). Default: they never are.
+    /// Above this queue the message is BCN(0,0), which stops the source. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q_sc: Option<Bytes>,
-    /// Above this queue the feedback is the most negative: BCN(max). Default: it never is for that reason.
+    /// Above this queue the message is BCN(max), with the most negative feedback. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_above: Option<Bytes>,
-    /// Switches to which hosts are attached have congestion points, too.
+    /// Switches with hosts have congestion points, too.
     pub edges: bool,
 }
 
@@ -53,7 +51,7 @@ impl Default for Params {
     }
 }
 
-/// An output: bytes to its next sample, and the queue at the last one.
+/// An output: bytes to the next sample, and the queue at the last sample.
 #[derive(Debug, Clone, Copy)]
 struct Output {
     left: i64,
@@ -64,7 +62,7 @@ state!(Output {
     value: left, pages;
 });
 
-/// BCN at one switch.
+/// BCN at a switch.
 #[derive(Debug, Clone)]
 pub struct Bcn {
     q_eq: i64,
@@ -101,7 +99,7 @@ impl Install for Bcn {
         Points::at(site, params.edges).map(|points| Self::new(params, points, core.ports.len()))
     }
 
-    /// Frames carry the congestion point that limits their source.
+    /// Frames name the congestion point that limits their source.
     fn properties(_: &Params) -> Properties {
         let why = "no host has rate limiters (host.congestion_control.bcn), so that nobody obeys";
         Properties { tags_data: true, tells_sources: Some(why), ..Properties::default() }
@@ -140,7 +138,7 @@ impl Bcn {
         }
     }
 
-    /// The feedback for a queue, and the new state of the output.
+    /// Returns the feedback for a queue, and records the queue.
     fn feedback(&self, output: &mut Output, queue: u32) -> i64 {
         let (pages, qeq) = (i64::from(queue / PAGE), self.q_eq);
         let off = (qeq - pages).clamp(-qeq, qeq);
@@ -206,7 +204,7 @@ mod tests {
         (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10], ..Sources::default() }), 1), Effects::for_tests(1))
     }
 
-    /// Lets the frame of a flow arrive that is sampled while `queue` bytes wait; returns the message's feedback.
+    /// Lets a sampled frame arrive at a queue of `queue` bytes; returns the feedback of the message.
     fn sample(bcn: &mut Bcn, effects: &mut Effects, core: &mut Core, queue: u32, tag: u32) -> Option<i32> {
         let counter = &mut core.ports[0].queues[1].bytes;
         while counter.bytes() < queue {

@@ -1,16 +1,12 @@
-//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): flows have queues of their own, and a hop pauses those that fill.
-//!
-//! Models: each output has `queues` data queues that take turns. A flow that has nothing here, and had nothing for `sticky`, gets the
-//! lowest queue that nobody uses, or a random one when all are used; until then it keeps its queue, and so its order. A queue above
-//! C·H/n (the line, the round trip of the hop by which the packet came, and the queues of the output that may send) has the packet
-//! counted, and the neighbour's queue from which it came is paused while any counted packet of it is here. Packets carry the number of
-//! that queue. Hosts give each flow a queue in the same way, until its last packet has left. Source: the public code of Pyrrha, which
-//! holds BFC (peers.md 6; the authors' own is not public).
-//! Simplifications: the number is the tag of packets, and takes no byte on the wire; frames for a queue are of a control frame's
-//! size and never lost, so that nothing repeats them; queues take turns packet by packet (there: by bytes). `resume` as `threshold` is
-//! ours: a queue that has fallen to the threshold lets all go on that it paused.
-//! Leaves out: the first version's filters of paused flows. Static checks for deadlocks know nothing of its pauses.
-//! Invariants: a flow's packets are in one queue at a time; each pause has its resume; queues are never paused for themselves.
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): flows get queues of their own, and a hop pauses the
+//! upstream queue of a flow whose queue fills.
+//! An output has `queues` data queues. A flow without packets here for `sticky` gets the lowest free queue, or a random
+//! queue when all are in use. A packet above the threshold C·H/n is counted, and its upstream queue is paused while any
+//! of its counted packets is here. Hosts assign queues in the same way.
+//! Simplifications: the queue number is the tag of packets, without bytes on the wire; pause frames are not repeated;
+//! queues take turns by packets. `resume = "threshold"` is ours.
+//! Invariants: the packets of a flow are in one queue at a time; each pause has its resume.
+//! Source: the public code of Pyrrha, which holds BFC (`docs/models/bfc.md`).
 
 use std::collections::VecDeque;
 
@@ -32,14 +28,14 @@ use crate::queueing::port::{Purpose, QueueSpec};
 use crate::streams::Keys;
 use crate::wrong::Wrong;
 
-/// When a queue that was paused may go on.
+/// Moment of the resume of a paused queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resume {
-    /// When every packet of it that was counted has left.
+    /// The last counted packet of the paused queue has left.
     #[default]
     Counted,
-    /// When the queue here that paused it has fallen to its threshold.
+    /// The pausing queue has fallen to its threshold.
     Threshold,
 }
 
@@ -49,15 +45,15 @@ pub enum Resume {
 pub struct Params {
     /// Data queues of each output.
     pub queues: u32,
-    /// Round trip of a hop (H). Default: twice the delay of the link by which a packet came.
+    /// Round trip of a hop (H). Default: twice the delay of the packet's input link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// How long a flow keeps its queue after its last arrival. Default: two round trips of a hop.
+    /// Time for which a flow keeps its queue after its last arrival. Default: two round trips of a hop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sticky: Option<Duration>,
-    /// Entries of a switch's table of flows for each of its queues; flows whose hashes agree are one.
+    /// Entries of a switch's flow table for each of its queues; flows of equal hash are one flow.
     pub entries: u32,
-    /// When a queue that was paused may go on.
+    /// Moment of the resume of a paused queue.
     pub resume: Resume,
 }
 
@@ -67,7 +63,7 @@ impl Default for Params {
     }
 }
 
-/// Flows of one hash at an output.
+/// Flows of a hash at an output.
 #[derive(Debug, Clone)]
 struct Entry {
     queue: QueueId,
@@ -84,7 +80,7 @@ state!(Entry {
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     in_port: PortId,
-    /// The neighbour's queue from which it came.
+    /// Upstream queue of the packet.
     from: QueueId,
     is_counted: bool,
 }
@@ -96,12 +92,12 @@ state!(Waiting {
 /// A data queue of an output.
 #[derive(Debug, Clone, Default)]
 struct Lane {
-    /// Entries with packets here; at a host flows that send.
+    /// Table entries with packets here; at a host the flows that send.
     users: u32,
-    /// Until when the last of them keeps it.
+    /// End of the sticky time of the queue's flows.
     kept_until: Option<Moment>,
     packets: VecDeque<Waiting>,
-    /// The neighbours' queues that it pauses, where it lets them go on together.
+    /// Upstream queues paused by the queue (`threshold`).
     paused: Vec<(PortId, QueueId)>,
 }
 
@@ -111,19 +107,19 @@ state!(Lane {
     part: packets;
 });
 
-/// BFC at one node.
+/// BFC at a node.
 #[derive(Debug, Clone)]
 pub struct Bfc {
     resume: Resume,
     frame_bytes: u16,
-    /// Of each port as an input: the round trip of its hop, and how long a flow keeps its queue.
+    /// For each port as an input: the round trip of its hop, and the sticky time.
     hops: Vec<(Duration, Duration)>,
-    /// Of each port its data queues; the first is number 1.
+    /// Data queues of each port, numbered from 1.
     lanes: Vec<Vec<Lane>>,
     table: FxHashMap<(PortId, u32), Entry>,
     table_size: u32,
     keys: Keys,
-    /// By input and neighbour's queue: what of this node pauses it.
+    /// By input and upstream queue: the number of reasons to pause the queue.
     holds: FxHashMap<(PortId, QueueId), u32>,
     pauses: u64,
     shared: u64,
@@ -140,7 +136,7 @@ const PAUSES: Count = Count::number("pauses", "BFC pauses");
 const SHARED: Count = Count::number("shared", "flows that got a queue in use");
 
 impl Bfc {
-    /// The lowest queue of a port that nobody uses, or any.
+    /// Returns the lowest free queue of a port, or a random queue.
     fn free(&mut self, port: PortId, now: Moment, core: &Core, any: impl FnOnce(u64) -> u64) -> QueueId {
         let lanes = &self.lanes[port];
         let is_free = |q: &usize| {
@@ -157,7 +153,7 @@ impl Bfc {
         (port, (mix(u64::from(self.keys.of(packet.flow()))) % u64::from(self.table_size)) as u32)
     }
 
-    /// The queue above which packets that came by a port are counted, at an output.
+    /// Returns the queue length above which packets of an input are counted at an output.
     fn threshold(&self, in_port: PortId, port: PortId, core: &Core) -> u64 {
         let out = &core.ports[port];
         let active = out.queues[1..].iter().filter(|q| q.bytes.bytes() > 0 && !q.is_blocked()).count().max(1);
@@ -260,7 +256,7 @@ impl Hooks for Bfc {
         all.into_iter().fold(Watches::PLACE, Watches::and)
     }
 
-    /// A flow of this node has its queue until its last packet leaves; what it sends again after that may share it.
+    /// Gives a flow of this host a queue until its last packet leaves. Later retransmissions may share the queue.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let key = u64::from(self.keys.of(packet.flow()));
         let queue = self.free(port, Moment::ZERO, core, |n| mix(key) % n);
@@ -372,7 +368,7 @@ mod tests {
 
     const SIZE: u16 = 1000;
 
-    /// A switch of three ports with three data queues each, whose hops take 2 us: 25 KB at 100 Gb/s.
+    /// A switch of three ports with three data queues each, and hops of 2 us: 25 KB at 100 Gb/s.
     struct Switch {
         bfc: Bfc,
         core: Core,
@@ -397,7 +393,7 @@ mod tests {
             Self { bfc, core, effects: Effects::for_tests(1) }
         }
 
-        /// A packet of a flow comes by a port from a queue of the neighbour, for port 2; returns its queue here.
+        /// A packet of a flow comes by a port from an upstream queue, for port 2; returns its queue here.
         fn arrive(&mut self, flow: u32, in_port: PortId, from: u32) -> QueueId {
             let mut packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
             packet.set_in_port(in_port);
@@ -414,7 +410,7 @@ mod tests {
             self.bfc.on_dequeue(&Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true }, &self.core, &mut self.effects);
         }
 
-        /// What it told neighbours: port, queue there, and whether to pause it.
+        /// Returns the frames to neighbours: port, upstream queue, and true for a pause.
         fn told(&mut self) -> Vec<(usize, u32, bool)> {
             let told = |(_, effect): (u8, Effect)| match effect {
                 Effect::Send(port, frame) => Some((port.index(), frame.seq(), frame.says() > 0)),

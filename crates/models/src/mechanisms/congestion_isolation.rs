@@ -1,18 +1,12 @@
-//! Congestion Isolation (IEEE 802.1Qcz).
-//!
-//! Models: a switch moves congesting flows into a congested queue of the same traffic class, and tells its upstream neighbour to
-//! do so too (CIM, Ethernet type 0x89A2) before PFC would act on that queue. Two of the scenario's classes are the two queues;
-//! each has thresholds and pauses of its own, and which of them a packet is in is decided anew at each switch. A flow is selected with the RED curve of
-//! the non-congested queue at enqueue, marked when it is placed into the congested queue, and returns when it has no packet
-//! there and the queue is below the curve, or the flow has aged. Flows start in the non-congested class. Each output has a table of isolated flows; when it is full,
-//! further flows stay in the non-congested queue, which is counted. A host that is told moves the flow into the congested queue
-//! of its interface.
-//! Sources: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018); mechanisms.md section 5 for what it leaves
-//! open (`[RES]`: the CIM's threshold, order, return, the table).
-//! Simplifications: a CIM names the flow and the offending packet themselves, where a frame carries its first bytes, and is not
-//! lost; one CIM for a flow until it is taken back.
-//! Invariants: packets of a flow keep their order ([`Isolation`]), unless `preserve_order` is false; every flow that a neighbour was told of is taken back; no
-//! table holds more flows than it has room for.
+//! Congestion Isolation (IEEE 802.1Qcz): a switch moves congesting flows into a congested queue, and asks the upstream neighbour to do the
+//! same (CIM) before PFC pauses the queue.
+//! Two classes of the scenario are the two queues, and each switch decides about a packet's queue anew. A packet is selected by the RED
+//! curve of the non-congested queue at enqueue, and is marked when placed into the congested queue. A flow returns when it has no packet
+//! there and the queue is below `low`, or after `aging_time`. Each output has a table of isolated flows.
+//! Simplifications: a CIM names flow and offending packet; one CIM a flow until taken back.
+//! Invariants: packets of a flow keep their order (`isolation.rs`) unless `preserve_order` is false; every CIM is taken back; no table
+//! exceeds its size.
+//! Source: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018); `docs/models/congestion_isolation.md`.
 
 use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
@@ -33,29 +27,30 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Below this many bytes in the non-congested queue no flow is selected; a congested queue below it lets flows return.
+    /// With fewer bytes in the non-congested queue no flow is selected. With fewer bytes in the congested queue flows
+    /// return.
     pub low: Bytes,
-    /// Above this many bytes every flow is selected.
+    /// With more bytes in the non-congested queue every flow is selected.
     pub high: Bytes,
-    /// A packet is selected with this probability at `high`, and with one in proportion between.
+    /// Probability of selection at `high`; below `high` the probability falls linearly to 0 at `low`.
     pub pmax: f64,
-    /// The upstream neighbour is told of a flow when its congested queue holds this much, or all congested queues together do
-    /// from that neighbour: PFC, which counts the one or the other, would pause the neighbour next.
+    /// A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together hold as
+    /// many from the neighbour.
     pub cim_threshold: Bytes,
-    /// Which packets of an isolated flow are marked.
+    /// Marked packets of an isolated flow.
     pub mark: Mark,
     /// Class of the non-congested queue.
     pub class: u8,
     /// Class of the congested queue.
     pub congested_class: u8,
-    /// Flows that the table of an output has room for; when it is full, further flows stay in the non-congested queue.
+    /// Size of an output's flow table. Further flows stay in the non-congested queue.
     pub max_flows: u32,
-    /// A flow that has had no packet in the congested queue for so long returns, however full that queue is; without it, only
-    /// when the queue is below `low`.
+    /// A flow without packets in the congested queue for this time returns, however full the queue is. Default: a flow
+    /// returns only when the queue is below `low`.
     pub aging_time: Option<Duration>,
-    /// Packets that a flow has in both queues keep their order. The document does not say whether they do.
+    /// Packets of a flow in both queues keep their order. The document does not say whether they do.
     pub preserve_order: bool,
-    /// Hosts have both queues and do what they are told; otherwise they ignore it.
+    /// Hosts have both queues and obey CIMs; with `false` hosts ignore CIMs.
     pub hosts: bool,
 }
 
@@ -77,31 +72,31 @@ impl Default for Params {
     }
 }
 
-/// Which packets are marked.
+/// Packets that are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Every packet that is placed into the congested queue.
     #[default]
     Isolated,
-    /// Only the packet by which the flow was selected.
+    /// Only the packet that selected its flow.
     Selecting,
 }
 
-/// What is kept of an isolated flow.
+/// State of an isolated flow.
 #[derive(Debug, Clone, Default)]
 struct Flow {
-    /// The neighbour downstream has told us of it.
+    /// True while a CIM of the downstream neighbour stands.
     is_asked: bool,
-    /// The port by which the neighbour upstream was told of it.
+    /// Port of the upstream neighbour that received a CIM of the flow.
     told: Option<PortId>,
-    /// The output whose table it is in.
+    /// Output with the flow in its table.
     output: PortId,
-    /// It stands in `idle`.
+    /// True while the flow is in `idle`.
     is_listed: bool,
-    /// When its last packet here left the congested queue.
+    /// The moment when the flow's last packet left the congested queue.
     empty_since: Moment,
-    /// A timer for its age is set.
+    /// True while an age timer is set.
     is_timed: bool,
 }
 
@@ -110,7 +105,7 @@ state!(Flow {
     moment: empty_since;
 });
 
-/// Congestion Isolation at one node.
+/// Congestion Isolation at a node.
 #[derive(Debug, Clone)]
 pub struct CongestionIsolation {
     low: u32,
@@ -123,13 +118,13 @@ pub struct CongestionIsolation {
     table: u32,
     age: Option<Duration>,
     is_switch: bool,
-    /// A host that does what it is told.
+    /// True at a host that obeys CIMs.
     obeys: bool,
     frame_bytes: u16,
     flows: Isolation<Flow>,
-    /// For each output: flows in its table.
+    /// For each output: the number of flows in the table.
     held: Vec<u32>,
-    /// For each output: isolated flows that had no packet left in its congested queue.
+    /// For each output: isolated flows without a packet in the congested queue.
     idle: Vec<Vec<u32>>,
     isolated: u64,
     refused: u64,
@@ -250,7 +245,7 @@ impl CongestionIsolation {
         core.queues_of(port, self.congested).map(|q| core.ports[port].queues[q].bytes.bytes()).sum()
     }
 
-    /// Takes a flow into the table of an output, unless that is full; tells whether it is there.
+    /// Takes a flow into the table of an output. Returns false for a full table.
     fn isolate(&mut self, flow: u32, output: PortId) -> bool {
         if self.flows.contains(flow) {
             return true;
@@ -265,14 +260,14 @@ impl CongestionIsolation {
         true
     }
 
-    /// Tells the neighbour at a port of a flow, by the packet that gave rise to it, or takes that back.
+    /// Sends a CIM about a flow and its offending packet to the neighbour at a port, or takes a CIM back.
     fn message(&mut self, port: PortId, flow: u32, is_add: bool, offending: u32, effects: &mut Effects) {
         self.messages += 1;
         let payload = Cim { is_add, offending: Index(offending) };
         effects.push(Effect::Send(port, Packet::with(payload, flow, 0, self.frame_bytes, 0)));
     }
 
-    /// The last packet that an isolated flow had in a congested queue is gone.
+    /// Notes that the last packet of an isolated flow has left the congested queue.
     fn empty(&mut self, flow: u32, effects: &mut Effects) {
         let Some(moved) = self.flows.get_mut(flow) else { return };
         let state = &mut moved.state;
@@ -287,7 +282,7 @@ impl CongestionIsolation {
         }
     }
 
-    /// Lets flows without packets in a congested queue that has emptied return.
+    /// Returns flows without packets in a congested queue, when the queue is below `low`.
     fn let_return(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
         if self.idle[port].is_empty() || self.congested_bytes(port, core) >= self.low {
             return;
@@ -413,7 +408,8 @@ impl Hooks for CongestionIsolation {
         Verdict::Consume
     }
 
-    /// What a neighbour asked for is void; it hears anew of the flows that it was told of. A host keeps to what it heard.
+    /// Voids the CIMs of a neighbour whose link goes down, and repeats our CIMs when the link comes back. A host keeps
+    /// its flows as they are.
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
         for flow in self.flows.numbers() {
             let Some(moved) = self.flows.get_mut(flow) else { continue };
@@ -478,7 +474,7 @@ mod tests {
         (CongestionIsolation::new(params, true, 64, 2), Effects::for_tests(1))
     }
 
-    /// The share of one-packet flows that are isolated, and marked, at a depth that is held.
+    /// Returns the share of one-packet flows that are isolated and marked at a queue of `bytes`.
     fn share_isolated(bytes: u32) -> f64 {
         let (core, flows) = (holding(bytes), 200_000);
         let (mut isolation, mut effects) = switch(&Params { max_flows: flows, ..Params::default() });

@@ -1,4 +1,5 @@
-//! What congestion points of BCN and QCN share: which outputs have one, their numbers, and the frame that goes to a source.
+//! Congestion points of BCN and QCN: the outputs that have congestion points, their numbers, and the frame to a source.
+//! Source: `docs/models/bcn.md` and `docs/models/qcn.md`.
 
 use std::sync::Arc;
 
@@ -16,14 +17,14 @@ use crate::wrong::Wrong;
 /// The congestion points of a switch, one an output.
 #[derive(Debug, Clone)]
 pub struct Points {
-    /// The first one's number among those of all nodes, from one on: a frame with zero names none.
+    /// Number of the switch's first congestion point, from 1 on over all nodes. A frame with 0 names none.
     first: u32,
     frame_bytes: u16,
     sources: Arc<Sources>,
 }
 
 impl Points {
-    /// Those of a switch; none at hosts, and at switches with hosts only if `edges`.
+    /// Makes the congestion points of a switch. Hosts have none; switches with hosts have some only if `edges`.
     pub fn at(site: &Site<'_>, edges: bool) -> Option<Self> {
         let has_points = site.forwards && !site.is_host && (edges || site.hosts.is_empty());
         has_points.then(|| Self {
@@ -39,12 +40,12 @@ impl Points {
         Self { first, frame_bytes: 64, sources: Arc::new(sources) }
     }
 
-    /// The number of a port's.
+    /// Returns the number of a port's congestion point.
     pub const fn id(&self, port: PortId) -> u32 {
         self.first + port.0 as u32
     }
 
-    /// Sends feedback to the source of the frame that was sampled.
+    /// Sends feedback to the source of the sampled frame.
     pub fn tell(&self, sampled: &Enqueued<'_>, feedback: impl Payload, effects: &mut Effects) {
         let flow = sampled.packet.flow();
         let frame = Packet::with(feedback, flow, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
@@ -52,7 +53,7 @@ impl Points {
     }
 }
 
-/// What congestion points need of the other settings.
+/// Checks the settings of congestion points.
 pub fn check(around: &Around<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), Wrong> {
     if q_eq.0 < 1_000 || q_eq.0 >= 1 << 30 {
         return Err(("q_eq", format!("{q_eq} is out of range; it must be 1KB or more and below 1GiB")));

@@ -1,23 +1,13 @@
-//! Credit-based flow control of links: nobody sends what the other end of its link has no room for.
-//!
-//! Models: each end of a link has room for `window` of each class, in blocks. A sender counts the blocks that it has sent, the
-//! receiver those that came and those that left again, all modulo a power of two, and an update tells the sender how far it may
-//! go. A queue whose first packet has not its blocks left waits, as under PFC one whose class is paused; the others go on.
-//! Nothing is ever beyond the window, so that no headroom is needed. Schemes differ in their numbers and in what they say:
-//! - `absolute`, as InfiniBand's: blocks of 64 B, counters of 12 bits, windows of half of their range at most. An update says the
-//!   limit (FCCL: blocks that came and free ones); what the sender repeats is FCTBS, and the receiver takes it for what came.
-//! - `cbfc`, as Ultra Ethernet's: blocks of 128 B, counters of 20 bits. An update (`CF_Update`) says what left, and the sender
-//!   knows the window; what it repeats is its count of what it sent (`CC_Update`), and what did not come counts as gone.
-//!
-//! Source: peers.md 5.5 (OCP SAI's text on CBFC, bounds of a tester) and 7 (InfiniBand, of which the specification was not read).
-//! Simplifications: classes are virtual lanes; a frame is of one class. InfiniBand says both counts in one frame, here each has a
-//! frame of its own. A sender repeats its count only while it waits for credits, and is answered at once, instead of both ends
-//! repeating what they know for ever. Blocks are freed as a packet begins to leave, like all memory here, or when its last bit is
-//! in, if that is later; a host frees what ends there at once, and holds its own flows until a full packet has its blocks, since a
-//! packet is made as it is sent; so do inputs with one FIFO. Frames that are not data need no credits, as in InfiniBand's lane for management; answers among data
-//! (`host.acks`) wait with it. No limits for a port over its classes.
-//! Invariants: what came by a port in a class and waits is never more than its window; a sender's credits and the receiver's free
-//! room differ by what is on its way alone.
+//! Credit-based flow control of links: a sender starts a packet only when the receiver has promised room for the
+//! packet.
+//! Each end of a link has room for `window` of each class, in blocks. The sender counts blocks sent, the receiver
+//! blocks received and freed, modulo a power of two. A queue whose first packet lacks blocks waits.
+//! `absolute` follows `InfiniBand`: updates name the limit (FCCL), the repeated count is FCTBS. `cbfc` follows Ultra
+//! Ethernet: updates name freed blocks (`CF_Update`), the repeated count is `CC_Update`.
+//! Simplifications: counts are repeated only by a sender that waits; control frames need no credits; hosts free blocks
+//! at once; no port limit over classes.
+//! Invariant: the bytes that wait of a port and class never exceed its window.
+//! Source: `docs/models/credits.md`.
 
 use std::collections::VecDeque;
 
@@ -38,14 +28,14 @@ use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::{Purpose, Queue};
 use crate::wrong::Wrong;
 
-/// How ends of a link count.
+/// Counters and updates of the two ends of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
-    /// InfiniBand's: an update says how far the sender may go, in 12 bits.
+    /// `InfiniBand`'s: an update names the limit of the sender, in 12 bits.
     #[default]
     Absolute,
-    /// Ultra Ethernet's CBFC: an update says what has left, in 20 bits.
+    /// Ultra Ethernet's CBFC: an update names the freed blocks, in 20 bits.
     Cbfc,
 }
 
@@ -53,23 +43,24 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// How ends of a link count.
+    /// Counters and updates of the two ends of a link.
     pub scheme: Scheme,
     /// Bytes of a credit. Default: 64 (`absolute`), or 128 (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Bytes>,
-    /// Bytes of memory that a packet takes beside its own on the wire; from -16 to 127 (`cbfc`).
+    /// Bytes of memory that a packet takes beyond its wire size: -16 to 127 (`cbfc`).
     pub overhead: i16,
-    /// What an input holds of each class. Default: the class's share of the port's memory; where that has no limit, and at hosts,
-    /// what the link needs for full rate; never more than counters can tell, which is 2048 blocks for `absolute`.
+    /// Bytes of each class that an input holds. Default: the class's share of the port's memory; with unlimited memory,
+    /// and at hosts, the bytes that the link needs for full rate. Counters bound the window: `absolute` has at most
+    /// 2048 blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
-    /// An update follows another of its class after this many bytes of its link at least. Default: 0, so that each packet that
-    /// leaves makes one (`absolute`), or 6400 (`cbfc`).
+    /// Least distance of two updates of a class, in bytes of the link. Default: 0, an update for each packet that
+    /// leaves (`absolute`), or 6400 (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_interval_bytes: Option<Bytes>,
-    /// A sender that waits for credits repeats its count this often. Default: the time of 65536 bytes on its link (`absolute`), or
-    /// 256 us (`cbfc`).
+    /// Period in which a sender that waits for credits repeats its count. Default: the time of 65536 bytes on its link
+    /// (`absolute`), or 256 us (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_interval: Option<Duration>,
 }
@@ -82,12 +73,12 @@ impl Params {
         self.scheme == Scheme::Absolute
     }
 
-    /// What counters are taken modulo, less one.
+    /// Returns the modulus of the counters, less one.
     fn mask(&self) -> u32 {
         if self.is_absolute() { (1 << 12) - 1 } else { (1 << 20) - 1 }
     }
 
-    /// Blocks that a window has at most.
+    /// Returns the largest window in blocks.
     fn most(&self) -> u64 {
         if self.is_absolute() { 1 << 11 } else { (1 << 20) - 1 }
     }
@@ -105,8 +96,8 @@ impl Params {
         (bytes.saturating_add_signed(i64::from(self.overhead))).max(1).div_ceil(self.block())
     }
 
-    /// From the start of a packet to its credits, when both directions of the link are busy: the packet, its way, the spacing of
-    /// updates, a packet that the update waits for, the update, and its way.
+    /// Returns the time from the start of a packet to its credits, with both directions of the link busy: the packet,
+    /// the link's delay twice, the interval of updates, a packet in the way of the update, and the update.
     fn round_trip(&self, ingress: &Ingress<'_>) -> Duration {
         let (link, largest) = (ingress.port.link, ingress.framing.largest());
         let frames = [largest, self.spacing(), largest, u64::from(UPDATE_BYTES)].map(|bytes| link.rate.time(bytes));
@@ -120,7 +111,7 @@ impl Params {
         self.round_trip(ingress).ps().div_ceil(packet) * self.cost(largest)
     }
 
-    /// What memory has for each class of an input.
+    /// Returns the memory of each class of an input, where memory is limited.
     fn share(ingress: &Ingress<'_>) -> Option<u64> {
         match ingress.memory {
             buffer::Params::PerPort(bytes) => Some(bytes.0 / u64::from(ingress.classes)),
@@ -136,19 +127,19 @@ impl Params {
     }
 }
 
-/// What a node knows of a class as the sender of a link.
+/// State of a class at the sending end of a link.
 #[derive(Debug, Clone)]
 struct Sender {
-    /// Its port and class.
+    /// Port and class.
     of: (PortId, u8),
-    /// Blocks sent, and how far it may go; counters.
+    /// Counters: the blocks sent, and the limit.
     sent: u32,
     limit: u32,
     /// Blocks of the window.
     window: u32,
-    /// Queues that wait.
+    /// Number of queues that wait.
     waiting: u32,
-    /// It will repeat its count.
+    /// True while a timer to repeat the count is set.
     is_timed: bool,
 }
 
@@ -162,22 +153,22 @@ impl State for Sender {
     }
 }
 
-/// What it knows as the receiver.
+/// State of a class at the receiving end of a link.
 #[derive(Debug, Clone)]
 struct Receiver {
-    /// Its port and class.
+    /// Port and class.
     of: (PortId, u8),
-    /// Blocks that came; a counter.
+    /// Counter of blocks received.
     received: u32,
-    /// Blocks that are here, and those of the window.
+    /// Blocks in memory, and blocks of the window.
     used: u32,
     window: u32,
-    /// When it sent the last update, and whether another one will follow.
+    /// The moment of the last update, and true when an update is due later.
     told: Option<Moment>,
     is_owed: bool,
-    /// Counts of the sender that came, until what was sent before them is through the pipeline.
+    /// Repeated counts of the sender, kept until earlier packets are through the pipeline.
     repeated: VecDeque<u32>,
-    /// When it last said whose bytes leave no room.
+    /// The moment of the last record of the bytes that leave no room.
     said: Option<Moment>,
 }
 
@@ -207,15 +198,15 @@ struct Hop {
     round_trip: Duration,
 }
 
-/// Credits at one node.
+/// Credits at a node.
 #[derive(Debug, Clone)]
 pub struct Credits {
     params: Params,
     forwards: bool,
     is_host: bool,
-    /// The node's own forwarding delay: what came before a frame is through it by then.
+    /// The node's forwarding delay. Packets that came before a frame are through the pipeline after this delay.
     delay: Duration,
-    /// A frame that repeats a count.
+    /// Size of a frame with a repeated count.
     repeat_bytes: u16,
     /// Blocks of a full packet.
     full: u32,
@@ -224,7 +215,7 @@ pub struct Credits {
     /// By port and class.
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    /// By port and queue: whether it waits.
+    /// By port and queue: true while the queue waits.
     is_waiting: Vec<Vec<bool>>,
     lose_updates: u32,
     waits: u64,
@@ -261,8 +252,8 @@ impl Credits {
         limit.wrapping_sub(sent) & self.params.mask()
     }
 
-    /// Blocks that a queue waits for: those of its first packet, or of one that is about to be its first. Packets that are made, or
-    /// fetched from an input, as they are sent may be full ones.
+    /// Returns the blocks that a queue waits for: those of its first packet, or of `entering` in an empty queue.
+    /// Packets made or fetched at transmission count as full packets.
     fn needs(&self, queue: &Queue, entering: Option<u16>, core: &Core) -> u32 {
         if core.queueing == Queueing::Iq || self.is_host && queue.purpose() == Purpose::Class {
             return self.full;
@@ -270,7 +261,7 @@ impl Credits {
         queue.packets.iter().find(|p| p.is_data()).map(Packet::bytes).or(entering).map_or(0, |bytes| self.cost(bytes))
     }
 
-    /// Lets the queues of a class wait, or go on. `entering` is a packet that will be in a queue, with that.
+    /// Blocks or unblocks the queues of a class. `entering` is a packet about to be in a queue, with the queue.
     fn judge(&mut self, port: PortId, class: u8, entering: Option<(QueueId, u16)>, core: &Core, effects: &mut Effects) {
         let group = self.group(port, class);
         let available = self.available(group);
@@ -300,7 +291,7 @@ impl Credits {
         Packet::with(frames::Credits { blocks }, u32::MAX, 0, bytes, 0)
     }
 
-    /// Blocks became free: the neighbour hears of it when the last update is long enough ago.
+    /// Sends an update of freed blocks, at once or when the update interval is over.
     fn owe(&mut self, group: usize, effects: &mut Effects) {
         let hop = &self.hops[self.classes.of(group).0];
         let receiver = &mut self.receivers[group];
@@ -326,7 +317,7 @@ impl Credits {
         effects.push(Effect::Send(port, Self::frame(class, false, says, UPDATE_BYTES)));
     }
 
-    /// The sender's count as it was before anything that is still to come: what is missing will not come.
+    /// Takes the sender's count of blocks sent before this moment; missing blocks are lost, and are freed.
     fn repair(&mut self, group: usize, count: u32, effects: &mut Effects) {
         let receiver = &mut self.receivers[group];
         let missing = count.wrapping_sub(receiver.received) & self.params.mask();
@@ -335,7 +326,8 @@ impl Credits {
         self.owe(group, effects);
     }
 
-    /// Says whose bytes leave less room than the neighbour needs, once a round trip. `others` are bytes that wait already.
+    /// Records the bytes that leave less room than the neighbour needs, once a round trip. `others` are the bytes
+    /// already waiting.
     fn explain(&mut self, group: usize, others: u32, effects: &mut Effects) {
         let hop = &self.hops[self.classes.of(group).0];
         let receiver = &mut self.receivers[group];
@@ -558,7 +550,7 @@ impl Hooks for Credits {
         }
     }
 
-    /// Both ends count from zero, and the sender waits until it hears what room there is.
+    /// Sets the counts of both ends to zero. The sender waits for an update.
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
         for class in self.classes.each() {
             let group = self.group(port, class);

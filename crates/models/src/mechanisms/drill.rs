@@ -1,16 +1,12 @@
-//! DRILL(d, m): each packet goes to the shortest of a few queues, of which d are drawn at random and m remembered.
-//!
-//! Models: at each node that forwards and has a choice, a packet looks at `memory` ports that were the least loaded for the last
-//! packet with the same choice, and at `samples` ports drawn at random. It takes the one for which the fewest bytes wait at this
-//! node; of equals the one that was looked at first, those remembered before those drawn. The `memory` best are remembered.
-//! Pinned paths are kept. Source: Ghorbani, Yang, Godfrey, Ganjali, Firoozshahian, "DRILL: micro load balancing for low-latency
-//! data center networks" (SIGCOMM 2017); ties and what counts as load are those of `ConWeave`'s public simulator.
-//! Simplifications: a node has one forwarding engine, so that what it remembers and the queues are exact and up to date; it
-//! remembers for each set of ports that are equally near, where that simulator does for each destination. Load is the data that
-//! waits for a port; the frame on its wire is in no count.
-//! Leaves out: the weights of paths that are not symmetric, and the buffer at hosts that puts packets in order. The first hop is
-//! the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
-//! Invariants: every choice is on a shortest path; no port that was looked at had fewer bytes waiting. Packets overtake one another.
+//! DRILL(d, m): each packet goes to the shortest of a few local queues, d drawn at random and m remembered.
+//! At each node with a choice a packet looks at `memory` remembered ports and at `samples` drawn ports, and takes the
+//! port with the fewest waiting bytes. Of equal ports the first port looked at wins, remembered ports first. The
+//! `memory` best ports are remembered.
+//! Simplifications: one forwarding engine a node; memory for each set of equal ports, where the public code has memory
+//! for each destination; no frame on the wire in the load; no weights of asymmetric paths; no reordering buffer.
+//! Invariants: choices are on shortest paths; no port looked at had fewer waiting bytes.
+//! Source: Ghorbani et al., "DRILL: micro load balancing for low-latency data center networks" (SIGCOMM 2017), and
+//! `ConWeave`'s public ns-3 code; `docs/models/drill.md`.
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -29,9 +25,9 @@ use xoff_engine::state::{State, Walk, Word};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Different ports that are drawn for each packet (d); all, if there are fewer.
+    /// Different ports drawn for each packet (d); all ports, if fewer exist.
     pub samples: u16,
-    /// Ports that are remembered (m).
+    /// Number of remembered ports (m).
     pub memory: u16,
 }
 
@@ -41,14 +37,14 @@ impl Default for Params {
     }
 }
 
-/// DRILL at one node.
+/// DRILL at a node.
 #[derive(Debug, Clone)]
 pub struct Drill {
     samples: usize,
     memory: usize,
     /// The least loaded ports of the last packet, for each set of choices.
     best: FxHashMap<Box<[PortId]>, Vec<PortId>>,
-    /// The ports of a choice, of which the first are those drawn.
+    /// The ports of a choice, drawn ports first.
     drawn: Vec<PortId>,
 }
 
@@ -151,7 +147,7 @@ mod tests {
             self.drill.route(&mut packet, choices, &self.core, &mut self.effects).unwrap()
         }
 
-        /// How often each port is chosen for 40,000 packets.
+        /// Returns the number of choices of each port over 40,000 packets.
         fn chosen(&mut self) -> [u32; 4] {
             let mut counts = [0; 4];
             for _ in 0..40_000 {

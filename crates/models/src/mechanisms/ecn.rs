@@ -1,9 +1,9 @@
-//! ECN marking at an output: RED or a step.
-//!
-//! Models: a mark for data packets by what a packet leaves behind, in its queue or in all data queues of its output. Source: RED as
-//! HPCC and `ConWeave` use it (mechanisms.md 2.1): nothing up to `kmin`, linear to `pmax` at `kmax`, every packet above; judged at
-//! dequeue, after removing the packet, on the instantaneous length. Which classes mark is set for each class of a switch, as in
-//! profiles of vendors' switches. Leaves out: RED's average.
+//! ECN marking at an output: RED or a step, by the bytes that a departing data packet leaves behind.
+//! The count is that of the packet's queue, or of all data queues of the output (`scope`). RED marks nothing up to
+//! `kmin`, linearly to `pmax` at `kmax`, and every packet above, at dequeue on the instantaneous length. `classes`
+//! selects the classes that mark, as profiles of vendors' switches do.
+//! Simplification: no average of the queue.
+//! Source: RED as in the public ns-3 codes of HPCC and `ConWeave` (`docs/models/ecn.md`).
 
 use crate::ids::PortId;
 use schemars::JsonSchema;
@@ -24,25 +24,25 @@ pub struct Params {
     /// Random early detection on the instantaneous queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub red: Option<Red>,
-    /// Every packet that leaves more than the threshold behind is marked.
+    /// Mark each packet that leaves more than the threshold behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
-    /// What thresholds are compared with.
+    /// Bytes that are compared with the thresholds.
     #[serde(default)]
     pub scope: Scope,
-    /// Classes whose packets are marked; default all.
+    /// Classes with marked packets. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<u8>>,
 }
 
-/// What thresholds are compared with.
+/// Bytes that are compared with the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The queue that the packet leaves; where each input has a queue of its own (`voq`), those of its class and output together.
+    /// The queue of the packet; with virtual output queues (`voq`) all queues of the packet's class and output.
     #[default]
     Queue,
-    /// All data queues of its output together, whatever their classes.
+    /// All data queues of the output, of all classes.
     Port,
 }
 
@@ -50,9 +50,9 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
-    /// Nothing is marked up to this queue.
+    /// No packet is marked up to this queue.
     pub kmin: Bytes,
-    /// Everything is marked above this queue.
+    /// Every packet is marked above this queue.
     pub kmax: Bytes,
     /// Probability at `kmax`, 0 to 1.
     #[serde(default = "default_pmax")]
@@ -71,7 +71,7 @@ fn default_pmax() -> f64 {
     0.2
 }
 
-/// The markers of one node, by output.
+/// The markers of a node's outputs.
 #[derive(Debug, Clone)]
 pub struct Ecn {
     markers: Vec<Marker>,
@@ -88,7 +88,7 @@ struct Marker {
     kmax: u32,
     pmax: f64,
     scope: Scope,
-    /// A bit for each class that marks.
+    /// A bit for each marking class.
     classes: u8,
 }
 
@@ -216,7 +216,7 @@ mod tests {
         Params { step: Some(Step { threshold: Bytes(threshold) }), ..Params::default() }
     }
 
-    /// Which of the data queues of an output mark what leaves them while they hold these bytes.
+    /// Returns the data queues of an output that mark departing packets, for these bytes in the queues.
     fn marking(params: &Params, bytes: [u16; 3], queueing: Queueing) -> [bool; 3] {
         let mut core = Core::for_tests(1, 3);
         core.queueing = queueing;

@@ -1,16 +1,11 @@
-//! Flowlet switching (`LetFlow`): a flow goes on by the port it had until it pauses; then it takes a random one.
-//!
-//! Models: at each node that forwards and has a choice, the packets of a flow between which no gap is longer than `timeout` are a
-//! flowlet and take one port, which is drawn at random among those on shortest paths. Pinned paths are kept. A flow that meets a
-//! queue slows down, so that its flowlets there are shorter, and it leaves sooner. Source: Vanini, Pan, Alizadeh, Taheri, Edsall,
-//! "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI 2017); the timeout is that of `ConWeave`'s
-//! public simulator, which compares with it.
-//! Simplifications: gaps are exact, where switches look at an age bit from time to time, so that theirs are between one timeout
-//! and two; each flow has an entry of its own, where switches share those of a table by a hash. Each switch draws for itself, as
-//! in the paper; that simulator draws the whole path at the first one.
-//! Leaves out: the first hop, which is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
-//! Invariants: every choice is on a shortest path; a flow changes its port at a node only after a gap that is longer than the
-//! timeout. Packets may overtake one another where paths differ by more than that.
+//! Flowlet switching (`LetFlow`): a flow keeps its port until a gap longer than `timeout`, and then draws a random
+//! port.
+//! A flow that meets a queue slows down and makes gaps, and so leaves a congested path sooner.
+//! Simplifications: exact gaps, where switches check an age bit; an entry for each flow, where switches share entries
+//! by a hash. Each switch draws for itself.
+//! Invariants: choices are on shortest paths; a flow changes its port at a node only after a longer gap.
+//! Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI 2017); the
+//! timeout is from `ConWeave`'s public ns-3 code (`docs/models/flowlet.md`).
 
 use crate::ids::PortId;
 use rustc_hash::FxHashMap;
@@ -30,7 +25,7 @@ use crate::packet::Packet;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A longer gap between two packets of a flow ends its flowlet.
+    /// A longer gap between two packets of a flow ends the flowlet.
     pub timeout: Duration,
 }
 
@@ -40,16 +35,16 @@ impl Default for Params {
     }
 }
 
-/// Entries that are kept before those that are over are looked for.
+/// Number of entries below which expired entries are kept.
 const FEW: usize = 1024;
 
-/// By which ports flows go on until they pause.
+/// Ports of flows until their next gap.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     timeout: Duration,
-    /// Of each flow that was seen lately its port, and when its last packet came.
+    /// For each recent flow: its port, and the moment of its last packet.
     flows: FxHashMap<u32, (PortId, Moment)>,
-    /// So many entries may stand before those that are over are thrown away.
+    /// Number of entries at which expired entries are removed.
     room: usize,
 }
 
@@ -68,14 +63,14 @@ impl Table {
         Self { timeout, flows: FxHashMap::default(), room: FEW }
     }
 
-    /// The port of a flow of which a packet comes, unless its flowlet is over.
+    /// Returns the port of a packet's flow, unless the flowlet is over.
     pub(super) fn go_on(&mut self, flow: u32, now: Moment) -> Option<PortId> {
         let (port, last) = self.flows.get_mut(&flow).filter(|(_, last)| now - *last <= self.timeout)?;
         *last = now;
         Some(*port)
     }
 
-    /// A flowlet begins.
+    /// Begins a flowlet.
     pub(super) fn begin(&mut self, flow: u32, port: PortId, now: Moment) {
         // Flows whose next packet begins one anyway are forgotten, each time as many have come as were left.
         if self.flows.len() >= self.room {
@@ -86,7 +81,7 @@ impl Table {
     }
 }
 
-/// Flowlets at one node.
+/// Flowlets at a node.
 #[derive(Debug, Clone)]
 pub struct Flowlet {
     table: Table,
@@ -147,7 +142,8 @@ mod tests {
     use super::*;
     use crate::frames::Kind;
 
-    /// How often each of four ports is chosen for 40,000 packets of a flow that come `gap` apart, and how many flowlets they were.
+    /// Returns the number of choices of each of four ports over 40,000 packets of a flow that come `gap` apart, and the
+    /// number of flowlets.
     fn chosen(gap: Duration) -> ([u32; 4], u64) {
         let (mut flowlet, core) = (Flowlet::new(Duration::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);

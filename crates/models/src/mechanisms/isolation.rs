@@ -1,9 +1,10 @@
-//! Flows that are moved from their own queue into another queue of the same output, without losing their order.
-//!
-//! A flow's packets that were in its own queue leave before any packet of it in the other queue does: while the first packet of that
-//! queue is of a flow that has some left, the queue is blocked (its *gate* is closed). Flows behind it wait with it, as in any queue;
-//! nobody waits for a flow further back. The way back is the mechanism's to choose, when the other queue holds no packet of the flow.
+//! Flows moved from their own queue into another queue of the same output, in order of packets.
+//! The packets of a flow in its own queue leave before the flow's packets in the other queue. The other queue is
+//! blocked (its *gate* is closed) while its first packet belongs to a flow with packets in the own queue. Flows behind
+//! the first packet wait with it, as in any queue.
+//! A mechanism decides about the way back, when the other queue holds no packet of the flow.
 //! [`Order::Free`] has no gates: packets may overtake one another.
+//! Source: `docs/models/sfc.md` and `docs/models/congestion_isolation.md`.
 
 use rustc_hash::FxHashMap;
 use xoff_units::number;
@@ -14,24 +15,24 @@ use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use xoff_engine::state::{State, Walk, Word};
 
-/// Whether packets that a flow has in two queues keep their order.
+/// Order of a flow's packets in two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// Those of the flow's own queue leave first; the first packet of the other queue waits for them.
+    /// Packets of the flow's own queue leave first; the first packet of the other queue waits.
     #[default]
     Kept,
     /// Each queue goes on by itself, and receivers see packets out of order.
     Free,
 }
 
-/// A flow that was moved, with what the mechanism keeps of it.
+/// A moved flow, with the mechanism's state.
 #[derive(Debug, Clone, Default)]
 pub struct Moved<T> {
-    /// Output and queue, once a packet of it came.
+    /// Output and queue, from the first packet on.
     pub place: Option<(PortId, QueueId)>,
-    /// Its packets in its own queue that came before.
+    /// Packets in the flow's own queue, from before the move.
     before: u32,
-    /// Its packets in the other queue.
+    /// Packets in the other queue.
     pub inside: u32,
     /// The mechanism's.
     pub state: T,
@@ -41,7 +42,7 @@ pub struct Moved<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
-    /// For an output and queue that is blocked: the flow of its first packet, whose earlier packets must leave first.
+    /// For each blocked output and queue: the flow of the first packet, whose earlier packets must leave first.
     gates: FxHashMap<(PortId, QueueId), u32>,
     order: Order,
 }
@@ -58,24 +59,24 @@ impl<T: State> State for Isolation<T> {
 }
 
 impl<T: Default> Isolation<T> {
-    /// The flows that are moved, in order.
+    /// Returns the moved flows, in order.
     pub fn numbers(&self) -> Vec<u32> {
         let mut list: Vec<u32> = self.flows.keys().copied().collect();
         list.sort_unstable();
         list
     }
 
-    /// Whether no flow is moved.
+    /// True when no flow is moved.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// How many are.
+    /// Returns the number of moved flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether a flow is moved.
+    /// True when a flow is moved.
     pub fn contains(&self, flow: u32) -> bool {
         self.flows.contains_key(&flow)
     }
@@ -85,17 +86,17 @@ impl<T: Default> Isolation<T> {
         self.flows.get_mut(&flow)
     }
 
-    /// Moves a flow, if it is not moved yet: its next packet goes to the other queue.
+    /// Moves a flow, unless moved already. Its next packet goes to the other queue.
     pub fn entry(&mut self, flow: u32) -> &mut Moved<T> {
         self.flows.entry(flow).or_default()
     }
 
-    /// All that are moved, in no order.
+    /// Returns all moved flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Moved<T>> {
         self.flows.values()
     }
 
-    /// All that are moved, in no order, to be changed alike.
+    /// Returns all moved flows, in no order, for equal changes.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Moved<T>> {
         self.flows.values_mut()
     }
@@ -105,7 +106,7 @@ impl<T: Default> Isolation<T> {
         Self { order, ..Self::default() }
     }
 
-    /// A packet of a moved flow joins `queue`; `own` is the queue that it would have joined.
+    /// Counts a packet of a moved flow that joins `queue`; `own` is the flow's own queue.
     pub fn enter(&mut self, flow: u32, port: PortId, own: QueueId, queue: QueueId, core: &Core, effects: &mut Effects) {
         let Some(moved) = self.flows.get_mut(&flow) else { return };
         moved.inside += 1;
@@ -122,7 +123,7 @@ impl<T: Default> Isolation<T> {
         }
     }
 
-    /// A packet left `queue`. True when it was the last one that a moved flow had in the other queue.
+    /// Counts a packet that left `queue`. True for the last packet of a moved flow in the other queue.
     pub fn leave(&mut self, flow: u32, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow) else { return false };
         if moved.place == Some((port, queue)) {
@@ -147,7 +148,8 @@ impl<T: Default> Isolation<T> {
         false
     }
 
-    /// A packet that had just joined the other queue was dropped before it. True when no other of its flow is there.
+    /// Takes back a packet that joined the other queue and was dropped. True when no packet of the flow is in the other
+    /// queue.
     pub fn refuse(&mut self, flow: u32, port: PortId, queue: QueueId, effects: &mut Effects) -> bool {
         let Some(moved) = self.flows.get_mut(&flow).filter(|m| m.place == Some((port, queue))) else { return false };
         moved.inside -= 1;
@@ -159,7 +161,7 @@ impl<T: Default> Isolation<T> {
         was_last
     }
 
-    /// Lets a flow return to its own queue.
+    /// Returns a flow to its own queue.
     pub fn remove(&mut self, flow: u32, effects: &mut Effects) -> Option<Moved<T>> {
         let moved = self.flows.remove(&flow)?;
         if let Some(place) = moved.place {
@@ -168,7 +170,7 @@ impl<T: Default> Isolation<T> {
         Some(moved)
     }
 
-    /// Forgets flows without packets here that `is_over` holds for.
+    /// Forgets flows without packets here for which `is_over` is true.
     pub fn purge(&mut self, mut is_over: impl FnMut(&T) -> bool) {
         self.flows.retain(|_, m| m.inside > 0 || m.before > 0 || !is_over(&m.state));
     }
@@ -180,7 +182,7 @@ impl<T: Default> Isolation<T> {
         }
     }
 
-    /// Opens the gate of a queue, if it is closed; for one flow, if it is for that one.
+    /// Opens the gate of a queue, if closed. With `flow`, only a gate closed for the flow opens.
     fn open(&mut self, place: (PortId, QueueId), flow: Option<u32>, effects: &mut Effects) {
         if self.gates.get(&place).is_some_and(|of| flow.is_none_or(|flow| flow == *of)) {
             self.gates.remove(&place);
@@ -200,7 +202,7 @@ mod tests {
     const OTHER: QueueId = QueueId(2);
     const NOTHING: [bool; 0] = [];
 
-    /// A switch of one port, whose own queue holds packets of these flows.
+    /// A switch of one port, whose own queue holds packets of the flows.
     fn holding(flows: &[u32]) -> (Core, Isolation<()>, Effects) {
         let mut core = Core::for_tests(1, 2);
         for flow in flows {
@@ -209,7 +211,7 @@ mod tests {
         (core, Isolation::default(), Effects::for_tests(1))
     }
 
-    /// Whether the gate was closed (true) or opened, in order.
+    /// Returns the gate's changes in order: true for closed.
     fn gates(effects: &mut Effects) -> Vec<bool> {
         let is_closing = |e: &(u8, Effect)| match e.1 {
             Effect::CloseGate(PortId(0), QueueId(2)) => true,
@@ -225,7 +227,7 @@ mod tests {
         core.ports[0].push(OTHER, Packet::new(Kind::Data, flow, 0, 9, 1000, 0));
     }
 
-    /// The first packet of a queue leaves; whether it was the last of its flow in the other queue.
+    /// Takes the first packet of a queue. True for the last packet of a flow in the other queue.
     fn pop(isolation: &mut Isolation<()>, queue: QueueId, core: &mut Core, effects: &mut Effects) -> bool {
         let packet = core.ports[0].pop(queue).expect("a packet waits");
         isolation.leave(packet.flow(), PortId(0), queue, core, effects)

@@ -1,4 +1,5 @@
-//! Mechanisms at switches and network interfaces: marking, flow control, congestion points. Their registry stands here.
+//! Mechanisms at switches and network interfaces: marking, flow control, congestion points, routing; and their
+//! registry.
 
 mod congestion_point;
 mod isolation;
@@ -22,8 +23,8 @@ use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
 use crate::wrong::Wrong;
 
-/// Makes the tables of mechanisms, the enum of all of them, and the list of those that are given. A line names a module, which is
-/// the key in its table and holds `Params`, and the mechanism's type; the line's comment is the documentation of the key.
+/// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names a module,
+/// which is the key in its table and holds `Params`, and the mechanism's type. The line's comment documents the key.
 macro_rules! registry {
     (($d:tt) $($(#[doc = $about:literal])* $table:ident at $path:literal in $field:ident {
         $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*
@@ -47,7 +48,7 @@ macro_rules! registry {
         }
 
         impl Tables {
-            /// Those that are given, in the order of the registry, in which their hooks are called.
+            /// Returns the given mechanisms in the order of the registry, the order of their hooks' calls.
             pub fn parts(&self) -> Vec<Box<dyn Part + '_>> {
                 let mut list: Vec<Box<dyn Part + '_>> = Vec::new();
                 $($(if let Some(params) = &self.$field.$module {
@@ -58,18 +59,18 @@ macro_rules! registry {
                 list
             }
 
-            /// What follows from each table that is given.
+            /// Returns the properties of the given mechanisms.
             fn properties(&self) -> impl Iterator<Item = Properties> {
                 [$($(self.$field.$module.as_ref().map($module::$name::properties),)*)*].into_iter().flatten()
             }
         }
 
-        /// What each mechanism counts, given or not.
+        /// Counts of all mechanisms, given or not.
         pub const GROUPS: &[Group] = &[
             $($(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*)*
         ];
 
-        /// Every mechanism there is.
+        /// All mechanisms.
         #[derive(Debug, Clone)]
         #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and those on every packet's way want no pointer")]
         pub enum Mechanism {
@@ -77,7 +78,7 @@ macro_rules! registry {
         }
 
         impl Mechanism {
-            /// Its name in scenarios and summaries.
+            /// Returns the name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
                 match self { $($(Self::$name(_) => stringify!($module),)*)* }
             }
@@ -93,14 +94,14 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// What switches write onto packets.
+    /// Marks and records that switches write onto packets.
     Stamping at "switch." in stamping {
         /// Explicit Congestion Notification, the marks.
         ecn: Ecn,
         /// In-band network telemetry.
         telemetry: Telemetry,
     }
-    /// What becomes of packets that find no room in a switch; they are dropped when nobody cares.
+    /// Action on packets without room in a switch. Default: drop.
     Admission at "switch." in admission {
         /// Packet trimming.
         trimming: Trimming,
@@ -113,7 +114,7 @@ registry! {
         sfc: Sfc,
         /// Congestion Isolation.
         congestion_isolation: CongestionIsolation,
-        /// Flow control by egress port where nodes relay (`PortFC`).
+        /// Flow control by egress port in networks with relays (`PortFC`).
         portfc: PortFc,
         /// Backward Congestion Notification, the congestion points.
         bcn: Bcn,
@@ -124,19 +125,19 @@ registry! {
         /// Credit-based flow control of links, in the place of PFC.
         credits: Credits,
     }
-    /// `switch.routing`: who chooses among several ports on shortest paths; ECMP by a hash of the flow when nobody does.
+    /// `switch.routing`: choice among several ports on shortest paths. Default: ECMP by a hash of the flow.
     Routing at "switch.routing." in routing {
-        /// Each packet by itself, whatever its flow.
+        /// Each packet takes a port by itself, whatever its flow.
         spray: Spray,
-        /// Each packet by an entropy value that its host chooses (REPS).
+        /// Each packet takes a port by an entropy value of its host (REPS).
         reps: Reps,
-        /// Each flowlet by itself: a flow draws another port after a gap (`LetFlow`).
+        /// Each flowlet takes a port: a flow draws another port after a gap (`LetFlow`).
         flowlet: Flowlet,
-        /// Each packet to the shortest of a few queues that are drawn or remembered (DRILL).
+        /// Each packet takes the shortest of a few drawn or remembered queues (DRILL).
         drill: Drill,
-        /// Each packet, or flowlet, to the least loaded good port (what switches call adaptive routing, or DLB).
+        /// Each packet, or flowlet, takes the least loaded good port (adaptive routing, DLB).
         adaptive: Adaptive,
-        /// Flows leave paths that are late, and the last switch puts their packets in order (`ConWeave`).
+        /// Flows leave late paths, and the last switch puts packets in order (`ConWeave`).
         conweave: ConWeave,
     }
 }
@@ -219,13 +220,13 @@ impl Hooks for Mechanism {
     }
 }
 
-/// A mechanism that a scenario gives: [`Install`] with its table.
+/// A given mechanism: [`Install`] with its table.
 pub trait Part {
-    /// Its key in its table.
+    /// Returns the key in the table.
     fn name(&self) -> &'static str;
-    /// The path of its table in the scenario.
+    /// Returns the path of the table in the scenario.
     fn path(&self) -> &'static str;
-    /// What people call it.
+    /// Returns the label in messages.
     fn label(&self) -> &'static str;
     /// See [`Install::properties`].
     fn properties(&self) -> Properties;
@@ -249,11 +250,11 @@ pub trait Part {
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt>;
     /// See [`Install::install`].
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism>;
-    /// See [`Install::install_at`]; `mechanism` is what the same part of another table installed.
+    /// See [`Install::install_at`]; `mechanism` was installed by the same part of another table.
     fn install_at(&self, port: PortId, mechanism: &mut Mechanism);
 }
 
-/// Does something with a mechanism if it is of this type.
+/// Calls a function with a mechanism of this type.
 type Mine<M> = fn(&mut Mechanism, &mut dyn FnMut(&mut M));
 
 struct Given<'a, M: Install> {
@@ -317,10 +318,10 @@ pub fn at(path: &str, key: &str) -> String {
     if key.is_empty() { path.to_string() } else { format!("{path}.{key}") }
 }
 
-/// Something that may hold of a mechanism.
+/// A predicate on properties.
 type Holds = fn(&Properties) -> bool;
 
-/// What one mechanism at most may do, and how its error says it.
+/// Actions that at most one mechanism may do, and their names in errors.
 const EXCLUSIVE: [(Holds, &str); 3] = [
     (|p| p.assigns_queues, "chooses queues for packets"),
     (|p| p.routes, "chooses ports for packets"),
@@ -328,17 +329,17 @@ const EXCLUSIVE: [(Holds, &str); 3] = [
 ];
 
 impl Tables {
-    /// The mechanisms that are given, and what follows from their tables.
+    /// Returns the given mechanisms with their properties.
     pub fn others(&self) -> Vec<Other> {
         self.parts().iter().map(|p| Other { name: p.name(), properties: p.properties() }).collect()
     }
 
-    /// Whether something holds of any mechanism that is given.
+    /// True when `holds` is true of any given mechanism.
     pub fn any(&self, holds: impl Fn(&Properties) -> bool) -> bool {
         self.properties().any(|p| holds(&p))
     }
 
-    /// Says which key makes no sense, what is wrong, and what would be right.
+    /// Refuses keys without a meaning: the key, the problem, and the remedy.
     pub fn validate(&self, classes: u8, queueing: Queueing, memory: &buffer::Params, framing: &Framing) -> Result<(), (String, String)> {
         let all = self.others();
         let parts = self.parts();
@@ -362,12 +363,12 @@ impl Tables {
         Ok(())
     }
 
-    /// The levels of an ingress port of a node that forwards.
+    /// Returns the levels of an ingress port of a forwarding node.
     pub fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels> {
         self.parts().iter().find_map(|p| p.levels(ingress))
     }
 
-    /// To whom memory belongs, if a mechanism says so.
+    /// Returns the owner of memory, if a mechanism decides.
     pub fn accounting(&self) -> Option<Accounting> {
         self.properties().find_map(|p| p.accounting)
     }
@@ -377,17 +378,17 @@ impl Tables {
         self.properties().map(|p| p.reorder_queues).fold(0, u8::max)
     }
 
-    /// Queues of a host's interface that flows choose from.
+    /// Returns the number of queues of a host's interface.
     pub fn interface_queues(&self) -> u8 {
         self.properties().map(|p| p.interface_queues).fold(1, u8::max)
     }
 }
 
-/// The mechanisms of one node, and which hooks any of them wants.
+/// The mechanisms of a node, and the hooks that they watch.
 #[derive(Debug, Clone)]
 pub struct Mechanisms {
     list: Box<[Mechanism]>,
-    /// Of each hook, by the number of its bit: those that want it, a bit each. A packet touches no others.
+    /// For each hook, by the number of its bit: a bit for each watching mechanism.
     wanting: [u16; Watches::HOOKS],
     all: Watches,
 }
@@ -398,7 +399,7 @@ state!(Mechanisms {
 });
 
 impl Mechanisms {
-    /// In the order in which their hooks are called.
+    /// Makes the list, in the order of hook calls.
     pub fn new(list: Vec<Mechanism>) -> Self {
         let watches: Vec<_> = list.iter().map(Mechanism::watches).collect();
         let among = |hook| watches.iter().enumerate().fold(0, |bits, (i, w)| bits | u16::from(w.has(hook)) << i);
@@ -406,13 +407,13 @@ impl Mechanisms {
         Self { wanting: std::array::from_fn(|number| among(Watches::numbered(number))), all, list: list.into() }
     }
 
-    /// Whether any wants a hook.
+    /// True when any mechanism watches a hook.
     #[inline]
     pub const fn want(&self, hook: Watches) -> bool {
         self.all.has(hook)
     }
 
-    /// Calls `f` for each that wants `hook`.
+    /// Calls `f` for each mechanism that watches `hook`.
     #[inline]
     pub fn each(&mut self, hook: Watches, core: &Core, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &Core, &mut Effects)) {
         let mut wanting = self.wanting[hook.number()];
@@ -424,18 +425,18 @@ impl Mechanisms {
         }
     }
 
-    /// Calls `f` for the one with this number.
+    /// Calls `f` for the mechanism of this number.
     pub fn one(&mut self, owner: u8, core: &Core, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &Core, &mut Effects)) {
         effects.owner = owner;
         f(&mut self.list[usize::from(owner)], core, effects);
     }
 
-    /// The name of the one with this number.
+    /// Returns the name of the mechanism of this number.
     pub fn name(&self, owner: u8) -> &'static str {
         self.list[usize::from(owner)].name()
     }
 
-    /// All of them.
+    /// Returns all mechanisms.
     pub fn iter(&self) -> impl Iterator<Item = &Mechanism> {
         self.list.iter()
     }

@@ -1,18 +1,13 @@
-//! Priority-based Flow Control (IEEE 802.1Qbb, 802.1Q clause 36).
-//!
-//! Models: a forwarding node pauses the upstream neighbour, per class, when the bytes that came by a port reach XOFF (`ingress`
-//! accounting), or when an egress queue that the port feeds reaches XOFF (`egress` accounting); it resumes it at XON. Frames of
-//! one minimum size, sent before all others, never paused, acting on the neighbour's queues when the last bit is in. Hosts obey
-//! and do not originate. Hosts that relay do one of three things. They pause neighbours as switches do. Or they pass pauses on: while
-//! a neighbour pauses them, they pause all others (the `PortFC` paper's figure 5). Or they pause nobody, and hold flows at the sources
-//! (`slots.rs`). With `hop_classes` packets rise a class with every node that relays them, and
-//! what a relay asks of its neighbours is a class lower (the paper's PFC*, after Tagger, Hu et al. 2017: no circle of classes can
-//! close, as a class waits for higher ones alone). Source: mechanisms.md section 1, 7.3 and 7.4 (15) (semantics of HPCC: on until an explicit resume), `[RES]` there for
-//! quanta with refresh.
-//! Without refresh a pause ends with its quanta, and the next packet that comes above XON makes another.
-//! Simplifications: the neighbour's response time is a frame in progress and nothing more; no lost frames; one class a frame.
-//! The watchdog, which ends pauses that last too long, is `watchdog.rs`.
-//! Invariants: pauses and resumes of a port and class alternate; with the computed headroom nothing is dropped.
+//! Priority-based Flow Control (IEEE 802.1Qbb; IEEE Std 802.1Q, clause 36).
+//! A forwarding node pauses a class of the upstream neighbour when a byte count reaches XOFF, and resumes the class at
+//! XON. The count is that of the ingress port or of an egress queue (`accounting`).
+//! PFC frames have the size of a control frame, go first, are never paused, and act at their last bit.
+//! Hosts that relay pause as switches do, pass pauses on (the `PortFC` paper, figure 5), or hold flows at their sources
+//! (`slots.rs`).
+//! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency closes.
+//! Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and resumes of a port and
+//! class alternate; the computed headroom loses nothing.
+//! Source: `docs/models/pfc.md`.
 
 mod slots;
 pub mod watchdog;
@@ -38,13 +33,13 @@ use crate::wrong::Wrong;
 use slots::Slots;
 use watchdog::{Found, Watchdog};
 
-/// What hosts that relay do under PFC.
+/// Action of hosts that relay, under PFC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Relays {
-    /// They pause their neighbours as switches do, when what they relay fills.
+    /// A relay pauses its neighbours as a switch does, when its count of relayed bytes reaches XOFF.
     Native,
-    /// They pause all other neighbours while one pauses them, and look at nothing else.
+    /// A relay pauses all other neighbours while one neighbour pauses the relay, and has no count of its own.
     Forward,
 }
 
@@ -52,32 +47,35 @@ pub enum Relays {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; with a shared buffer,
-    /// its dynamic threshold (and by egress queue none, so that one is needed); with unlimited memory 100 KB.
+    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; 100 KB
+    /// with unlimited memory; the dynamic threshold with a shared buffer. With a shared buffer and egress accounting
+    /// `xoff` is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared buffer: resume
-    /// this far below it; default 3 KiB.
+    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
+    /// buffer: resume this far below the threshold; default 3 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// What XOFF is compared with.
+    /// The byte count that is compared with XOFF.
     #[serde(default)]
     pub accounting: Accounting,
-    /// Pauses end by themselves after this many quanta of 512 bit times unless refreshed, which the pausing node does at half of
-    /// it, or as often as its link can. Default: pauses last until the resume.
+    /// A pause expires after this many quanta of 512 bit times unless refreshed. The pausing node refreshes at half of
+    /// the pause time, or as often as its link can. Default: a pause lasts until the resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
-    /// With `quanta`: whether pauses are refreshed. One that is not ends by itself, and the next packet that comes while the bytes
-    /// are still above XON makes another; each time a round trip more comes into the headroom, which is computed for one.
+    /// With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
+    /// arrives while the count is above XON triggers a new pause. Each expiry needs a round trip more of headroom; the
+    /// computed headroom covers one.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
-    /// What hosts that relay do. Default: they hold flows where `host.relay.per_flow` holds (as in `network.rail`); elsewhere `native`.
+    /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in force (as
+    /// in `network.rail`); elsewhere `native`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relays: Option<Relays>,
-    /// Each node that relays a packet puts it into the next higher class: PFC* of the `PortFC` paper.
+    /// Each node that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.
     #[serde(default)]
     pub hop_classes: bool,
-    /// What switches do about pauses that last too long. Default: nothing.
+    /// The action of switches on pauses that last too long. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<watchdog::Params>,
 }
@@ -107,7 +105,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// How far below a dynamic threshold a pause ends.
+    /// Returns the bytes below a dynamic threshold at which a pause ends.
     fn offset(&self) -> u64 {
         self.xon.map_or(3 * 1024, |x| x.0)
     }
@@ -125,7 +123,7 @@ enum Trigger {
     Egress(Vec<(u32, u32)>),
 }
 
-/// PFC at one node.
+/// PFC at a node.
 #[derive(Debug, Clone)]
 pub struct Pfc {
     trigger: Trigger,
@@ -134,27 +132,29 @@ pub struct Pfc {
     refreshes: bool,
     lose_resumes: u32,
     classes: Classes,
-    /// A host that relays and passes pauses on.
+    /// True at a host that relays and passes pauses on.
     passes_on: bool,
-    /// A host that relays and raises classes.
+    /// True at a host that relays and raises classes.
     raises_classes: bool,
-    /// For each ingress port and class: how many reasons there are to pause the neighbour, and how many of them are thresholds.
+    /// For each ingress port and class: the number of reasons to pause the neighbour, and the number of thresholds
+    /// among the reasons.
     pausing: Vec<u16>,
     over: Vec<u16>,
-    /// For each output port: class of the queue, and ingress port and class that it pauses (egress accounting).
+    /// For each output port: the class of the queue, and the ingress port and class paused by the queue (egress
+    /// accounting).
     paused_by_output: Vec<Vec<(u8, PortId, u8)>>,
     /// For each port and class: whether the neighbour pauses us, where pauses are passed on.
     is_paused: Vec<bool>,
     /// For each port and class: when the neighbour's pause of us ends, with quanta.
     expires: Vec<Moment>,
-    /// For each port and class, with quanta: when our pause is next refreshed, or ends by itself.
+    /// For each port and class, with quanta: the moment of our pause's next refresh or end.
     refresh: Vec<Moment>,
-    /// For each port and class: since when it is over a threshold.
+    /// For each port and class: the moment when the count reached a threshold.
     since: Vec<Moment>,
     watchdog: Option<Watchdog>,
-    /// What waits of each flow, at a host that relays and pauses nobody.
+    /// The bytes of each flow, at a host that relays and pauses no neighbour.
     slots: Option<Box<Slots>>,
-    /// This node is a host, and hosts that relay hold its flows.
+    /// True at a host whose flows are held by relays.
     hears_of_slots: bool,
     /// Pauses begun, frames sent, and the time from XOFF to XON.
     pauses: u64,
@@ -228,7 +228,7 @@ impl Pfc {
         pfc
     }
 
-    /// What is kept of a class of a port is at this place.
+    /// Returns the index of a port and class.
     fn group(&self, port: PortId, class: u8) -> usize {
         self.classes.group(port, class)
     }
@@ -239,8 +239,8 @@ impl Pfc {
         Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
     }
 
-    /// A neighbour paused a class, or let it go on: all others hear of it. Nothing that comes to be relayed is of the lowest
-    /// class when classes rise.
+    /// Passes a neighbour's pause or resume on to all other neighbours. With `hop_classes`, relayed packets are never
+    /// in class 0.
     fn pass_on(&mut self, from: PortId, class: u8, is_pause: bool, core: &Core, effects: &mut Effects) {
         if class < u8::from(self.raises_classes) {
             return;
@@ -254,7 +254,7 @@ impl Pfc {
         }
     }
 
-    /// One more reason to pause the neighbour: a threshold was reached.
+    /// Adds a threshold to the reasons to pause the neighbour.
     fn pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
         let group = self.group(port, class);
         self.over[group] += 1;
@@ -297,7 +297,7 @@ impl Pfc {
         effects.push(Effect::Send(port, self.frame(class, 0)));
     }
 
-    /// The neighbour pauses a class, or lets it go on. In a storm nothing is held.
+    /// Obeys a pause or resume of the neighbour. In a storm pauses are ignored.
     fn hear(&mut self, port: PortId, class: u8, is_pause: bool, effects: &mut Effects) {
         let group = self.group(port, class);
         if let Some(watchdog) = &mut self.watchdog {
@@ -496,7 +496,7 @@ impl Hooks for Pfc {
         None
     }
 
-    /// In a storm nothing goes to the neighbour or comes from it.
+    /// In a storm no packet enters the class or comes from its port.
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, _: &mut Effects) -> Admit {
         let class = packet.class();
         let Some(watchdog) = &mut self.watchdog else { return Admit::Accept(place.queue) };
@@ -577,7 +577,7 @@ impl Hooks for Pfc {
         }
     }
 
-    /// Bytes of the pool, and of its input, are free.
+    /// Judges the dynamic threshold when the bytes of the pool and of the input are free.
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
@@ -611,7 +611,7 @@ impl Hooks for Pfc {
         Verdict::Consume
     }
 
-    /// The message that a slot is free may be lost.
+    /// Releases the flow, as the message of a free slot may be lost.
     fn on_silence(&mut self, flow: u32, _: &Core, effects: &mut Effects) {
         if self.hears_of_slots {
             effects.push(Effect::ReleaseFlow(flow));

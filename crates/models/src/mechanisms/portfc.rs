@@ -1,19 +1,13 @@
 //! `PortFC`: flow control by egress port in networks whose nodes relay.
-//!
-//! Models: sections III-B to III-D of the `PortFC` paper, Algorithms 1 to 4. A switch keeps the packets of an output apart by the
-//! output that they take at the *next* switch (inter-hop forwarding queues, IHFQ), and those whose next node is their destination
-//! in one more (destination-direct queue, DDQ). A node keeps its own flows apart by the output of the first switch and by whether
-//! they go on from there (queues a) or end there (queues b); what it relays has one queue (c). When the IHFQs of an output hold
-//! `X_OFF` together, its switch pauses the a-queues toward it at all its other neighbours; when the DDQ does, their b-queues, and
-//! a node passes that frame on by its other ports, where it pauses the IHFQs toward the congested output.
-//! Source: the paper; where it is silent or contradicts itself, mechanisms.md 7.4: a flag for each output *and* kind of queue (1);
-//! the frame names switch and output (2, 6); the index of an output leaves out the receiver's own (4); a packet is counted before
-//! the test (13); relayed packets before own ones unless `host.relay.scheduler` says otherwise (8); queue c is never paused (7).
-//! Ours: an output toward another switch (aggregation above rails) has a queue for each output there, and both kinds of frames
-//! pause it; nodes that do not relay are nodes all the same.
-//! Simplifications: frames are not lost, and not refreshed.
-//! Invariants: with at most one relay on a path and equal rates nothing is dropped; a pause travels three hops at most between
-//! nodes that relay, and never in a circle. With two relays a packet may enter an IHFQ whose relay hears of no pause: refused.
+//! A switch sorts the packets of an output by their output at the next switch (IHFQ), with a direct queue (DDQ) for
+//! packets that end behind the output. At `X_OFF` of all IHFQs together, or of the DDQ, the switch sends a pause to all
+//! other neighbours. A node relays pauses of direct queues.
+//! Resolved where the paper is silent (`docs/models/portfc.md`): a pause flag for each output and kind of queue; frames
+//! name switch and output; queue indices skip the receiver's own port; a packet is counted before the test.
+//! Ours: an output toward another switch has a queue for each output there. Simplification: frames are neither lost nor
+//! refreshed.
+//! Invariant: a pause travels at most three hops between nodes that relay. Two relays on a path are refused.
+//! Source: the `PortFC` paper, sections III-B to III-D, Algorithms 1 to 4.
 
 use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
@@ -37,30 +31,31 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Pause when the inter-hop queues of an output hold so much together. Default: 6 products of rate and delay of its link, and
-    /// at least 6 packets.
+    /// Pause when the inter-hop queues of an output hold this many bytes together. Default: 6 products of the link's
+    /// rate and delay, and at least 6 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Resume at this or less. Default: 4 products, and at least 4 packets.
+    /// Resume at this many bytes or fewer. Default: 4 products, and at least 4 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
-    /// The same for the direct queue. Default: `xoff`.
+    /// `xoff` of the direct queue. Default: `xoff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct_xoff: Option<Bytes>,
-    /// The same for the direct queue. Default: `xon`.
+    /// `xon` of the direct queue. Default: `xon`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direct_xon: Option<Bytes>,
 }
 
-/// The outputs of a switch but `own`, counted: what index an output has.
+/// Returns the index of an output among the outputs of a switch without `own`.
 fn rank(output: PortId, own: PortId) -> usize {
     output.index() - usize::from(output > own)
 }
 
-/// The queues of a node's or switch's output: which outputs of which switch they stand for.
+/// Meaning of the queues of an output of a node or switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outputs {
-    /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, then one for what is relayed.
+    /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, and a queue for relayed
+    /// packets.
     Node {
         /// The switch.
         switch: u32,
@@ -68,23 +63,24 @@ enum Outputs {
         own: PortId,
         /// Outputs of the switch other than ours.
         others: usize,
-        /// Kinds of own flows, by the number of switches that they pass: a port each.
+        /// Kinds of own flows, by the number of switches on the path: a port each.
         kinds: usize,
     },
-    /// A switch's output to a node: a queue for each output of each switch behind the node, then the direct one.
+    /// A switch's output to a node: a queue for each output of each switch behind the node, and the direct queue.
     ToNode {
-        /// For each port of the node: the switch there, our index of its first output, and the node's port there.
+        /// For each port of the node: the switch at the port, our index of the switch's first output, and the node's
+        /// port at the switch.
         behind: Vec<Option<(u32, usize, PortId)>>,
-        /// Queues but the direct one.
+        /// Number of inter-hop queues.
         count: usize,
     },
-    /// A switch's output to another switch: a queue for each output there but the one to us.
+    /// A switch's output to another switch: a queue for each of that switch's outputs, without the output back to us.
     ToSwitch {
         /// The switch.
         switch: u32,
         /// Our port there.
         own: PortId,
-        /// Its outputs other than ours.
+        /// Other outputs of the switch.
         others: usize,
     },
 }
@@ -125,7 +121,8 @@ impl Outputs {
         }
     }
 
-    /// The queues that a frame pauses or resumes: congestion at `output` of `switch`, of its direct queue or of the others.
+    /// Returns the queues that a frame holds or releases. The frame names an output of `switch`, and its direct queue
+    /// or its inter-hop queues.
     fn held_by(&self, switch: u32, output: PortId, is_direct: bool) -> Vec<QueueId> {
         match self {
             Self::Node { switch: ours, own, others, kinds } if *ours == switch && *own != output => {
@@ -142,7 +139,7 @@ impl Outputs {
     }
 }
 
-/// The queue of a switch's output, or of a node's own flow at its first output, for a packet there.
+/// Returns the queue for a packet: at a switch's output, or at the first output of a node's own flow.
 fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> QueueId {
     QueueId::at(match outputs {
         Outputs::Node { switch, own, others, kinds } => {
@@ -170,8 +167,8 @@ fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> QueueId {
     })
 }
 
-/// The queue at a switch's output for packets that take output `next` at the node behind it, and `third` at the one after, if any;
-/// none for outputs of nodes, whose queues nobody waits for.
+/// Returns the queue at a switch's output for packets that take output `next` at the node behind the output, and
+/// `third` at the switch after the node. Outputs of nodes give none, as no queue waits for a node's queues.
 fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
     match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
@@ -183,7 +180,8 @@ fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: O
     }
 }
 
-/// What a queue of an output waits for when it is paused, each as switch, output and queue there: the pause-dependency graph.
+/// Returns the queues for which a paused queue waits, as switch, output and queue: the edges of the pause-dependency
+/// graph.
 fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<QueueAt> {
     let outputs = Outputs::new(wiring, node, port);
     let switches: Vec<u32> = match &outputs {
@@ -208,12 +206,12 @@ fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<Qu
     list
 }
 
-/// `X_OFF` and `X_ON` of an output, for its inter-hop queues and its direct one, and whether its neighbours are paused for either.
+/// `X_OFF` and `X_ON` of an output, for its inter-hop queues and its direct queue, and the two pause flags.
 #[derive(Debug, Clone)]
 struct Output {
     levels: [(u32, u32); 2],
     is_paused: [bool; 2],
-    /// The direct queue, or one more than there are.
+    /// The direct queue, or the number of queues where the output has none.
     direct: QueueId,
 }
 
@@ -223,23 +221,23 @@ state!(Output {
 });
 
 impl Output {
-    /// Bytes of the direct queue, or of all others.
+    /// Returns the bytes of the direct queue, or of all inter-hop queues.
     fn bytes(&self, core: &Core, port: PortId, is_direct: bool) -> u32 {
         let queues = &core.ports[port].queues;
         if is_direct { queues[self.direct].bytes.bytes() } else { queues[1..self.direct.index()].iter().map(|q| q.bytes.bytes()).sum() }
     }
 }
 
-/// `PortFC` at one node.
+/// `PortFC` at a node.
 #[derive(Debug, Clone)]
 pub struct PortFc {
     id: u32,
     frame_bytes: u16,
     is_node: bool,
     outputs: Vec<Outputs>,
-    /// Of a switch.
+    /// Thresholds and pause flags of a switch's outputs.
     detection: Vec<Output>,
-    /// For each port and queue: frames that hold it.
+    /// For each port and queue: the number of frames that hold the queue.
     held: Vec<Vec<u8>>,
     pauses: u64,
     frames: u64,
@@ -264,7 +262,8 @@ impl PortFc {
     }
 }
 
-/// 6 and 4 products of rate and one-way delay (section V-A; mechanisms.md 7.4, item 11), or packets when there is next to no delay.
+/// Returns the thresholds: 6 and 4 products of rate and one-way delay (section V-A of the paper), with a packet as the
+/// least product.
 fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
     let product = (port.link.rate.real() / 8e12 * port.link.delay.real()) as u64;
     let product = product.max(largest);
@@ -345,7 +344,7 @@ impl Install for PortFc {
         Ok(())
     }
 
-    /// At a switch, where XOFF is computed.
+    /// Checks computed thresholds at switches.
     fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&Levels>) -> Result<(), Wrong> {
         if ingress.is_host {
             return Ok(());
@@ -482,7 +481,7 @@ mod tests {
         map(&ndc::Params { n, k, link: link(), levels: Vec::new() }.build().unwrap())
     }
 
-    /// Queue index at `node` toward `peer` for a packet from there to `dst`, as the paper counts from 0.
+    /// Returns the queue index at `node` toward `peer` for a packet of `node` to `dst`, counted from 0 as in the paper.
     fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
         let port = m.wiring.ports[index(node)].iter().position(|p| p.peer == peer).unwrap();
         queue(m, &Outputs::new(&m.wiring, node, PortId::at(port)), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer).index() - 1
@@ -525,7 +524,7 @@ mod tests {
         }
     }
 
-    /// The queues that packets between any two hosts join.
+    /// Returns the queues of packets between all pairs of hosts.
     fn used(m: &Map) -> BTreeSet<QueueAt> {
         let mut used = BTreeSet::new();
         let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[index(*n)]);
@@ -544,7 +543,7 @@ mod tests {
         used
     }
 
-    /// The longest chain of queues that wait for one another, or none if there is a circle.
+    /// Returns the longest chain of waiting queues, or none for a cycle.
     fn longest_chain(m: &Map, of: &BTreeSet<QueueAt>) -> Option<usize> {
         fn depth(
             m: &Map,

@@ -1,12 +1,13 @@
-//! QCN (Quantized Congestion Notification, IEEE 802.1Qau-2010), the congestion point.
-//!
-//! Models: each output samples arriving frames by a count of bytes and works out Fb = −(Qoff + w·Qdelta), where Qoff = q − Qeq and
-//! Qdelta is the change since the sample before. Only negative feedback is reported, to the source of the sampled frame, in six
-//! bits: min(63, |Fb|·63 / (Qeq (2w + 1))). The worse it is, the sooner the next sample: after 150, 75, 50, 37.5, 30, 25, 21.5 or
-//! 18.5 hundred-and-fiftieths of `sample_base` by the highest three of the six bits, within ±15 %.
-//! Source: mechanisms.md 6.6 (the MIB's parameters; QTAB there for the table, `[MEM]` for its jitter).
-//! Simplifications: a message carries the feedback alone; frames carry no tag (CN-TAG), as a limiter holds one flow.
-//! Invariants: no positive feedback; quantised feedback within 1 to 63 (a message that would say 0 is not sent).
+//! QCN (Quantized Congestion Notification, IEEE 802.1Qau-2010), the congestion point: a switch output that reports
+//! congestion in six bits.
+//! Each output samples arriving frames by bytes. With Qoff = q − Qeq and Qdelta, the change since the last sample, the
+//! feedback is Fb = −(Qoff + w·Qdelta). Negative feedback goes to the source of the sampled frame as min(63, |Fb|·63 /
+//! (Qeq (2w + 1))).
+//! The interval to the next sample is 150, 75, 50, 37.5, 30, 25, 21.5 or 18.5 parts in 150 of `sample_base`, by the
+//! highest three bits, within ±`jitter`.
+//! Simplifications: a message carries the feedback alone; frames carry no CN-TAG, as a limiter holds one flow.
+//! Invariant: messages carry 1 to 63.
+//! Source: the IEEE8021-CN-MIB; `docs/models/qcn.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,15 +29,15 @@ const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The queue that is aimed at (Qeq).
+    /// Equilibrium queue (Qeq).
     pub q_eq: Bytes,
     /// Weight of the queue's change.
     pub w: u32,
     /// Bytes between two samples without congestion.
     pub sample_base: Bytes,
-    /// Intervals vary at random by this share to either side.
+    /// Share by which sampling intervals vary at random, to either side.
     pub jitter: f64,
-    /// Switches to which hosts are attached have congestion points, too.
+    /// Switches with hosts have congestion points, too.
     pub edges: bool,
 }
 
@@ -46,7 +47,7 @@ impl Default for Params {
     }
 }
 
-/// An output: bytes to its next sample, and the queue at the last one.
+/// An output: bytes to the next sample, and the queue at the last sample.
 #[derive(Debug, Clone, Copy)]
 struct Output {
     left: f64,
@@ -57,7 +58,7 @@ state!(Output {
     value: left, queue;
 });
 
-/// QCN at one switch.
+/// QCN at a switch.
 #[derive(Debug, Clone)]
 pub struct Qcn {
     params: Params,
@@ -105,7 +106,7 @@ impl Qcn {
         Self { params: params.clone(), outputs, points, samples: 0, messages: 0 }
     }
 
-    /// The quantised feedback for a queue that was `before` at the sample before; zero without congestion.
+    /// Returns the quantised feedback for a queue that was `before` at the last sample; zero without congestion.
     fn quantised(&self, before: u32, queue: u32) -> u32 {
         let (qeq, w) = (self.params.q_eq.0 as i64, i64::from(self.params.w));
         let worse = i64::from(queue) - qeq + w * (i64::from(queue) - i64::from(before));

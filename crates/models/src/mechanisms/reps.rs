@@ -1,14 +1,12 @@
-//! REPS, Recycled Entropy Packet Spraying (Bonato et al., 2024): hosts choose the paths of packets, and use again what went well.
-//!
-//! Models: a source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow and value. The
-//! value of a packet whose answer bears no mark goes into a ring of `buffer` values; the next packet takes the oldest that was not used
-//! since, or a random one of `entropy_values`. After a timeout a source may freeze for a while: it goes round the values of its ring, then
-//! forgets them and draws the next sixteen at random. Source: Ultra Ethernet's public simulator (peers.md 8.5).
-//! Simplifications: every packet is answered there and then; a source remembers the values of its packets instead of reading them in
-//! answers, that of the last copy where a packet was sent again. The value is the tag of packets, and takes no byte on the wire.
-//! Leaves out: the bit map of penalties, and the mixture of both. A host's own port is chosen as for any flow (`host.first_hop`).
-//! Invariants: every choice is on a shortest path; one value at one switch leads a flow to one port; a ring holds values of clean
-//! answers alone.
+//! REPS, Recycled Entropy Packet Spraying (Bonato et al., 2024): hosts choose the paths of packets, and use the values of clean answers
+//! again.
+//! A source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow and value. The value of a
+//! packet whose answer bears no mark enters a ring of `buffer` values. The next packet takes the oldest unused value, or a random value of
+//! `entropy_values`. After a timeout a source may freeze: the flow goes round its ring, forgets the ring, and draws sixteen values.
+//! Simplifications: each packet is answered; a source remembers the values of its packets; the value is the tag of packets, without bytes
+//! on the wire. No bit map of penalties.
+//! Invariants: choices are on shortest paths; a value leads a flow to one port at a switch; a ring holds values of clean answers alone.
+//! Source: Ultra Ethernet's public simulator (`docs/models/reps.md`).
 
 use std::collections::VecDeque;
 
@@ -33,11 +31,11 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Different entropy values of a flow; a few for each path.
+    /// Number of entropy values of a flow; a few for each path.
     pub entropy_values: u32,
-    /// Values that a flow remembers to use again.
+    /// Number of values that a flow remembers.
     pub buffer: u32,
-    /// After a timeout a flow goes round the values that it remembers for so long. Default: it goes on as before.
+    /// After a timeout a flow goes round its remembered values for this time. Default: no freeze.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freeze: Option<Duration>,
 }
@@ -51,7 +49,7 @@ impl Default for Params {
 /// Random values after a freeze.
 const EXPLORED: u32 = 16;
 
-/// REPS at one node.
+/// REPS at a node.
 #[derive(Debug, Clone)]
 pub struct Reps {
     forwards: bool,
@@ -60,7 +58,7 @@ pub struct Reps {
     values: u32,
     buffer: usize,
     freeze: Option<Duration>,
-    /// Flows of this host that are under way.
+    /// Active flows of this host.
     flows: FxHashMap<u32, Flow>,
     recycled: u64,
 }
@@ -76,13 +74,13 @@ impl State for Reps {
     }
 }
 
-/// What a source remembers of a flow.
+/// State of a flow at its source.
 #[derive(Debug, Clone, Default)]
 struct Flow {
-    /// Values of packets from this one on, which is the oldest without ACK.
+    /// Values of packets from the oldest packet without ACK on.
     first: u32,
     sent: VecDeque<u16>,
-    /// Values of clean answers, the newest before `head`; of those `fresh` were not used since.
+    /// Values of clean answers, the newest before `head`; `fresh` of them are unused.
     ring: Vec<u16>,
     head: usize,
     fresh: usize,
@@ -109,7 +107,7 @@ impl Flow {
         self.fresh = (self.fresh + 1).min(buffer);
     }
 
-    /// A value to use again, if there is one.
+    /// Returns a value to use again, if any.
     fn again(&mut self, buffer: usize) -> Option<u16> {
         if self.to_explore > 0 {
             self.to_explore -= 1;
@@ -127,7 +125,7 @@ impl Flow {
         Some(self.ring[oldest])
     }
 
-    /// Ends a freeze whose time has come.
+    /// Ends a freeze when its time is over.
     fn thaw(&mut self, now: Moment) {
         if self.frozen_until.is_some_and(|until| now > until) {
             (self.frozen_until, self.fresh, self.head) = (None, 0, 0);
@@ -136,7 +134,7 @@ impl Flow {
         }
     }
 
-    /// Remembers with which value a packet was sent.
+    /// Remembers the value of a packet.
     fn note(&mut self, seq: u32, value: u16) {
         let at = index(seq.wrapping_sub(self.first));
         if let Some(known) = self.sent.get_mut(at) {
@@ -146,7 +144,7 @@ impl Flow {
         }
     }
 
-    /// An answer came; returns the value of the packet that it answers, and forgets those before `to`.
+    /// Returns the value of the answered packet, and forgets packets before `to`.
     fn answered(&mut self, seq: u32, to: u32) -> Option<u16> {
         let value = self.sent.get(index(seq.wrapping_sub(self.first))).copied();
         let gone = index(to.saturating_sub(self.first)).min(self.sent.len());

@@ -1,11 +1,9 @@
-//! Packet spraying: each packet takes one of the shortest paths by itself, whatever its flow.
-//!
-//! Models: at each node that forwards and has a choice, the port is drawn at random for each packet, or ports take turns for each
-//! set of choices, or a hash of the flow and of one of few values decides, which the packets of a flow have in turn. Pinned paths are
-//! kept. Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center networks" (INFOCOM 2013), for the random
-//! choice; Ultra Ethernet's public simulator for entropies (peers.md 8.5, its oblivious spraying).
-//! Simplifications: the first hop is the host's (`host.first_hop`); control frames keep to the path that ECMP gives them.
-//! Invariants: every choice is on a shortest path. Packets overtake one another: with a transport that needs order they are sent again.
+//! Packet spraying: each packet takes one of the ports on shortest paths by itself, whatever its flow.
+//! The port is drawn at random, or ports take turns for each set of choices, or a hash of the flow and an entropy value
+//! decides. The packets of a flow take the entropy values in turn.
+//! Invariant: choices are on shortest paths. Packets overtake one another.
+//! Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center networks" (INFOCOM 2013), for
+//! random choices; Ultra Ethernet's public simulator for entropy values (`docs/models/spray.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +18,7 @@ use crate::wrong::Wrong;
 use xoff_engine::random::mix;
 use xoff_engine::state;
 
-/// How a port is chosen.
+/// Rule for the choice of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -37,9 +35,9 @@ pub enum Choice {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// How a port is chosen.
+    /// Rule for the choice of a port.
     pub choice: Choice,
-    /// With `entropy`: values that a flow has. Its packets take them in turn, in an order that is another each time that all were taken.
+    /// With `entropy`: values of a flow. Packets take the values in turn, in an order that changes with each round.
     pub entropy_values: u32,
 }
 
@@ -49,11 +47,11 @@ impl Default for Params {
     }
 }
 
-/// Spraying at one node.
+/// Spraying at a node.
 #[derive(Debug, Clone)]
 pub struct Spray {
     choice: Choice,
-    /// Packets that had a choice, by the first port of it: equal choices share their turns.
+    /// Number of packets with a choice, by the first port of the choice.
     turns: Vec<u32>,
     entropy_values: u32,
     salt: u64,
@@ -85,7 +83,7 @@ impl Install for Spray {
     }
 }
 
-/// The value of a packet: all of them in turn, shifted by a number that is drawn anew each time, and for copies that are sent again.
+/// Returns the value of a packet: the values in turn, shifted by a number drawn for each round and for retransmissions.
 fn entropy(key: u32, packet: &Packet, entropy_values: u32) -> u64 {
     let (flow, turn, again) = (u64::from(key), packet.seq() / entropy_values, u64::from(packet.has(Packet::RETRANSMITTED)));
     let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
@@ -122,7 +120,7 @@ mod tests {
     use super::*;
     use crate::frames::Kind;
 
-    /// How often each of four ports is chosen for 40,000 packets.
+    /// Returns the number of choices of each of four ports over 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {
         let (mut spray, core) = (Spray { choice, turns: vec![0; 6], entropy_values: 64, salt: 7 }, Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);

@@ -1,12 +1,11 @@
-//! In-band network telemetry: every output of a switch writes down how it is, beside each data packet that it sends; of all that INT
-//! has, or with PINT (`pint.rs`) one number.
-//!
-//! Models: as a data packet starts on the wire a switch adds the moment, the wire bytes that the port sent before it, the bytes of
-//! data that it leaves behind, and the line rate; the receiver's ACK takes the record back to the source. Source: HPCC (Li et al.,
-//! SIGCOMM 2019) and its ns-3 code (peers.md 1.3): dequeue, before the first bit; control frames are counted and not stamped.
-//! Simplifications: full-width fields (the code's wrap after 16.8 ms and are rounded to 512 B and 320 B); any number of hops. The
-//! bytes that records take on the wire are the framing's: HPCC's code has 42 B more in data and ACK, so that `framing.header` is 90B
-//! and `framing.control_frame_size` 88B there. Invariants: a record belongs to one packet, and is gone with it.
+//! In-band network telemetry: each switch output writes its state beside each data packet (INT), or one number for the
+//! whole way (PINT, `pint.rs`).
+//! As a data packet starts on the wire, the output writes the moment, the wire bytes sent before the packet, the bytes
+//! of data left behind, and the line rate. The ACK takes the record back to the source. Control frames are counted and
+//! bear no record.
+//! Simplifications: full-width fields and any number of hops. Bytes of records on the wire belong to the framing.
+//! Invariant: a record belongs to one packet, and ends with the packet.
+//! Source: HPCC (Li et al., SIGCOMM 2019) and its public ns-3 code (`docs/models/telemetry.md`).
 
 pub mod pint;
 
@@ -25,12 +24,12 @@ use xoff_engine::state;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// PINT: one number for the whole way, which HPCC-PINT reads, in the place of what INT writes at each output, which HPCC reads.
+    /// PINT: one number for the whole way, for HPCC-PINT. Without PINT outputs write INT, for HPCC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pint: Option<pint::Params>,
 }
 
-/// Telemetry at one switch.
+/// Telemetry at a switch.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     pint: Option<Pint>,
@@ -44,7 +43,7 @@ impl Install for Telemetry {
     type Params = Params;
     const LABEL: &'static str = "in-band telemetry";
 
-    /// Hosts write nothing.
+    /// Hosts write no records.
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         (!site.is_host).then(|| Self { pint: params.pint.as_ref().map(|p| Pint::new(p, site)) })
     }

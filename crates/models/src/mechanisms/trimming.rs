@@ -1,16 +1,11 @@
-//! Packet trimming: a data packet that finds no room loses its payload, and its header goes on before all data.
-//!
-//! Models: a packet that would take its queue beyond `limit`, or that the buffer has no room for, is cut to the `size` of a header. What is left goes
-//! on with the control frames, of which `turns` go before each packet of data; its receiver knows at once what to ask for. Source: NDP (Handley et al.,
-//! SIGCOMM 2017, section 3.1) and the form of switches that Ultra Ethernet asks for (peers.md 4.1): it is the packet that arrives which
-//! is cut. As data it is dropped, and it is not in the table of drops.
-//! Simplifications: NDP cuts the packet that arrives or the last one of its queue with equal chances, so that synchronised senders do
-//! not lose in turn; headers carry no mark, and like all control frames they take no memory, unless `headers` bounds what waits of
-//! them where they are cut: a header beyond that is sent back to its source (`return_to_sender`) or dropped. One that was cut before
-//! finds room everywhere, as answers do. With headers strictly first those of senders that do not slow down could keep data from ever
-//! being sent.
-//! Invariants: a queue of data never holds more than `limit`; packets that enter are delivered, cut or dropped, and what is left of one
-//! that was cut goes on or back.
+//! Packet trimming: a data packet without room loses its payload, and its header goes on before all data.
+//! A packet that would take its queue beyond `limit`, or has no room in the buffer, is cut to `size`. The header goes
+//! with the control frames, of which `turns` go before each packet of data. A trimmed packet is in no table of drops.
+//! Simplifications: the arriving packet is cut (NDP cuts the arriving or the last packet of the queue with equal
+//! chances); headers bear no mark and take no memory. With `headers` a header without room is dropped, or goes back to
+//! its source (`return_to_sender`).
+//! Invariants: a data queue never exceeds `limit`; packets are delivered, cut or dropped.
+//! Source: NDP (Handley et al., SIGCOMM 2017, section 3.1); `docs/models/trimming.md`.
 
 use std::sync::Arc;
 
@@ -33,20 +28,20 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The most that a queue of data may hold; with virtual output queues those of a class and output together. Default: what the
-    /// buffer has room for.
+    /// Largest data queue; with virtual output queues the queues of a class and output together. Default: the room of
+    /// the buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bytes>,
-    /// Bytes of what is left of a packet on the wire, preamble and gap among them. Default: those of a control frame.
+    /// Bytes of a header on the wire, with preamble and gap. Default: a control frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Control frames, headers among them, that go before a packet of data that waits.
+    /// Control frames, headers included, that go before a waiting packet of data.
     pub turns: u8,
-    /// The most that control frames may take that wait for an output when a packet is cut there; NDP has twice `limit`. What is left
-    /// of one beyond that is dropped. Default: no bound.
+    /// Bound of the control frames that wait at an output, judged when a packet is cut; NDP has twice `limit`. A header
+    /// beyond the bound is dropped. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<Bytes>,
-    /// Whether a header beyond that bound goes back to its source instead, which then knows of the loss at once (NDP).
+    /// Headers beyond the bound go back to their sources, which learn of the loss at once (NDP).
     pub return_to_sender: bool,
 }
 
@@ -56,13 +51,13 @@ impl Default for Params {
     }
 }
 
-/// Trimming at one switch.
+/// Trimming at a switch.
 #[derive(Debug, Clone)]
 pub struct Trimming {
     limit: u64,
     size: u16,
     headers: u64,
-    /// Whose flow a number is, where headers go back.
+    /// Sources of flows, where headers go back.
     sources: Option<Arc<Sources>>,
     trimmed: u64,
     bounced: u64,
@@ -162,7 +157,7 @@ mod tests {
     use crate::ids::{PortId, QueueId};
     use crate::queueing::buffer::Buffer;
 
-    /// What becomes of a packet of 1500 B behind so many bytes in its queue.
+    /// Returns the verdict on a packet of 1500 B behind `waits` bytes of its queue.
     fn admitted(limit: u64, waits: u16, buffer: Buffer) -> Admit {
         let mut trimming = Trimming { limit, size: 64, headers: u64::MAX, sources: None, trimmed: 0, bounced: 0 };
         let mut core = Core::for_tests(2, 2);

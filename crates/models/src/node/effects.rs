@@ -288,12 +288,12 @@ mod tests {
         ];
         let nodes = run(&settings(), &TEN, &script);
         let switch = &nodes[index(SWITCH)];
-        let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "order", 5000, 9000)];
+        let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "reorder_gates", 5000, 9000)];
         assert_eq!(rows(switch), expected, "what is held already begins no pause, and what is not held ends none");
         // All ten packets leave from 9 us on, 100 ns each.
         assert_eq!(arrived(&nodes, 2), [(0, Moment::us(11))]);
         assert_eq!(switch.paused, [Duration::ZERO, Duration::ZERO, Duration::us(11)]);
-        let by = [("bcn", Duration::us(4)), ("order", Duration::us(4)), ("pfc", Duration::us(3))];
+        let by = [("bcn", Duration::us(4)), ("pfc", Duration::us(3)), ("reorder_gates", Duration::us(4))];
         assert_eq!(switch.paused_by.iter().map(|(name, time)| (*name, *time)).collect::<Vec<_>>(), by);
         let [open] = switch.open_pauses[..] else { panic!("the pause of class 1 lasts") };
         assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (QueueId(2), 1, "bcn", Moment::us(7), None));

@@ -43,7 +43,7 @@ impl Node {
     #[cold]
     pub(super) fn follow_turn(&mut self, flow: u32, now: Moment, ends: Moment) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint) {
-            recorder.sends(flow, endpoint.waits_for(flow, now).unwrap_or(Wait::Answers), now, ends);
+            recorder.sends(flow, endpoint.waits_for(flow, now).unwrap_or(Wait::Ack), now, ends);
         }
     }
 

@@ -1,9 +1,9 @@
-//! Receivers that say when senders send: pulls, and the credit that they bring.
+//! Pulls: receivers decide when senders send.
 //!
-//! A flow may send its first packets unasked; each of its receiver's pulls is credit for more. All flows that end at a host share its
-//! *pacer*, which pulls as fast as the host's line can take what it asks for, one flow after the other. A transport or a congestion
-//! control gives the [`Rules`]; this concept knows neither. Pulls carry all that was granted since the flow began.
-//! Invariants: credit granted is credit spent, lapsed and left; what is left is above zero, or below it by less than a packet.
+//! A flow sends its first packets unasked, and each pull of the receiver is credit for more. All flows that end at a host share one
+//! *pacer*, which pulls as fast as the host's line takes the packets, flows in turn. A transport or a congestion control gives the
+//! [`Rules`]. Each pull carries the total granted since the flow began. Invariants: credit granted is credit spent, lapsed and left; credit
+//! falls below zero by less than a packet.
 
 mod pacer;
 mod share;
@@ -16,59 +16,59 @@ pub use self::pacer::Pacer;
 pub use self::share::{Adaption, Share};
 use crate::count::{Count, Tally};
 
-/// Pulls that receivers sent.
+/// Pulls sent by receivers.
 pub const PULLS: Count = Count::number("pulls", "pulls");
-/// Those of flows that had asked for nothing.
+/// Pulls of flows without demand.
 pub const SLOW: Count = Count::number("slow_pulls", "pulls that nobody asked for");
-/// Frames of flows without credit that ask for it.
+/// Frames of flows without credit that request credit.
 pub const REQUESTS: Count = Count::number("requests", "requests of flows without credit");
-/// Credit that senders had, that of their first windows among it.
+/// Credit of senders, including first windows.
 pub const GRANTED: Count = Count::bytes("granted_bytes", "credit granted");
-/// What of it they sent packets for.
+/// Credit that senders used for packets.
 pub const SPENT: Count = Count::bytes("spent_bytes", "credit spent");
-/// What of it was taken back.
+/// Credit that was taken back.
 pub const LAPSED: Count = Count::bytes("lapsed_bytes", "credit that lapsed");
 
-/// How receivers pull.
+/// The rules of pulls.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The part of the scenario whose rules they are.
+    /// The part of the scenario that gives the rules.
     pub part: &'static str,
-    /// What a flow may send unasked: packets, or bytes.
+    /// Packets or bytes that a flow may send unasked.
     pub first: u64,
-    /// What a pull grants at most: packets, or quanta.
+    /// Packets or quanta of a pull at most.
     pub batch: u32,
     /// The time between pulls, for each packet or quantum.
     pub time: Duration,
-    /// What is wanted.
+    /// The demand of flows.
     pub demand: Demand,
-    /// By what the time between pulls follows congestion on the way, if it does.
+    /// The adaption of pulls to congestion on the path, if any.
     pub adaption: Option<Adaption>,
 }
 
-/// In what credit is counted, and who says how much is wanted.
+/// The unit of credit, and the source of the demand.
 #[derive(Debug, Clone, Copy)]
 pub enum Demand {
-    /// Packets: each that arrives, or its header, is worth one more, and so is each that times out.
+    /// Packets: each packet or header that arrives, and each timeout, is worth one more.
     Arrivals,
-    /// Bytes on the wire: packets carry how many quanta their flow wants in all, as their tag.
+    /// Bytes on the wire: the tag of packets states the total demand of the flow in quanta.
     Targets(Targets),
 }
 
-/// What flows ask for.
+/// The demand that flows state.
 #[derive(Debug, Clone, Copy)]
 pub struct Targets {
     /// Bytes of a quantum.
     pub quantum: u64,
-    /// The most credit that a flow has, and asks for.
+    /// The largest credit and demand of a flow.
     pub most: u64,
     /// Bytes of the largest packet.
     pub largest: u64,
-    /// Flows that want nothing get up to `most` beyond what they wanted, while nobody wants any.
+    /// Flows without demand get up to `most` unasked, while no flow has demand.
     pub slow: bool,
 }
 
-/// What the flows of a host had of credit: packets, or bytes.
+/// The credit of a host's flows: packets or bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Books {
     /// Had.
@@ -77,7 +77,7 @@ pub struct Books {
     pub spent: u64,
     /// Lost.
     pub lapsed: u64,
-    /// Asked for, in frames of their own.
+    /// Requests, in separate frames.
     pub requests: u64,
 }
 
@@ -85,18 +85,18 @@ state!(Books {
     total: granted, spent, lapsed, requests;
 });
 
-/// What a flow may send.
+/// The credit of a flow.
 #[derive(Debug, Clone)]
 pub struct Credit {
     left: i64,
     /// Of all pulls.
     pulled: u32,
-    /// Nothing was heard of its receiver.
+    /// True until the first answer of the receiver.
     is_unheard: bool,
 }
 
 impl Rules {
-    /// How many of its last packets a flow looks at when it says what it wants.
+    /// The number of a flow's last packets that its demand depends on.
     pub fn looks_ahead(&self, payload: u64) -> u32 {
         match &self.demand {
             Demand::Arrivals => 0,
@@ -116,7 +116,7 @@ impl State for Credit {
 }
 
 impl Credit {
-    /// That of a flow of so many packets.
+    /// Returns the credit of a flow with `packets` packets.
     pub fn new(rules: &Rules, packets: u32, books: &mut Books) -> Self {
         let first = match rules.demand {
             Demand::Arrivals => rules.first.min(u64::from(packets)),
@@ -126,12 +126,12 @@ impl Credit {
         Self { left: first as i64, pulled: 0, is_unheard: true }
     }
 
-    /// Whether a packet may go.
+    /// True when a packet may leave.
     pub const fn is_open(&self) -> bool {
         self.left > 0
     }
 
-    /// What was pulled: packets, or quanta.
+    /// Packets or quanta that were pulled.
     pub const fn pulled(&self) -> u32 {
         self.pulled
     }
@@ -146,14 +146,14 @@ impl Credit {
         self.left -= cost as i64;
     }
 
-    /// How many quanta a flow wants in all that has so many bytes to send, and may send so many of them.
+    /// Returns the total demand in quanta of a flow that has `waits` bytes to send and may send `allowed` of them.
     pub fn target(&self, targets: &Targets, waits: u64, allowed: u64) -> u32 {
         let wants = waits.min(allowed.saturating_add(targets.largest)).min(targets.most) as i64 - self.left;
         let least = if self.is_unheard && waits > 0 { targets.largest as i64 } else { 0 };
         self.pulled.saturating_add((wants.max(least) as u64).div_ceil(targets.quantum) as u32)
     }
 
-    /// The receiver was heard of. Credit that was given on trust alone has done its service.
+    /// Records the first answer of the receiver: initial credit by targets lapses.
     pub fn hear(&mut self, rules: &Rules, books: &mut Books) {
         if std::mem::take(&mut self.is_unheard) && matches!(rules.demand, Demand::Targets(_)) {
             self.lapse(0, books);
@@ -166,7 +166,7 @@ impl Credit {
         books.lapsed += over as u64;
     }
 
-    /// A pull came, with all that was granted so far.
+    /// Handles a pull with the total granted so far.
     pub fn pull(&mut self, rules: &Rules, granted: u32, books: &mut Books) {
         self.hear(rules, books);
         let units = u64::from(granted.saturating_sub(self.pulled));
@@ -180,8 +180,7 @@ impl Credit {
         }
     }
 
-    /// The flow, which had nothing to send, has so many packets more: where packets are pulled by those that arrive, some go unasked,
-    /// as at its beginning.
+    /// Handles new data of an idle flow. With demand by arrivals some packets go unasked, as at the start.
     pub fn open_again(&mut self, rules: &Rules, packets: u32, books: &mut Books) {
         if matches!(rules.demand, Demand::Arrivals) {
             let lacks = rules.first.min(u64::from(packets)) as i64 - self.left;
@@ -189,13 +188,13 @@ impl Credit {
         }
     }
 
-    /// Lets so much more go.
+    /// Adds credit.
     pub fn add(&mut self, credit: u64, books: &mut Books) {
         books.granted += credit;
         self.left += credit as i64;
     }
 
-    /// So many packets were not heard of for too long. Where packets are pulled by those that arrive, nobody pulls these.
+    /// Handles timeouts. With demand by arrivals no pull would come for these packets, so credit is added.
     pub fn time_out(&mut self, rules: &Rules, lost: u32, books: &mut Books) {
         if matches!(rules.demand, Demand::Arrivals) {
             self.add(u64::from(lost), books);
@@ -203,7 +202,7 @@ impl Credit {
     }
 }
 
-/// Says what a host's flows and its pacer counted.
+/// Adds up the counts of a host's flows and of its pacer.
 pub fn count(rules: &Rules, books: &Books, pacer: &Pacer, tally: &mut dyn Tally) {
     tally.add(PULLS, pacer.pulls);
     if matches!(rules.demand, Demand::Targets(_)) {

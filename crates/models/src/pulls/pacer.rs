@@ -1,7 +1,7 @@
-//! The pacer of a receiving host: which flow it pulls next, and when.
+//! The pacer of a receiving host: the next flow to pull, and the time of the pull.
 //!
-//! Flows that want more take turns, a pull each. The next pull follows after the time that what was granted takes on the host's line,
-//! so that all flows together are pulled no faster than they can arrive.
+//! Flows with demand take turns, one pull each. The next pull follows after the time that the granted packets take on the host's line, so
+//! all flows together are pulled no faster than packets can arrive.
 
 use std::collections::VecDeque;
 
@@ -13,16 +13,16 @@ use super::{Demand, Rules, Share};
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
 
-/// A flow that ends at the host, as far as it is pulled: packets, or quanta.
+/// The pull state of a flow that ends at the host, in packets or quanta.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     wanted: u32,
     granted: u32,
-    /// Where pulls go, and how.
+    /// The destination and path of pulls.
     source: u32,
     path: u16,
     class: u8,
-    /// It has a place among those that want more, or among the others.
+    /// The flow is in the list of flows with demand, or in the list of idle flows.
     is_wanting: bool,
     is_idle: bool,
 }
@@ -36,9 +36,9 @@ state!(Flow {
 #[derive(Debug, Clone)]
 pub struct Pacer {
     flows: FxHashMap<u32, Flow>,
-    /// Those that want more, in turn. One that is over leaves when its turn comes.
+    /// Flows with demand, in turn. A finished flow leaves at its turn.
     wanting: VecDeque<u32>,
-    /// Those that wanted more before.
+    /// Flows that had demand before.
     idle: VecDeque<u32>,
     /// Not before then.
     next: Moment,
@@ -46,7 +46,7 @@ pub struct Pacer {
     share: Option<Share>,
     /// Pulls sent.
     pub pulls: u64,
-    /// Those of flows that had asked for nothing.
+    /// Pulls of flows without demand.
     pub slow: u64,
 }
 
@@ -59,7 +59,7 @@ state!(Pacer {
 });
 
 impl Pacer {
-    /// That of a host.
+    /// Returns the pacer of a host.
     pub fn new(rules: &Rules, host: u32) -> Self {
         Self {
             flows: FxHashMap::default(),
@@ -73,8 +73,7 @@ impl Pacer {
         }
     }
 
-    /// A packet of a flow from `source` arrived, its header, or a frame that asks for credit; pulls go back by a path. Returns for when
-    /// to set a timer.
+    /// Handles a packet, a header or a request of a flow from `source`; pulls go back by `path`. Returns the time of the timer to set.
     pub fn on_packet(&mut self, rules: &Rules, packet: &Packet, source: u32, path: u16, now: Moment) -> Option<Moment> {
         if let (Some(share), Some(adaption)) = (&mut self.share, &rules.adaption) {
             share.on_packet(adaption, packet, now);
@@ -98,7 +97,7 @@ impl Pacer {
         self.timer(now)
     }
 
-    /// A flow asks for credit in a frame of its own: if all of that was granted, the pulls were lost that said so, and are said again.
+    /// Handles a request of a flow. If the total was granted already, the pulls were lost and are repeated.
     pub fn is_asked_again(&mut self, flow: u32, total: u32) {
         if let Some(known) = self.flows.get_mut(&flow).filter(|known| total <= known.granted && !known.is_wanting) {
             known.is_wanting = true;
@@ -111,7 +110,7 @@ impl Pacer {
         self.flows.remove(&flow);
     }
 
-    /// When to look again, unless a timer is set.
+    /// Returns the time of the next look, unless a timer is set.
     fn timer(&mut self, now: Moment) -> Option<Moment> {
         let is_at_rest = self.wanting.is_empty() && self.idle.is_empty();
         let is_due = !is_at_rest && !self.is_timer_set;
@@ -136,7 +135,7 @@ impl Pacer {
         (frame, self.timer(now))
     }
 
-    /// The next flow that wants more, and what it gets.
+    /// Returns the next flow with demand and its grant.
     fn pull_wanting(&mut self, rules: &Rules) -> Option<(u32, u32)> {
         loop {
             let number = self.wanting.pop_front()?;
@@ -154,7 +153,7 @@ impl Pacer {
         }
     }
 
-    /// The next flow that wants nothing, and what it gets all the same.
+    /// Returns the next flow without demand and its grant.
     fn pull_idle(&mut self, rules: &Rules) -> Option<(u32, u32)> {
         loop {
             let number = self.idle.pop_front()?;
@@ -175,7 +174,7 @@ impl Pacer {
 }
 
 impl Rules {
-    /// Whether a flow that wants no more may get some while nobody wants any.
+    /// True when a flow without demand may get credit while no flow has demand.
     fn gives_unasked(&self, flow: &Flow) -> bool {
         match self.demand {
             Demand::Arrivals => false,
@@ -202,7 +201,7 @@ mod tests {
         packet
     }
 
-    /// Lets timers expire until none is set: flow, what was granted in all, and when, in nanoseconds.
+    /// Lets timers expire until none is set: flow, total grant, and time in nanoseconds.
     fn pulls(pacer: &mut Pacer, rules: &Rules, mut at: Option<Moment>) -> Vec<(u32, u32, u64)> {
         let mut list = Vec::new();
         while let Some(now) = at {

@@ -1,11 +1,10 @@
-//! What share of its line a host pulls where the network on the way is narrower than that.
+//! The share of its line that a host pulls when the network is narrower than the line.
 //!
-//! Models: from time to time the host looks at what arrived since: the share of packets that were cut before their last hop comes off
-//! the rate, and an average of the share of marked ones above `target` lowers it by a factor. Without either it grows by `increase`,
-//! which doubles from one calm interval to the next while no mark is seen. Source: the control for oversubscribed networks in Ultra
-//! Ethernet's public simulator (peers.md 5.3).
-//! Simplifications: intervals are worked out when something arrives or is pulled, so that they cost no event.
-//! Invariants: `minimum` ≤ rate ≤ 1.
+//! Models: at each interval the share of packets trimmed before the last hop is subtracted from the rate, and an average share of marks
+//! above `target` lowers the rate by a factor. Otherwise the rate grows by `increase`, which doubles with each calm interval without marks.
+//! Source: the control for oversubscribed networks in the public simulator of Ultra Ethernet (`oversubscribed_cc.cpp`);
+//! `docs/models/rccc.md`. Simplifications: intervals are computed when packets arrive or pulls are sent, and cost no event. Invariants:
+//! `minimum` ≤ rate ≤ 1.
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -15,16 +14,16 @@ use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::streams;
 
-/// Its parameters.
+/// The parameters of the adaption.
 #[derive(Debug, Clone, Copy)]
 pub struct Adaption {
-    /// The mean time between looks; each is drawn within a quarter of it.
+    /// The mean interval; each interval is drawn within a quarter of the mean.
     pub interval: Duration,
-    /// The average share of marked packets that is borne.
+    /// Tolerated average share of marked packets.
     pub target: f64,
-    /// What the rate grows by.
+    /// Growth of the rate per interval without congestion.
     pub increase: f64,
-    /// What it falls by, for the whole of what is above the target.
+    /// Factor of the decrease for marks above the target.
     pub decrease: f64,
     /// The least.
     pub minimum: f64,
@@ -34,7 +33,7 @@ pub struct Adaption {
 
 /// Weight of the last interval in the average share of marked packets.
 const WEIGHT: f64 = 0.5;
-/// After so many intervals in which nothing came, there is nothing left to work out: the rate is one and the average nothing.
+/// After this many empty intervals the rate is one and the average zero.
 const FORGOTTEN: u32 = 64;
 
 /// The share of a host.
@@ -45,7 +44,7 @@ pub struct Share {
     calm: u32,
     arrived: u32,
     marked: u32,
-    /// Cut before their last hop, and at it.
+    /// Packets trimmed before their last hop, and at the last hop.
     cut: u32,
     cut_last: u32,
     ends: Moment,
@@ -69,7 +68,7 @@ impl Share {
         Duration::of_real(adaption.interval.real() * (0.75 + 0.5 * stream.uniform())).max(Duration(1))
     }
 
-    /// Something arrived.
+    /// Counts an arriving packet.
     pub fn on_packet(&mut self, adaption: &Adaption, packet: &Packet, now: Moment) {
         self.settle(adaption, now);
         match packet.kind() {
@@ -128,7 +127,7 @@ mod tests {
 
     const ADAPTION: Adaption = Adaption { interval: Duration::us(16), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01, seed: 1 };
 
-    /// A share in whose interval so many packets came: whole, marked of them, cut before and at the last hop.
+    /// A share after an interval with these packets: whole, marked, trimmed before and at the last hop.
     fn after(whole: u32, marked: u32, cut: u32, cut_last: u32, share: &mut Share) -> f64 {
         (share.arrived, share.marked, share.cut, share.cut_last) = (whole + cut + cut_last, marked, cut, cut_last);
         share.look(&ADAPTION);

@@ -1,8 +1,8 @@
-//! Buffer admission: which packets a node accepts.
-//!
-//! Source: HPCC's `switch-mmu` model for the shared buffer (mechanisms.md 1.1): per ingress port and class a reserve, then the
-//! shared pool up to a dynamic threshold, then headroom. Packets are released when their transmission starts.
-//! Invariant: what is released was admitted, so that every count returns to zero.
+//! Buffer admission: the decision of a node to accept a packet.
+//! In a shared buffer each ingress port and class has a reserve, a share of the pool up to a dynamic threshold, and
+//! headroom. Packets are released when their transmission starts.
+//! Invariant: released bytes were admitted, so that every count returns to zero.
+//! Source: `switch-mmu` of HPCC's public ns-3 code (`docs/models/switch_buffer.md`).
 
 use crate::ids::PortId;
 use schemars::JsonSchema;
@@ -15,27 +15,27 @@ use xoff_units::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Params {
-    /// Nothing is ever dropped.
+    /// Accepts every packet.
     #[default]
     Unlimited,
-    /// A buffer of this size for each port: its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or its egress queue
-    /// (`oq` with egress accounting).
+    /// A buffer of this size for each port: for its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or for
+    /// its egress queues (`oq` with egress accounting).
     PerPort(Bytes),
-    /// A buffer of this size for each queue: for each ingress port and class where `per_port` counts ingress, and for each egress
-    /// queue otherwise.
+    /// A buffer of this size for each ingress port and class where `per_port` counts ingress, and for each egress queue
+    /// otherwise.
     PerQueue(Bytes),
-    /// One buffer for the whole switch, with dynamic thresholds.
+    /// A buffer for the whole switch, with dynamic thresholds.
     Shared(Shared),
 }
 
-/// Whose bytes are compared with thresholds, and to whom memory belongs.
+/// Bytes that are compared with thresholds, and owner of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Accounting {
-    /// The bytes that came by an ingress port and wait anywhere in the node.
+    /// Bytes in the node that came by an ingress port.
     #[default]
     Ingress,
-    /// The bytes in an egress queue, whichever port they came by.
+    /// Bytes in an egress queue, from all ports.
     Egress,
 }
 
@@ -43,15 +43,15 @@ pub enum Accounting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
-    /// All of the memory.
+    /// Memory of the switch.
     pub total: Bytes,
-    /// A port and class may use this share of what is free in the pool (Choudhury, Hahne 1998).
+    /// Share of the pool's free bytes that a port and class may use (Choudhury, Hahne 1998).
     #[serde(default = "default_alpha")]
     pub alpha: f64,
-    /// Set aside for each ingress port and class.
+    /// Memory reserved for each ingress port and class.
     #[serde(default = "default_reserve")]
     pub reserve: Bytes,
-    /// Headroom for each ingress port and class; computed from its link when not given.
+    /// Headroom of each ingress port and class. Default: computed from the port's link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }
@@ -64,10 +64,10 @@ fn default_reserve() -> Bytes {
     Bytes(4096)
 }
 
-/// The buffer of one node.
+/// The buffer of a node.
 #[derive(Debug, Clone)]
 pub enum Buffer {
-    /// Accepts everything.
+    /// Accepts every packet.
     Unlimited,
     /// A limit on the bytes of each ingress port.
     PerIngress {
@@ -112,7 +112,7 @@ pub struct SharedBuffer {
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
-    /// The most bytes of the pool that were ever used, and of the headroom of each ingress port and class.
+    /// High-water marks: of the pool, and of the headroom of each ingress port and class.
     shared_peak: i64,
     headroom_peak: Vec<i64>,
 }
@@ -124,12 +124,12 @@ state!(SharedBuffer {
     still: pool, reserve, shares;
 });
 
-/// What an ingress port and class has of a shared buffer.
+/// Part of an ingress port and class in a shared buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
-    /// Its share of what is free in the pool.
+    /// Share of the pool's free bytes.
     pub alpha: f64,
-    /// Its headroom.
+    /// Bytes of headroom.
     pub headroom: i64,
 }
 
@@ -143,48 +143,48 @@ impl SharedBuffer {
         Self { pool, reserve, shares, shared_used: 0, main: zeros(), in_headroom: zeros(), shared_peak: 0, headroom_peak: zeros() }
     }
 
-    /// What a port and class may use of the pool now.
+    /// Returns the dynamic threshold of a port and class.
     #[inline]
     pub fn threshold(&self, group: usize) -> i64 {
         ((self.pool - self.shared_used).max(0) as f64 * self.shares[group].alpha) as i64
     }
 
-    /// Where port and class are paused if they alone use the pool, and the headroom behind that.
+    /// Returns the level at which a port and class is paused when alone in the pool, and its headroom.
     pub fn alone(&self, group: usize) -> (u64, u64) {
         let Share { alpha, headroom } = self.shares[group];
         let used = self.pool.max(0) as f64 * alpha / (1.0 + alpha);
         (self.reserve as u64 + used as u64, headroom as u64)
     }
 
-    /// Bytes of the pool that are left to share when nothing is used.
+    /// Returns the bytes of the pool.
     pub const fn pool(&self) -> i64 {
         self.pool
     }
 
-    /// The most bytes of the pool that were ever used.
+    /// Returns the high-water mark of the pool.
     pub const fn pool_peak(&self) -> i64 {
         self.shared_peak
     }
 
-    /// The most bytes of its headroom that a port and class ever used, and how large it is.
+    /// Returns the high-water mark of a headroom, and its size.
     pub fn headroom_peak(&self, group: usize) -> (i64, i64) {
         (self.headroom_peak[group], self.shares[group].headroom)
     }
 
-    /// Whether port and class should be paused.
+    /// True when a port and class should be paused.
     #[inline]
     pub fn is_over(&self, group: usize) -> bool {
         self.in_headroom[group] > 0 || (self.main[group] - self.reserve).max(0) >= self.threshold(group)
     }
 
-    /// Whether port and class may be resumed: `offset` below the threshold, or empty.
+    /// True when a port and class may be resumed: `offset` below the threshold, or empty.
     #[inline]
     pub fn is_under(&self, group: usize, offset: i64) -> bool {
         let used = (self.main[group] - self.reserve).max(0);
         self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold(group))
     }
 
-    /// Whether so many bytes more are beyond the threshold.
+    /// True when `bytes` more would be beyond the threshold.
     #[inline]
     fn is_beyond(&self, group: usize, bytes: i64) -> bool {
         let main = self.main[group] + bytes;
@@ -216,11 +216,11 @@ impl SharedBuffer {
     }
 }
 
-/// What the byte counts of a queue and of an input can hold.
+/// Largest byte count of a queue and of an input.
 const UNLIMITED: u32 = u32::MAX - (1 << 16);
 
 impl Buffer {
-    /// Takes a packet's bytes; false when there is no room. `group` is ingress port × classes + class, and it holds `in_group`
+    /// Takes a packet's bytes; false without room. `group` is ingress port × classes + class and holds `in_group`
     /// bytes; the packet's egress queue holds `in_queue`.
     #[inline]
     pub fn admit(&mut self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
@@ -239,7 +239,7 @@ impl Buffer {
         fits
     }
 
-    /// Whether [`Self::admit`] would take a packet's bytes.
+    /// True when [`Self::admit`] would take a packet's bytes.
     pub fn has_room(&self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
         let bytes = u32::from(bytes);
         match self {
@@ -255,7 +255,7 @@ impl Buffer {
         }
     }
 
-    /// Whether memory belongs to outputs: what is on its way out takes none of it.
+    /// True when memory belongs to outputs. A packet in transmission then takes no memory.
     pub const fn is_by_output(&self) -> bool {
         matches!(self, Self::PerEgress { .. } | Self::PerEgressQueue(_))
     }

@@ -1,4 +1,4 @@
-//! Byte counts, and one with a level that mechanisms may watch.
+//! Byte counts, with and without a watched level.
 
 use xoff_engine::state;
 /// Bytes in a queue.
@@ -14,33 +14,33 @@ state!(Gauge {
 });
 
 impl Gauge {
-    /// Adds.
+    /// Adds bytes.
     #[inline]
     pub fn add(&mut self, bytes: u16) {
         self.bytes += u32::from(bytes);
         self.peak = self.peak.max(self.bytes);
     }
 
-    /// Subtracts.
+    /// Subtracts bytes.
     #[inline]
     pub fn sub(&mut self, bytes: u16) {
         self.bytes -= u32::from(bytes);
     }
 
-    /// Bytes now.
+    /// Returns the bytes now.
     #[inline]
     pub const fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// The most bytes there ever were.
+    /// Returns the high-water mark.
     pub const fn peak(&self) -> u32 {
         self.peak
     }
 }
 
-/// Bytes from an ingress port. Crossing tests cost one comparison each way: while the count is below the level the
-/// upward mark is armed, and while it is above, the downward one.
+/// Bytes from an ingress port. A test for a crossing costs one comparison: below the level the upward mark is armed,
+/// above the level the downward mark.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
     gauge: Gauge,
@@ -63,12 +63,12 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// Reports a crossing when the count reaches `high`, then one when it falls to `low` or below, and so on.
+    /// Reports a crossing when the count reaches `high`, and a crossing when the count falls to `low`, in turn.
     pub fn watch(&mut self, high: u32, low: u32) {
         *self = Self { up: high, down: 0, high, low, ..*self };
     }
 
-    /// The level whose crossing upwards is reported, if any.
+    /// Returns the level with reported upward crossings, if any.
     pub fn level(&self) -> Option<u32> {
         (self.high != u32::MAX).then_some(self.high)
     }
@@ -103,7 +103,7 @@ impl Counter {
         self.gauge.bytes
     }
 
-    /// The most bytes there ever were.
+    /// Returns the high-water mark.
     pub const fn peak(&self) -> u32 {
         self.gauge.peak
     }

@@ -1,4 +1,4 @@
-//! Queues, their counters and schedulers, and buffers.
+//! Queues, counters, schedulers, and buffers.
 
 pub mod buffer;
 pub mod counter;

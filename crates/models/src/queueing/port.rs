@@ -1,4 +1,4 @@
-//! An output port: its queues, their scheduler, and the link it feeds.
+//! An output port: queues, scheduler, and the link.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::counter::Gauge;
 use super::ring::Ring;
 use crate::packet::Packet;
 
-/// Why a queue may not send; each cause has a bit of its own, so that overlapping pauses cannot clear one another.
+/// Reason to block a queue. Each cause has its own bit, so that overlapping pauses cannot clear one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause(u8);
 
@@ -27,7 +27,7 @@ impl Cause {
         Self(n)
     }
 
-    /// Which mechanism of the node it is, if it is one.
+    /// Returns the mechanism of the cause, if any.
     pub fn owner(self) -> Option<u8> {
         (self.0 < Self::FAULT.0).then_some(self.0)
     }
@@ -37,35 +37,35 @@ impl Cause {
     }
 }
 
-/// Whose packets a queue is for.
+/// Packets that a queue is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Purpose {
-    /// Those of a class: what a switch forwards, what a host sends.
+    /// Packets of a class: forwarded packets at a switch, own packets at a host.
     #[default]
     Class,
-    /// Those of a class that a host relays.
+    /// Packets of a class that a host relays.
     Relayed,
-    /// Those of a class that a mechanism moved out of its queue.
+    /// Packets of a class moved by a mechanism.
     Congestion,
-    /// Those of a flow whose packets by another path go first.
+    /// Packets of a flow whose packets by another path go first.
     Reorder,
-    /// What the mechanism that planned it says.
+    /// Packets chosen by the mechanism that planned the queue.
     Planned,
 }
 
-/// A data queue before it is made.
+/// Specification of a data queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// The class it serves.
+    /// Class of the queue.
     pub class: u8,
     /// Lower levels are served strictly first.
     pub level: u8,
-    /// Whose packets it is for.
+    /// Packets that the queue is for.
     pub purpose: Purpose,
 }
 
-/// One queue of a port. What waits is either packets, or *suppliers* that produce a packet when it is their turn: a host's own
-/// flows, or the input FIFOs of a switch with input queueing. What each packet needs comes first, in one line of the cache.
+/// A queue of a port. Waiting are packets, or *suppliers* that produce a packet at their turn: flows of a host, or
+/// input FIFOs (`iq`). The fields of each packet's path come first, in one cache line.
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct Queue {
@@ -78,16 +78,16 @@ pub struct Queue {
     /// Bytes sent.
     pub sent_bytes: u64,
     blocked: u16,
-    /// Where in the order of its port: which of its `Group`s.
+    /// Index of the queue's `Group`.
     group: u16,
     in_ring: bool,
     class: u8,
     purpose: Purpose,
     /// Suppliers in turn.
     pub suppliers: Ring<u32>,
-    /// Suppliers that had their turn since the queue has its own.
+    /// Suppliers that had a turn in the queue's present turn.
     taken: u32,
-    /// Packets dropped before it.
+    /// Packets dropped at the queue.
     pub dropped: u64,
     /// Packets marked.
     pub marked: u64,
@@ -101,56 +101,56 @@ state!(Queue {
 });
 
 impl Queue {
-    /// Whether a pause holds it.
+    /// True while a cause blocks the queue.
     #[inline]
     pub const fn is_blocked(&self) -> bool {
         self.blocked != 0
     }
 
-    /// Whether nothing waits.
+    /// True when no packet or supplier waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty() && self.suppliers.is_empty()
     }
 
-    /// The class it serves.
+    /// Returns the queue's class.
     #[inline]
     pub const fn class(&self) -> u8 {
         self.class
     }
 
-    /// Whose packets it is for.
+    /// Returns the packets that the queue is for.
     #[inline]
     pub const fn purpose(&self) -> Purpose {
         self.purpose
     }
 }
 
-/// How classes of equal priority take turns. The queues of one class (for each input, say) take turns packet by packet.
+/// Turns of classes of equal priority. The queues of a class (such as those of inputs) take turns packet by packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// A packet each.
     Packets,
-    /// A packet each, and for each supplier of a queue: a host's own flows and what it relays take turns.
+    /// A packet for each class and for each supplier of a queue: flows of a host and its relayed packets take turns.
     Suppliers,
-    /// Deficit round robin (Shreedhar, Varghese 1995): bytes each, this many a round.
+    /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round.
     Bytes(u32),
 }
 
-/// The queues that a port gets: queue 0 is control, strictly first and never blocked.
+/// The queues of a port. Queue 0 is control, strictly first and never blocked.
 #[derive(Debug, Clone)]
 pub struct QueuePlan {
     /// The data queues.
     pub data: Vec<QueueSpec>,
-    /// How classes of one level take turns.
+    /// Turns of classes of a level.
     pub turns: Turns,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Level {
-    /// The only queue, when the level has one.
+    /// The queue of a level with one queue.
     single: Option<QueueId>,
-    /// Its groups in turn.
+    /// Groups in turn.
     ring: VecDeque<u16>,
 }
 
@@ -159,13 +159,13 @@ state!(Level {
     still: single;
 });
 
-/// The queues of one class at one level.
+/// The queues of a class at a level.
 #[derive(Debug, Clone, Default)]
 struct Group {
     level: u8,
     class: u8,
     in_ring: bool,
-    /// Its queues in turn.
+    /// Queues in turn.
     ring: VecDeque<QueueId>,
     deficit: u32,
 }
@@ -175,7 +175,7 @@ state!(Group {
     still: level, class;
 });
 
-/// How the queues of a port take turns.
+/// Turns of a port's queues.
 #[derive(Debug, Clone)]
 struct Order {
     levels: Vec<Level>,
@@ -188,7 +188,7 @@ state!(Order {
     still: turns;
 });
 
-/// Who has a packet on the wire and more to send: a supplier of this queue.
+/// The supplier, if any, with a packet on the wire and more to send.
 #[derive(Debug, Clone, Default)]
 enum Sending {
     #[default]
@@ -208,15 +208,15 @@ impl State for Sending {
     }
 }
 
-/// Whether the engine will call back for a port; and how many reasons there are for it to send nothing, so that nobody has to. It is
-/// zero where somebody has to call, so that asking costs no more than a flag would.
+/// Wake-up state of a port: true when the engine will call back, and the number of reasons to send nothing. Zero means
+/// that a call is needed, so that a test costs one comparison.
 #[derive(Debug, Clone, Copy, Default)]
 struct Calls(u8);
 
 impl Calls {
     /// The engine will call back.
     const WOKEN: u8 = 1;
-    /// A reason to sleep, of a few.
+    /// A reason to sleep; several add up.
     const ASLEEP: u8 = 2;
 }
 
@@ -226,37 +226,37 @@ impl Word for Calls {
     }
 }
 
-/// An output port: two lines of the cache, of which the first decides what is sent, and the second counts it.
+/// An output port, in two cache lines: the first for decisions, the second for counts.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Port {
-    /// When the frame in transmission ends.
+    /// End of the frame in transmission.
     pub busy_until: Moment,
     /// Queue 0 is control.
     pub queues: Box<[Queue]>,
-    /// Packets and suppliers that wait here.
+    /// Packets and suppliers that wait.
     pub waiting: u32,
-    /// Control frames among them.
+    /// Control frames that wait.
     control: u32,
     sending: Sending,
     /// The node at the other end.
     pub peer: u32,
-    /// Who calls when.
+    /// Wake-up state.
     calls: Calls,
-    /// Whether there is but one data queue, which then has nobody to take turns with.
+    /// True with one data queue, which needs no turns.
     is_single: bool,
-    /// Control frames that go before a packet of data that waits; none of them waits for data where it is zero.
+    /// Control frames that go before a waiting packet of data; zero for strict priority of control.
     pub control_turns: u8,
-    /// Control frames that went since data waits.
+    /// Control frames sent since data waits.
     control_run: u8,
     order: Box<Order>,
-    /// Propagation, and the peer's forwarding delay for what it forwards.
+    /// Propagation, and the peer's forwarding delay for forwarded frames.
     pub delay: Duration,
     /// The peer's forwarding delay.
     pub peer_delay: Duration,
-    /// Time that bytes take.
+    /// Time of bytes.
     pub serializer: Serializer,
-    /// When data last started on the wire.
+    /// Start of the last packet of data.
     pub last_data: Moment,
     /// Wire bytes of data sent.
     pub data_bytes: u64,
@@ -280,7 +280,7 @@ state!(Port {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Port>() == 128 && size_of::<Queue>() == 128);
 
-/// What a port sends next.
+/// Next transmission of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The head packet of this queue.
@@ -329,7 +329,7 @@ impl Port {
         }
     }
 
-    /// Reads what the next packet needs.
+    /// Reads the memory of the next packet.
     #[inline]
     pub fn touch(&self) -> u64 {
         let data = &self.queues[1];
@@ -345,20 +345,20 @@ impl Port {
         self.enlist(queue);
     }
 
-    /// Lets a supplier wait for its turn.
+    /// Adds a supplier that waits for its turn.
     pub fn push_supplier(&mut self, queue: QueueId, supplier: u32) {
         self.queues[queue].suppliers.push_back(supplier);
         self.waiting += 1;
         self.enlist(queue);
     }
 
-    /// A supplier that has more to send waits for its next turn from the end of its frame on: what falls due until then is before it.
+    /// Adds a supplier with more to send at the end of its frame. Suppliers due until then go first.
     #[inline]
     pub fn push_supplier_after(&mut self, queue: QueueId, supplier: u32) {
         self.sending = Sending::Supplier { queue, supplier };
     }
 
-    /// Lets a supplier that waits in a queue, or will after its frame, wait in another one, as the last there.
+    /// Moves a supplier to the end of another queue, also a supplier with a frame in transmission.
     pub fn move_supplier(&mut self, supplier: u32, from: QueueId, to: QueueId) {
         if let Sending::Supplier { queue, supplier: sending } = &mut self.sending
             && (*queue, *sending) == (from, supplier)
@@ -371,7 +371,7 @@ impl Port {
         }
     }
 
-    /// Lets a supplier wait no more in a queue, nor after its frame; true if it did.
+    /// Removes a supplier from a queue, also a supplier with a frame in transmission; true when found.
     pub fn remove_supplier(&mut self, supplier: u32, from: QueueId) -> bool {
         if let Sending::Supplier { queue, supplier: sending } = self.sending
             && (queue, sending) == (from, supplier)
@@ -389,7 +389,7 @@ impl Port {
         waited
     }
 
-    /// The frame on the wire has ended, and everything that fell due by then waits.
+    /// Ends the frame in transmission, with all suppliers due until now waiting.
     #[inline]
     pub fn end_frame(&mut self) {
         if let Sending::Supplier { queue, supplier } = std::mem::take(&mut self.sending) {
@@ -397,43 +397,43 @@ impl Port {
         }
     }
 
-    /// Whether anything waits, or will when the frame on the wire has ended.
+    /// True when a packet or supplier waits, or will wait at the end of the frame.
     #[inline]
     pub const fn has_more(&self) -> bool {
         self.waiting > 0 || !matches!(self.sending, Sending::Nobody)
     }
 
-    /// Whether the engine will call back for this port, or nobody is to call.
+    /// True when the engine will call back, or no call is needed.
     #[inline]
     pub const fn is_woken(&self) -> bool {
         self.calls.0 != 0
     }
 
-    /// The engine will call back for a port that nobody was to call for.
+    /// Notes that the engine will call back.
     #[inline]
     pub const fn wake(&mut self) {
         self.calls.0 = Calls::WOKEN;
     }
 
-    /// The engine has called back; true if nothing is sent all the same.
+    /// Notes the engine's call; true when the port sleeps all the same.
     #[inline]
     pub const fn is_called_in_vain(&mut self) -> bool {
         self.calls.0 &= !Calls::WOKEN;
         self.calls.0 != 0
     }
 
-    /// One more reason to send nothing, whatever waits.
+    /// Adds a reason to send nothing.
     pub const fn sleep(&mut self) {
         self.calls.0 += Calls::ASLEEP;
     }
 
-    /// One reason less; true when that was the last, and there is something to send that nobody will call for.
+    /// Removes a reason to send nothing; true when the last reason is gone and a call is needed.
     pub const fn rouse(&mut self) -> bool {
         self.calls.0 -= Calls::ASLEEP;
         self.calls.0 == 0 && self.has_more()
     }
 
-    /// Lets a queue take turns, and its group with it, when it has something to send.
+    /// Lets a queue and its group take turns.
     #[inline]
     fn enlist(&mut self, queue: QueueId) {
         if !self.is_single {
@@ -459,7 +459,7 @@ impl Port {
         }
     }
 
-    /// Blocks a queue; true when this cause did not hold it before.
+    /// Blocks a queue; true when the cause is new.
     pub fn block(&mut self, queue: QueueId, cause: Cause) -> bool {
         let q = &mut self.queues[queue];
         let new = q.blocked & cause.bit() == 0;
@@ -467,7 +467,7 @@ impl Port {
         new
     }
 
-    /// Takes a cause away; true when it held the queue.
+    /// Removes a cause; true when the cause was there.
     pub fn unblock(&mut self, queue: QueueId, cause: Cause) -> bool {
         let q = &mut self.queues[queue];
         let held = q.blocked & cause.bit() != 0;
@@ -478,7 +478,8 @@ impl Port {
         held
     }
 
-    /// The next to send, by strict priority over levels and turns within one; none when all that waits is blocked.
+    /// Selects the next transmission: strict priority over levels, turns within a level; none when all queues are
+    /// blocked.
     #[inline]
     pub fn select(&mut self) -> Option<Choice> {
         if self.control > 0 {
@@ -492,7 +493,7 @@ impl Port {
         if self.is_single { self.choose(QueueId(1)) } else { self.select_by_level() }
     }
 
-    /// Control goes first, unless it is data's turn.
+    /// Selects control, unless data has a turn.
     #[inline]
     fn select_beside_control(&mut self) -> Choice {
         if self.control_turns > 0 && self.control_run >= self.control_turns {
@@ -504,7 +505,7 @@ impl Port {
         Choice::Packet(QueueId(0))
     }
 
-    /// What a queue has to send.
+    /// Returns the next transmission of a queue.
     #[inline]
     fn choose(&self, queue: QueueId) -> Option<Choice> {
         let q = &self.queues[queue];
@@ -576,7 +577,7 @@ impl Port {
         }
     }
 
-    /// The queue of a group whose turn it is; those that cannot send leave the round.
+    /// Returns the queue of a group at its turn. Queues that cannot send leave the round.
     #[inline]
     fn next_of(&mut self, group: u16) -> Option<QueueId> {
         let ring = &mut self.order.groups[usize::from(group)].ring;
@@ -592,7 +593,7 @@ impl Port {
         }
     }
 
-    /// The size of the packet that a group would send after the head of its first queue.
+    /// Returns the size of the packet behind the head of a group's first queue.
     fn after_head(&self, group: u16) -> Option<u32> {
         let ring = &self.order.groups[usize::from(group)].ring;
         let mut others = ring.iter().skip(1).map(|&queue| &self.queues[queue]).filter(|q| q.blocked == 0);
@@ -613,7 +614,7 @@ impl Port {
         self.queues[queue].packets.pop_front()
     }
 
-    /// Takes packets out of a queue wherever they are in it.
+    /// Takes packets out of any place of a queue.
     pub fn take(&mut self, queue: QueueId, is_to_go: impl Fn(&Packet) -> bool) -> Vec<Packet> {
         let waiting = std::mem::take(&mut self.queues[queue].packets);
         let (gone, kept): (Vec<Packet>, Vec<Packet>) = waiting.iter().partition(|packet| is_to_go(packet));

@@ -1,8 +1,8 @@
-//! A first-in first-out queue that starts again at the beginning of its memory whenever it is empty.
-//!
-//! Most queues are short and often empty: one that went round its memory would touch all of it, and this touches a line of the
-//! cache or two. Invariants: there is room for a power of two of items, or none; of the room only what items ever took is touched,
-//! from its beginning without gaps.
+//! A first-in first-out queue that starts at the beginning of its memory whenever empty.
+//! Most queues are short and often empty. A ring that goes round its memory would touch all of it; this ring touches a
+//! cache line or two.
+//! Invariants: capacity is zero or a power of two; only memory that items used is touched, from the beginning without
+//! gaps.
 
 use xoff_engine::state::{State, Walk};
 use xoff_units::{index, number, wide};
@@ -44,19 +44,19 @@ impl<T: Copy + Default + State> State for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// Whether nothing waits.
+    /// True without items.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many items wait.
+    /// Returns the number of items.
     #[inline]
     pub const fn len(&self) -> usize {
         index(self.len)
     }
 
-    /// Where the item after `n` others is kept; there is memory.
+    /// Returns the index of the item behind `n` items; memory is allocated.
     #[inline]
     const fn place(&self, n: u32) -> usize {
         index(self.head.wrapping_add(n)) & (self.items.capacity() - 1)
@@ -105,7 +105,7 @@ impl<T: Copy + Default> Ring<T> {
         self.get(0)
     }
 
-    /// The item after `n` others.
+    /// Returns the item behind `n` items.
     #[inline]
     pub fn get(&self, n: usize) -> Option<&T> {
         if n < self.len() { Some(&self.items[self.place(number(n))]) } else { None }
@@ -116,7 +116,7 @@ impl<T: Copy + Default> Ring<T> {
         (0..self.len).map(|n| &self.items[self.place(n)])
     }
 
-    /// Exchanges the items after `a` and after `b` others.
+    /// Exchanges the items behind `a` and `b` items.
     pub fn swap(&mut self, a: usize, b: usize) {
         assert!(a.max(b) < self.len(), "no such item");
         let (a, b) = (self.place(number(a)), self.place(number(b)));

@@ -1,12 +1,11 @@
-//! Asymmetric Traffic Engineering: by which of two domains of unequal bandwidth a flow leaves its host.
-//!
-//! Source: the `PortFC` paper, section III-E, Algorithm 5 and equation 3. A flow that may take either first hop takes the one of
-//! higher rate with probability w. The volume T that the host committed to that hop is measured over windows; after one with T > 0
-//! `w ← w · p·B / T` (equation 3, at most 1), where B is what the hop carries in a window; after one without traffic w stays.
-//! Simplifications: T counts the payload of flows as they start, since line 3's "in-flight volume" has the dimension of bytes and B
-//! that of a rate (mechanisms.md 7.4, item 17); one w a host, and not one for each pair; w begins at one half ("randomly assign").
-//! Algorithm 5 alone only lowers w (line 4), and equation 3 also raises it, without which one burst would shut the faster domain
-//! for good: `raises = false` is the algorithm to the letter.
+//! Asymmetric Traffic Engineering: the choice between two first hops of unequal bandwidth.
+//! A flow that may take either hop takes the faster hop with probability w. The host measures the volume T that its
+//! flows committed to the faster hop in each window. After a window with T > 0, `w ← w · p·B / T` (equation 3, at most
+//! 1), with the bytes B of the hop in a window.
+//! Simplifications: T counts the payload of starting flows, as the paper's in-flight volume and rate differ in
+//! dimension; one w a host; w begins at one half. Equation 3 also raises w; Algorithm 5 alone only lowers w (`raises =
+//! false`).
+//! Source: the `PortFC` paper, section III-E, Algorithm 5 and equation 3; `docs/models/first_hop.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +17,11 @@ use xoff_units::{Duration, Moment, Rate};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The share of the faster domain's bandwidth that may be committed.
+    /// Share of the faster domain's bandwidth that flows may commit.
     pub threshold: f64,
-    /// Over which the committed volume is measured.
+    /// Window of the measurement.
     pub window: Duration,
-    /// Whether the weight of the faster domain rises again when less is committed.
+    /// The weight of the faster domain rises again when flows commit less.
     pub raises: bool,
 }
 
@@ -32,7 +31,7 @@ impl Default for Params {
     }
 }
 
-/// What a host remembers.
+/// State of a host.
 #[derive(Debug, Clone)]
 pub struct Weight {
     params: Params,
@@ -49,17 +48,17 @@ state!(Weight {
 });
 
 impl Weight {
-    /// Of a host that has sent nothing.
+    /// Makes the state of a host before its first flow.
     pub fn new(params: &Params, stream: Stream) -> Self {
         Self { params: params.clone(), stream, faster: 0.5, committed: 0, window_ends: Moment::ZERO + params.window }
     }
 
-    /// The probability that the next flow takes the faster domain.
+    /// Returns the probability that the next flow takes the faster domain.
     pub const fn value(&self) -> f64 {
         self.faster
     }
 
-    /// Chooses between two first hops for a flow of `size` bytes; true for the faster one, whose rate is `rate`.
+    /// Chooses the first hop of a flow of `size` bytes; true for the faster hop, whose rate is `rate`.
     pub fn takes_faster(&mut self, size: u64, rate: Rate, now: Moment) -> bool {
         if now >= self.window_ends {
             let capacity = self.params.threshold * rate.real() / 8e12 * self.params.window.real();

@@ -1,13 +1,11 @@
-//! What becomes of routes when links go down, and when that is.
-//!
-//! Models: a switch, or a host with several links, stops choosing a port whose link has been down for `local`, if another is on a shortest
-//! path, and chooses it again when it has been back for as long. After `global` the routes of all nodes are shortest paths over what has
-//! been up or down for so long, at one moment for all. Without either, traffic into a link that is down is lost until that is back.
-//! Simplifications: nothing is said on links, so that detection and convergence cost neither bytes nor time beside these; all nodes change
-//! at once, so that no routes go in circles meanwhile; a flow that had another port is hashed again, too, if its choices change. To a node
-//! that nothing leads to routes stay those of the whole network, and what goes there is lost where a link is down. Pinned packets
-//! keep their path; what becomes of a host's own flows is in `node/reroute.rs`.
-//! Invariants: a change depends on the faults alone; packets follow the routes of the moment at which they are forwarded.
+//! Routes after link failures, and the moments of their changes.
+//! A switch, or a host with several links, leaves a port whose link has been down for `local_repair_delay`, while
+//! another port is on a shortest path, and returns to the port after as long. After `convergence_time` the routes of
+//! all nodes are shortest paths over links that have been up for as long, at one moment.
+//! Simplifications: no routing messages; no transient circles; a flow is hashed anew when its choices change;
+//! unreachable nodes keep the routes of the whole network. Pinned packets keep their path.
+//! Invariants: a change depends on the faults alone; packets follow the routes of the moment of forwarding.
+//! Source: `docs/models/failover.md`.
 
 use std::sync::Arc;
 use xoff_units::{index, number};
@@ -16,11 +14,11 @@ use super::{FirstHop, Map, Paths, Routes, shortest_by};
 use crate::ids::PortId;
 use crate::topology::Topology;
 
-/// The choices of an entry that leads nowhere.
+/// Choices of an unreachable destination.
 const NOWHERE: (u32, u32) = (u32::MAX, 1);
 
 impl Routes {
-    /// The same without ports that are avoided, wherever another is left.
+    /// Returns the routes without avoided ports, wherever another port is left.
     #[must_use]
     pub fn without(&self, is_avoided: impl Fn(PortId) -> bool) -> Self {
         let mut choices = Vec::new();
@@ -37,7 +35,7 @@ impl Routes {
         Self { entries, choices, destinations: self.destinations.clone(), paths: self.paths.clone(), ..*self }
     }
 
-    /// The same with those of another in the place of what leads nowhere.
+    /// Returns the routes with those of `other` for unreachable destinations.
     fn or(&self, other: &Self) -> Self {
         let mut choices = self.choices.clone();
         let entry = |(own, other_entry): (&(u32, u32), &(u32, u32))| {
@@ -55,25 +53,25 @@ impl Routes {
     }
 }
 
-/// What routes are computed from.
+/// Inputs of the routes.
 #[derive(Debug, Clone)]
 pub struct Basis {
     /// The network.
     pub topology: Topology,
     /// Pinned paths.
     pub paths: Arc<Paths>,
-    /// By which of several ports a flow leaves its host.
+    /// Rule for the port by which a flow leaves its host.
     pub first_hop: FirstHop,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
     /// Nodes where flows start or end.
     pub is_end: Vec<bool>,
-    /// What holds when nothing is down.
+    /// Routes without failures.
     pub whole: Arc<Map>,
 }
 
 impl Basis {
-    /// The routes of all nodes over links that may be used, in the place of others.
+    /// Returns the routes of all nodes over usable links, as successors of `before`.
     pub fn changed(&self, before: &Map, may_use: impl Fn(u32, PortId) -> bool) -> Map {
         let routes = shortest_by(&self.topology, self.paths.clone(), &self.first_hop, self.seed, |n| self.is_end[n], may_use);
         let all = routes.iter().zip(&self.whole.routes).map(|(own, whole)| Arc::new(own.or(whole))).collect();

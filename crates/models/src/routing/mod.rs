@@ -1,4 +1,5 @@
-//! Which port a packet takes: tables by destination, ECMP by stable hash, and pinned paths.
+//! Routes: tables by destination, ECMP by a stable hash, and pinned paths.
+//! Source: `docs/models/ecmp.md`.
 
 pub mod ate;
 pub mod failover;
@@ -17,24 +18,24 @@ use crate::packet::Packet;
 use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology, Wiring};
 
-/// `host.first_hop`: by which of several ports a flow leaves its host, when more than one is on a shortest path.
+/// `host.first_hop`: the port by which a flow leaves its host, when several ports are on shortest paths.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FirstHop {
     /// By a hash of the flow.
     #[default]
     Hash,
-    /// The lowest of the ports; relays choose so, too. In `network.rail` a flow to another rail goes over the scale-up link first, to
-    /// the GPU of its server on the destination's rail, as NCCL sends it (PXN).
+    /// The lowest port, also at relays. In `network.rail` a flow to another rail goes over the scale-up link first, to
+    /// the GPU of its server on the destination's rail, as NCCL does (PXN).
     Lowest,
-    /// The highest of the ports; relays choose so, too. In NDC it is one fixed order of digits, the highest first, as in `BCube`.
+    /// The highest port, also at relays. In NDC this is one fixed order of digits, the highest first, as in `BCube`.
     Highest,
     /// Asymmetric Traffic Engineering over two domains of unequal bandwidth.
     Asymmetric(ate::Params),
 }
 
 impl FirstHop {
-    /// Keeps those ports by which flows may leave a host, of ports in ascending order.
+    /// Keeps the ports by which flows may leave a host, of ports in ascending order.
     pub fn choose<T>(&self, ports: &mut Vec<T>) {
         match self {
             Self::Lowest => ports.truncate(1),
@@ -43,29 +44,30 @@ impl FirstHop {
         }
     }
 
-    /// The rule for a network whose scenario gives none: NCCL's PXN where the network has servers, elsewhere a hash.
+    /// Returns the default rule of a network: NCCL's PXN with servers, elsewhere a hash.
     pub fn of(topology: &Topology) -> Self {
         if topology.has_servers { Self::Lowest } else { Self::Hash }
     }
 }
 
-/// Whose flow a number is: the flows of a source are numbered without gaps.
+/// Sources of flows. The flows of a source are numbered without gaps.
 #[derive(Debug, Default)]
 pub struct Sources {
-    /// For each node its first flow, and one entry more.
+    /// For each node its first flow, and a final entry.
     pub first: Vec<u32>,
-    /// What hashes and draws of a flow depend on.
+    /// Keys of flows for hashes and draws.
     pub keys: Keys,
 }
 
 impl Sources {
-    /// The node that sends `flow`.
+    /// Returns the node that sends `flow`.
     pub fn of(&self, flow: u32) -> u32 {
         number(self.first.partition_point(|f| *f <= flow)) - 1
     }
 }
 
-/// Pinned paths, in pairs: an even number for data and the next one for what comes back; and the keys by which other flows are hashed.
+/// Pinned paths in pairs, an even number for data and the next number for answers; and the keys for hashes of other
+/// flows.
 #[derive(Debug, Default)]
 pub struct Paths {
     keys: Keys,
@@ -77,30 +79,30 @@ impl Paths {
     /// The first pinned path; smaller numbers mean none.
     pub const FIRST: u16 = 2;
 
-    /// None yet.
+    /// Makes an empty list.
     pub fn new() -> Self {
         Self { keys: Keys::default(), start: vec![0, 0, 0], ports: Vec::new() }
     }
 
-    /// The same for flows with these keys.
+    /// Returns the paths with other keys.
     #[must_use]
     pub fn with(self, keys: Keys) -> Self {
         Self { keys, ..self }
     }
 
-    /// Whether no path is pinned.
+    /// True without pinned paths.
     pub const fn is_empty(&self) -> bool {
         self.ports.is_empty()
     }
 
-    /// Adds the ports of one direction; paths are numbered in the order they are added.
+    /// Adds the ports of one direction. Paths are numbered in the order of addition.
     pub fn add(&mut self, ports: &[PortId]) -> Option<u16> {
         self.ports.extend_from_slice(ports);
         self.start.push(number(self.ports.len()));
         u16::try_from(self.start.len() - 2).ok()
     }
 
-    /// The port that the node after `hops` others takes.
+    /// Returns the port of the node after `hops` nodes.
     #[inline]
     fn port(&self, path: u16, hops: usize) -> PortId {
         self.ports[index(self.start[usize::from(path)]) + hops]
@@ -112,22 +114,22 @@ impl Paths {
     }
 }
 
-/// What all nodes share: destinations by group (the hosts of one switch), and the port at which a switch finds a host of its own.
+/// Shared by all nodes: destinations by group (the hosts of a switch), and the port of each host at its switch.
 #[derive(Debug)]
 pub struct Destinations {
     group: Vec<u32>,
     port: Vec<PortId>,
 }
 
-/// The routes of one node.
+/// The routes of a node.
 #[derive(Debug)]
 pub struct Routes {
     destinations: Arc<Destinations>,
     paths: Arc<Paths>,
-    /// For each group: where its choices start and how many there are; zero of them means that the hosts are here.
+    /// For each group: the start and the number of its choices; zero for hosts of this node.
     entries: Vec<(u32, u32)>,
     choices: Vec<PortId>,
-    /// A node with one port has nothing to choose, and no table.
+    /// True for a node with one port, which has no table.
     has_one_port: bool,
     salt: u64,
 }
@@ -139,7 +141,7 @@ impl Routes {
         self.port_after(packet, 0)
     }
 
-    /// The port for a packet that will have passed this many nodes more when it comes here.
+    /// Returns the port for a packet that passes `nodes` nodes before it comes here.
     #[inline(always)]
     pub fn port_after(&self, packet: &Packet, nodes: usize) -> PortId {
         if packet.path() >= Paths::FIRST {
@@ -148,7 +150,7 @@ impl Routes {
         self.choose(packet.dst(), packet.flow())
     }
 
-    /// The ports on shortest paths to a destination, when there is a choice.
+    /// Returns the ports on shortest paths to a destination, when several exist.
     pub fn choices(&self, dst: u32) -> &[PortId] {
         if self.has_one_port {
             return &[];
@@ -176,10 +178,10 @@ impl Routes {
     }
 }
 
-/// Nodes that a packet may pass between two hosts; frames that pass more are taken for lost in a circle.
+/// Largest number of nodes between two hosts. A frame that passes more is taken for lost in a circle.
 pub const MAX_SWITCHES: usize = 60;
 
-/// Where routes to a node lead: a host with one link is found at its neighbour; everything else is a destination of its own.
+/// Returns the node at which routes to a node end: the neighbour of a host with one link, otherwise the node.
 pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     match ports[index(node)].as_slice() {
         [only] if !topology.nodes[index(node)].forwards && topology.nodes[index(only.peer)].forwards => only.peer,
@@ -187,37 +189,37 @@ pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     }
 }
 
-/// The routes of all nodes and what they are wired to. Every node has the one that holds now ([`crate::node::Node::reroute`]), and
-/// nobody keeps another.
+/// The routes and the wiring of all nodes. Each node holds the valid map ([`crate::node::Node::reroute`]), and no older
+/// map is kept.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// How often routes have changed in this run.
+    /// Number of changes of routes in this run.
     pub epoch: u32,
-    /// Of each node.
+    /// Routes by node.
     pub routes: Vec<Arc<Routes>>,
     /// Ports of all nodes.
     pub wiring: Arc<Wiring>,
 }
 
 impl Map {
-    /// What holds when a run begins.
+    /// Makes the map of a run's start.
     pub fn new(routes: Vec<Arc<Routes>>, wiring: Wiring) -> Self {
         Self { epoch: 0, routes, wiring: Arc::new(wiring) }
     }
 
-    /// What holds after a change.
+    /// Makes the map after a change.
     #[must_use]
     pub fn changed(&self, routes: Vec<Arc<Routes>>) -> Self {
         Self { epoch: self.epoch + 1, routes, wiring: self.wiring.clone() }
     }
 }
 
-/// Sources that are looked at for the longest round trip; in a larger network the rest is taken to be like them.
+/// Number of sources inspected for the longest round trip; a larger network is taken to be uniform.
 const MAX_SOURCES: usize = 256;
 
-/// The longest round trip without queues: propagation and forwarding delays both ways, a frame of `bytes` one way and one of `answer`
-/// back, over shortest paths by links. `tail_of` tells how much earlier than its last bit a frame is handled that comes to a node by a port and a line,
-/// and goes on by another line.
+/// Returns the longest round trip without queues: propagation and forwarding delays both ways, a frame of `bytes` one
+/// way and a frame of `answer` back, over shortest paths by links. `tail_of` returns the time by which a node handles a
+/// frame before its last bit, for the input port, its line, and the output line.
 pub fn longest_round_trip(
     topology: &Topology,
     ports: &[Vec<PortSpec>],
@@ -264,7 +266,8 @@ pub fn longest_round_trip(
     longest
 }
 
-/// Shortest paths to the nodes where flows start or end, all of equal length used; hosts that do not forward are never on the way.
+/// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that do not
+/// forward are on no path.
 pub fn shortest(
     topology: &Topology,
     paths: Arc<Paths>,
@@ -275,7 +278,8 @@ pub fn shortest(
     shortest_by(topology, paths, first_hop, seed, is_end, |_, _| true)
 }
 
-/// Hosts where flows start or end, by the node at which routes to them end; and of each such group that node.
+/// Groups the hosts where flows start or end by the node at which their routes end, and returns that node of each
+/// group.
 fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) -> bool) -> (Destinations, Vec<u32>) {
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
@@ -296,7 +300,7 @@ fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) 
     (Destinations { group, port }, roots)
 }
 
-/// How many links each node is from `root`; `u32::MAX` where nothing leads there.
+/// Returns the number of links from `root` to each node; `u32::MAX` for unreachable nodes.
 fn distances(topology: &Topology, ports: &[Vec<PortSpec>], root: u32, may_use: impl Fn(u32, PortId) -> bool, distance: &mut [u32]) {
     distance.fill(u32::MAX);
     distance[index(root)] = 0;
@@ -315,7 +319,7 @@ fn distances(topology: &Topology, ports: &[Vec<PortSpec>], root: u32, may_use: i
     }
 }
 
-/// The same over links whose ports, of a node and by number, may be used. A packet for a node to which nothing leads goes astray.
+/// Computes shortest paths over usable ports. A packet for an unreachable node goes astray.
 pub fn shortest_by(
     topology: &Topology,
     paths: Arc<Paths>,

@@ -1,4 +1,4 @@
-//! Nodes and links listed in the scenario, or in tables beside it.
+//! Nodes and links listed in the scenario or in tables.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use xoff_units::{Duration, Propagation, Rate, wide};
 
 use super::{Link, MAX_NODES, NodeSpec, Shape, Topology, bounded};
 
-/// What a listed node is.
+/// The kind of a listed node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -26,9 +26,9 @@ pub enum Role {
 pub struct Node {
     /// Unique name.
     pub name: String,
-    /// What it is.
+    /// The kind of the node.
     pub kind: Role,
-    /// Its own forwarding delay, when it differs from the scenario's.
+    /// Forwarding delay of the node. Default: that of the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
 }
@@ -56,7 +56,7 @@ pub struct Params {
     /// Nodes; hosts are numbered first, each kind in the order listed.
     #[serde(default)]
     pub nodes: Vec<Node>,
-    /// Links; their order at a node sets its port numbers.
+    /// Links; their order at a node sets the port numbers of the node.
     #[serde(default)]
     pub links: Vec<Edge>,
     /// A file with nodes: columns name, kind and optionally delay.

@@ -17,7 +17,7 @@ pub struct Params {
     pub hosts_per_leaf: u64,
     /// Every link.
     pub link: Link,
-    /// Links between leaves and spines, when they differ.
+    /// Links between leaves and spines. Default: `link`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric_link: Option<Link>,
     /// Parallel links from each leaf to each spine.

@@ -1,4 +1,4 @@
-//! Switches in a row, with hosts at each.
+//! Switches in a row, with hosts at each switch.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Params {
     pub hosts_per_switch: u64,
     /// Every link.
     pub link: Link,
-    /// Links between switches, when they differ.
+    /// Links between switches. Default: `link`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric_link: Option<Link>,
 }

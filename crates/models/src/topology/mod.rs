@@ -1,4 +1,5 @@
-//! Networks: nodes and the links between them. Each shape is a file; their registry stands here.
+//! Topologies: nodes and the links between the nodes. Each shape is a file; the registry is in this file. Source:
+//! `docs/models/topologies.md`.
 
 use std::collections::VecDeque;
 
@@ -28,11 +29,11 @@ pub struct Link {
     pub delay: Duration,
 }
 
-/// `network.overrides`: a link that differs from what its shape says.
+/// `network.overrides`: a link that differs from its shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkOverride {
-    /// Which: the names of its ends, such as `leaf1-spine3`, in either order; `*` stands for any characters.
+    /// The link, by the names of its ends in either order, such as `leaf1-spine3`; `*` stands for any characters.
     pub link: String,
     /// Bits per second, each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +46,7 @@ pub struct LinkOverride {
 
 /// A shape that can be built.
 pub trait Shape {
-    /// Nodes and links, or what is wrong: the key below the shape's table, and why.
+    /// Returns nodes and links, or the key below the shape's table and the problem.
     fn build(&self) -> Result<Topology, (String, String)>;
 }
 
@@ -62,21 +63,21 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $shape: Option<$shape::Params>,)*
-            /// Copies of all switches, to each of which every host has links of its own, as a card with a port in each plane has; no plane
-            /// meets another. Switches are then called `p0.leaf0`, `p1.leaf0`, …; a flow leaves by one port (`host.first_hop`), and is moved
-            /// to another when that leads nowhere any more (`network.failover`). Default: 1.
+            /// Number of copies of all switches. Every host has links to each copy, as a card with a port in each plane; no link joins two
+            /// planes. Switches are then called `p0.leaf0`, `p1.leaf0`, …. A flow leaves by one port (`host.first_hop`), and moves to
+            /// another port when the first leads nowhere (`network.failover`). Default: 1.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub planes: Option<u64>,
-            /// Links of the shape that differ; of several that name a link the last one counts.
+            /// Links that differ from the shape. The last override of a link counts.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub overrides: Vec<LinkOverride>,
             /// Switches that reduce, for collectives with `algorithm = "in_network"`.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub reducers: Vec<Reducers>,
-            /// What becomes of routes when links go down (`fault`).
+            /// Routes after links go down (`fault`).
             #[serde(default, skip_serializing_if = "is_default")]
             pub failover: Failover,
-            /// Links send again what was damaged on them (`fault.bit_error_rate`), as Ultra Ethernet's LLR does.
+            /// Links repeat damaged frames (`fault.bit_error_rate`), as Ultra Ethernet's LLR.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub link_retry: Option<retry::Params>,
         }
@@ -113,12 +114,12 @@ registry! {
 }
 
 impl Network {
-    /// The names of the shapes that are given.
+    /// The names of the given shapes.
     pub fn given(&self) -> Vec<&'static str> {
         self.shapes().into_iter().map(|s| s.0).collect()
     }
 
-    /// Builds the one shape given; an error has the key below `network` and the reason.
+    /// Builds the given shape; an error has the key below `network` and the reason.
     pub fn build(&self) -> Result<Topology, (String, String)> {
         let shapes = self.shapes();
         let all = Self::SHAPES.join(", ");
@@ -143,7 +144,7 @@ impl Network {
         }
     }
 
-    /// Gives links what is said of them alone.
+    /// Applies the overrides of links.
     fn change_links(&self, topology: &mut Topology) -> Result<(), (String, String)> {
         for (i, change) in self.overrides.iter().enumerate() {
             if change.rate.is_none() && change.delay.is_none() {
@@ -174,7 +175,7 @@ impl Network {
     }
 }
 
-/// Why a link cannot be so slow, if it cannot.
+/// Returns the problem of a link below the least rate.
 fn too_slow(rate: Rate) -> Option<String> {
     (rate < Rate(1_000_000)).then(|| format!("a link of {rate} is slower than the 1Mbps that are supported"))
 }
@@ -183,13 +184,13 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Hosts and switches that a network may have.
+/// Most nodes of a network.
 pub const MAX_NODES: u64 = 1 << 20;
 
-/// Links that a node may have.
+/// Most links of a node.
 pub const MAX_PORTS: u32 = xoff_engine::MAX_PORTS as u32;
 
-/// Refuses a size that is zero or would not fit, before anything is allocated.
+/// Refuses a size of zero or above the bound, before memory is allocated.
 pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, String)> {
     if value == 0 || value > max {
         return Err((key.to_string(), format!("{value} is out of range; allowed are 1 to {max}")));
@@ -202,17 +203,17 @@ pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, S
 pub struct NodeSpec {
     /// Unique name.
     pub name: String,
-    /// Whether it passes packets on.
+    /// True for a node that forwards packets.
     pub forwards: bool,
-    /// Whether flows start and end at it.
+    /// True for a node where flows start and end.
     pub is_host: bool,
-    /// Whether it is what reduces in a switch: flows of collectives alone start and end at it.
+    /// True for a reducer of a switch: only flows of collectives start and end there.
     pub reduces: bool,
-    /// Its own forwarding delay, when it differs from the scenario's.
+    /// Forwarding delay of the node, if it differs from the scenario's.
     pub delay: Option<Duration>,
 }
 
-/// A link between two nodes; its port numbers follow from the order of links at each node.
+/// A link between two nodes. Port numbers follow from the order of links at each node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkSpec {
     /// One end.
@@ -223,23 +224,23 @@ pub struct LinkSpec {
     pub link: Link,
 }
 
-/// One end of a link as its node sees it.
+/// One end of a link as seen by the node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortSpec {
     /// The node at the other end.
     pub peer: u32,
-    /// Its port.
+    /// The peer's port.
     pub peer_port: PortId,
     /// Rate and delay.
     pub link: Link,
 }
 
-/// What is plugged into what, for those who look at more than one node.
+/// The wiring of a network, for code that needs several nodes.
 #[derive(Debug, Default, Clone)]
 pub struct Wiring {
     /// Of each node.
     pub ports: Vec<Vec<PortSpec>>,
-    /// Nodes that relay: hosts that forward.
+    /// True for hosts that forward.
     pub is_relay: Vec<bool>,
     /// Nodes where flows end.
     pub is_host: Vec<bool>,
@@ -252,7 +253,7 @@ pub struct Topology {
     pub nodes: Vec<NodeSpec>,
     /// Links in an order that sets port numbers.
     pub links: Vec<LinkSpec>,
-    /// Hosts are GPUs: the lowest port of each leads into its server, the others to NICs.
+    /// True for hosts that are GPUs: the lowest port of each GPU leads into its server, the other ports to NICs.
     pub has_servers: bool,
 }
 
@@ -262,7 +263,7 @@ impl Topology {
         self.add("host", count, false, true)
     }
 
-    /// Adds hosts that relay, `host0`, `host1`, …; returns the first number.
+    /// Adds relaying hosts `host0`, `host1`, …; returns the first number.
     pub fn add_relays(&mut self, count: u32) -> u32 {
         self.add("host", count, true, true)
     }
@@ -283,7 +284,7 @@ impl Topology {
         self.links.push(LinkSpec { a, b, link });
     }
 
-    /// For each node its ports.
+    /// The ports of each node.
     pub fn ports(&self) -> Vec<Vec<PortSpec>> {
         let mut ports: Vec<Vec<PortSpec>> = vec![Vec::new(); self.nodes.len()];
         for l in &self.links {
@@ -294,7 +295,7 @@ impl Topology {
         ports
     }
 
-    /// Ports of all nodes, and what each is.
+    /// Ports and roles of all nodes.
     pub fn wiring(&self) -> Wiring {
         Wiring {
             ports: self.ports(),
@@ -303,7 +304,7 @@ impl Topology {
         }
     }
 
-    /// The number of a node by its name.
+    /// The number of a node by name.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.nodes.iter().position(|n| n.name == name).map(number)
     }
@@ -313,12 +314,12 @@ impl Topology {
         self.ends().filter(|n| !self.nodes[index(*n)].reduces).collect()
     }
 
-    /// Nodes where flows start and end: hosts, and what reduces in switches.
+    /// Nodes where flows start and end: hosts and reducers.
     pub fn ends(&self) -> impl Iterator<Item = u32> + '_ {
         (0..number(self.nodes.len())).filter(|n| self.nodes[index(*n)].is_host)
     }
 
-    /// What reduces in switches, and how far each of these hosts is from it.
+    /// Returns the reducers, with the distance to each of these hosts.
     pub fn reach(&self, ports: &[Vec<PortSpec>], hosts: &[u32]) -> Vec<Reach> {
         let reducers = (0..number(self.nodes.len())).filter(|n| self.nodes[index(*n)].reduces);
         let of = |node: u32| {

@@ -1,7 +1,7 @@
-//! NDC(n, k), the node-centric data centre (`BCube`; Guo et al. 2009): n^(k+1) nodes that relay, and k + 1 levels of n^k switches.
+//! NDC(n, k), the node-centric data centre (`BCube`; Guo et al. 2009): n^(k+1) relaying nodes, and k + 1 levels of n^k switches.
 //!
-//! A node is the digits `a_k` … `a_0` of its number to base n. Its port l leads to the level-l switch that it shares with the n
-//! nodes that differ from it in digit l alone; port p of a switch leads to the node whose digit is p.
+//! The digits `a_k` … `a_0` of a node are its number to base n. Port l of a node leads to the level-l switch of the n nodes that differ in
+//! digit l only; port p of a switch leads to the node with digit p.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Params {
     pub k: u64,
     /// Every link.
     pub link: Link,
-    /// Links of each level from 0 on, when they differ.
+    /// Links of each level from 0 on. Default: `link`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<Link>,
 }

@@ -1,10 +1,9 @@
-//! Planes: copies of all switches of a network, each with its own links to every host, and with nothing between them.
+//! Planes: copies of all switches of a network, each with links to every host and without links to other planes.
 //!
 //! Models: a host whose network card has a port in each plane, as in the multi-plane fat tree of Zhao et al., "Insights into DeepSeek-V3"
-//! (ISCA 2025, section 5.1): what fails or is crowded in one plane concerns no other.
-//! Leaves out: a card that stripes the packets of one flow over its ports. A flow leaves by one port (`host.first_hop`), and a job's messages
-//! take turns over several connections (`workload.connections_per_channel`).
-//! Invariants: hosts keep their numbers and names; the first links of a host are those of the first plane.
+//! (ISCA 2025, section 5.1). Failures and congestion in one plane do not affect another. Simplification: no card stripes the packets of one
+//! flow over its ports. A flow leaves by one port (`host.first_hop`), and a job's messages take turns over several connections
+//! (`workload.connections_per_channel`). Invariants: hosts keep their numbers and names; the first links of a host lead to the first plane.
 
 use std::collections::HashSet;
 
@@ -16,7 +15,7 @@ use super::{LinkSpec, MAX_NODES, NodeSpec, Topology, bounded};
 const MOST: u64 = 64;
 
 impl Topology {
-    /// The same network with so many planes; its switches are `p0.leaf0`, `p1.leaf0` and so on.
+    /// Returns the network with this many planes; switches are called `p0.leaf0`, `p1.leaf0` and so on.
     pub(super) fn with_planes(self, planes: u64) -> Result<Self, (String, String)> {
         let wrong = |why: String| Err(("planes".to_string(), why));
         let planes = bounded("planes", planes, MOST)?;

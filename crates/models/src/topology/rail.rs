@@ -1,8 +1,8 @@
-//! Rails between GPU servers: Rail-only (Wang et al. 2023) and, with aggregation switches above the rails, rail-optimised.
+//! Rails between GPU servers: rail-only (Wang et al. 2023) and, with aggregation switches, rail-optimised.
 //!
-//! GPUs are nodes that relay: port 0 leads to the switch of their server, port 1 to the switch of their rail, which joins the GPUs
-//! of one position over all servers (of a segment). Rail-only is NDC with two kinds of links (section III-A of the `PortFC` paper);
-//! rail-optimised is its section VI-D.
+//! GPUs are nodes that relay. Port 0 leads to the switch of the server, port 1 to the switch of the rail, which joins the GPUs of one
+//! position over all servers of a segment. Rail-only is NDC with two kinds of links (section III-A of the `PortFC` paper); rail-optimised
+//! is section VI-D of the paper.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,9 @@ pub struct Params {
 pub struct Aggregation {
     /// Switches, each linked to every rail switch.
     pub switches: u64,
-    /// Links from rail switches to them.
+    /// Links from rail switches to aggregation switches.
     pub link: Link,
-    /// Groups of servers with rail switches of their own, joined by aggregation switches alone.
+    /// Groups of servers with separate rail switches, joined by aggregation switches only.
     #[serde(default = "one")]
     pub segments: u64,
 }

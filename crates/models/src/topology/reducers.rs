@@ -1,11 +1,10 @@
-//! Switches that reduce: what their ports bring is added up there, and the sum is sent to all.
+//! Reducers: switches that add up data of ranks for collectives in the network.
 //!
-//! Models: beside each such switch stands a node, `SWITCH.reducer`, that collectives with `algorithm = "in_network"` send their
-//! data to and get their results from; it is no host, so that nothing else is sent there and no host has another number. Its link is
-//! what the switch takes in for all ranks together, and gives out to them.
-//! Source: Graham et al. 2016, "Scalable Hierarchical Aggregation Protocol (`SHArP`)", and `NVLink` SHARP of NVIDIA's third `NVSwitch`.
-//! Leaves out: trees of reducing switches, limits of operations and of buffers in them, and copies that are made at the ports: each
-//! rank's copy crosses the link of the reducer.
+//! Models: each such switch has a node `SWITCH.reducer`. Collectives with `algorithm = "in_network"` send data to the node and get results
+//! from the node. The node is no host, so other traffic never goes there and host numbers stay. The link of the node carries the data of
+//! all ranks together. Source: Graham et al. 2016, "Scalable Hierarchical Aggregation Protocol (`SHArP`)", and `NVLink` SHARP of NVIDIA's
+//! third `NVSwitch`; `docs/models/reducers.md`. Simplifications: no trees of reducers; no limits of operations and buffers; each rank's
+//! copy crosses the link of the reducer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +20,12 @@ use crate::wrong::Wrong;
 pub struct Reducers {
     /// Names of switches; `*` stands for any characters.
     pub switches: String,
-    /// What a switch reduces and gives out, both of all ranks together: as much as all their links, if it does so at line rate.
+    /// The link of the reducer, for the data of all ranks together. A switch that reduces at line rate needs the sum of the ranks' rates.
     pub link: Link,
 }
 
 impl Reducers {
-    /// Puts a reducer beside each of its switches.
+    /// Puts a reducer beside each named switch.
     pub(super) fn join(&self, topology: &mut Topology) -> Result<(), Wrong> {
         let is_switch = |n: &u32| topology.nodes[index(*n)].forwards && !topology.nodes[index(*n)].is_host;
         let switches: Vec<u32> = (0..number(topology.nodes.len())).filter(is_switch).collect();
@@ -49,18 +48,17 @@ impl Reducers {
     }
 }
 
-/// A reducer, and how far ranks are from it.
+/// A reducer and its distances to ranks.
 #[derive(Debug)]
 pub struct Reach {
-    /// Its node.
+    /// The node of the reducer.
     pub node: u32,
-    /// Links to each rank; `u32::MAX` where nothing leads there.
+    /// Links to each rank; `u32::MAX` without a path.
     pub links: Vec<u32>,
 }
 
 impl Reach {
-    /// The place of the reducer that all of these ranks are closest to, by the farthest of them, then by all together; the first of
-    /// several that are alike.
+    /// Returns the reducer closest to its farthest rank, then by the sum of distances, then by order.
     pub fn closest<'a>(all: impl Iterator<Item = &'a Self>, ranks: &[u32]) -> Option<usize> {
         let far = |reach: &Self| {
             let links = || ranks.iter().map(|rank| reach.links[index(*rank)]);
@@ -70,7 +68,7 @@ impl Reach {
         reached.min_by_key(|(place, far)| (*far, *place)).map(|(place, _)| place)
     }
 
-    /// What is wrong where there is none.
+    /// The problem of ranks without a reachable reducer.
     pub fn none() -> Wrong {
         let why = "no switch that reduces can be reached by all of its ranks; name some in network.reducers, or use another algorithm";
         ("algorithm", why.into())

@@ -1,7 +1,7 @@
 //! Three-layer Clos: pods of access and aggregation switches under core switches.
 //!
-//! The 1024-GPU network of the SFC document is 8 pods of 16 access and 4 aggregation switches under 8 cores: 8 hosts an access
-//! switch, 2 links from it to each aggregation switch of its pod, 4 links from each aggregation switch to each core.
+//! The 1024-GPU network of the SFC document has 8 pods of 16 access and 4 aggregation switches under 8 cores, 8 hosts per access switch, 2
+//! links from an access switch to each aggregation switch of its pod, and 4 links from an aggregation switch to each core.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,16 +25,16 @@ pub struct Params {
     /// Parallel links from an access switch to each aggregation switch of its pod.
     #[serde(default = "one")]
     pub access_uplinks: u64,
-    /// Parallel links from an aggregation switch to each core it is linked to.
+    /// Parallel links from an aggregation switch to each linked core.
     #[serde(default = "one")]
     pub core_uplinks: u64,
-    /// Cores that each aggregation switch is linked to, those of its plane: aggregation switch a of every pod to cores
-    /// a·n … a·n + n − 1 (mod cores). Default: all.
+    /// Cores linked to each aggregation switch, those of its plane: aggregation switch a of every pod to cores a·n … a·n + n − 1 (mod
+    /// cores). Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores_per_aggregation: Option<u64>,
     /// Every link.
     pub link: Link,
-    /// Links between switches, when they differ.
+    /// Links between switches. Default: `link`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric_link: Option<Link>,
 }

@@ -1,10 +1,10 @@
-//! Which packets of a flow are known beyond the first that is missing: a bit map that both ends of a selective transport keep.
+//! A bitmap of the packets of a flow that arrived beyond the first missing packet. Both ends of a selective transport keep one.
 
 use std::collections::VecDeque;
 use xoff_engine::state;
 use xoff_units::{index, number};
 
-/// Packets from a first one on, and which of them are here.
+/// The packets from a base on, with a bit for each packet that has arrived.
 #[derive(Debug, Clone, Default)]
 pub struct Beyond {
     /// The packet of the first entry.
@@ -23,17 +23,17 @@ impl Beyond {
         Self { base, ..Self::default() }
     }
 
-    /// One past the highest packet that is here.
+    /// One past the highest packet that has arrived.
     pub fn end(&self) -> u32 {
         self.base + number(self.is_here.len())
     }
 
-    /// Whether a packet is here.
+    /// True when the packet has arrived.
     pub fn has(&self, seq: u32) -> bool {
         seq >= self.base && self.is_here.get(index(seq - self.base)) == Some(&true)
     }
 
-    /// Enters a packet; true when it was not here.
+    /// Enters a packet. True when the packet is new.
     pub fn enter(&mut self, seq: u32) -> bool {
         let at = index(seq - self.base);
         if self.is_here.len() <= at {
@@ -42,7 +42,7 @@ impl Beyond {
         !std::mem::replace(&mut self.is_here[at], true)
     }
 
-    /// With the packet that a receiver expected: the next that is missing, before which all is forgotten.
+    /// Returns the next missing packet after the arrival of `expected`, and forgets all packets before.
     pub fn next(kept: &mut Option<Box<Self>>, expected: u32) -> u32 {
         let mut next = expected + 1;
         if let Some(beyond) = kept {
@@ -54,7 +54,7 @@ impl Beyond {
         next
     }
 
-    /// Forgets what is before a packet.
+    /// Forgets all packets before `to`.
     pub fn advance(&mut self, to: u32) {
         let gone = (index(to - self.base)).min(self.is_here.len());
         self.is_here.drain(..gone);

@@ -1,8 +1,8 @@
-//! What a transport is: what a sender sends next, what a receiver answers, and what either keeps of a flow.
+//! The contract of a transport: the packets that a sender sends, the answers of a receiver, and the state of a flow at both ends.
 //!
-//! A sender's state stays at the source and a receiver's at the destination: they are different nodes, may run on different
-//! threads, and meet only through packets. The endpoint around them keeps flows in turn, paces them and sets timers. This file
-//! knows no transport; the registry in `transport/mod.rs` lists them.
+//! A sender's state stays at the source, and a receiver's state at the destination. The two ends are different nodes, may run on different
+//! threads, and meet only through packets. The endpoint serves flows in turn, paces flows and sets timers. This file knows no transport;
+//! the registry in `transport/mod.rs` lists all transports.
 
 use xoff_engine::state;
 use xoff_engine::state::State;
@@ -16,16 +16,16 @@ use crate::packet::Packet;
 use crate::pulls::Rules;
 use crate::wrong::Wrong;
 
-/// How far a flow is at its source.
+/// Progress of a flow at the source.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// Packets in all.
     pub packets: u32,
-    /// The next packet to send; with selective repeat, the next that is new.
+    /// The next packet to send; with selective repeat, the next new packet.
     pub next: u32,
-    /// The oldest packet that is not acknowledged.
+    /// The oldest packet without ACK.
     pub unacknowledged: u32,
-    /// Packets ever sent, one past the highest.
+    /// One past the highest packet ever sent.
     pub highest: u32,
 }
 
@@ -34,12 +34,12 @@ state!(Progress {
     still: packets;
 });
 
-/// How much of a flow is at its destination.
+/// Progress of a flow at the destination.
 #[derive(Debug, Clone, Default)]
 pub struct Received {
-    /// The packet that comes next in order.
+    /// The next packet in order.
     pub expected: u32,
-    /// One past the highest first-time packet seen, to notice reordering.
+    /// One past the highest packet that arrived for the first time; shows reordering.
     pub highest: u32,
     /// Packets of the flow, once the last was seen.
     pub packets: Option<u32>,
@@ -50,39 +50,39 @@ state!(Received {
     still: packets;
 });
 
-/// What a data packet was to its receiver.
+/// The use of a data packet for the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// It was not here.
+    /// A new packet, kept.
     New,
-    /// It was here already.
+    /// A duplicate.
     Again,
-    /// It was not here, and is thrown away.
+    /// A new packet, discarded.
     Discarded,
 }
 
-/// What was lost, as far as a sender knows.
+/// A loss as the sender knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The receiver said so.
+    /// Reported by the receiver.
     Reported,
-    /// Nothing was heard for the timeout.
+    /// Found by the timeout.
     Timeout,
 }
 
-/// What an answer told a sender.
+/// News that an answer brings to a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct News {
-    /// Something that it did not know: the timeout starts anew, and there may be something to send.
+    /// The answer told the sender of an unknown packet. The timeout restarts, and the flow may be able to send.
     pub is_news: bool,
     /// A packet is missing.
     pub loss: Option<Loss>,
 }
 
-/// A frame that goes back to the source of a flow, with the flow's class and way.
+/// A frame that goes back to the source of a flow, with the flow's class and path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
-    /// What it is.
+    /// The kind of the frame.
     pub kind: Kind,
     /// See [`Kind`].
     pub seq: u32,
@@ -90,46 +90,46 @@ pub struct Reply {
     pub answers: u32,
 }
 
-/// Where receivers write; made anew for each packet.
+/// Replies of a receiver to one packet.
 #[derive(Debug)]
 pub struct Replies {
     /// The moment of the event.
     pub now: Moment,
-    /// The node that sends the flow.
+    /// The source node of the flow.
     pub source: u32,
-    /// What answers the packet at hand.
+    /// The answer to the packet at hand.
     pub reply: Option<Reply>,
-    /// Other packets that came since the last answer, beyond the one that is expected next.
+    /// More packets that came since the last answer, beyond the next expected packet.
     pub also: Vec<u32>,
 }
 
 impl Replies {
-    /// Nothing yet.
+    /// Returns an empty list of replies.
     pub fn new(now: Moment, source: u32) -> Self {
         Self { now, source, reply: None, also: Vec::new() }
     }
 
-    /// Everything before this packet arrived.
+    /// Acknowledges all packets before `seq`.
     #[inline]
     pub fn acknowledge(&mut self, seq: u32) {
         self.reply = Some(Reply { kind: Kind::Ack, seq, answers: 0 });
     }
 
-    /// This packet is expected next, and that one came, in whatever order.
+    /// Acknowledges the packet `came`, and names the next expected packet.
     #[inline]
     pub fn acknowledge_one(&mut self, expected: u32, came: u32) {
         let kind = if expected == came + 1 { Kind::Ack } else { Kind::Sack };
         self.reply = Some(Reply { kind, seq: expected, answers: if kind == Kind::Sack { came } else { 0 } });
     }
 
-    /// This packet is missing, and that one brought it to light.
+    /// Reports the packet `missing`, which the arrival of `found` revealed.
     #[inline]
     pub fn report(&mut self, missing: u32, found: u32) {
         self.reply = Some(Reply { kind: Kind::Nack, seq: missing, answers: found });
     }
 }
 
-/// Judges a timeout that a table may give.
+/// Checks a timeout of a table: at least 100 ns.
 pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(), Wrong> {
     if timeout.is_some_and(|timeout| timeout < Duration::ns(100)) {
         return Err((key, "it must be 100ns or longer".into()));
@@ -137,92 +137,93 @@ pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(),
     Ok(())
 }
 
-/// A timeout that was not given: the one that the source of a transport has, or twice the longest round trip without load where that is
-/// longer. A shorter one would send every packet again before its answer can come.
+/// Returns the default of a timeout: the value of the transport's source, or twice the longest round trip without load where that is
+/// longer. A shorter timeout would repeat every packet before the answer can arrive.
 pub fn default_timeout(of_source: Duration, line: Line) -> Duration {
     of_source.max(line.answered * 2)
 }
 
 /// The contract of a transport.
 pub trait Transport: Sized {
-    /// Its table in the scenario.
+    /// The table in the scenario.
     type Params: Default + Clone;
-    /// What a sender keeps of a flow beside [`Progress`].
+    /// A sender's state of a flow beside [`Progress`].
     type Sender: std::fmt::Debug + State;
-    /// What a receiver keeps of a flow beside [`Received`].
+    /// A receiver's state of a flow beside [`Received`].
     type Receiver: std::fmt::Debug + Default + State;
-    /// What people call it.
+    /// The name for people.
     const LABEL: &'static str;
-    /// What it counts.
+    /// Counts of the transport.
     const COUNTS: &'static [Count] = &[];
-    /// Receivers answer, and senders send again what is lost.
+    /// True when receivers answer and senders retransmit.
     const ACKNOWLEDGES: bool = true;
-    /// What is lost is under way no longer, so that it waits for a window like what is new. Otherwise it was let go before, is under
-    /// way until it is acknowledged, and would wait for itself.
+    /// True when a lost packet no longer counts as in flight, so that a retransmission waits for the window like a new packet. Otherwise a
+    /// lost packet stays in flight until its ACK, and the retransmission passes the window.
     const WINDOWS_HOLD_LOST: bool = false;
-    /// What comes out of order is kept, and not sent again.
+    /// True when packets out of order are kept and not repeated.
     const BEARS_REORDERING: bool = true;
-    /// The mechanism at switches that tells it of losses, and what follows if there is none where packets may be dropped.
+    /// The mechanism of switches that reports losses, and the warning for scenarios without the mechanism where packets may be dropped.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
-    /// The parameters with what follows from a line, or from others, in the place of what is not given.
+    /// Returns the parameters with defaults that follow from a line or from other parameters.
     fn settled(params: &Self::Params, _line: Line) -> Self::Params {
         params.clone()
     }
-    /// Whether what is not given follows from the longest round trip of the network.
+    /// True when a default follows from the longest round trip of the network.
     fn wants_round_trip(_params: &Self::Params) -> bool {
         false
     }
-    /// The transport with its parameters, which are settled.
+    /// Makes the transport from settled parameters.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
-    /// Says what of its table makes no sense.
+    /// Returns the first invalid key of the table, with the problem.
     fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
         Ok(())
     }
-    /// How receivers pull what senders send, if they do; `line` is that of a host.
+    /// Returns the rules by which receivers pull, for transports with pulls; `line` belongs to a host.
     fn pulls(&self, _line: Line) -> Option<Rules> {
         None
     }
-    /// A flow that starts.
+    /// State of a flow that starts.
     fn sender(&self) -> Self::Sender;
-    /// The packet to send now, if there is one.
+    /// Returns the packet to send now, if any.
     fn next(&self, progress: &Progress, sender: &Self::Sender) -> Option<u32>;
-    /// That packet was sent.
+    /// Records the start of packet `seq`.
     fn on_sent(&self, progress: &mut Progress, sender: &mut Self::Sender, seq: u32, now: Moment);
-    /// Packets that are under way, as windows count them: from the oldest without ACK to the newest sent.
+    /// Packets in flight as windows count packets: from the oldest packet without ACK to the newest sent.
     #[inline]
     fn in_flight(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
         progress.next.saturating_sub(progress.unacknowledged)
     }
-    /// Packets that have arrived, as far as the sender knows.
+    /// Packets that have arrived, as the sender knows.
     #[inline]
     fn delivered(&self, progress: &Progress, _sender: &Self::Sender) -> u32 {
         progress.unacknowledged
     }
     /// An answer of the receiver arrived.
     fn on_answer(&self, progress: &mut Progress, sender: &mut Self::Sender, frame: &Packet) -> News;
-    /// An answer that is to be heard next says that this packet has arrived as well; true when that was not known.
+    /// Records a packet that an answer names beside its own. True when the sender did not know of the packet.
     fn on_also(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32) -> bool {
         false
     }
-    /// Whether receivers answer several packets at once, so that senders say which want to be answered.
+    /// True when one answer may cover several packets, so that senders mark packets that request an answer.
     #[inline]
     fn coalesces(&self) -> bool {
         false
     }
-    /// A packet was cut, and what is left of it came back from the switch; of the flow `pulled` packets were pulled. True when one may
-    /// be sent at once, whatever the receiver pulls.
+    /// Records that the header of a trimmed packet returned from a switch. `pulled` packets of the flow were pulled. True when one packet
+    /// may leave at once without a pull.
     fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {
         false
     }
     /// The deadline has come; returns how many losses a congestion control hears of.
     fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Moment) -> u32;
-    /// When the timeout expires, if nothing is sent or heard; asked with each packet, and with each answer that is news.
+    /// Returns the end of the timeout if no packet is sent and no answer arrives. Called with each packet and with each answer that brings
+    /// news.
     fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Moment) -> Moment;
-    /// The shortest and the longest that a timeout can be.
+    /// The shortest and the longest possible timeout.
     fn timeouts(&self) -> (Duration, Duration);
     /// A data packet arrived.
     fn on_data(&self, received: &mut Received, receiver: &mut Self::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival;
-    /// A packet arrived whose payload was cut off on its way. It is lost, as the receiver knows at once; without an answer the
-    /// timeout finds it.
+    /// Handles a header of a trimmed packet. The packet is lost, and the receiver knows at once. Without an answer the timeout finds the
+    /// loss.
     fn on_header(&self, _received: &mut Received, _receiver: &mut Self::Receiver, _header: &Packet, _replies: &mut Replies) {}
 }

@@ -1,10 +1,11 @@
-//! Go-Back-N, as RoCE network interfaces do it.
+//! Go-Back-N, the retransmission of RoCE network interfaces.
 //!
-//! Models: an ACK for every packet in order; a gap is dropped and reported once a `nack_interval`; the sender goes back to what
-//! the NACK names, and after `rto` without progress to the oldest packet without ACK. Source: mechanisms.md 3.1 (HPCC and
-//! `ConWeave`; duplicates are answered with an ACK, as `InfiniBand` rule C9-110 asks).
-//! Simplifications: an ACK counts packets; no ACK coalescing; the RTO does not adapt.
-//! Invariants: packets are delivered in order, each once; a flow completes on any loss pattern that ends.
+//! Models: an ACK for every packet in order. A packet beyond a gap is discarded, and a NACK reports the gap once per `nack_interval`. The
+//! sender goes back to the packet that the NACK names, and after `rto` without progress to the oldest packet without ACK.
+//! Source: the public ns-3 codes of HPCC and `ConWeave`; a duplicate is answered with an ACK (`InfiniBand` rule C9-110);
+//! `docs/models/go_back_n.md`.
+//! Simplifications: no ACK coalescing; the RTO does not adapt. Invariants: packets are delivered in order, each once; a flow completes on
+//! any loss pattern that ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Retransmission timeout, restarted by each packet sent and each ACK that makes progress. Default: 4ms, or twice the longest round trip
+    /// Retransmission timeout, restarted by each packet sent and each ACK with progress. Default: 4ms, or twice the longest round trip
     /// without load where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
@@ -39,14 +40,14 @@ impl Default for Params {
 /// The timeout where no path is longer.
 const RTO: Duration = Duration::ms(4);
 
-/// Go-Back-N with its parameters.
+/// Go-Back-N with resolved parameters.
 #[derive(Debug, Clone)]
 pub struct GoBackN {
     rto: Duration,
     nack_interval: Duration,
 }
 
-/// When a gap was last reported, and which packet was expected.
+/// The last reported gap: the expected packet and the time of the report.
 #[derive(Debug, Clone, Default)]
 pub struct Reported(Option<(u32, Moment)>);
 
@@ -61,7 +62,7 @@ impl State for Reported {
 }
 
 impl GoBackN {
-    /// Reports the packet that is missing, unless that was done within the interval.
+    /// Reports the missing packet, unless a report within the interval named the same packet.
     fn report(&self, received: &Received, reported: &mut Reported, found: u32, replies: &mut Replies) {
         let again = reported.0.is_some_and(|(missing, at)| missing == received.expected && replies.now < at + self.nack_interval);
         if !again {
@@ -102,7 +103,7 @@ impl Transport for GoBackN {
         progress.next = seq + 1;
     }
 
-    /// Everything before the packet that an answer names is there; with a NACK that packet comes next.
+    /// Moves the sender to the packet that a NACK names; an ACK confirms all packets before the named packet.
     #[inline]
     fn on_answer(&self, progress: &mut Progress, (): &mut (), frame: &Packet) -> News {
         if frame.kind() == Kind::Nack {
@@ -134,14 +135,14 @@ impl Transport for GoBackN {
         (self.rto, self.rto)
     }
 
-    /// A gap, which is reported as others are.
+    /// Reports a gap, as a data packet beyond a gap does.
     fn on_header(&self, received: &mut Received, reported: &mut Reported, header: &Packet, replies: &mut Replies) {
         if header.seq() >= received.expected {
             self.report(received, reported, header.seq(), replies);
         }
     }
 
-    /// What comes in order is taken; a gap is reported once an interval, and what comes beyond it is thrown away.
+    /// Delivers a packet in order. Discards a packet beyond a gap and reports the gap once per interval.
     #[inline]
     fn on_data(&self, received: &mut Received, reported: &mut Reported, packet: &Packet, replies: &mut Replies) -> Arrival {
         if packet.seq() == received.expected {

@@ -1,15 +1,13 @@
-//! IRN, improved RoCE NIC (Mittal et al., SIGCOMM 2018, section 3): selective repeat and a window of one bandwidth-delay product.
+//! IRN, improved RoCE NIC: selective repeat and a window of one bandwidth-delay product.
 //!
-//! Models: every packet is answered. One in order brings an ACK; one beyond a gap is kept and brings a NACK with the packet that
-//! the receiver expects and the packet that it got. The sender enters recovery with the first NACK or timeout, and sends the oldest
-//! packet without ACK again; any other counts as lost only when one after it was acknowledged selectively, or after a timeout, when
-//! all that was sent and is not acknowledged does (as in RFC 6675; the paper leaves it open, and a lost tail would otherwise cost a
-//! timeout a packet). When nothing is lost it sends new data. Recovery ends when all is acknowledged that had been sent when it began. The timeout is `rto_low` while at
-//! most `rto_low_threshold` packets are in flight and `rto_high` otherwise; it restarts with every packet sent and every answer. New packets keep
-//! within `bdp_cap` of the oldest without ACK (BDP-FC). Source: the paper; mechanisms.md 3.2 for the constants.
-//! Simplifications: a packet is sent again once a recovery, or after a timeout; in flight is what lies between the oldest packet
-//! without ACK and the newest sent, as in the paper; the receiver's memory is not bounded beyond `bdp_cap`.
-//! Invariants: each packet is delivered once; a flow completes on any loss pattern that ends.
+//! Models: the receiver answers every packet and keeps packets beyond a gap; a NACK names the expected packet and the packet that arrived.
+//! The first NACK or timeout begins a recovery, which repeats the oldest packet without ACK. Another packet counts as lost when a later
+//! packet was acknowledged selectively, or after a timeout. New packets stay within `bdp_cap` of the oldest packet without ACK (BDP-FC).
+//! The timeout is `rto_low` while at most `rto_low_threshold` packets are in flight, and `rto_high` otherwise.
+//! Source: Mittal et al. (SIGCOMM 2018), section 3; `docs/models/irn.md`. Our choice, as in RFC 6675: a timeout repeats every packet
+//! without ACK.
+//! Simplifications: one retransmission per packet and recovery; unbounded memory of the receiver. Invariants: each packet is delivered
+//! once; a flow completes on any loss pattern that ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,13 +26,14 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Payload that may be in flight. Default: the product of the line's rate and the longest round trip without queues.
+    /// Payload that may be in flight. Default: the line's rate times the longest round trip without queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bdp_cap: Option<Bytes>,
-    /// Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip without load where that is longer.
+    /// Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip without load if
+    /// longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_low: Option<Duration>,
-    /// Timeout otherwise. Default: 320us, or `rto_low` where that is longer.
+    /// Timeout with more packets in flight. Default: 320us, or `rto_low` if longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_high: Option<Duration>,
     /// `rto_low` applies while at most this many packets are in flight.
@@ -51,17 +50,17 @@ impl Default for Params {
     }
 }
 
-/// What a sender remembers beside the counts of every transport.
+/// The sender's state beside the counts of every transport.
 #[derive(Debug, Clone, Default)]
 pub struct Sender {
     beyond: Beyond,
-    /// While recovering: one past the last packet that had been sent when it began.
+    /// During a recovery: one past the last packet sent before the recovery began.
     recovers_until: Option<u32>,
-    /// Packets before this one were looked at in this recovery.
+    /// Packets before this packet were examined in this recovery.
     looked: u32,
     /// The oldest packet without ACK is due to be sent again.
     is_oldest_due: bool,
-    /// All before this one counts as lost, since a timeout.
+    /// Packets before this packet count as lost since a timeout.
     timed_out: u32,
 }
 
@@ -73,7 +72,7 @@ state!(Sender {
 });
 
 impl Sender {
-    /// The lowest packet from `looked` on that counts as lost.
+    /// Returns the lowest lost packet from `looked` on.
     fn lost(&self, state: &Progress) -> Option<u32> {
         self.recovers_until?;
         if self.is_oldest_due {
@@ -89,10 +88,10 @@ impl Sender {
     }
 }
 
-/// IRN with its parameters worked out.
+/// IRN with resolved parameters.
 #[derive(Debug, Clone)]
 pub struct Irn {
-    /// Packets that may be in flight.
+    /// Most packets in flight.
     window: u64,
     rto_low: Duration,
     rto_high: Duration,
@@ -100,7 +99,7 @@ pub struct Irn {
 }
 
 impl Irn {
-    /// An ACK or NACK arrived: everything before `seq` is there, and with a NACK also `selective`.
+    /// Records an ACK or NACK: all packets before `seq` have arrived, and with a NACK also `selective`.
     fn on_selective(state: &mut Progress, sender: &mut Sender, seq: u32, selective: Option<u32>) -> bool {
         let news = seq > state.unacknowledged;
         if news {
@@ -196,7 +195,7 @@ impl Transport for Irn {
         (self.rto_low, self.rto_high)
     }
 
-    /// What comes beyond a gap is kept.
+    /// Keeps packets beyond a gap.
     fn on_data(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, packet: &Packet, replies: &mut Replies) -> Arrival {
         let (seq, expected) = (packet.seq(), received.expected);
         if seq < expected {

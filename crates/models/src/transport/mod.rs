@@ -1,4 +1,4 @@
-//! Transports: what is sent again, and what the receiver answers. Their registry stands here.
+//! Transports: retransmission at senders, and answers of receivers. The registry of transports is in this file.
 
 pub mod beyond;
 pub mod contract;
@@ -35,20 +35,20 @@ macro_rules! registry {
             $($(#[doc = $doc])* $name($module::$name),)*
         }
 
-        /// What a sender keeps of a flow beside its progress.
+        /// A sender's state of a flow beside the progress of the flow.
         #[derive(Debug, Clone)]
         pub enum Sender {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Sender),)*
         }
 
-        /// What a receiver keeps of a flow beside what it received.
+        /// A receiver's state of a flow beside the received packets.
         #[derive(Debug, Clone)]
         pub enum Receiver {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Receiver),)*
         }
 
 
-        /// What each transport counts, given or not.
+        /// Counts of each transport, given or not.
         pub const GROUPS: &[Group] =
             &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
 
@@ -73,18 +73,18 @@ macro_rules! registry {
                 all[0](line)
             }
 
-            /// The same with what follows from a line, or from other parameters, in the place of what is not given.
+            /// Returns the same table with defaults that follow from a line or from other parameters.
             #[must_use]
             pub fn settled(&self, line: Line) -> Self {
                 Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Transport>::settled(p, line)),)* }
             }
 
-            /// Whether some of that follows from the longest round trip of the network.
+            /// True when a default follows from the longest round trip of the network.
             pub fn wants_round_trip(&self) -> bool {
                 false$(|| self.$module.as_ref().is_some_and(<$module::$name as Transport>::wants_round_trip))*
             }
 
-            /// Says which key makes no sense, what is wrong, and what would be right.
+            /// Returns the first invalid key, the problem and the remedy.
             pub fn validate(&self, framing: &Framing) -> Result<(), (String, String)> {
                 let given = self.given();
                 if given.len() > 1 {
@@ -111,13 +111,12 @@ macro_rules! registry {
         }
 
         impl Protocol {
-            /// Its name in scenarios and summaries.
+            /// The name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
                 match self { $(Self::$name(_) => stringify!($module),)* }
             }
 
-            /// Whether receivers answer, and senders send again what is lost; otherwise a flow is over at its source when its last
-            /// packet has left.
+            /// True when receivers answer and senders retransmit. Without answers a flow ends at the source with the last packet.
             #[inline]
             pub const fn acknowledges(&self) -> bool {
                 match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }
@@ -139,12 +138,12 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => $module::$name::LISTENS_TO,)* }
             }
 
-            /// A flow of so many packets.
+            /// State of a flow that starts.
             pub fn sender(&self) -> Sender {
                 match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
             }
 
-            /// A flow that begins to arrive.
+            /// State of a flow that begins to arrive.
             pub fn receiver(&self) -> Receiver {
                 match self { $(Self::$name(_) => Receiver::$name(Default::default()),)* }
             }
@@ -197,22 +196,22 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.transport`: at most one; Go-Back-N with its defaults when none is given.
+    /// `host.transport`: at most one transport. Default: Go-Back-N with its defaults.
     table;
     /// Go-Back-N.
     go_back_n: GoBackN,
     /// IRN.
     irn: Irn,
-    /// Any order: what is lost is known by headers that switches cut, and not by gaps.
+    /// Packets in any order: headers of trimmed packets report losses, and gaps do not.
     selective: Selective,
-    /// NDP: receivers pull what goes beyond a first window.
+    /// NDP: receivers pull packets beyond a first window.
     ndp: Ndp,
-    /// Raw frames: nothing is acknowledged and nothing sent again.
+    /// Raw frames: no acknowledgements and no retransmissions.
     raw: Raw,
 }
 
 impl Protocol {
-    /// The transport that is configured, of hosts at a line.
+    /// Returns the configured transport for hosts at a line.
     pub fn new(table: &Table, line: Line) -> Self {
         table.settled(line).first(&line.framing).unwrap_or_else(|| Table::default(line))
     }
@@ -228,7 +227,7 @@ impl Protocol {
         each!(self, sender, Sender, (t, s) => t.next(progress, s))
     }
 
-    /// That packet was sent.
+    /// Records the start of packet `seq`.
     #[inline]
     pub fn on_sent(&self, progress: &mut Progress, sender: &mut Sender, seq: u32, now: Moment) {
         each!(self, sender, Sender, (t, s) => t.on_sent(progress, s, seq, now));

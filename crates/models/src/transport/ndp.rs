@@ -1,16 +1,12 @@
-//! NDP (Handley et al., SIGCOMM 2017): a first window at line rate, and after that what the receiver pulls.
+//! NDP: a first window at line rate, and afterwards one packet for each pull of the receiver.
 //!
-//! Models: a flow sends `window` packets unasked. Whatever arrives, a packet or the header of one that was cut (`switch.trimming`), is
-//! answered with an ACK or a NACK, and is worth a pull of one packet. All flows that end at a host share its pacer (`pulls/`): a pull
-//! each time that a packet takes on its line at `rate`, flows in turn. A pull lets what is lost go first, the oldest before others,
-//! and then what is new; one that finds nothing to send is kept for what is lost later. A header that comes back from a full switch
-//! (`return_to_sender`) waits for a pull, unless none is to come, or a quarter of the last twelve answers were ACKs: then that path
-//! alone was bad. What a sender and a receiver keep of packets is that of `selective`. Source: the public simulator of its authors
-//! (peers.md 4.2).
-//! Simplifications: pulls are frames of their own, also where there an ACK carries one: 64 B more; answers and pulls take one path;
-//! receivers pull all flows alike.
-//! Invariants: packets sent are those of the first window, those pulled, those that came back and went at once, and those after
-//! timeouts; at most as many pulls as packets and headers that arrived.
+//! Models: the receiver answers a packet with an ACK and a trimmed header (`switch.trimming`) with a NACK; each is worth one pull. All
+//! flows that end at a host share one pacer (`pulls/`), which pulls at `rate` of the line, flows in turn. A pull releases a lost packet
+//! first, then a new packet, or is kept for a later loss. A header that returns from a full switch (`return_to_sender`) waits for a pull,
+//! unless no pull is to come or a quarter of the last twelve answers were ACKs. Packets are tracked as in `selective`.
+//! Source: Handley et al. (SIGCOMM 2017); htsim (`ndp.cpp`); `docs/models/ndp.md`.
+//! Simplifications: each pull is a frame of its own; answers and pulls take one path; all flows are pulled alike. Invariants: packets sent
+//! are those of the first window, of pulls, of free bounces and of timeouts; pulls are at most packets and headers that arrived.
 
 use std::collections::VecDeque;
 
@@ -34,13 +30,13 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Packets that a flow sends unasked. Default: what fills the longest round trip of the network, with the answer.
+    /// Packets that a flow sends unasked. Default: as many packets as fill the longest round trip of the network, with the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// Share of its line that a host pulls, above 0 and up to 1.
     pub rate: f64,
-    /// A packet that was not heard of for so long since it started counts as lost; it matters where headers are lost.
-    /// Default: 20ms, or twice the longest round trip without load where that is longer.
+    /// A packet without an answer for this time since its start counts as lost. The timeout matters if headers are lost. Default: 20ms, or
+    /// twice the longest round trip without load if longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
 }
@@ -54,7 +50,7 @@ impl Default for Params {
     }
 }
 
-/// NDP with its parameters worked out.
+/// NDP with resolved parameters.
 #[derive(Debug, Clone)]
 pub struct Ndp {
     packets: Selective,
@@ -62,9 +58,9 @@ pub struct Ndp {
     rate: f64,
 }
 
-/// Of so many answers a sender remembers what they were.
+/// Number of answers that a sender remembers.
 const REMEMBERED: usize = 12;
-/// A path alone was bad if there are at most so many of them for each ACK.
+/// A bounce is the fault of its path if at most this many remembered answers come on each ACK.
 const PER_ACK: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +70,13 @@ enum Heard {
     Bounce,
 }
 
-/// What a sender remembers beside its packets.
+/// The sender's state beside the state of packets.
 #[derive(Debug, Clone)]
 pub struct Sender {
     packets: Box<selective::Sender>,
     /// ACKs and NACKs, each of which is worth a pull.
     answers: u32,
-    /// What was heard of packets, until it is as often as the first window has packets.
+    /// Answers and bounces so far, up to the size of the first window.
     heard: u32,
     recent: VecDeque<Heard>,
 }
@@ -183,7 +179,7 @@ impl Transport for Ndp {
         self.packets.on_answer(state, &mut sender.packets, frame)
     }
 
-    /// One may go at once if nothing of the flow is left that would bring a pull, or if it was the path's fault.
+    /// Lets a packet leave at once if no packet of the flow can bring a pull, or if only the path was congested.
     fn on_bounce(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, pulled: u32) -> bool {
         self.packets.on_bounce(state, &mut sender.packets, seq, pulled);
         sender.hear(Heard::Bounce, self.window);

@@ -1,9 +1,9 @@
-//! Raw frames, as of Ethernet or UDP.
+//! Raw frames: Ethernet or UDP packets without a transport.
 //!
-//! Models: a source sends each packet once, and is done with a flow when its last packet has left; the receiver answers nothing.
-//! A flow is delivered when all of its packets have arrived, so that one that loses a packet never is.
-//! Source: the workload of the BCN document ("100 % UDP or raw Ethernet"; mechanisms.md 6.5).
-//! Simplifications: none of the protocols above retransmits. Invariants: no packet is sent twice; none is answered.
+//! Models: a source sends each packet once and finishes the flow with the last packet. The receiver sends no answers. A flow is delivered
+//! when all its packets have arrived; a flow with a loss is never delivered.
+//! Source: the traffic of the BCN document ("100 % UDP or raw Ethernet"); `docs/models/raw.md`.
+//! Simplifications: no application above retransmits. Invariants: each packet is sent once; no packet is answered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::contract::{Arrival, News, Progress, Received, Replies, Transport};
 use crate::framing::Framing;
 use crate::packet::Packet;
 
-/// `host.transport.raw`: it has no settings.
+/// `host.transport.raw`: no settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {}
@@ -63,7 +63,7 @@ impl Transport for Raw {
         (Duration::FOREVER, Duration::FOREVER)
     }
 
-    /// Each packet counts, in whatever order it comes.
+    /// Counts each packet, in any order.
     #[inline]
     fn on_data(&self, received: &mut Received, (): &mut (), _: &Packet, _: &mut Replies) -> Arrival {
         received.expected += 1;

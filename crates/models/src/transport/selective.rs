@@ -1,17 +1,13 @@
-//! A transport that bears any order: what is lost is known by what switches say, and not by gaps.
+//! A transport without order: trimmed headers, timeouts and an optional threshold report losses, and gaps alone do not.
 //!
-//! Models: every packet is answered with what is expected next and with the packet that came (ACK in order, SACK otherwise), and each
-//! header of a packet that was cut (`switch.trimming`) with a NACK of that packet. With `sack_threshold` a receiver answers when so many bytes
-//! have come, and at once the first packet of a flow, a marked one, one that came before, and one that asks for it: the last that its
-//! source may send for now, and what is sent again; and again when the last gap is closed before such a one. The sender keeps for each packet whether it is
-//! under way, there, or lost; it sends what is lost first, the oldest before others, and then what is new. Windows count what is under
-//! way alone, and hold back what is sent again like anything else. A gap means nothing by itself, unless `reordering_threshold` packets beyond it
-//! have arrived. Each packet has an age: one that was not heard of for the timeout since it started counts as lost, and no other with
-//! it, so that a lost window times out packet by packet, as it was sent. Source: reliable unordered delivery (RUD) of Ultra Ethernet
-//! as its public simulator has it (peers.md 5.2), and NDP for NACKs of headers (4.2).
-//! Simplifications: the receiver's bit map has no bound; a packet counts as lost by `reordering_threshold` once, until a timeout; the timeout does
-//! not adapt. Without `switch.trimming` a dropped packet waits for `reordering_threshold` or the timeout.
-//! Invariants: each packet is delivered once, in any order; packets under way, there and lost are all that were sent.
+//! Models: the receiver answers with the expected packet and the packet that arrived (ACK in order, SACK otherwise), and each trimmed
+//! header (`switch.trimming`) with a NACK. With `sack_threshold` answers are coalesced, except for first, marked, duplicate and requesting
+//! packets. The sender knows each packet as under way, arrived or lost, and repeats lost packets first. Windows count packets under way.
+//! Each packet has its own timeout; `reordering_threshold` later arrivals also make a loss.
+//! Source: reliable unordered delivery (RUD) of Ultra Ethernet's public simulator (`uec.cpp`); NDP for NACKs of headers;
+//! `docs/models/selective.md`.
+//! Simplifications: no bound of the receiver's bitmap; the timeout does not adapt. Invariants: each packet is delivered once; packets under
+//! way, arrived and lost are all packets sent.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -32,24 +28,22 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A packet that was not heard of for so long since it started counts as lost. Ultra Ethernet's simulator has 15us and the time
-    /// that six full queues take: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round trip without load where that is
-    /// longer.
+    /// A packet without an answer for this time since its start counts as lost. Ultra Ethernet's simulator has 15us and the time of six
+    /// full queues: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round trip without load where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
-    /// Answers come for so many bytes on the wire that have arrived; `sack_threshold` of Ultra Ethernet's simulator, where it is 16KiB.
-    /// Default: for every packet.
+    /// Wire bytes that one answer covers. Ultra Ethernet's simulator has 16KiB. Default: an answer for every packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sack_threshold: Option<Bytes>,
-    /// A packet counts as lost when one so many later has arrived; above what packets may overtake. Default: never.
+    /// A packet counts as lost when a packet this many later has arrived. Choose a value above the largest reordering. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering_threshold: Option<u32>,
 }
 
-/// That of Ultra Ethernet's simulator for 178 KB at 100 Gb/s.
+/// The timeout of Ultra Ethernet's simulator for 178 KB at 100 Gb/s.
 const RTO: Duration = Duration::us(100);
 
-/// The transport with its parameters worked out.
+/// The transport with resolved parameters.
 #[derive(Debug, Clone)]
 pub struct Selective {
     rto: Duration,
@@ -65,21 +59,21 @@ enum Fate {
     There,
 }
 
-/// What a sender remembers of each packet from the oldest without ACK on.
+/// The sender's state of each packet from the oldest without ACK on.
 #[derive(Debug, Clone, Default)]
 pub struct Sender {
     base: u32,
     fates: VecDeque<Fate>,
-    /// Packets in the order in which they started, and when; the first is under way.
+    /// Packets in the order of their starts, with the start; the first is under way.
     ages: VecDeque<(u32, Moment)>,
-    /// Those that are lost, to be sent again.
+    /// Lost packets to repeat.
     lost: BTreeSet<u32>,
     under_way: u32,
-    /// Packets that are there, those before `base` among them.
+    /// Packets that have arrived, also before `base`.
     there: u32,
-    /// One past the highest packet that is there.
+    /// One past the highest packet that has arrived.
     end: u32,
-    /// Packets before this one were judged by what arrived beyond them.
+    /// `reordering_threshold` was applied to packets before this packet.
     judged: u32,
 }
 
@@ -108,7 +102,7 @@ impl State for Sender {
 }
 
 impl Sender {
-    /// A packet has arrived; true when that was not known.
+    /// Records an arrival. True when the arrival is news.
     fn arrived(&mut self, seq: u32) -> bool {
         let Some(fate) = self.fates.get_mut(index(seq.wrapping_sub(self.base))) else { return false };
         match std::mem::replace(fate, Fate::There) {
@@ -123,7 +117,7 @@ impl Sender {
         true
     }
 
-    /// All before a packet has arrived; true when something of that was not known.
+    /// Records that all packets before `to` have arrived. True when an arrival is news.
     fn advance(&mut self, to: u32) -> bool {
         let is_new = to > self.base;
         while self.base < to && !self.fates.is_empty() {
@@ -134,7 +128,7 @@ impl Sender {
         is_new
     }
 
-    /// A packet is lost; true when it was under way.
+    /// Records a loss. True when the packet was under way.
     fn lose(&mut self, seq: u32) -> bool {
         let Some(fate) = self.fates.get_mut(index(seq.wrapping_sub(self.base))) else { return false };
         if !matches!(fate, Fate::UnderWay(_)) {
@@ -146,7 +140,7 @@ impl Sender {
         true
     }
 
-    /// Forgets the ages of packets that are not under way any more, or again since.
+    /// Forgets the ages of packets that are no longer under way or were repeated since.
     fn look(&mut self) {
         while let Some((seq, at)) = self.ages.front() {
             if self.fates.get(index(seq.wrapping_sub(self.base))) == Some(&Fate::UnderWay(*at)) {
@@ -157,19 +151,19 @@ impl Sender {
     }
 }
 
-/// What a receiver keeps of a flow: packets beyond the first that is missing, and what it owes an answer for.
+/// The receiver's state of a flow: packets beyond the first missing packet, and the answer that is due.
 #[derive(Debug, Clone, Default)]
 pub struct Receiver {
     kept: Option<Box<Beyond>>,
     owed: Option<Box<Owed>>,
 }
 
-/// What came since the last answer.
+/// Packets since the last answer.
 #[derive(Debug, Clone, Default)]
 struct Owed {
     packets: Vec<u32>,
     bytes: u64,
-    /// One that wants to be answered came before others that are missing.
+    /// A packet that requests an answer arrived while earlier packets are missing.
     was_asked: bool,
 }
 
@@ -188,7 +182,7 @@ impl State for Receiver {
 }
 
 impl Selective {
-    /// Answers a packet, or waits with the answer for others.
+    /// Answers a packet, or delays the answer until more packets have arrived.
     fn answer(&self, expected: u32, arrival: Arrival, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) {
         let Some(every) = self.sack_threshold else { return replies.acknowledge_one(expected, packet.seq()) };
         let is_first = receiver.owed.is_none();
@@ -299,7 +293,7 @@ impl Transport for Selective {
         false
     }
 
-    /// Those that are old enough, in the order in which they started.
+    /// Declares the packets lost whose timeout has ended, in the order of their starts.
     fn on_timeout(&self, _: &mut Progress, sender: &mut Box<Sender>, now: Moment) -> u32 {
         let mut lost = 0;
         while let Some((seq, _)) = sender.ages.front().copied().filter(|age| age.1 + self.rto <= now) {
@@ -309,7 +303,7 @@ impl Transport for Selective {
         lost
     }
 
-    /// That of the oldest packet; without one, after a silence.
+    /// Returns the timeout of the oldest packet; without packets, `rto` from now.
     fn deadline(&self, _: &Progress, sender: &Box<Sender>, now: Moment) -> Moment {
         sender.ages.front().map_or(now, |age| age.1) + self.rto
     }
@@ -318,7 +312,7 @@ impl Transport for Selective {
         (self.rto, self.rto)
     }
 
-    /// Whatever comes is kept.
+    /// Keeps every packet.
     fn on_data(&self, received: &mut Received, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) -> Arrival {
         let (seq, expected, kept) = (packet.seq(), received.expected, &mut receiver.kept);
         let arrival = if seq == expected {
@@ -341,7 +335,7 @@ impl Transport for Selective {
         self.sack_threshold.is_some()
     }
 
-    /// It is lost, unless another copy came before.
+    /// Reports the packet as lost, unless another copy has arrived.
     fn on_header(&self, received: &mut Received, receiver: &mut Receiver, header: &Packet, replies: &mut Replies) {
         let is_here = header.seq() < received.expected || receiver.kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
         if is_here {
@@ -377,7 +371,7 @@ mod tests {
         frame
     }
 
-    /// Packets there and under way.
+    /// Packets that have arrived and packets under way.
     fn counts(s: &Sender) -> (u32, u32) {
         (s.there, s.under_way)
     }

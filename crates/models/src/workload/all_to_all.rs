@@ -1,4 +1,4 @@
-//! All-to-all traffic: every host sends to every other at the same moment, as in the exchange between two steps of a transform.
+//! All-to-all traffic: every host sends to every other host at the same moment. Source: `docs/models/all_to_all.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::{Host, Making, Problem, Traffic};
 pub struct Params {
     /// Payload of each pair.
     pub size: Bytes,
-    /// Which hosts; default all.
+    /// Hosts that take part. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
 }

@@ -1,11 +1,10 @@
-//! Bernoulli sources: open-loop traffic whose frames come at random in the slots of a line.
+//! Bernoulli sources: open-loop traffic with frames at random in the slots of a line.
 //!
-//! Time is cut into slots of one full frame at the source's line rate; in each slot a frame comes with probability `load`, whatever
-//! the network does. Gaps between frames are drawn one at a time (geometric), as they are needed. What may not be sent yet waits in
-//! a queue of the source, in front of its rate limiter; when that is full, the source is held back until there is room, which is
-//! counted, and goes on later with as many frames: nothing is lost at a source.
-//! Source: the BCN document's workload ("Bernoulli temporal distribution", 150 KB rate limiter queue; mechanisms.md 6.5). The slots
-//! of a source begin at a random moment (ours), so that sources do not send in step.
+//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with probability `load`, whatever
+//! the network does. Geometric gaps are drawn one at a time. Frames wait in a queue of the source in front of its rate limiter. A full
+//! queue holds the source back, which is counted; the source continues later with the same frames, so no frame is lost at a source. Source:
+//! the BCN document ("Bernoulli temporal distribution", rate limiter queue of 150 KB); `docs/models/bernoulli.md`. Our choice: slots begin
+//! at a random moment, so that sources do not send in step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,15 +18,15 @@ use crate::framing::Framing;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Who sends.
+    /// Hosts that send.
     pub sources: Vec<Host>,
-    /// Who receives: one host for all sources, or one for each.
+    /// Hosts that receive: one host for all sources, or one for each source.
     pub destinations: Vec<Host>,
     /// Share of its line rate that each source offers, headers included, above 0 and up to 1.
     pub load: f64,
     /// Frames come for this long.
     pub duration: Duration,
-    /// What waits at a source at most.
+    /// Most bytes that wait at a source.
     #[serde(default = "queue")]
     pub queue: Bytes,
 }
@@ -36,7 +35,7 @@ const fn queue() -> Bytes {
     Bytes(150_000)
 }
 
-/// Frames that a source offers at most.
+/// Most frames that a source offers.
 const MOST_FRAMES: f64 = 1e8;
 
 impl Traffic for Params {
@@ -60,7 +59,7 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// The arrivals of a source, with the first one's time and how many there are; none if no frame comes.
+    /// Returns the arrivals of a source, with the time of the first and the number; none without a frame.
     pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(Feed, Moment, u32)> {
         let slot = rate.time(framing.largest());
         let phase = Duration::of_real(stream.uniform() * slot.real());
@@ -69,7 +68,7 @@ impl Params {
         Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
     }
 
-    /// Says what makes no sense.
+    /// Returns the first invalid key, with the problem.
     pub fn validate(&self, key: &str, framing: &Framing, fastest: Rate) -> Result<(), Problem> {
         if !(self.load > 0.0 && self.load <= 1.0) {
             return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1", self.load)));

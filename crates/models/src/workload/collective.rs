@@ -1,8 +1,8 @@
-//! A collective operation among hosts, as traffic of its own: its ranks begin together, and do it once.
+//! A collective operation among hosts as a workload: the ranks begin together and run the operation once.
 //!
-//! What they send one another is in `job/collective.rs`. Its messages go over connections that keep their state, or each is a flow of
-//! its own, which starts when those that its sender needs for it have arrived whole, and the one before it between the two on its
-//! channel has left.
+//! `job/collective.rs` has the messages. Messages use persistent connections, or each message is a flow. Such a flow starts when the sender
+//! has received all messages that it needs and the previous message of the channel to the same rank has left. Source:
+//! `docs/models/collective.md`.
 
 use std::collections::HashMap;
 
@@ -20,23 +20,23 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// What the ranks have in the end.
+    /// The operation: the data of each rank at the end.
     pub operation: Operation,
-    /// How they come to it. Default: a ring, or all at once for `all_to_all`.
+    /// The algorithm. Default: a ring, or all messages at once for `all_to_all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks.
+    /// The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of a rank for all ranks.
     pub size: Bytes,
     /// The ranks, in order. Default: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
-    /// Channels that share the data and run beside one another.
+    /// Channels that share the data and run in parallel.
     #[serde(default = "one")]
     pub channels: u64,
-    /// The largest piece of a message that goes on by itself. Default: whole messages.
+    /// Largest piece of a message that is passed on separately. Default: whole messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
-    /// Ranks of a group, those that follow one another, for `hierarchical`.
+    /// Consecutive ranks of a group, for `hierarchical`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u64>,
 }
@@ -83,7 +83,7 @@ impl Traffic for Params {
     }
 }
 
-/// What is wrong with a table, with its key.
+/// Adds the key of the table to a problem.
 fn below(key: &str, (name, why): Wrong) -> Problem {
     (if name.is_empty() { key.into() } else { format!("{key}.{name}") }, why)
 }
@@ -95,7 +95,7 @@ impl Params {
         Collective { algorithm, channels: self.channels, chunk: self.chunk, group: self.group, ..default }
     }
 
-    /// A job of one operation; returns its messages.
+    /// Makes a job of one operation; returns the number of messages.
     fn job(&self, collective: &Collective, builder: &mut Builder) -> Result<u64, Wrong> {
         let ranks = builder.ranks();
         let (name, label) = (builder.name(self.operation.name()), builder.label("all"));
@@ -109,7 +109,7 @@ impl Params {
     }
 }
 
-/// The messages among so many ranks at these nodes as flows of their own: those of a channel from one rank to another leave in order.
+/// Returns the messages among `ranks` ranks at these nodes as flows. Messages of a channel between two ranks leave in order.
 fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, Wrong> {
     let mut last = HashMap::new();
     let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {

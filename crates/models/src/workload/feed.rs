@@ -1,21 +1,21 @@
-//! Data that comes to the source of a flow packet by packet, and waits there for room.
+//! Data that arrives at the source of a flow packet by packet and waits there for room.
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
-/// When the packets of a flow come.
+/// The arrival times of a flow's packets.
 #[derive(Debug, Clone)]
 pub struct Feed {
     stream: Stream,
     slot: Duration,
-    /// Logarithm of the probability that a slot has no frame.
+    /// Logarithm of the probability of a slot without a frame.
     log_none: f64,
     next: Moment,
     arrived: u32,
     /// Packets to come.
     left: u32,
-    /// Packets that may wait.
+    /// Most packets that wait.
     room: u32,
     is_held: bool,
 }
@@ -29,8 +29,8 @@ state!(Feed {
 });
 
 impl Feed {
-    /// Frames at random in slots, each with probability `load`, from one moment up to another; with the first one's time and how many
-    /// there are. None if no frame comes.
+    /// Returns frames at random in slots from `start` to `end`, each with probability `load`, with the time of the first and the number.
+    /// None without a frame.
     pub fn in_slots(stream: Stream, slot: Duration, load: f64, start: Moment, end: Moment, room: u32) -> Option<(Self, Moment, u32)> {
         let mut feed =
             Self { stream, slot, log_none: libm::log(1.0 - load), next: start, arrived: 0, left: u32::MAX, room, is_held: false };
@@ -51,19 +51,19 @@ impl Feed {
         self.slot * (1 + empty.min(1e9) as u64)
     }
 
-    /// Packets that have come.
+    /// Packets that have arrived.
     #[inline]
     pub const fn arrived(&self) -> u32 {
         self.arrived
     }
 
-    /// When the next one comes.
+    /// The time of the next packet.
     #[inline]
     pub const fn next(&self) -> Moment {
         self.next
     }
 
-    /// Lets come what came up to `now`, of which `sent` were sent; returns how many found the queue full, and wait for room.
+    /// Lets packets arrive up to `now`, with `sent` packets sent. Returns the number of packets that found the queue full.
     #[inline]
     pub fn advance(&mut self, sent: u32, now: Moment) -> u64 {
         let mut held = 0;

@@ -1,7 +1,6 @@
-//! Flows that the document lists, or a table beside it: a trace, a collective, or a case that is worked out by hand.
+//! Flows that the scenario or a table lists: a trace, a collective, or a case worked out by hand. Source: `docs/models/flows.md`.
 //!
-//! What a flow waits for and the path that it is pinned to need the flows of all workloads: both are checked where flows are
-//! numbered.
+//! Dependencies and pinned paths need the flows of all workloads. Both are checked during numbering.
 
 use super::row::place;
 use super::{Flow, Making, Problem, Traffic};

@@ -1,11 +1,10 @@
-//! A job as a graph of operations: what each rank computes, sends and receives, and what waits for what.
+//! A job as a graph of operations: computations, sends and receives of each rank, and their dependencies.
 //!
-//! An operation begins when all of the same rank that it is `after` are over, and the one before it in its `stream`. A message goes
-//! from the i-th `send` of a rank to another with a tag to the i-th `recv` there of that rank and tag; it may come before it is
-//! received. The i-th collective that a rank lists of a group is the same for all of the group, as it is on a communicator of NCCL.
-//! What computes takes the time that is given, or as long as its FLOP and its memory traffic take a processor, whichever is longer
-//! (the roofline of Williams, Waterman and Patterson 2009).
-//! Simplifications: a send is over when its last packet has left; a receiver has room for whatever comes early.
+//! An operation begins when all operations in `after` and the previous operation in its `stream` have ended, all of the same rank. The i-th
+//! `send` of a rank to a peer with a tag matches the peer's i-th `recv` of this rank and tag; a message may arrive early. The i-th
+//! collective that a rank lists for a group is the same for the whole group, as on a communicator of NCCL. A computation takes its
+//! duration, or the longer of its FLOP and memory times (roofline; Williams, Waterman and Patterson 2009). Simplifications: a send ends
+//! when the last packet starts; a receiver has room for early messages. Source: `docs/models/graph.md`.
 
 use std::collections::BTreeMap;
 
@@ -19,34 +18,34 @@ use super::{Host, Making, Problem, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation as Does};
 use crate::job::{Builder, Operation, Shared, What, Work};
 
-/// Operations that a job may have.
+/// Most operations of a job.
 pub const MAX_OPERATIONS: u64 = 1 << 24;
-/// Ranks that a job may have.
+/// Most ranks of a job.
 pub const MAX_RANKS: u64 = 1 << 20;
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Keeps its rank busy.
+    /// A computation of the rank.
     Compute,
-    /// Sends a message to its `peer`.
+    /// Sends a message to `peer`.
     Send,
-    /// Waits for a message of its `peer`.
+    /// Waits for a message of `peer`.
     Recv,
-    /// A collective of its `group`.
+    /// An all-reduce of `group`.
     AllReduce,
-    /// A collective of its `group`.
+    /// A reduce-scatter of `group`.
     ReduceScatter,
-    /// A collective of its `group`.
+    /// An all-gather of `group`.
     AllGather,
-    /// A collective of its `group`.
+    /// An all-to-all of `group`.
     AllToAll,
-    /// A collective of its `group`.
+    /// A broadcast of `group`.
     Broadcast,
-    /// A collective of its `group`.
+    /// A reduce of `group`.
     Reduce,
-    /// A collective of its `group`.
+    /// A barrier of `group`.
     Barrier,
 }
 
@@ -81,60 +80,59 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Whose it is.
+    /// The rank of the operation.
     pub rank: u64,
-    /// What it is.
+    /// The kind of the operation.
     pub kind: Kind,
-    /// What others are `after`, unique in its rank. Default: its number among the operations of the rank.
+    /// Name for `after`, unique in the rank. Default: the number of the operation in its rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Begins when all of these of its rank are over.
+    /// Begins when all of these operations of the rank have ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// Begins when the operation before it in this stream of its rank is over.
+    /// Begins when the previous operation in this stream of the rank has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// Of those of this unit of its rank, a processor or a network interface, one is under way at a time, in the order in which they
-    /// could begin.
+    /// A processor or network interface of the rank, which runs one operation at a time, in the order in which operations could begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// The iteration of the job that it is of.
+    /// The iteration of the job.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u64,
-    /// How long it computes.
+    /// Duration of a computation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// What it computes: floating-point operations.
+    /// Floating-point operations of a computation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flop: Option<f64>,
-    /// What it reads and writes in memory meanwhile.
+    /// Bytes that a computation reads and writes in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
-    /// To whom it sends, or from whom it receives.
+    /// The other rank of a send or receive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<u64>,
-    /// Of several messages from one rank to another, which: those of a tag are received in the order in which they are sent.
+    /// Distinguishes messages between the same ranks. Messages of one tag are received in the order of sending.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tag: u64,
     /// Payload of a message; of a collective as `collective.size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
-    /// Who takes part in a collective.
+    /// The group of a collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// How a collective is done.
+    /// The algorithm of a collective.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// Channels of a collective; of a message, which channel it takes.
+    /// Channels of a collective; for a message, the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<u64>,
-    /// The largest piece of a collective's messages that goes on by itself.
+    /// Largest piece of a collective's messages that is passed on separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
     /// Ranks of a server, for `hierarchical`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<u64>,
-    /// What its time is counted as, such as `TP`. Default: the name of its group, or `p2p`.
+    /// Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -143,13 +141,13 @@ fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
-/// `workload[…].graph.processor`: what computes where an operation has FLOP or memory traffic in the place of a duration.
+/// `workload[…].graph.processor`: the processor of operations with FLOP or memory traffic instead of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
     /// Floating-point operations in a second.
     pub flops: f64,
-    /// Bytes that its memory reads or writes in a second. Default: as many as are needed.
+    /// Bytes per second that the memory reads or writes. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<f64>,
 }
@@ -158,27 +156,27 @@ pub struct Processor {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// What the ranks do; those of a rank in the order in which streams, messages and collectives take them.
+    /// The operations. Streams, messages and collectives take the operations of a rank in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Row>,
     /// The same as a CSV or Parquet file, a column for each key of an operation; `after` separated by `;`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations_table: Option<String>,
-    /// The ranks that take part in collectives, by the names of groups.
+    /// The ranks of collectives, by the names of groups.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<String, Vec<u64>>,
     /// The same as a CSV or Parquet file with the columns group and rank, members of a group in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups_table: Option<String>,
-    /// How many there are. Default: up to the last that does something or is in a group.
+    /// Number of ranks. Default: up to the last rank with an operation or in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
-    /// Where they are, in order. Default: by `placement`.
+    /// The hosts of the ranks, in order. Default: by `placement`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
-    /// How they are put at hosts.
+    /// The order in which ranks are placed at hosts.
     pub placement: Placement,
-    /// What computes.
+    /// The processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<Processor>,
 }
@@ -241,7 +239,7 @@ impl Params {
         Ok(ranks)
     }
 
-    /// What is wrong with an operation: its key, its name, and its line in a CSV file.
+    /// Returns a problem of an operation with its key, its name and its line in a CSV file.
     fn wrong(&self, key: &str, row: usize, column: &str, why: String) -> Problem {
         let one = &self.operations[row];
         let of = self.operations[..row].iter().filter(|other| other.rank == one.rank).count();
@@ -254,7 +252,7 @@ impl Params {
     }
 }
 
-/// A graph whose rows are being read.
+/// A graph during the reading of its rows.
 struct Reading<'a> {
     params: &'a Params,
     key: &'a str,
@@ -294,7 +292,7 @@ impl<'a> Reading<'a> {
         Err(self.params.wrong(self.key, row, column, why))
     }
 
-    /// Refuses columns that say nothing of an operation, and rows that lack one.
+    /// Refuses columns that do not fit the kind of operation, and rows without a required column.
     fn check(&self, row: usize, one: &Row) -> Result<(), Problem> {
         let is_collective = one.kind.collective().is_some();
         let is_message = matches!(one.kind, Kind::Send | Kind::Recv);
@@ -327,7 +325,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// How long an operation computes.
+    /// Returns the duration of a computation.
     fn time(&self, row: usize, one: &Row) -> Result<Duration, Problem> {
         match (one.duration, one.flop, one.memory) {
             (Some(time), None, None) if time > Duration::ms(1_000_000) => {
@@ -366,7 +364,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Lists what computes; what several ranks do together gets its numbers later.
+    /// Lists the operations. Sends, receives and collectives get their numbers later.
     fn list(&mut self) -> Result<(), Problem> {
         let mut units: FxHashMap<&str, u16> = FxHashMap::default();
         for (row, one) in self.rows() {
@@ -383,7 +381,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Lets operations wait for those that they are after, and for those before them in their streams.
+    /// Adds the dependencies of `after` and of streams.
     fn order(&mut self) -> Result<(), Problem> {
         for (rank, rows) in (0..).zip(std::mem::take(&mut self.places)) {
             let mut names: FxHashMap<String, u32> = FxHashMap::default();
@@ -411,7 +409,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Joins each send and its receive.
+    /// Matches sends and receives.
     fn match_messages(&mut self) -> Result<(), Problem> {
         // By sender, receiver and tag: rows that send, and rows that receive.
         let mut pairs: BTreeMap<(u64, u64, u64), [Vec<usize>; 2]> = BTreeMap::new();
@@ -455,7 +453,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Gives an operation the number of what it is a part of.
+    /// Sets the number of the message or collective of an operation.
     fn set(&mut self, row: usize, work: Work) {
         self.builder.set(self.params.operations[row].rank as u32, self.place_of[row], work);
     }
@@ -494,7 +492,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Makes one collective of the rows of all ranks of a group.
+    /// Makes one collective from the rows of all ranks of a group.
     fn join(&mut self, group: &str, rows: &[usize]) -> Result<(), Problem> {
         let collective = |one: &Row| -> Option<Collective> {
             let does = one.kind.collective()?;

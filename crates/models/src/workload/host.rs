@@ -1,4 +1,4 @@
-//! Hosts as workloads name them: by number or by name.
+//! Hosts in workloads: by number or by name.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub enum Host {
     /// The n-th host.
     Number(u64),
-    /// Its name.
+    /// The name.
     Name(String),
 }
 

@@ -1,4 +1,4 @@
-//! An incast: several hosts send to one at the same moment, as when the answers to a query come back together.
+//! An incast: several hosts send to one host at the same moment. Source: `docs/models/incast.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use xoff_units::Bytes;
 
 use super::{Host, Making, Problem, Traffic};
 
-/// `workload[…].incast`: several senders, one receiver.
+/// `workload[…].incast`: several senders and one receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Who sends.
+    /// Hosts that send.
     pub senders: Vec<Host>,
-    /// Who receives.
+    /// The host that receives.
     pub receiver: Host,
     /// Payload of each sender.
     pub size: Bytes,

@@ -1,7 +1,7 @@
-//! What every kind of traffic makes its flows with: hosts by name, checks of sizes and ends, limits, random streams.
+//! The context in which workloads make flows: hosts by name, checks of sizes and ends, limits, and random streams.
 //!
-//! Keys in errors are whole paths from the document's root. The streams of a workload are keyed by its name and its turn among those
-//! of that name, its kind and, where each host draws for itself, the host, so that workloads do not disturb one another.
+//! Keys in errors are full paths. The streams of a workload depend on its name, its turn among workloads of the same name, its kind, and
+//! the host where each host draws for itself. A workload therefore does not disturb another. Limits: `docs/models/size.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::job::{Builder, Graph, Lines};
 use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
-/// Waits of flows for others, 16 bytes each or more: 1 GB.
+/// Most dependencies between flows, at 16 bytes or more: 1 GB.
 const MAX_WAITS: u64 = 1 << 26;
-/// Flows that a scenario may have: each takes a few bytes from the beginning to the end of a run.
+/// Most flows of a scenario. Each takes a few bytes during the whole run.
 pub const MAX_FLOWS: u64 = 100_000_000;
-/// Flows that a scenario may list; those that are drawn one by one take less memory.
+/// Most listed flows of a scenario. Flows drawn one by one take less memory.
 pub const MAX_LISTED: u64 = 1 << 24;
 
-/// A flow that a workload makes; it starts when those of the same workload with these positions have arrived, or left.
+/// A flow of a workload. The flow starts when the flows of the workload at these positions have arrived or left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
     /// Sending node.
@@ -31,18 +31,18 @@ pub struct Made {
     pub dst: u32,
     /// Payload.
     pub size: Bytes,
-    /// When, after the workload's start.
+    /// The start, after the workload's start.
     pub start: Duration,
-    /// Flows that arrive at its source, or whose last packet leaves it.
+    /// Flows that must arrive at the source, or whose last packet must leave the source.
     pub after: Vec<usize>,
 }
 
-/// A flow before it has a number.
+/// A flow without a number yet.
 #[derive(Debug)]
 pub(super) struct Listed<'a> {
     /// In the order in which flows were listed.
     pub position: usize,
-    /// Positions of those that it waits for, when its workload made it.
+    /// Positions of the flows that this flow waits for, if a workload made the flow.
     pub after: Vec<usize>,
     pub src: u32,
     pub dst: u32,
@@ -50,36 +50,36 @@ pub(super) struct Listed<'a> {
     pub start: Moment,
     pub class: u8,
     pub workload: u16,
-    /// What its hashes and draws depend on.
+    /// The key for hashes and draws.
     pub key: u32,
-    /// It was under way when its workload began.
+    /// The flow was under way when its workload began.
     pub is_warm: bool,
-    /// Its row, when it stands in a list.
+    /// The row of a listed flow.
     pub detail: Option<(usize, &'a Flow)>,
-    /// When its packets come, if they come bit by bit.
+    /// Arrival times of the packets, for data that arrives packet by packet.
     pub arrivals: Option<Box<Feed>>,
-    /// If it is a connection: its job, its place among the connections of that, and how many messages it carries.
+    /// For a connection: the job, the place among the job's connections, and the number of messages.
     pub connection: Option<(u32, u32, u32)>,
 }
 
-/// The flows that are drawn at one node for one workload.
+/// The drawn flows of one node and one workload.
 #[derive(Debug)]
 pub(super) struct DrawnAt {
     pub workload: u16,
     pub node: u32,
-    /// What the keys of its flows depend on.
+    /// The base of the flows' keys.
     pub entity: u64,
     pub flows: Box<dyn Drawn>,
 }
 
-/// What a kind of traffic makes its flows with, and all that were made.
+/// The context in which a workload makes flows, and the flows of all workloads so far.
 #[derive(Debug)]
 pub struct Making<'a> {
-    /// The workload whose flows are being made.
+    /// The present workload.
     pub workload: &'a Workload,
     /// The network.
     pub topology: &'a Topology,
-    /// For each node its ports.
+    /// The ports of each node.
     pub ports: Vec<Vec<PortSpec>>,
     /// Sizes on the wire.
     pub framing: &'a Framing,
@@ -93,11 +93,11 @@ pub struct Making<'a> {
     seed: u64,
     index: usize,
     kind: &'static str,
-    /// What the streams and the keys of flows of the workload at hand depend on.
+    /// The base of streams and keys of the present workload.
     entity: u64,
-    /// The flows that were listed before those of the workload at hand.
+    /// The number of flows listed by earlier workloads.
     before: usize,
-    /// How many workloads there were of each name.
+    /// The number of workloads of each name.
     turns: HashMap<String, u32>,
 }
 
@@ -146,12 +146,12 @@ impl<'a> Making<'a> {
         format!("workload[{}]", self.index)
     }
 
-    /// The key of its kind of traffic.
+    /// The key of the workload's kind of traffic.
     pub fn key(&self) -> String {
         format!("workload[{}].{}", self.index, self.kind)
     }
 
-    /// The node of a host; `key` is what names it.
+    /// Returns the node of a host; `key` is the key that names the host.
     pub fn host(&self, host: &Host, key: &str) -> Result<u32, Problem> {
         let hosts = &self.hosts;
         match host {
@@ -170,7 +170,7 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// The nodes of these hosts, each once; of all hosts if none are given. `key` is what lists them.
+    /// Returns the nodes of these hosts, each once, or of all hosts by default; `key` is the key of the list.
     pub fn hosts(&self, given: Option<&Vec<Host>>, key: &str) -> Result<Vec<u32>, Problem> {
         let Some(given) = given else { return Ok(self.hosts.clone()) };
         let list = given.iter().enumerate().map(|(i, h)| self.host(h, &format!("{key}[{i}]"))).collect::<Result<Vec<_>, _>>()?;
@@ -183,7 +183,7 @@ impl<'a> Making<'a> {
         Ok(list)
     }
 
-    /// The rates of a host's links, summed up: what loads refer to.
+    /// The sum of the rates of a host's links, to which loads refer.
     pub fn rate(&self, host: u32) -> Rate {
         Rate(self.ports[index(host)].iter().map(|p| p.link.rate.0).sum())
     }
@@ -193,17 +193,17 @@ impl<'a> Making<'a> {
         Stream::new(self.seed, self.entity, label(self.kind))
     }
 
-    /// The stream of one host, where each draws for itself.
+    /// The stream of one host, for workloads whose hosts draw separately.
     pub fn stream_of(&self, host: u32) -> Stream {
         self.stream_for(host, self.kind)
     }
 
-    /// Another stream of that host, so that what is drawn for one purpose does not disturb the other.
+    /// Another stream of the host, so that draws for one purpose do not disturb draws for another.
     pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
         Stream::new(self.seed, at_host(self.entity, host), label(purpose))
     }
 
-    /// Refuses a flow from a host to itself; `key` is what lists the flow.
+    /// Refuses a flow from a host to itself; `key` is the key of the flow.
     pub fn check_ends(&self, src: u32, dst: u32, key: &str) -> Result<(), Problem> {
         if src == dst {
             return Err((key.to_string(), format!("`{}` sends to itself", self.topology.nodes[index(src)].name)));
@@ -211,7 +211,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Refuses a flow without a byte or with more packets than can be numbered; `key` is what holds the size.
+    /// Refuses a flow without a byte or with too many packets; `key` is the key of the size.
     pub fn check_size(&self, size: Bytes, key: &str) -> Result<(), Problem> {
         let payload = self.framing.payload;
         if size.0 == 0 {
@@ -223,22 +223,22 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Refuses more flows than may be listed beside those that are, before they are made.
+    /// Refuses flows beyond the limit of listed flows before the flows are made.
     pub fn check_room(&self, flows: u64, key: &str) -> Result<(), Problem> {
         fits(key, flows.saturating_add(wide(self.listed.len())))
     }
 
-    /// Says how long after its start the workload goes on, where its flows do not tell.
+    /// Sets the duration of the workload, for workloads whose flows do not show the duration.
     pub fn lasts(&mut self, duration: Duration) {
         self.lasts = self.lasts.max(self.workload.start + duration);
     }
 
-    /// Flows that may be drawn yet.
+    /// The number of flows that may still be drawn.
     pub fn room_to_draw(&self) -> u64 {
         MAX_FLOWS.saturating_sub(self.drawn.iter().map(|d| d.flows.count()).sum())
     }
 
-    /// Lists a flow that starts with the workload; `key` is what is wrong if it cannot be.
+    /// Lists a flow that starts with the workload; `key` is the key to blame.
     pub fn add(&mut self, src: u32, dst: u32, size: Bytes, key: &str) -> Result<(), Problem> {
         self.check_ends(src, dst, key)?;
         self.check_size(size, key)?;
@@ -246,7 +246,7 @@ impl<'a> Making<'a> {
         self.check_room(0, key)
     }
 
-    /// Lists flows that wait for one another.
+    /// Lists flows with dependencies.
     pub fn add_made(&mut self, made: Vec<Made>) -> Result<(), Problem> {
         self.check_room(wide(made.len()), &self.at())?;
         let first = self.listed.len();
@@ -257,7 +257,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// A job of the workload, whose ranks are at these hosts.
+    /// Returns a builder for a job whose ranks are at these hosts.
     pub fn job(&self, hosts: Vec<u32>) -> Builder {
         let lines = match self.workload.connections() {
             Connections::Persistent => Lines::Shared(self.workload.spread()),
@@ -267,12 +267,12 @@ impl<'a> Making<'a> {
         Builder::new(self.index(), self.workload.start, hosts, lines, reducers)
     }
 
-    /// What reduces in switches, and how far each of these hosts is from it.
+    /// Returns the reducers in switches and their distances to these hosts.
     pub fn reach(&self, hosts: &[u32]) -> Vec<Reach> {
         self.topology.reach(&self.ports, hosts)
     }
 
-    /// Lists the connections of a job, whose messages are made when they are due.
+    /// Lists the connections of a job. Messages are made during the run.
     pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
         let (job, at) = (number(self.jobs.len()), self.at());
         let connections = graph.connections(self.framing);
@@ -289,7 +289,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Refuses a training job at hosts that another one trains on: a processor does one thing at a time.
+    /// Refuses two training jobs at the same host, since a processor runs one operation at a time.
     pub(super) fn check_alone(&self, workloads: &[Workload]) -> Result<(), Problem> {
         let Some(own) = self.jobs.last().filter(|job| job.workload == self.index()) else { return Ok(()) };
         let others = self.jobs.iter().filter(|job| job.workload != own.workload && workloads[index(job.workload)].training.is_some());
@@ -303,18 +303,18 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Says that the workload's flows are measured together.
+    /// Measures the workload's flows together.
     pub fn measure(&mut self, collective: Together) {
         self.collectives.push(collective);
     }
 
-    /// Adds flows that are drawn at a node when their time comes.
+    /// Adds flows of a node that are drawn during the run.
     pub fn add_drawn(&mut self, node: u32, flows: impl Drawn + 'static) {
         let entity = at_host(self.entity, node);
         self.drawn.push(DrawnAt { workload: self.index as u16, node, entity, flows: Box::new(flows) });
     }
 
-    /// Lists a flow that was checked.
+    /// Lists a checked flow.
     pub(super) fn list(&mut self, src: u32, dst: u32, size: u64, start: Moment) -> &mut Listed<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
         let (after, is_warm, detail, arrivals, connection) = (Vec::new(), false, None, None, None);
@@ -324,7 +324,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Refuses more flows than may be listed before they are made.
+/// Refuses flows beyond the limit of listed flows before the flows are made.
 pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
     if flows > MAX_LISTED {
         let why = format!("these are more flows than the {MAX_LISTED} that a scenario may list; give fewer hosts or rows");
@@ -333,7 +333,7 @@ pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses more waits of flows for others than fit into memory.
+/// Refuses dependencies beyond the limit of memory.
 pub(super) fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
     if waits > MAX_WAITS {
         let why = format!("its flows would wait {waits} times or more for another; {MAX_WAITS} are possible; give fewer hosts or rounds");

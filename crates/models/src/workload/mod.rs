@@ -1,7 +1,6 @@
-//! What is sent: workloads, the flows that they make, and when these start. Each kind of traffic is a file; their registry stands
-//! here.
+//! Workloads: the traffic of a scenario, its flows and their starts. Each kind of traffic is a file; the registry is in this file.
 //!
-//! Listed flows wait in a list; drawn ones are drawn one at a time, when their time comes, from a stream of their source.
+//! Listed flows wait in a list. Drawn flows are drawn one at a time from a stream of their source, when their time comes.
 
 mod feed;
 mod host;
@@ -31,27 +30,27 @@ pub use self::warm::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;
 
-/// A key and what is wrong with it.
+/// A key and its problem.
 pub type Problem = (String, String);
 
-/// A kind of traffic: the table of its parameters makes its flows.
+/// A kind of traffic, which makes flows from its table.
 pub trait Traffic {
-    /// Lists flows, or adds those that are drawn when their time comes; or says which key makes no sense, and why.
+    /// Lists flows or adds drawn flows; returns the first invalid key, with the problem.
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem>;
 
-    /// Whether it is of messages that may share connections.
+    /// True for traffic of messages that may share connections.
     fn has_messages(&self) -> bool {
         false
     }
 }
 
-/// `workload[…].connections`: what a message is to transport, congestion control and routing.
+/// `workload[…].connections`: the relation of messages and flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Connections {
-    /// A part of the one flow from its rank to the other on its channel, which keeps its state from message to message.
+    /// Messages of a channel between two ranks share one flow, which keeps its state from message to message.
     Persistent,
-    /// A flow of its own, which begins anew.
+    /// Each message is a new flow.
     PerMessage,
 }
 
@@ -68,18 +67,17 @@ macro_rules! registry {
             /// Shown in tables. Default: the kind of traffic.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// When it begins.
+            /// The start of the workload.
             #[serde(default)]
             pub start: Moment,
-            /// Priority class of its packets.
+            /// Priority class of the packets.
             #[serde(default)]
             pub class: u8,
-            /// Of collectives and jobs: whether messages go over connections that keep their state (`persistent`, the default), or each is a
-            /// flow of its own.
+            /// For collectives and jobs: messages share connections that keep their state (`persistent`, the default), or each message is a
+            /// flow.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub connections: Option<Connections>,
-            /// Connections, each with a path of its own, over which the messages of a channel from one rank to another take turns, 1 to 64.
-            /// Default: one.
+            /// Connections with separate paths over which the messages of a channel between two ranks take turns, 1 to 64. Default: one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub connections_per_channel: Option<u64>,
             $($(#[doc = $doc])*
@@ -91,10 +89,10 @@ macro_rules! registry {
         }
 
         impl Workload {
-            /// What may be given; a table has become a list of flows when flows are made.
+            /// Names of the kinds. A table becomes a list of flows when flows are made.
             const KINDS: &str = concat!($(stringify!($kind), ", ",)* "table");
 
-            /// The kinds that are given.
+            /// The given kinds.
             fn given(&self) -> Vec<(&'static str, &dyn Traffic)> {
                 let mut list: Vec<(&'static str, &dyn Traffic)> = Vec::new();
                 $(if let Some(kind) = &self.$kind { list.push((stringify!($kind), kind)); })*
@@ -105,34 +103,34 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Several senders, one receiver.
+    /// Several senders and one receiver.
     incast,
     /// Incasts again and again, at random hosts.
     repeated_incast,
-    /// Pushes to a server and its broadcast.
+    /// Pushes to a server, and the broadcast of the server.
     parameter_server,
     /// Tokens to experts and back.
     moe,
-    /// One random cycle.
+    /// One random cycle of flows over the hosts.
     permutation,
     /// Every pair.
     all_to_all,
-    /// A collective operation of a job: its messages wait for one another.
+    /// A collective operation of a job, whose messages depend on one another.
     collective,
-    /// A job: a graph of what its ranks compute, send and receive.
+    /// A job as a graph of computations, sends and receives of ranks.
     graph,
     /// A job that trains a model.
     training,
     /// Random arrivals.
     poisson,
-    /// Open-loop sources: frames at random in the slots of their lines.
+    /// Open-loop sources: frames at random in the slots of a line.
     bernoulli,
     /// A list.
     flows,
 }
 
 impl Workload {
-    /// What messages are to transport, congestion control and routing.
+    /// The relation of messages and flows.
     pub fn connections(&self) -> Connections {
         self.connections.unwrap_or(Connections::Persistent)
     }
@@ -162,7 +160,7 @@ impl Workload {
         }
     }
 
-    /// The one kind of traffic that is given, by its name.
+    /// The given kind of traffic, by name.
     fn kind(&self, at: &str) -> Result<(&'static str, &dyn Traffic), Problem> {
         let given = self.given();
         if let [kind] = given.as_slice() {
@@ -197,16 +195,16 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
     numbering::number(making, workloads, names)
 }
 
-/// A flow as its source knows it.
+/// A flow as the source knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowSpec {
-    /// Its number.
+    /// The number.
     pub flow: u32,
     /// Receiving node.
     pub dst: u32,
     /// Payload.
     pub size: u64,
-    /// When it starts.
+    /// The start.
     pub start: Moment,
     /// Pinned path, or 0.
     pub path: u16,
@@ -219,26 +217,26 @@ state!(FlowSpec {
     due: start;
 });
 
-/// What a source may be expected to offer.
+/// The expected offer of a source.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
     /// Flows arrive from here on.
     pub from: Moment,
     /// Up to here.
     pub to: Moment,
-    /// On the wire, in all of that time, on average over all draws.
+    /// Bytes on the wire in this time, on average over all draws.
     pub bytes: f64,
 }
 
-/// Flows of one host that are drawn one at a time, when their time comes; how many they are is known before.
+/// Flows of one host that are drawn one at a time during the run. Their number is known before the run.
 pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
-    /// When the next flow starts.
+    /// The start of the next flow.
     fn peek(&self) -> Option<Moment>;
 
-    /// Takes the next flow and draws the one after.
+    /// Takes the next flow and draws the following flow.
     fn take(&mut self) -> Option<FlowSpec>;
 
-    /// Their class, and who may receive but the host itself; hosts of one workload share the list.
+    /// The class and the possible receivers except the host. Hosts of one workload share the list.
     fn destinations(&self) -> (u8, &[u32]);
 
     /// Flows in all.
@@ -247,7 +245,7 @@ pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// Payload in all.
     fn bytes(&self) -> u64;
 
-    /// What they were expected to be before they were drawn.
+    /// The offer expected before the draws.
     fn offer(&self) -> Offer;
 
     /// Numbers the flows from here.
@@ -256,12 +254,12 @@ pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
 
 clone_trait_object!(Drawn);
 
-/// Where a host's flows come from.
+/// The source of a host's flows.
 #[derive(Debug, Clone)]
 pub enum Start {
     /// From a list, the last first to start.
     List(Vec<FlowSpec>),
-    /// Drawn one by one.
+    /// Flows drawn one by one.
     Drawn(Box<dyn Drawn>),
 }
 
@@ -275,13 +273,13 @@ impl State for Start {
 }
 
 impl Start {
-    /// Flows in order of their start.
+    /// Returns flows in the order of their starts.
     pub fn list(mut flows: Vec<FlowSpec>) -> Self {
         flows.reverse();
         Self::List(flows)
     }
 
-    /// When the next flow starts.
+    /// The start of the next flow.
     pub fn peek(&self) -> Option<Moment> {
         match self {
             Self::List(list) => list.last().map(|f| f.start),

@@ -1,10 +1,9 @@
-//! Mixture of experts: tokens go to few experts, many to few, and their results come back, few to many.
+//! Mixture of experts: tokens go from hosts to a few experts, and results come back.
 //!
-//! Source: the `PortFC` paper, section V-E (sparse gating, skewed experts); sizes and skew are open there. Every host has tokens and
-//! one expert. In a round each token goes to `experts_per_token` distinct experts, drawn by Zipf's law over a random order of
-//! experts; the tokens of a host for an expert are one flow. An expert answers when all that was sent to it in the round is there,
-//! to each host as much as it sent. A host begins the next round when all answers of the last are there. Tokens for a host's own
-//! expert stay there.
+//! Models: every host has tokens and one expert. In a round each token goes to `experts_per_token` distinct experts, drawn by Zipf's law
+//! over a random order. The tokens of a host for an expert are one flow; tokens for a host's own expert stay there. An expert answers each
+//! host with as many bytes when all flows of the round have arrived. A host begins the next round when all answers have arrived. Source:
+//! the `PortFC` paper, section V-E, which leaves sizes and skew open; `docs/models/moe.md`.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +23,7 @@ pub struct Params {
     pub tokens: u64,
     /// Payload of a token.
     pub token_size: Bytes,
-    /// Experts that a token goes to.
+    /// Experts per token.
     #[serde(default = "two")]
     pub experts_per_token: u64,
     /// Exponent of Zipf's law over experts; 0 makes all equally wanted.
@@ -33,7 +32,7 @@ pub struct Params {
     /// Dispatches and answers.
     #[serde(default = "one")]
     pub rounds: u64,
-    /// Hosts that take part; default all.
+    /// Hosts that take part. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
 }
@@ -62,7 +61,7 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// The flows among these hosts.
+    /// Returns the flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         let n = hosts.len();
         self.check(key, wide(n))?;
@@ -130,11 +129,11 @@ impl Params {
     }
 }
 
-/// Experts by how much they are wanted.
+/// Experts by popularity.
 struct Experts {
     /// In a random order.
     order: Vec<usize>,
-    /// Their weights by rank, summed up.
+    /// Cumulative weights by rank.
     weights: Vec<f64>,
 }
 
@@ -152,7 +151,7 @@ impl Experts {
         Self { order, weights }
     }
 
-    /// Counts a token for each of its experts.
+    /// Draws the experts of a token and counts the token for each.
     fn choose(&self, experts: usize, stream: &mut Stream, counts: &mut BTreeMap<usize, u64>) {
         let mut chosen = Vec::with_capacity(experts);
         while chosen.len() < experts {
@@ -163,7 +162,7 @@ impl Experts {
     }
 }
 
-/// A rank that is not chosen yet, by weights that are given summed up.
+/// Draws a rank by cumulative weights, without the chosen ranks.
 fn draw(weights: &[f64], chosen: &[usize], stream: &mut Stream) -> usize {
     let total = weights[weights.len() - 1];
     // Few are chosen, or none that is likely: a draw or two.

@@ -1,7 +1,7 @@
-//! Numbers the flows of all workloads, and says for each source what starts when.
+//! Numbers the flows of all workloads, and gives each source its starts.
 //!
-//! Flows are numbered by source node, then by workload, then in order, so that a number tells its source. What a flow waits for
-//! and which path it is pinned to is checked here, as both need the flows of all workloads.
+//! Flows are numbered by source node, then by workload, then in order, so a number tells its source. Dependencies and pinned paths are
+//! checked here, since both need the flows of all workloads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,48 +26,48 @@ pub const MAX_START: Moment = Moment::ms(281_000);
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
 pub struct AllFlows {
-    /// Whose flow a number is.
+    /// The source of each flow number.
     pub sources: Arc<Sources>,
     /// Pinned paths.
     pub paths: Arc<Paths>,
-    /// For each node, what starts by itself.
+    /// For each node, the flows and operations that start without an event elsewhere.
     pub starts: Vec<Vec<Start>>,
-    /// For each node, flows that wait for others (their numbers).
+    /// For each node, the flows that wait, with the numbers of the flows before.
     pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
-    /// For each node, when the packets of its flows come that come bit by bit.
+    /// For each node, the arrival times of packets of its flows.
     pub arrivals: Vec<FxHashMap<u32, Box<Feed>>>,
     /// First flow number and name, in order of flow number.
     pub ranges: Vec<(u32, u32)>,
-    /// Names of workloads, and then of the flows that were under way when one of them began.
+    /// Names of workloads, followed by names of warm flows.
     pub names: Vec<String>,
-    /// How many names are of workloads.
+    /// The number of names of workloads.
     pub workloads: u32,
-    /// Names of flows that have one.
+    /// Names of flows with a name.
     pub labels: HashMap<u32, String>,
-    /// How many flows there are.
+    /// The number of flows.
     pub flows: u64,
     /// Payload of all flows.
     pub bytes: u64,
     /// Distinct source and destination pairs of listed flows.
     pub pairs: Vec<(u32, u32)>,
-    /// Workloads whose flows are measured together, in their order.
+    /// Workloads whose flows are measured together, in order.
     pub collectives: Vec<Together>,
-    /// Jobs, in the order of their workloads.
+    /// Jobs, in the order of workloads.
     pub jobs: Vec<Arc<Graph>>,
-    /// Workloads whose flows are connections, and how many messages these carry together.
+    /// Workloads whose flows are connections, with the number of messages.
     pub messages: BTreeMap<u32, u64>,
     /// For each node, its connections by number.
     pub connections: Vec<Vec<Connection>>,
-    /// For each node, what it is told of messages of connections that end there.
+    /// For each node, the logs of connections that end there.
     pub incoming: Vec<FxHashMap<u32, Arc<Log>>>,
-    /// For each node, what ranks there do.
+    /// For each node, the programs of ranks.
     pub programs: Vec<Vec<Program>>,
-    /// Until when workloads go on that say so.
+    /// The end of the workloads with a stated duration.
     pub lasts: Moment,
 }
 
 impl AllFlows {
-    /// What is known of the flows when they have been handed to their sources.
+    /// Returns a copy for the time after the flows were handed to sources.
     #[must_use]
     pub fn without_flows(&self) -> Self {
         Self {
@@ -91,19 +91,19 @@ impl AllFlows {
         self.ranges[self.ranges.partition_point(|r| r.0 <= flow) - 1].1
     }
 
-    /// Whether a name is of flows that were under way when their workload began: what they take says nothing of a whole flow.
+    /// True for names of warm flows, whose times are not those of whole flows.
     pub const fn is_warm(&self, name: u32) -> bool {
         name >= self.workloads
     }
 
-    /// Sources and flows that are listed, whether they wait for others or not.
+    /// Returns sources and listed flows, waiting or not.
     pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
         let connections = self.connections.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |c| (src as u32, &c.spec)));
         waiting.chain(connections).chain(self.starting())
     }
 
-    /// Sources and flows that are listed and start by themselves.
+    /// Returns sources and listed flows that start without waiting.
     pub fn starting(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
         self.starts.iter().enumerate().flat_map(|(src, starts)| {
             starts.iter().flat_map(move |start| match start {
@@ -118,7 +118,7 @@ impl AllFlows {
         self.listed().filter(|(_, flow)| flow.path >= Paths::FIRST)
     }
 
-    /// For each of so many nodes whether flows start or end there.
+    /// Returns for each node whether flows start or end there.
     pub fn ends(&self, nodes: usize) -> Vec<bool> {
         let mut ends = vec![false; nodes];
         for (src, flow) in self.listed() {
@@ -141,7 +141,7 @@ impl AllFlows {
         ends
     }
 
-    /// For each source the nodes that it sends to on paths that are not pinned.
+    /// Returns for each source the destinations of unpinned paths.
     pub fn destinations(&self) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut all: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (src, flow) in self.listed().filter(|(_, flow)| flow.path < Paths::FIRST) {
@@ -156,7 +156,7 @@ impl AllFlows {
     }
 }
 
-/// Numbers flows that are listed and flows that are drawn, and sorts them by source.
+/// Numbers listed and drawn flows and sorts the flows by source.
 pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
     let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } = making;
     let n = topology.nodes.len();
@@ -202,7 +202,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
 
 struct Numbering<'a> {
     workloads: &'a [Workload],
-    /// The name of the flows that were under way when a workload began.
+    /// The name of a workload's warm flows.
     warm: BTreeMap<u16, u32>,
     topology: &'a Topology,
     ports: Vec<Vec<PortSpec>>,
@@ -213,13 +213,13 @@ struct Numbering<'a> {
     paths: Paths,
     /// Pinned paths by their ports there and back.
     path_of: HashMap<(Vec<PortId>, Vec<PortId>), u16>,
-    /// Number and place in `listed` of the flows that have an id.
+    /// Number and place in `listed` of flows with an id.
     ids: HashMap<&'a str, (u32, usize)>,
     flows: AllFlows,
 }
 
 impl<'a> Numbering<'a> {
-    /// Where a flow stands.
+    /// The key of a flow.
     fn key(&self, f: &Listed<'_>) -> String {
         let workload = usize::from(f.workload);
         place(&format!("workload[{workload}]"), self.workloads[workload].table.is_some(), f.detail.map_or(0, |d| d.0))
@@ -237,7 +237,7 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// Gives each flow its number; returns the listed ones as their sources know them.
+    /// Numbers each flow; returns the listed flows as their sources know the flows.
     fn assign(&mut self, drawn: &mut [DrawnAt]) -> Result<Vec<FlowSpec>, Problem> {
         let n = self.topology.nodes.len();
         let mut first = vec![0_u32; n + 1];
@@ -289,7 +289,7 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// The path that a row is pinned to, or 0.
+    /// Returns the pinned path of a row, or 0.
     fn pin(&mut self, place: usize, row: &Flow) -> Result<u16, Problem> {
         if row.via.is_empty() {
             return Ok(0);
@@ -307,7 +307,7 @@ impl<'a> Numbering<'a> {
         Ok(path)
     }
 
-    /// Says for each node which listed flows start by themselves, and which wait for others.
+    /// Divides the listed flows of each node into starting and waiting flows.
     fn start(&mut self, specs: &[FlowSpec]) -> Result<(), Problem> {
         let mut lists: Vec<Vec<FlowSpec>> = vec![Vec::new(); self.topology.nodes.len()];
         // Places of rows that a row waits for: what a workload made waits in no circle.
@@ -343,7 +343,7 @@ impl<'a> Numbering<'a> {
         Ok(())
     }
 
-    /// Hands connections to their sources, and programs to the hosts of ranks.
+    /// Gives connections to their sources, and programs to the hosts of ranks.
     fn connect(&mut self, specs: &[FlowSpec]) {
         let mut flow_of: Vec<Vec<u32>> = vec![Vec::new(); self.flows.jobs.len()];
         for (f, spec) in self.listed.iter().zip(specs) {
@@ -368,7 +368,7 @@ impl<'a> Numbering<'a> {
         }
     }
 
-    /// Number and place of the flow that a row waits for by its i-th id.
+    /// Returns number and place of the flow that the i-th id of a row names.
     fn awaited(&self, f: &Listed<'_>, i: usize, id: &str) -> Result<(u32, usize), Problem> {
         let key = || format!("{}.after[{i}]", self.key(f));
         let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("there is no flow with id `{id}`"))) };
@@ -389,7 +389,7 @@ impl<'a> Numbering<'a> {
     }
 }
 
-/// Flows that wait for one another in a circle, each before the one it waits for; the search begins with the first flow.
+/// Returns a circle of waiting flows, each before the flow that it waits for; the search begins with the first flow.
 fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = waits_for.keys().copied().collect();
     order.sort_unstable();
@@ -420,7 +420,7 @@ fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
     None
 }
 
-/// The ports of a pinned path, there and back.
+/// Returns the ports of a pinned path, there and back.
 fn walk(
     topology: &Topology,
     ports: &[Vec<PortSpec>],

@@ -1,6 +1,7 @@
-//! A parameter server: all workers push to it, and when all of that has arrived it sends to each of them.
+//! A parameter server: all workers push to the server, and after the last push the server sends to each worker.
 //!
-//! Source: the `PortFC` paper, section V-D. Of several rounds a worker begins the next when its part of the broadcast is there.
+//! A worker begins the next round when its part of the broadcast has arrived. Source: the `PortFC` paper, section V-D;
+//! `docs/models/parameter_server.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use super::{Host, Made, Making, Problem, Traffic};
 pub struct Params {
     /// The server.
     pub server: Host,
-    /// Who pushes; default all other hosts.
+    /// Hosts that push. Default: all other hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Vec<Host>>,
     /// Payload of each push and of each part of the broadcast.
@@ -40,7 +41,7 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// The flows; workers that are the server are left out.
+    /// Returns the flows. The server is left out of the workers.
     pub fn flows(&self, key: &str, server: u32, workers: &[u32]) -> Result<Vec<Made>, Problem> {
         let workers: Vec<u32> = workers.iter().copied().filter(|w| *w != server).collect();
         if workers.is_empty() {

@@ -1,6 +1,6 @@
-//! A permutation: every host sends to one and receives from one, in one random cycle over all of them.
+//! A permutation: every host sends to one host and receives from one host, in one random cycle.
 //!
-//! A cycle, and not any permutation, so that no host sends to itself.
+//! With a single cycle no host sends to itself. Source: `docs/models/permutation.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use xoff_units::Bytes;
 
 use super::{Host, Making, Problem, Traffic};
 
-/// `workload[…].permutation`: every host sends to another, in one random cycle over all of them.
+/// `workload[…].permutation`: every host sends to another host, in one random cycle over all hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Payload of each.
     pub size: Bytes,
-    /// Which hosts; default all.
+    /// Hosts that take part. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
 }

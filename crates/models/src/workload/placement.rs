@@ -1,4 +1,4 @@
-//! At which hosts the ranks of a job are.
+//! Placement: the hosts of a job's ranks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use xoff_units::index;
 
 use super::{Host, Making, Problem};
 
-/// How ranks are put at hosts, where they are not listed.
+/// The order in which ranks are placed at hosts without a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     /// Rank 0 at host 0, and so on.
     #[default]
     Linear,
-    /// Ranks that follow one another at different first switches: on rails, in different servers.
+    /// Consecutive ranks at different first switches; on rails, in different servers.
     Rail,
     /// In a random order, drawn from the seed.
     Random,
 }
 
 impl Making<'_> {
-    /// The hosts of so many ranks: those that are listed, or the first of all of them in the order of a placement.
+    /// Returns the hosts of `ranks` ranks: the listed hosts, or the first hosts in the order of a placement.
     pub(super) fn place(&self, ranks: usize, hosts: Option<&Vec<Host>>, placement: Placement, key: &str) -> Result<Vec<u32>, Problem> {
         let mut places = self.hosts(hosts, &format!("{key}.hosts"))?;
         if places.len() < ranks {

@@ -1,8 +1,8 @@
-//! Poisson arrivals: each source draws gaps, destinations and sizes of its own.
+//! Poisson arrivals: each source draws gaps, destinations and sizes from its own stream.
 //!
-//! Mean gap = 8·mean size / (load·C), C the source's line rate, so that `load` counts payload; the destination is uniform among
-//! the others (HPCC's and `ConWeave`'s traffic generator). How many flows there are is drawn beforehand from a copy of the
-//! stream; the flows themselves are drawn when their time comes.
+//! The mean gap is 8·mean size / (load·C) with the source's line rate C, so `load` counts payload. The destination is uniform among the
+//! other hosts. The number of flows is drawn beforehand from a copy of the stream; the flows are drawn during the run. Source: the traffic
+//! generators of HPCC and `ConWeave`; `docs/models/poisson.md`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::streams;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Share of each source's line rate that its payload takes, above 0 and up to 1.5.
+    /// Payload as a share of each source's line rate, above 0 and up to 1.5.
     pub load: f64,
     /// A published distribution of flow sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct Params {
     /// A distribution of your own: pairs of bytes and cumulative percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Vec<(f64, f64)>>,
-    /// A CSV or Parquet file with it: columns bytes and percent.
+    /// A CSV or Parquet file with a distribution: columns bytes and percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf_file: Option<String>,
     /// Flows arrive for this long.
@@ -37,20 +37,20 @@ pub struct Params {
     /// This many flows arrive in all, shared evenly over sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// Flows are under way at each source when the workload begins, so that the network carries its load from then on: with `true`
-    /// as many as a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average, or with a number so many
-    /// on average. They are named as the workload with ` warm` behind it, and no part of the run's completion times.
+    /// Flows are under way at each source when the workload begins, so that the network carries its load from the start. `true`: as many as
+    /// a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average. A number: this mean number. These flows
+    /// have the workload's name with ` warm` behind, and are no part of the run's completion times.
     #[serde(default)]
     pub warm_start: Warm,
-    /// Hosts that send; default all.
+    /// Hosts that send. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<Host>>,
-    /// Hosts that receive; default all.
+    /// Hosts that receive. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destinations: Option<Vec<Host>>,
 }
 
-/// One source's flows to come.
+/// The flows to come of one source.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     stream: Stream,
@@ -79,7 +79,7 @@ impl State for Arrivals {
     }
 }
 
-/// When arrivals end: at a moment, or when these many flows have come, of all sources.
+/// The end of arrivals: a time, or a number of flows of all sources.
 #[derive(Debug, Clone, Copy)]
 enum End {
     At(Moment),
@@ -139,7 +139,8 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// What is left of a host's flows that came before the workload's start; its stream is its own, so that those to come stay.
+    /// Lists the remainders of a host's flows that began before the workload. They have their own stream, so that later flows stay the
+    /// same.
     fn list_flows_under_way(making: &mut Making<'_>, node: u32, mean: f64, sizes: &SizeTable, destinations: &[u32]) {
         let mut stream = making.stream_for(node, streams::WARM);
         for _ in 0..Warm::draw(mean, &mut stream) {
@@ -178,7 +179,7 @@ fn too_many(flows: f64, most: u64) -> String {
 }
 
 impl Arrivals {
-    /// Draws the first flow, and counts them all on a copy.
+    /// Draws the first flow, and counts all flows on a copy.
     fn begin(&mut self, start: Moment) {
         self.draw(start, 0);
         let mut dry = self.clone();
@@ -204,7 +205,7 @@ impl Arrivals {
     }
 }
 
-/// One of the destinations, of which at least one is another node.
+/// Draws a destination other than the node.
 fn other_than(node: u32, destinations: &[u32], stream: &mut Stream) -> u32 {
     loop {
         let dst = destinations[stream.place(destinations.len())];

@@ -1,6 +1,7 @@
-//! Incasts again and again: in every period some hosts send to another one at the same moment. Receiver and senders of each incast
-//! are drawn anew among the hosts, all alike (HPCC's traffic with incasts), so that in the long run no receiver gets more than
-//! the others.
+//! Repeated incasts: in every period some hosts send to one host at the same moment.
+//!
+//! Receiver and senders of each incast are drawn uniformly among the hosts, so in the long run all hosts receive equally often. Source:
+//! HPCC's traffic with incasts; `docs/models/repeated_incast.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,13 +15,13 @@ use super::{Host, Made, Making, Problem, Traffic};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// How many send at a time.
+    /// Senders of each incast.
     pub senders: u64,
     /// Payload of each.
     pub size: Bytes,
-    /// From one incast to the next; the first comes at the workload's start.
+    /// Time from one incast to the next. The first incast starts with the workload.
     pub period: Duration,
-    /// How many incasts there are.
+    /// Number of incasts.
     pub count: u64,
     /// Hosts among which the receiver and the senders of each incast are drawn; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,7 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// The flows among these hosts.
+    /// Returns the flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         if self.senders == 0 || self.senders >= wide(hosts.len()) {
             let why = format!("{} is out of range; {} hosts allow 1 to {}", self.senders, hosts.len(), hosts.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! A row of a list of flows, in the document or in a table beside it.
+//! A row of a list of flows, in the scenario or in a table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,27 +10,27 @@ use super::Host;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Who sends.
+    /// The host that sends.
     pub src: Host,
-    /// Who receives.
+    /// The host that receives.
     pub dst: Host,
     /// Payload.
     pub size: Bytes,
-    /// When, after the workload's start.
+    /// The start, after the workload's start.
     #[serde(default)]
     pub start: Duration,
     /// A unique name, to be shown and to wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Starts when all of these have arrived at its source (and not before its start).
+    /// Starts when all of these flows have arrived at the source, but not before `start`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The nodes it passes, in order; `name/k` takes the k-th of parallel links into that node. Default: ECMP.
+    /// The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default: ECMP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
 }
 
-/// Where a row stands: in the document, or in the table that its workload names.
+/// Returns the key of a row: in the scenario, or in the table of the workload.
 pub(super) fn place(at: &str, is_table: bool, index: usize) -> String {
     format!("{at}.{}[{index}]", if is_table { "table" } else { "flows" })
 }

@@ -1,7 +1,7 @@
-//! Flow-size distributions: published tables and a user's own.
+//! Flow-size distributions: published tables and user tables.
 //!
 //! A draw takes a uniform percentage and interpolates linearly in bytes between two points, rounded up, at least one byte (HPCC's
-//! `custom_rand`). The mean is the trapezoid rule's. Sources are named at each table.
+//! `custom_rand`). The mean is that of the trapezoid rule. Each table names its source; `docs/models/poisson.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl SizeTable {
         Self { points: named.points().to_vec() }
     }
 
-    /// A table of one's own; says what is wrong with it.
+    /// Makes a user's table; returns the problem of an invalid table.
     pub fn new(points: &[(f64, f64)]) -> Result<Self, String> {
         if points.len() < 2 {
             return Err("a distribution needs at least two points".into());
@@ -83,7 +83,7 @@ impl SizeTable {
         (rest + first.0 * first.1) / 100.0
     }
 
-    /// Mean bytes of a flow on the wire: its packets have headers. What pads small ones is left out.
+    /// Mean bytes of a flow on the wire, with headers and without padding of small packets.
     pub fn mean_on_wire(&self, framing: &Framing) -> f64 {
         let payload = framing.payload as f64;
         // Packets of flows up to x, added up over x: the integral of ⌈x / payload⌉.
@@ -115,8 +115,8 @@ impl SizeTable {
         self.at(stream.uniform() * 100.0)
     }
 
-    /// What is left, at a random moment, of a flow under way: density (1 − F(x)) / E\[S\]. The flow is drawn by its size, and any part
-    /// of it is as likely to be left.
+    /// Draws the remainder of a flow at a random moment: density (1 − F(x)) / E\[S\]. A flow is drawn in proportion to its size, then a
+    /// uniform part of the flow.
     pub fn draw_residual(&self, stream: &mut Stream) -> u64 {
         let first = self.points[0];
         let mut bytes = stream.uniform() * self.mean() * 100.0 - first.0 * first.1;

@@ -1,20 +1,20 @@
 //! Flows that are measured together.
 
-/// What is measured of a collective as a whole.
+/// A collective that is measured as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// The workload that it is.
+    /// The workload.
     pub workload: u32,
-    /// What the ranks have in the end.
+    /// The operation.
     pub operation: &'static str,
-    /// How they come to it.
+    /// The algorithm.
     pub algorithm: &'static str,
-    /// How many there are.
+    /// The number of ranks.
     pub ranks: u32,
     /// The data of a rank.
     pub bytes: u64,
-    /// What a link has to carry for a byte of it, whatever the algorithm.
+    /// Bytes that a link carries per byte of data, for any algorithm.
     pub bus: f64,
-    /// Its messages.
+    /// The number of messages.
     pub messages: u64,
 }

@@ -1,20 +1,19 @@
-//! Flows that are under way when a workload begins, so that a fabric carries its load from then on.
+//! Warm start: flows that are under way when a workload begins, so that the network carries its load from the start.
 //!
-//! Models: each source as an M/G/1 queue with processor sharing, in equilibrium. At load rho it has n flows with probability
-//! (1 − rho)·rho^n, whatever the distribution F of their sizes, and what is left of each is an independent draw from the residual
-//! distribution, of density (1 − F(x)) / E\[S\]. Source: Kelly, "Reversibility and Stochastic Networks" (1979), section 3.3;
-//! Kleinrock, "Queueing Systems II" (1976), section 4.4.
-//! Simplifications: the queue is that of the source's own lines, with the load that its workload states, which counts payload;
-//! elsewhere flows wait longer, and more are under way: their mean number may be given instead.
+//! Models: each source is an M/G/1 processor-sharing queue in equilibrium. At load rho a source has n flows with probability (1 −
+//! rho)·rho^n for any distribution F of sizes, and each remainder is an independent draw from the residual distribution, of density (1 −
+//! F(x)) / E\[S\]. Source: Kelly, "Reversibility and Stochastic Networks" (1979), section 3.3; Kleinrock, "Queueing Systems II" (1976),
+//! section 4.4; `docs/models/poisson.md`. Simplification: the queue is that of the source's own lines, at the load of payload. With a
+//! bottleneck elsewhere more flows are under way; their mean number may be given instead.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use xoff_engine::random::Stream;
 
-/// Flows under way at a source that one may ask for on average.
+/// Largest mean number of flows under way at a source.
 const MOST: f64 = 10_000.0;
 
-/// How many flows are under way at each source: none, as many as in equilibrium, or so many on average.
+/// The number of flows under way at each source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Warm {
     /// None.
@@ -22,12 +21,12 @@ pub enum Warm {
     No,
     /// rho / (1 − rho) on average.
     Equilibrium,
-    /// This many on average; their number is geometric all the same.
+    /// This mean number, with a geometric distribution.
     Mean(f64),
 }
 
 impl Warm {
-    /// The mean number of flows under way at a load, or why there is none.
+    /// Returns the mean number of flows under way at a load, or the problem.
     pub fn mean(self, load: f64) -> Result<f64, String> {
         match self {
             Self::No => Ok(0.0),
@@ -40,7 +39,7 @@ impl Warm {
         }
     }
 
-    /// Draws a number n of flows whose mean is `mean`: P(n) = (1 − rho)·rho^n with rho = mean / (1 + mean).
+    /// Draws a number n with the mean `mean`: P(n) = (1 − rho)·rho^n with rho = mean / (1 + mean).
     pub fn draw(mean: f64, stream: &mut Stream) -> u64 {
         (libm::log(1.0 - stream.uniform()) / libm::log(mean / (1.0 + mean))) as u64
     }

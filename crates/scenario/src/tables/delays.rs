@@ -34,17 +34,17 @@ impl Row for Delay {
             Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port.0).collect()) },
             Column {
                 name: "kind",
-                meaning: "What went by: `transmission`, `again`, `behind` (packets that go first), `control`, `paused`, `blocked` (behind the head of an input), `held`, `pace`, `window`, `pull` (its receiver had not pulled it), `answers`, `data` (none to send), `serialization`, `propagation`, `processing`.",
+                meaning: "The cause of this part: `transmission`, `retransmission`, `queueing` (packets that go first), `control`, `paused`, `hol_blocking` (behind the head of an input), `source_held`, `pacing`, `window`, `awaiting_pull` (the receiver had not pulled it), `awaiting_ack`, `app_limited` (no data to send), `serialization`, `propagation`, `processing`.",
                 data: Data::Static(d.iter().map(|d| d.part.kind.name()).collect()),
             },
             Column {
-                name: "by_flow",
-                meaning: "The flow whose packets went first; null where it was none.",
+                name: "blocking_flow",
+                meaning: "The flow whose packets went first; null for every other kind.",
                 data: Data::MaybeU32(d.iter().map(|d| d.part.flow).collect()),
             },
             Column {
-                name: "by",
-                meaning: "The mechanism that paused or held; `fault` where a link was down, and of `again` and `answers` where faults took all packets and answers that the flow lost; null where it was none.",
+                name: "cause",
+                meaning: "The mechanism that paused the queue or held the flow; `fault` where a link was down, and for `retransmission` and `awaiting_ack` where faults took every packet and acknowledgement that the flow lost; null otherwise.",
                 data: Data::MaybeStatic(d.iter().map(|d| d.part.cause).collect()),
             },
             Column {

@@ -1,4 +1,4 @@
-//! The switch of a destination: it holds what came too early, answers, and tells of marks.
+//! The switch of a destination: holds early packets, answers, and reports marks.
 
 use std::sync::Arc;
 
@@ -18,32 +18,32 @@ use crate::packet::Packet;
 use crate::queueing::port::Purpose;
 use crate::routing::Sources;
 
-/// Entries that are kept before those that are over are looked for.
+/// Number of entries below which expired entries are kept.
 const FEW: usize = 1024;
-/// A flow without a packet for so long is forgotten.
+/// A flow without a packet for this time is forgotten.
 const AGE: Duration = Duration::ms(2);
 
-/// A flow to a host here.
+/// A flow to a host at this switch.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     epoch: u8,
-    /// The TAIL of the epoch has come, or is waited for no longer.
+    /// True when the TAIL of the epoch has come, or is not waited for.
     is_in_order: bool,
-    /// The age of the last packet of the epoch by the old path, and when it came.
+    /// Age and arrival of the epoch's last packet by the old path.
     seen: Option<(u16, Moment)>,
     active: Moment,
 }
 
-/// What a flow waits in.
+/// Hold of a flow.
 #[derive(Debug, Clone)]
 struct Hold {
     port: PortId,
-    /// The reorder queue, and that of its class.
+    /// The reorder queue, and the queue of the class.
     queues: [QueueId; 2],
     epoch: u8,
     /// The age of the TAIL.
     tail: u16,
-    /// When it goes on.
+    /// End of the hold.
     due: Moment,
 }
 
@@ -52,7 +52,7 @@ state!(Hold {
     moment: due;
 });
 
-/// The part of `ConWeave` that puts in order.
+/// The ordering part of `ConWeave`.
 #[derive(Debug, Clone)]
 pub struct Destination {
     expiry: Duration,
@@ -61,7 +61,7 @@ pub struct Destination {
     frame_bytes: u16,
     sources: Arc<Sources>,
     flows: FxHashMap<u32, Flow>,
-    /// So many entries may stand before those that are over are thrown away.
+    /// Number of entries at which expired entries are removed.
     room: usize,
     holds: FxHashMap<u32, Hold>,
     held: u64,
@@ -122,7 +122,7 @@ impl Destination {
         }
     }
 
-    /// A packet for a host at a port; the queue that it is held in, if it is.
+    /// Takes a packet for a host at a port. Returns the reorder queue of a held packet.
     pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
         let (id, now) = (packet.flow(), effects.now);
         if packet.has(Packet::CE) {
@@ -190,7 +190,7 @@ impl Destination {
         Some(queue)
     }
 
-    /// A hold may be due.
+    /// Ends a hold that is due.
     pub(super) fn on_timer(&mut self, id: u32, effects: &mut Effects) {
         if self.holds.get(&id).is_none_or(|hold| hold.due > effects.now) {
             return;
@@ -208,13 +208,13 @@ impl Destination {
         effects.push(Effect::Unblock(hold.port, Queues::One(queue)));
     }
 
-    /// Says something to the switch of a flow's source.
+    /// Sends a frame to the switch of the flow's source.
     fn tell(&mut self, flow: u32, says: Says, of: u32, effects: &mut Effects) {
         self.messages += 1;
         effects.push(Effect::Emit(Packet::with(Weave { says, of }, flow, self.sources.of(flow), self.frame_bytes, 0)));
     }
 
-    /// Forgets flows that are over, each time as many have come as were left.
+    /// Removes expired flows when the table has doubled.
     fn make_room(&mut self, now: Moment) {
         if self.flows.len() >= self.room {
             let holds = &self.holds;

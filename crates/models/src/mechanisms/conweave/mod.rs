@@ -1,23 +1,13 @@
-//! `ConWeave`: the switch of a source moves a flow off a path whose answer is late, and the switch of its destination holds what came
-//! by the new path until the rest has come by the old one, so that hosts see no packet overtake another.
-//!
-//! Models: a flow has *epochs*. The first packet of one asks for a REPLY; when that is not back within the round trip without queues
-//! and `reply_slack`, the next packet is the TAIL of the old path, and those after it take a new one, in phase 1 (`source.rs`). The new
-//! path is the first good one of two that are drawn: not the old one, and none of which the other switch told, by a NOTIFY for a marked packet,
-//! within `path_pause`. Packets of phase 1 that come before the TAIL wait in a reorder queue of their own, until the TAIL comes or is
-//! long overdue (`destination.rs`); a CLEAR tells the source's switch of either, and only then may the flow move again.
-//! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public simulator
-//! (peers.md 8.4). Times are that simulator's for leaves and spines.
-//! Simplifications: what a packet carries takes no byte on the wire, and ages in it are in steps of 33 ns, up to 537 us; an epoch is a
-//! number modulo 8. A path is which of the ports up the first two switches take, up to 64 each; a third chooses by ECMP. The round
-//! trip without queues is that of a full packet there and a frame back, between the two switches; switches on the way are as slow as
-//! the one that works it out. Reorder queues are memory of the port, with as many flows at a time as there are queues; what finds none
-//! goes on out of order, and is counted.
-//! Leaves out: flows within a rack, pinned paths and networks whose hosts relay, where there is nothing to choose for a rack's switch;
-//! flows from and to hosts with several links, whose answers may come by another switch: they go by ECMP.
-//! Invariants: every choice is on a shortest path. As long as no reorder queue is flushed before its TAIL, and none is missing, no packet
-//! that is not lost overtakes another of its epoch; after a gap of `expiry` one may overtake those of before, as in the source. A flow
-//! moves once an epoch.
+//! `ConWeave`: the source's switch moves a flow off a path with late answers, and the destination's switch holds packets of the new path
+//! until the old path has delivered.
+//! The first packet of an *epoch* asks for a REPLY. When the REPLY is late, the next packet is the TAIL of the old path, and later packets
+//! take a new path in phase 1 (`source.rs`): the first good path of two draws, without a NOTIFY within `path_pause`. Packets of phase 1
+//! before the TAIL wait in a reorder queue until the TAIL comes or is overdue (`destination.rs`). A CLEAR lets the flow move again.
+//! Simplifications: tags take no bytes on the wire; ages in steps of 33 ns; epochs modulo 8; paths of up to 64 ports at each of two
+//! switches. Flows within a rack, pinned paths, and hosts with several links go by ECMP. Invariants: choices are on shortest paths; a flow
+//! moves once an epoch; without early flushes no packet overtakes another packet of its epoch.
+//! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public ns-3 code
+//! (`docs/models/conweave.md`).
 
 mod destination;
 mod source;
@@ -42,18 +32,18 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A flow leaves its path when an answer takes longer than the round trip without queues and this.
+    /// A flow leaves its path when a REPLY takes longer than the round trip without queues plus this time.
     pub reply_slack: Duration,
-    /// A path is not chosen for so long after word of a marked packet on it.
+    /// A path is not chosen for this time after a NOTIFY of a marked packet on the path.
     pub path_pause: Duration,
-    /// After a gap of more than this between two packets a flow begins anew, by any path: one that pauses held up so long may
-    /// overtake what it sent before.
+    /// After a longer gap between two packets a flow begins anew by any path. A flow that pauses held back for this
+    /// time may overtake its earlier packets.
     pub expiry: Duration,
-    /// Held packets go on so long after their TAIL was to come.
+    /// Held packets go on when their TAIL is overdue by this time.
     pub flush_slack: Duration,
-    /// When it was to come, after the first that is held, where no packet of the old path tells.
+    /// Time from the first held packet to the expected TAIL, where no packet of the old path arrived.
     pub flush_default: Duration,
-    /// Reorder queues of each port and class, 1 to 64: flows that can be held there at a time.
+    /// Reorder queues of each port and class, 1 to 64: the number of flows held at a time.
     pub queues: u8,
 }
 
@@ -70,25 +60,25 @@ impl Default for Params {
     }
 }
 
-/// What a packet is to its epoch.
+/// Role of a packet in its epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flag {
     Data = 1,
-    /// The first: it asks for a REPLY.
+    /// The first packet, which asks for a REPLY.
     Init = 2,
-    /// The last by the old path.
+    /// The last packet by the old path.
     Tail = 3,
 }
 
-/// What a packet carries from the one switch to the other, as its tag, which is zero without.
+/// Tag of a packet between the two switches; zero for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tag {
     flag: Flag,
-    /// By the new path.
+    /// True by the new path.
     is_moved: bool,
     epoch: u8,
     path: u16,
-    /// Since the epoch began: of the packet, or if it goes by the new path of the TAIL.
+    /// Age since the start of the epoch: of the packet by the old path, or of the TAIL by the new path.
     age: u16,
 }
 
@@ -101,7 +91,7 @@ impl Tag {
         (time.ps() >> Self::STEP).min(Self::OLDEST) as u16
     }
 
-    /// The time from one age to another; none if it is earlier.
+    /// Returns the time from one age to another, zero for earlier ages.
     fn span(from: u16, to: u16) -> Duration {
         Duration(u64::from(to.saturating_sub(from)) << Self::STEP)
     }
@@ -126,7 +116,7 @@ impl Tag {
     }
 }
 
-/// Ports up that a path can name at each of two switches.
+/// Number of ports up that a path can name at each of two switches.
 const FAN: usize = 64;
 
 /// The choice among `choices` of a path at the first switch (0) or the second (1).
@@ -141,7 +131,7 @@ const EARLY: Count = Count::number("flushed_early", "flows let go before their T
 const UNHELD: Count = Count::number("reorder_queue_exhausted", "packets that no queue was left for");
 const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
 
-/// What it is to hosts.
+/// The parts of a switch with hosts.
 #[derive(Debug, Clone)]
 struct Rack {
     source: Source,
@@ -152,12 +142,12 @@ state!(Rack {
     part: source, destination;
 });
 
-/// `ConWeave` at one switch.
+/// `ConWeave` at a switch.
 #[derive(Debug, Clone)]
 pub struct ConWeave {
-    /// Where hosts hang.
+    /// The parts for hosts, at switches with hosts.
     rack: Option<Rack>,
-    /// For each port, whether a host with one link hangs there.
+    /// For each port: true for a host with one link.
     to_host: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! The switch of a source: epochs of flows, and the paths that they take.
+//! The switch of a source: epochs and paths of flows.
 
 use crate::ids::PortId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -14,26 +14,26 @@ use crate::frames::{Says, Weave};
 use crate::mechanism::Site;
 use crate::packet::Packet;
 
-/// Entries that are kept before those that are over are looked for.
+/// Number of entries below which expired entries are kept.
 const FEW: usize = 1024;
-/// A flow without a packet for so long is forgotten, and at least for its expiry.
+/// A flow without a packet for this time, and for its expiry, is forgotten.
 const AGE: Duration = Duration::ms(2);
 
-/// A flow that comes from a host here.
+/// A flow of a host at this switch.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
-    /// The switch that its packets go to.
+    /// Switch of the destination.
     to: u32,
     epoch: u8,
     path: u16,
     /// The TAIL was sent.
     is_moved: bool,
-    /// The epoch is over: its REPLY came in time, or its CLEAR.
+    /// True when the epoch is over, after a REPLY in time or a CLEAR.
     is_over: bool,
     /// The age of the TAIL.
     tail: u16,
     began: Moment,
-    /// When the REPLY is late.
+    /// Latest moment of the REPLY.
     deadline: Moment,
     active: Moment,
 }
@@ -43,21 +43,21 @@ state!(Flow {
     moment: began, deadline, active;
 });
 
-/// The part of `ConWeave` that chooses.
+/// The choosing part of `ConWeave`.
 #[derive(Debug, Clone)]
 pub struct Source {
     reply_slack: Duration,
     path_pause: Duration,
     expiry: Duration,
-    /// Forwarding, here and so everywhere.
+    /// Forwarding latency of all switches, taken from this switch.
     delay: Duration,
-    /// Bytes of a full packet that are in when a switch handles it, and of a frame.
+    /// Bytes of a full packet that are in when a switch handles the packet, and bytes of a frame.
     bytes: [u64; 2],
     hosts: FxHashSet<u32>,
     flows: FxHashMap<u32, Flow>,
-    /// So many entries may stand before those that are over are thrown away.
+    /// Number of entries at which expired entries are removed.
     room: usize,
-    /// Until when a path to a switch is not chosen.
+    /// Ends of the pauses of paths, by switch and path.
     paused: FxHashMap<(u32, u16), Moment>,
     pub(super) moved: u64,
 }
@@ -90,12 +90,12 @@ impl Source {
         }
     }
 
-    /// Whether a host hangs here.
+    /// True for a host at this switch.
     pub(super) fn serves(&self, host: u32) -> bool {
         self.hosts.contains(&host)
     }
 
-    /// What a packet is to carry, and so its path.
+    /// Returns the tag of a packet, which names the path.
     pub(super) fn tag(&mut self, packet: &Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Tag {
         let (now, dst) = (effects.now, packet.dst());
         let known = self.flows.get(&packet.flow()).copied();
@@ -131,7 +131,7 @@ impl Source {
         Tag { flag, is_moved, epoch: flow.epoch, path, age }
     }
 
-    /// The other switch says something of a flow.
+    /// Obeys a frame of the destination's switch.
     pub(super) fn hear(&mut self, frame: &Packet, now: Moment) {
         let (Some(flow), Some(Weave { says, of })) = (self.flows.get_mut(&frame.flow()), frame.payload()) else { return };
         let is_this = of == u32::from(flow.epoch);
@@ -146,7 +146,7 @@ impl Source {
         }
     }
 
-    /// The first good one of two paths that are drawn, if any is.
+    /// Draws two paths and returns the first good path, if any.
     fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<u16> {
         let drawn = [(); 2].map(|()| Self::draw(dst, choices, core, effects.stream()));
         let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
@@ -160,7 +160,8 @@ impl Source {
         first | below(core.routing.routes[index(next)].choices(dst).len()) << 6
     }
 
-    /// A packet of full size to the switch of a host and a frame back, where nothing waits, by the shortest way.
+    /// Returns the time of a full packet to the switch of a host, and of a frame back, without queues by the shortest
+    /// way.
     fn round_trip(&self, dst: u32, choices: &[PortId], core: &Core) -> Duration {
         let by = |first: &PortId| {
             let (mut at, mut port, mut time) = (core.id, *first, Duration::ZERO);
@@ -178,7 +179,7 @@ impl Source {
         choices.iter().map(by).min().unwrap_or_default()
     }
 
-    /// Forgets flows that begin anew anyway, each time as many have come as were left.
+    /// Removes expired flows when the table has doubled.
     fn make_room(&mut self, now: Moment) {
         if self.flows.len() >= self.room {
             let age = AGE.max(self.expiry);

@@ -14,7 +14,7 @@ use crate::topology::{Link, Shape, leaf_spine};
 
 use std::sync::Arc;
 
-/// Host 2 hangs at leaf 5, and host 0 at leaf 4, whose ports 2 to 5 lead to spines.
+/// Host 2 is at leaf 5, and host 0 at leaf 4, whose ports 2 to 5 lead to spines.
 const UP: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
 
 /// `ConWeave` at leaf 4 of two leaves and four spines, 100 Gb/s and 1 us a link, with flows 0 to 9 of host 0.
@@ -61,7 +61,7 @@ impl Leaf {
         Self { here, core, effects }
     }
 
-    /// A packet of flow 3 from host 0 to host 2 comes at a moment; what it carries from here on.
+    /// Sends a packet of flow 3 from host 0 to host 2 at a moment; returns its tag.
     fn send(&mut self, at: Moment) -> Tag {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 3, 0, 2, 1250, 0);
@@ -72,7 +72,7 @@ impl Leaf {
         tag
     }
 
-    /// The other leaf says something of flow 3.
+    /// Hears a frame of the other leaf about flow 3.
     fn hear(&mut self, at: Moment, says: Says, of: u32) {
         self.effects.now = at;
         let frame = Packet::with(Weave { says, of }, 3, 0, 64, 0);
@@ -83,7 +83,7 @@ impl Leaf {
         self.here.rack.as_ref().unwrap().source.moved
     }
 
-    /// A packet of flow 13, of host 1, comes for host 0 by a port up; its queue, if it is held.
+    /// Receives a packet of flow 13, of host 1, for host 0 by a port up; returns the queue of a held packet.
     fn receive(&mut self, at: Moment, tag: Tag, is_marked: bool) -> Option<QueueId> {
         self.effects.now = at;
         let mut packet = Packet::new(Kind::Data, 13, 0, 0, 1250, 0);
@@ -95,7 +95,7 @@ impl Leaf {
         self.here.assign_queue(&mut packet, PortId(0), &self.core, &mut self.effects)
     }
 
-    /// What was asked for since: frames as (word, info), blocks and pours by queue, timers.
+    /// Returns the requests: frames as (word, info), blocks and pours by queue, timers.
     fn asked(&mut self) -> Vec<String> {
         let shown = |effect: &(u8, Effect)| match effect.1 {
             Effect::Emit(frame) => {
@@ -129,7 +129,7 @@ impl Leaf {
     }
 }
 
-/// Two links of 1 us each way, and on each of them 1250 bytes in 100 ns and a frame of 125 bytes in 10 ns.
+/// Two links of 1 us each way, each with 1250 bytes in 100 ns and a frame of 125 bytes in 10 ns.
 const BASE: Duration = Duration::ns(4220);
 const LATE: Duration = Duration::ns(4220 + 4000);
 
@@ -226,7 +226,7 @@ fn no_path_is_chosen_that_was_marked_lately() {
     }
 }
 
-/// What packets of an epoch carry that began 100 us before the first comes, and whose TAIL was the packet at 50 us.
+/// Tag of packets of an epoch that began 100 us before the first packet comes, with the TAIL at 50 us.
 const TAIL_AT: Duration = Duration::us(50);
 
 fn old(age: Duration) -> Tag {

@@ -3,10 +3,10 @@ use crate::frames::Kind;
 
 const FULL: u16 = 1000;
 
-/// A frame that was sent: port, `seq`, and what it says.
+/// A sent frame: port, `seq`, and count.
 type Frame = (usize, u32, u32);
 
-/// A switch of three ports and two classes whose links have a window of so many blocks, of 100 B each.
+/// A switch of three ports and two classes, with windows in blocks of 100 B.
 struct Switch {
     credits: Credits,
     core: Core,
@@ -49,7 +49,7 @@ impl Switch {
         Self { credits, core, effects: Effects::for_tests(1) }
     }
 
-    /// A packet comes by port 0 for port 2, and waits there.
+    /// A packet arrives by port 0 for port 2, and waits.
     fn arrive(&mut self, bytes: u16, class: u8) {
         let packet = Packet::new(Kind::Data, 1, 0, 9, bytes, class);
         let (queue, group) = (QueueId(1 + u16::from(class)), self.core.group(PortId(0), class));
@@ -75,7 +75,7 @@ impl Switch {
         assert_eq!(self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
     }
 
-    /// What it asked for: queues of port 2 that wait and go on, and frames.
+    /// Returns the requests: queues of port 2 that wait or go on, and frames.
     fn asked(&mut self) -> (Vec<(u16, bool)>, Vec<Frame>) {
         let (mut held, mut sent) = (Vec::new(), Vec::new());
         for (_, effect) in self.effects.take() {

@@ -1,11 +1,12 @@
-//! Hosts that relay and pause nobody: the bytes of each flow that wait there are bounded, and the source holds the flow at the bound.
-//!
-//! Models: a proxy of NCCL. A connection has a buffer of eight slots in the GPU that relays the connection, and the source writes into
-//! free slots alone. Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
-//! Simplifications: the source sends until the message arrives that all slots are full, so that packets on their way then exceed the
+//! Hosts that relay and pause no neighbour: the relay bounds the waiting bytes of each flow, and the source holds a
+//! flow at the bound.
+//! Models a proxy of NCCL: a connection has a buffer of eight slots in the relaying GPU, and the source writes into
+//! free slots alone.
+//! Simplifications: the source sends until the message of full slots arrives, so that packets in flight exceed the
 //! bound; the message takes a control frame.
-//! Limits: a fault may take the message that a slot is free. Then the flow goes on at its next timeout; a flow whose transport does not
-//! acknowledge never goes on.
+//! Limits: a fault may take the message of a free slot. The flow then goes on at its next timeout; a flow whose
+//! transport does not acknowledge never goes on.
+//! Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +22,13 @@ use crate::routing::Sources;
 /// Parts of a buffer.
 const SLOTS: u64 = 8;
 
-/// The buffers of a host that relays.
+/// The flow buffers of a host that relays.
 #[derive(Debug, Clone)]
 pub(super) struct Slots {
     bytes: u64,
     frame_bytes: u16,
     sources: Arc<Sources>,
-    /// Of each flow that has something here: its bytes, and whether its source was told that all slots are full.
+    /// For each flow with bytes here: the bytes, and true when the source was told of full slots.
     waiting: BTreeMap<u32, (u64, bool)>,
 }
 
@@ -47,7 +48,8 @@ impl Slots {
         effects.push(Effect::Emit(Packet::with(frames::Slots { are_full }, flow, source, self.frame_bytes, packet.class())));
     }
 
-    /// A packet came to be relayed. A source that goes on after the message gets the message again for every further slot.
+    /// Counts a packet to be relayed. A source that goes on after the message gets the message again for each further
+    /// slot.
     pub fn on_enqueue(&mut self, packet: &Packet, effects: &mut Effects) {
         let (waits, is_told) = self.waiting.entry(packet.flow()).or_default();
         let slots = |bytes: u64| bytes * SLOTS / self.bytes;
@@ -74,7 +76,7 @@ impl Slots {
         }
     }
 
-    /// The source does what a message says.
+    /// Holds or releases the flow at its source.
     pub fn on_message(packet: &Packet, effects: &mut Effects) {
         let Some(frames::Slots { are_full }) = packet.payload() else { return };
         let flow = packet.flow();

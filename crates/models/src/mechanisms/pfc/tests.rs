@@ -9,13 +9,13 @@ fn sink() -> Effects {
     Effects::for_tests(1)
 }
 
-/// A switch whose ingress counts are compared with levels, of two classes.
+/// A switch of two classes with level-triggered ingress counts.
 fn by_level(ports: usize, quanta: Option<u16>) -> (Pfc, Core, Effects) {
     let core = Core::for_tests(ports, 2);
     (Pfc::new(Trigger::Level, CONTROL, &core, quanta), core, sink())
 }
 
-/// PFC frames that were sent: port, bits of classes, quanta.
+/// PFC frames sent: port, bits of classes, quanta.
 fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u8, u16)> {
     let frame = |e: &(u8, Effect)| match e.1 {
         Effect::Send(port, f) if f.bytes() == CONTROL => f.payload::<frames::Pfc>().map(|said| (port.index(), said.classes, said.quanta)),
@@ -28,7 +28,7 @@ fn sent(effects: &mut Effects) -> Vec<(usize, u8, u16)> {
     frames(&effects.take())
 }
 
-/// Pauses of our own queues: port, class, and whether it begins.
+/// Pauses of our own queues: port, class, and true for a pause.
 fn held(effects: &mut Effects) -> Vec<(usize, u8, bool)> {
     let pause = |e: &(u8, Effect)| match e.1 {
         Effect::Block(port, Queues::Class(class), _) => Some((port.index(), class, true)),
@@ -180,7 +180,7 @@ fn a_pause_expires_unless_it_was_refreshed() {
     assert_eq!(held(&mut effects), [(1, 1, false)]);
 }
 
-/// A switch whose egress queues pause at 3000 bytes and resume at 1000.
+/// A switch with egress thresholds of 3000 and 1000 bytes.
 fn by_egress(ports: usize) -> (Pfc, Core, Effects) {
     let core = Core::for_tests(ports, 2);
     let mut pfc = Pfc::new(Trigger::Egress(vec![(3000, 1000); ports]), CONTROL, &core, None);
@@ -291,7 +291,7 @@ fn a_relay_passes_a_pause_on_to_all_others_until_the_last_neighbour_resumes() {
     );
 }
 
-/// A switch with a watchdog that looks each microsecond, finds storms after two and their ends after three.
+/// A switch with a watchdog: polls each microsecond, detection of two, restoration of three.
 fn watched(action: watchdog::Action) -> (Pfc, Core, Effects) {
     let (mut pfc, core, effects) = by_level(3, None);
     let us = |n| Some(Duration::us(n));

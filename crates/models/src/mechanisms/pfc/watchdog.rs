@@ -1,13 +1,13 @@
-//! The PFC watchdog of switches: a class of an output that is paused for too long no longer obeys, until its neighbour is quiet.
-//!
-//! Models: a switch looks at its outputs at each multiple of `poll`. A class that is paused at polls over the whole `detection` time,
-//! and went on at no moment between them, is in a *storm*: from then on its pauses are ignored, and with `drop` what waits there is
-//! dropped, and so is what comes for it or by its port. When the neighbour has not paused it for the whole `restoration` time, again
-//! by polls, pauses hold it again. Source: `SONiC`'s `pfcwd` and its scripts for Broadcom's switches (peers.md 9), where a storm
-//! wants a pause at this poll and the last, more PFC frames than then, and no end of a pause between.
-//! Simplifications: a pause that stands counts as frames that keep coming, whether it is refreshed or not. Polls do not get rarer
-//! with the number of ports. Nothing is alerted without an action. Hosts have none.
-//! Invariants: a storm begins and ends at a poll; a pause that is shorter than `detection` changes nothing.
+//! The PFC watchdog of switches: a class of an output that is paused for too long ignores pauses until its neighbour is quiet.
+//! A switch polls its outputs at multiples of `poll`. A class that was paused at all polls of `detection`, without a resume between, is in
+//! a storm.
+//! In a storm pauses are ignored. With `drop` the packets of the class are dropped, and so are packets that arrive for the class or by its
+//! port.
+//! A storm ends when the neighbour has not paused the class at all polls of `restoration`.
+//! Simplifications: a standing pause counts as arriving frames; polls keep their period whatever the number of ports; no `alert`; hosts
+//! have no watchdog.
+//! Invariants: storms begin and end at polls; a pause shorter than `detection` changes nothing.
+//! Source: `SONiC`'s `pfcwd` and its script for Broadcom's switches (`docs/models/pfc.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,14 @@ use crate::effects::{Effect, Effects};
 use crate::mechanism::Around;
 use crate::wrong::Wrong;
 
-/// What becomes of a class in a storm.
+/// Action of the watchdog on a class in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// What waits is dropped, and what comes for it or by its port.
+    /// Packets in the class, for the class, and by its port are dropped.
     #[default]
     Drop,
-    /// It sends on as if nobody had paused it.
+    /// The class sends on and ignores pauses.
     Forward,
 }
 
@@ -35,15 +35,16 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A class of an output that is paused for this long is in a storm. `SONiC`'s: 200 ms, from 100 ms to 5 s.
+    /// A class of an output that is paused for this long is in a storm. `SONiC`'s default is 200 ms, its range 100 ms
+    /// to 5 s.
     pub detection: Duration,
-    /// The storm is over when its neighbour has not paused it for this long. Default: twice `detection`.
+    /// The storm ends when the neighbour has not paused the class for this long. Default: twice `detection`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restoration: Option<Duration>,
-    /// The switch looks this often, at multiples of it. Default: half of `detection`.
+    /// Period of the polls, which fall on multiples of the period. Default: half of `detection`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<Duration>,
-    /// What becomes of a class in a storm.
+    /// Action on a class in a storm.
     pub action: Action,
 }
 
@@ -91,11 +92,11 @@ impl Params {
 /// A class of an output.
 #[derive(Debug, Clone, Default)]
 struct Watched {
-    /// Since when its neighbour pauses it, and since when it does not.
+    /// The start of the neighbour's pause, and the start of the time without pauses.
     paused: Option<Moment>,
     quiet: Moment,
     in_storm: bool,
-    /// It will be looked at.
+    /// True while a timer for the class is set.
     is_timed: bool,
 }
 
@@ -105,7 +106,7 @@ state!(Watched {
     value: in_storm, is_timed;
 });
 
-/// What a look at a class found.
+/// Result of a poll of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
@@ -153,19 +154,19 @@ impl Watchdog {
         self.drops
     }
 
-    /// Whether pauses of a class are ignored.
+    /// True while pauses of a class are ignored.
     pub(super) fn ignores(&self, group: usize) -> bool {
         self.watched[group].in_storm
     }
 
-    /// The poll at which something that began at a moment has lasted for so long: as many polls as that takes, from the first one on
-    /// that sees it.
+    /// Returns the poll at which a state that began at `since` has lasted for `lasts`, counted in whole polls from the
+    /// first poll that sees the state.
     fn due(&self, since: Moment, lasts: Duration) -> Moment {
         let polls = |time: u64| time.div_ceil(self.poll.ps());
         Moment((polls(since.ps()) + polls(lasts.ps())) * self.poll.ps())
     }
 
-    /// When something may be found, if nothing changes before.
+    /// Returns the next poll that may begin or end a storm, if no pause or resume arrives before.
     fn next(&self, group: usize) -> Option<Moment> {
         let watched = &self.watched[group];
         match (watched.in_storm, watched.paused) {
@@ -175,7 +176,7 @@ impl Watchdog {
         }
     }
 
-    /// Looks when something may be found; a timer that is set already looks again then.
+    /// Sets a timer for the next poll of interest, unless a timer is set.
     fn time(&mut self, group: usize, token: u32, effects: &mut Effects) {
         if let Some(at) = self.next(group).filter(|_| !self.watched[group].is_timed) {
             self.watched[group].is_timed = true;
@@ -183,7 +184,7 @@ impl Watchdog {
         }
     }
 
-    /// The neighbour pauses a class, or lets it go on.
+    /// Records a pause or resume of the neighbour.
     pub(super) fn hear(&mut self, group: usize, is_pause: bool, token: u32, effects: &mut Effects) {
         let watched = &mut self.watched[group];
         if is_pause {
@@ -213,7 +214,7 @@ mod tests {
 
     const TOKEN: u32 = 7;
 
-    /// Looks each 100 us, finds storms after 200 us and their ends after 300 us.
+    /// A watchdog with polls of 100 us, detection of 200 us and restoration of 300 us.
     struct Class {
         watchdog: Watchdog,
         effects: Effects,
@@ -226,7 +227,7 @@ mod tests {
             Self { watchdog: Watchdog::new(&params, 1), effects: Effects::for_tests(1) }
         }
 
-        /// The timer that was asked for, in microseconds.
+        /// Returns the time of the requested timer, in microseconds.
         fn timer(&mut self) -> Option<u64> {
             let timer = |e: (u8, Effect)| if let Effect::Timer(at, TOKEN) = e.1 { at.ps() / 1_000_000 } else { panic!("{e:?}") };
             self.effects.take().into_iter().map(timer).next()
@@ -238,7 +239,7 @@ mod tests {
             self.timer()
         }
 
-        /// Looks, and says whether it is in a storm.
+        /// Polls, and returns the storm state and the next timer.
         fn look(&mut self, us: u64) -> (bool, Option<u64>) {
             self.effects.now = Moment::us(us);
             let before = self.watchdog.storms;

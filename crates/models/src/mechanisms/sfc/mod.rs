@@ -1,14 +1,13 @@
-//! Source Flow Control (IEEE P802.1Qdw).
-//!
-//! Models: a congestion point ([`point`]) sends an SFCM to the source of the flow whose packet finds the watched queue at the
-//! threshold; the flow is held for the stated time by its source ([`source`]) or, on its behalf, by the source's switch
-//! ([`proxy`]). The watched queue is the egress queue (`oq`), the queue of an input and output (`voq`), or the input FIFO (`iq`,
-//! which hits innocents). Sources: "SFC simulation" and "Improvements on SFC Proxy Mode" (P802.1Qdw contributions), with
-//! mechanisms.md section 4 for what they leave open.
-//! Simplifications: an SFCM names the flow, its destination and its class; it takes one minimum frame and the control queue; it
-//! is not lost.
-//! Invariants: a hold lasts until the latest moment that any SFCM asked for, unless a resume comes first; packets of a flow keep
+//! Source Flow Control (IEEE P802.1Qdw): a congested switch asks the source of a flow to hold the flow for a stated
+//! time.
+//! A congestion point (`point.rs`) sends an SFCM when a packet enters a watched queue at the threshold. The source
+//! (`source.rs`) holds the flow, or the source's switch holds the flow on the source's behalf (`proxy.rs`).
+//! The watched queue is the egress queue (`oq`), the queue of an input and output (`voq`), or the input FIFO (`iq`,
+//! which accuses innocents).
+//! Simplifications: an SFCM names the flow, its destination and its class, and takes one control frame.
+//! Invariants: a hold lasts until the latest requested moment, unless a resume comes first; packets of a flow keep
 //! their order.
+//! Source: "SFC simulation" and "Improvements on SFC Proxy Mode" (P802.1Qdw contributions); `docs/models/sfc.md`.
 
 mod point;
 mod proxy;
@@ -36,48 +35,48 @@ use source::Source;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Send messages while the watched queue holds this much or more. May be left out with `dynamic.threshold`.
+    /// Send messages while the watched queue holds this many bytes or more. Optional with `dynamic.threshold`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Bytes>,
-    /// How long the source holds the flow.
+    /// Time for which the source holds the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Duration>,
-    /// Hold the flow for the time that the queue takes from where it is down to this. Where each input has a queue of its own
-    /// (`voq`), the queues of the sources that share the output take their turns, and the pause is so much longer.
+    /// Hold the flow for the time that the queue takes to drain to this level. With a queue for each input (`voq`) the
+    /// queues of an output take turns, and the pause is longer in proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Bytes>,
-    /// The time from a message to the first packet that it kept from coming: subtracted from a pause to the target, and what
-    /// dynamic pauses and thresholds are computed from.
+    /// Time from a message to its first effect at the queue. Subtracted from a pause to the target; an input of dynamic
+    /// pauses and thresholds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// Computed from the occupancy and the number of sources.
+    /// Pause and threshold from the occupancy and the number of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<Dynamic>,
-    /// Tell held sources to go on when the queue has fallen to this.
+    /// Resume the held sources when the queue has fallen to this level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Bytes>,
-    /// Least time between two messages for one flow (or what `hold` names). Default: the pause.
+    /// Least time between two messages for one flow (or the unit of `hold`). Default: the pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// What a source holds.
+    /// Unit that a source holds.
     #[serde(default)]
     pub hold: Hold,
-    /// Who holds it.
+    /// Node that holds the flow.
     #[serde(default)]
     pub mode: Mode,
-    /// Which outputs of a switch send messages.
+    /// Outputs of a switch that send messages.
     #[serde(default)]
     pub signals: Signals,
     /// Queues of a network interface under `nic_isolation`.
     #[serde(default = "default_queues")]
     pub queues: u8,
-    /// Which of these a new flow takes when all are paused.
+    /// Queue of a new flow when all queues of the interface are paused.
     #[serde(default)]
     pub fallback: Fallback,
-    /// A source's switch remembers which destinations are paused, and holds new flows to them at once.
+    /// A source's switch remembers paused destinations, and holds new flows to these destinations at once.
     #[serde(default)]
     pub cache: bool,
-    /// What a resume ends where a source's switch has paused a queue.
+    /// Effect of a resume on a queue paused by a source's switch.
     #[serde(default)]
     pub resume_ends: ResumeEnds,
 }
@@ -92,27 +91,28 @@ fn default_queues() -> u8 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
-    /// Pause for (N − 1)·R and half of the time that the queue takes to drain: the middle of the range that neither leaves the
-    /// queue above the threshold nor lets it run dry.
+    /// Pause for (N − 1)·R plus half of the queue's drain time. This is the middle of the range between a queue above
+    /// the threshold and an empty queue.
     #[serde(default)]
     pub pause: bool,
-    /// Put the threshold (N − 1)·R·C below XOFF: what comes in after the message just fits. `threshold` is its least value.
+    /// Put the threshold (N − 1)·R·C below XOFF, room for the bytes that arrive after the message. `threshold` is the
+    /// least value.
     #[serde(default)]
     pub threshold: bool,
 }
 
-/// Which outputs are congestion points.
+/// Outputs that are congestion points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Signals {
     /// All.
     #[default]
     All,
-    /// Those to the destination itself: the congestion point is the destination's switch, and links between switches send none.
+    /// Outputs to the destination itself. Links between switches send no messages.
     LastHop,
 }
 
-/// What a source holds, and for what it gets one message an interval.
+/// Unit that a source holds, with one message per interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
@@ -125,7 +125,7 @@ pub enum Hold {
     Queue,
 }
 
-/// Who obeys a message.
+/// Node that obeys a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -134,43 +134,42 @@ pub enum Mode {
     Host,
     /// The source's switch, which pauses the source's class with PFC.
     Proxy,
-    /// The source's switch, which moves the flow into a congestion queue and pauses that.
+    /// The source's switch, which moves the flow into a congestion queue and pauses the congestion queue.
     ProxyIsolation,
-    /// The source's switch, which pauses that queue of the source's interface from which the flow comes; new flows choose a
-    /// queue that is not paused.
+    /// The source's switch, which pauses the flow's queue of the source's interface. New flows choose a queue without a
+    /// pause.
     NicIsolation,
 }
 
-/// Which queue of a network interface a new flow takes when none is free to send.
+/// Queue of a new flow when all queues of a network interface are paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fallback {
     /// The first.
     #[default]
     First,
-    /// That of the fewest flows.
+    /// The queue of the fewest flows.
     Shortest,
 }
 
-/// What a resume ends at a source's switch.
+/// Effect of a resume at a source's switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeEnds {
-    /// The pause of the flow that it names: the queue, a congestion queue or the host's, goes on when no other flow pauses it.
+    /// The pause of the named flow. The queue goes on when no other flow pauses the queue.
     #[default]
     Flow,
-    /// The pause of the queue, whatever other flows in it asked for: "until the pause time is up or receiving SFCM-resume" to the
-    /// letter.
+    /// The pause of the queue, for all its flows: "until the pause time is up or receiving SFCM-resume" to the letter.
     Queue,
 }
 
-/// SFC at one node.
+/// SFC at a node.
 #[derive(Debug, Clone)]
 pub struct Sfc {
     point: Option<Point>,
     proxy: Option<Proxy>,
     source: Option<Source>,
-    /// At a host: queues of its interface that flows choose from, and how when all are paused.
+    /// At a host: the number of the interface's queues, and the choice when all are paused.
     interface_queues: Option<(u8, Fallback)>,
     /// At a switch: queues of interfaces are classes that end here.
     ends_classes: bool,
@@ -292,7 +291,7 @@ impl Install for Sfc {
 }
 
 impl Sfc {
-    /// A message on its way: to this node's own proxy, if its source hangs here, or into the network.
+    /// Sends messages: to this node's own proxy for hosts of this switch, otherwise into the network.
     fn send(&mut self, messages: &[Packet], core: &Core, effects: &mut Effects) {
         for message in messages {
             if !self.proxy.as_mut().is_some_and(|p| p.on_message(message, core, effects)) {
@@ -324,7 +323,7 @@ impl Hooks for Sfc {
         }
     }
 
-    /// A flow takes the first queue of the interface that is not paused.
+    /// Puts a flow into the first queue of the interface without a pause.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let (count, fallback) = self.interface_queues?;
         let of_class = |class: u8| &core.ports[port].queues[1 + usize::from(class)];

@@ -1,4 +1,4 @@
-//! The congestion point: watches queues and sends messages to sources; measures the three things to avoid.
+//! The congestion point: watches queues, sends messages to sources, and measures the three things to avoid.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::packet::Packet;
 use crate::queueing::port::Purpose;
 use crate::routing::Sources;
 
-/// A source (or what `hold` names of it) that got a message.
+/// A source, or its destination or queue by `hold`, that was sent a message.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     flow: u32,
     dst: u32,
     class: u8,
     sent: Moment,
-    /// The end of its pause, as the congestion point counts.
+    /// End of its pause, by the congestion point's clock.
     until: Moment,
-    /// No message before.
+    /// Earliest moment of the next message.
     next: Moment,
-    /// Nothing has come from it since the end of its pause.
+    /// True until the first packet of the source after its pause.
     is_out: bool,
 }
 
@@ -39,13 +39,13 @@ state!(Held {
 /// A queue, or an input FIFO.
 #[derive(Debug, Clone, Default)]
 struct Watched {
-    /// Since when it is at the threshold.
+    /// The moment when the queue reached the threshold.
     above: Option<Moment>,
-    /// Since when it is so although a pause is over.
+    /// The moment from which the queue was at the threshold after a pause.
     under_reacted: Option<Moment>,
-    /// Held sources that are out.
+    /// Number of held sources with `is_out`.
     out: u32,
-    /// What was told to pause and may be told to resume.
+    /// Keys of held sources to resume.
     paused: Vec<u64>,
     /// Packets of each source (dynamic settings only).
     present: FxHashMap<u32, u32>,
@@ -68,23 +68,23 @@ pub struct Point {
     resume: Option<u32>,
     interval: Option<Duration>,
     hold: Hold,
-    /// With `last_hop`, for each port whether a host is behind it; messages are for packets that end there.
+    /// With `last_hop`: true for ports to hosts. Messages are for packets that end at the host.
     to_host: Option<Vec<bool>>,
-    /// There is a queue for each input and output.
+    /// True with a queue for each input and output.
     is_by_input: bool,
-    /// Something depends on how many sources are at a queue.
+    /// True when a setting depends on the number of sources at a queue.
     counts_sources: bool,
-    /// For each port the number of its first queue among those of all.
+    /// For each port: the index of its first queue among all queues.
     first: Vec<usize>,
     frame_bytes: u16,
     /// Lowest XOFF of the ports.
     xoff: u32,
-    /// Packets of class 0 carry the queue of the interface that they left as a tag.
+    /// True when packets of class 0 carry their interface's queue as a tag.
     tags: bool,
     sources: Arc<Sources>,
     watched: Vec<Watched>,
     held: FxHashMap<u64, Held>,
-    /// Forget what is over when there are this many.
+    /// Number of held sources at which the expired ones are removed.
     next_purge: usize,
     messages: u64,
     resumes: u64,
@@ -101,7 +101,7 @@ state!(Point {
     total: messages, resumes, above, above_after_pause, idle;
 });
 
-/// A source that stayed silent for this long after its pause has nothing to send.
+/// Time after a pause without packets after which a source is forgotten.
 const FORGET: Duration = Duration::ms(1);
 
 impl Point {
@@ -147,8 +147,8 @@ impl Point {
         }
     }
 
-    /// The watched queue of a packet, and its bytes; none for a congestion queue, which is full on purpose, and where no output
-    /// signals.
+    /// Returns the watched queue of a packet and its bytes. Returns none for congestion queues, and for outputs that
+    /// send no messages.
     fn watched(&self, packet: &Packet, port: PortId, queue: QueueId, core: &Core) -> Option<(usize, u32)> {
         if self.to_host.as_ref().is_some_and(|to_host| !to_host[port]) {
             return None;
@@ -161,7 +161,7 @@ impl Point {
         (q.purpose() != Purpose::Congestion).then(|| (self.first[port] + queue.index(), q.bytes.bytes()))
     }
 
-    /// The class in which a packet left its source.
+    /// Returns the class in which a packet left its source.
     fn class_of(&self, packet: &Packet) -> u8 {
         if self.tags && packet.class() == 0 { packet.tag() as u8 } else { packet.class() }
     }
@@ -174,12 +174,13 @@ impl Point {
         }
     }
 
-    /// How many sources have a packet in the queue, or with a queue for each input, in all that lead to its output.
+    /// Returns the number of sources with packets in the queue, or with `voq` in all queues of the output.
     fn sources_at(&self, crowd: usize) -> u64 {
         wide(self.watched[crowd].present.len().max(1))
     }
 
-    /// Where the sources of a queue are counted: at the first queue of its class and output.
+    /// Returns the index at which the sources of a queue are counted: with `voq` the first queue of the class and
+    /// output.
     fn crowd(&self, index: usize, packet: &Packet, port: PortId, core: &Core) -> usize {
         match core.queueing {
             Queueing::Voq => self.first[port] + core.queue_for(packet.class(), PortId(0)).index(),
@@ -195,7 +196,8 @@ impl Point {
         self.xoff.saturating_sub(headroom.min(u64::from(u32::MAX)) as u32).max(self.threshold).max(1)
     }
 
-    /// What N sources add to a queue in a round trip: (N − 1)·R·C, or with a queue for each input its share of that, (1 − 1/N)·R·C.
+    /// Returns the bytes that N sources add to a queue in a round trip: (N − 1)·R·C, or (1 − 1/N)·R·C with a queue for
+    /// each input.
     fn growth(&self, sources: u64, rate: Rate) -> u64 {
         let all = rate.bytes_in(Duration((sources - 1) * self.round_trip.ps()));
         if self.is_by_input { all / sources } else { all }
@@ -271,7 +273,7 @@ impl Point {
         Some(self.message(&held, pause))
     }
 
-    /// Something came from a source after its pause: what the output was idle until then was lost.
+    /// Records the first packet of a source after its pause, and adds the output's idle time.
     fn note_return(&mut self, index: usize, event: &Enqueued<'_>, core: &Core, now: Moment) {
         let key = self.key(event.packet.flow(), event.packet.dst(), self.class_of(event.packet));
         let Some(held) = self.held.get_mut(&key).filter(|h| h.is_out && now >= h.until) else { return };
@@ -300,7 +302,8 @@ impl Point {
         self.on_whole(event, core, now)
     }
 
-    /// There is less in what it watches: an input, too, when the last bit of a packet that has started is in.
+    /// Judges threshold and resume when bytes have left the queue, or an input has the last bit of a packet in
+    /// transmission.
     pub fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, now: Moment) -> Vec<Packet> {
         let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
         let crowd = self.crowd(index, event.packet, event.port, core);

@@ -1,10 +1,13 @@
-//! The source's switch, which obeys messages on behalf of hosts that do not understand them.
-//!
-//! Without isolation it pauses the host's class (or, under `nic_isolation`, the class of the interface's queue) with PFC, and
-//! with it whatever else the host has in that class. With isolation it moves the flow into the congestion queue of the output
-//! and blocks that queue alone. A resume ends the pause of its flow, and that of the queue if no other flow asked for one, or if
-//! `resume_ends` says so. Order is kept: the congestion queue waits until the last packet of the flow that was queued
-//! before has left, and the flow returns to its own queue when the congestion queue holds no packet of it any more.
+//! The proxy: the source's switch obeys messages on behalf of its hosts.
+//! Without isolation the proxy pauses the host's class with PFC (under `nic_isolation` the class of the interface's
+//! queue), and all flows of the class with it.
+//! With isolation the proxy moves the flow into the congestion queue of the output, and blocks the congestion queue
+//! alone.
+//! A resume ends the pause of its flow. The queue goes on when no other flow pauses the queue, or at once with
+//! `resume_ends = "queue"`.
+//! Packets keep their order: the congestion queue waits for the flow's earlier packets in the old queue, and the flow
+//! returns when the congestion queue holds none of its packets.
+//! Source: "Improvements on SFC Proxy Mode" (P802.1Qdw contribution); `docs/models/sfc.md`.
 
 use crate::ids::{Classes, PortId, QueueId};
 use rustc_hash::FxHashMap;
@@ -38,19 +41,19 @@ state!(Congestion {
 pub struct Proxy {
     isolates: bool,
     caches: bool,
-    /// A resume ends the pause of a queue.
+    /// True when a resume ends the pause of a queue.
     ends_queues: bool,
     classes: Classes,
-    /// Port of each host that hangs here.
+    /// Port of each host of this switch.
     ports: FxHashMap<u32, PortId>,
-    /// For each port and class of a host: flows that pause it, and until when.
+    /// For each port and class of a host: the flows that pause the class, and the ends of their pauses.
     pausing: Vec<Vec<(u32, Moment)>>,
-    /// Isolated flows, and until when each is paused.
+    /// Isolated flows, and the ends of their pauses.
     flows: Isolation<Moment>,
     queues: Vec<Congestion>,
-    /// Forget flows that came to nothing when there are this many.
+    /// Number of flows at which flows without packets and pauses are removed.
     next_purge: usize,
-    /// Until when destinations are paused.
+    /// Paused destinations, and the ends of their pauses.
     destinations: FxHashMap<u32, Moment>,
     pauses: u64,
     isolated: u64,
@@ -86,11 +89,11 @@ impl State for Proxy {
     }
 }
 
-/// Timers of congestion queues; the others are of hosts' classes.
+/// Timers of congestion queues; all other timers are of hosts' classes.
 const CONGESTION: u32 = 1 << 31;
 
 impl Proxy {
-    /// For a switch with these hosts, each with its port.
+    /// Makes the proxy of a switch from its hosts and their ports.
     pub fn new(params: &Params, hosts: &[(u32, PortId)], core: &Core) -> Self {
         let groups = core.ingress.len();
         Self {
@@ -113,7 +116,7 @@ impl Proxy {
         self.isolates
     }
 
-    /// A message for a host; true when that hangs here, which ends the message.
+    /// Obeys a message for a host. Returns true when the host belongs to this switch, which ends the message.
     pub fn on_message(&mut self, message: &Packet, core: &Core, effects: &mut Effects) -> bool {
         let Some(port) = self.ports.get(&message.dst()).copied() else { return false };
         let Some(Sfcm { destination, pause }) = message.payload() else { return false };
@@ -134,12 +137,12 @@ impl Proxy {
         true
     }
 
-    /// What is kept of a class of a port is at this place.
+    /// Returns the index of a port and class.
     fn group(&self, port: PortId, class: u8) -> usize {
         self.classes.group(port, class)
     }
 
-    /// Lets a flow pause a host's class until then; a moment that has come takes that back.
+    /// Lets a flow pause a host's class until a moment. A past moment ends the flow's pause.
     fn pause(&mut self, group: usize, flow: u32, until: Moment, effects: &mut Effects) {
         let list = &mut self.pausing[group];
         let was_paused = !list.is_empty();
@@ -193,7 +196,7 @@ impl Proxy {
         }
     }
 
-    /// Blocks a congestion queue until then.
+    /// Blocks a congestion queue until a moment.
     fn hold(&mut self, port: PortId, class: u8, until: Moment, core: &Core, effects: &mut Effects) {
         let group = self.group(port, class);
         let queue = &mut self.queues[group];
@@ -210,7 +213,7 @@ impl Proxy {
         effects.push(Effect::Timer(until, CONGESTION | number(group)));
     }
 
-    /// Unblocks a congestion queue when none of its flows is paused any more.
+    /// Unblocks a congestion queue when none of its flows is paused.
     fn let_go(&mut self, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) {
         let here = self.flows.iter().filter(|f| f.place == Some((port, queue)));
         let until = here.map(|f| f.state).max().unwrap_or_default();
@@ -276,14 +279,14 @@ impl Proxy {
         }
     }
 
-    /// A packet found no room in a queue.
+    /// Removes a packet that found no room in a queue.
     pub fn on_drop(&mut self, flow: u32, port: PortId, queue: QueueId, effects: &mut Effects) {
         if self.flows.refuse(flow, port, queue, effects) {
             self.end(flow, effects);
         }
     }
 
-    /// Nothing of a flow is left in a congestion queue: it returns, unless it is isolated for longer.
+    /// Returns a flow without packets in congestion queues to its own queue, unless its pause lasts.
     fn end(&mut self, flow: u32, effects: &mut Effects) {
         if self.flows.get_mut(flow).is_some_and(|f| f.state <= effects.now) {
             self.flows.remove(flow, effects);
@@ -325,7 +328,7 @@ mod tests {
     use crate::frames::Kind;
     use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 
-    /// Host 7 hangs at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
+    /// Host 7 is at port 0 of a switch, whose output 1 has a queue of class 0 and a congestion queue.
     const HOST: u32 = 7;
     const CONGESTED: QueueId = QueueId(2);
 
@@ -342,7 +345,7 @@ mod tests {
         Packet::with(Sfcm { destination: 0, pause: (pause.ps() / 1000) as u32 }, flow, HOST, 64, 0)
     }
 
-    /// What was asked for, but timers.
+    /// Returns the requests, without timers.
     fn asked(effects: &mut Effects) -> Vec<String> {
         let list = effects.take().into_iter().map(|e| e.1).filter(|e| !matches!(e, Effect::Timer(..)));
         list.map(|e| format!("{e:?}")).collect()

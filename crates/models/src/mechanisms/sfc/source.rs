@@ -1,4 +1,4 @@
-//! The source: holds what a message names.
+//! The source: holds the flow, the destination or the queue named by a message.
 
 use crate::ids::{Classes, PortId};
 use xoff_engine::state;
@@ -10,11 +10,11 @@ use crate::effects::{Asker, Effect, Effects};
 use crate::frames::Sfcm;
 use crate::packet::Packet;
 
-/// SFC at a host that understands it.
+/// SFC at an obeying host.
 #[derive(Debug, Clone)]
 pub struct Source {
     hold: Hold,
-    /// For each port and class: until when its queue is held.
+    /// For each port and class: the end of the hold.
     held: Vec<Moment>,
 }
 

@@ -1,15 +1,13 @@
-//! PINT, probabilistic in-band telemetry, as HPCC uses it: a packet carries one small number, how much the most used output on its
-//! way is used.
-//!
-//! Models: each output keeps an average U of what it sent and of what waits, over a round trip T: after a time t in which it sent s
-//! bytes, and with q bytes waiting, U becomes (1 − t/T)·U + t/T·(s/(C·t) + q/(C·T)). A data packet takes p with bᵖ/512 about U on,
-//! rounded up or down at random so that the mean of bᵖ is ⌈512·U⌉, and keeps the larger p of two.
-//! Source: Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry" (SIGCOMM 2020), and HPCC's ns-3 code (peers.md 1.6).
-//! Simplifications: products are exact, where that code has tables of logarithms. All frames count, and over a gap of more than T
-//! their share of that gap; there only the last frame counts, over T. The number in the simulator is bᵖ/512, so that hosts need not
-//! know b. Of several outputs that are used alike the largest of several rounded numbers is more than their mean.
-//! The bytes that p takes on the wire are the framing's: one of data up to b = 1.05, two for smaller b, in data and ACK.
-//! Invariants: what is written is never below 1/512, nor above 512.
+//! PINT, probabilistic in-band telemetry, as HPCC uses it: a packet carries one number, the utilisation of the most
+//! used output on the way.
+//! Each output keeps an average U over a round trip T. After a time t with s bytes sent, and with q bytes waiting, U
+//! becomes (1 − t/T)·U + t/T·(s/(C·t) + q/(C·T)). A data packet carries p with bᵖ/512 about U, rounded at random so
+//! that the mean of bᵖ is ⌈512·U⌉, and keeps the larger p.
+//! Simplifications: exact products; all frames count over gaps beyond T (the public code counts the last frame only);
+//! the simulator carries bᵖ/512.
+//! Invariant: 1/512 ≤ number ≤ 512.
+//! Source: Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry" (SIGCOMM 2020), and the public ns-3 code
+//! of HPCC (`docs/models/telemetry.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +24,10 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Base b of the logarithm that is written, 1.0002 to 2: steps of b, in one byte from 1.05 on, in two below.
+    /// Base b of the logarithm, 1.0002 to 2: neighbouring numbers differ by the factor b. The number takes one byte
+    /// from 1.05 on, two bytes below.
     pub base: f64,
-    /// The longest round trip without queues (T). Default: that of the network.
+    /// Longest round trip without queues (T). Default: the network's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
 }
@@ -40,7 +39,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Says what of it makes no sense.
+    /// Refuses values out of range.
     pub(super) fn validate(&self) -> Result<(), Wrong> {
         if !(1.0002..=2.0).contains(&self.base) {
             return Err(("pint.base", format!("{} is out of range; allowed are numbers from 1.0002 to 2", self.base)));
@@ -49,10 +48,10 @@ impl Params {
     }
 }
 
-/// The use of a line is written in parts of this, up to its square of them.
+/// Utilisation is written in units of 1/512, from 1 to 512² units.
 const UNITS: f64 = 512.0;
 
-/// PINT at one switch.
+/// PINT at a switch.
 #[derive(Debug, Clone)]
 pub struct Pint {
     base: f64,
@@ -61,7 +60,7 @@ pub struct Pint {
     outputs: Vec<Output>,
 }
 
-/// An output, as the last data packet left it.
+/// State of an output after its last data packet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Output {
     utilisation: f64,
@@ -84,13 +83,13 @@ impl Pint {
         Self { base: params.base, round_trip, outputs: vec![Output::default(); site.ports.len()] }
     }
 
-    /// What a packet takes on from an output.
+    /// Returns the number of an output for a packet.
     pub(super) fn see(&mut self, hop: &Hop, stream: &mut Stream) -> f64 {
         let utilisation = self.average(hop);
         self.rounded(utilisation, stream)
     }
 
-    /// The average that a packet finds, which counts from now on.
+    /// Updates and returns the average utilisation of an output.
     fn average(&mut self, hop: &Hop) -> f64 {
         let output = &mut self.outputs[hop.port];
         let product = hop.rate.real() * self.round_trip / 8e12;
@@ -105,7 +104,7 @@ impl Pint {
         utilisation
     }
 
-    /// One of the two numbers about it that can be written, so that the mean of many is the number in whole units.
+    /// Returns one of the two neighbouring powers of b, so that the mean of many is the value in whole units.
     fn rounded(&self, utilisation: f64, stream: &mut Stream) -> f64 {
         let units = (utilisation * UNITS).ceil().clamp(1.0, UNITS * UNITS);
         let below = libm::pow(self.base, (libm::log(units) / libm::log(self.base)).floor());

@@ -1,16 +1,12 @@
-//! A training job: how long an iteration takes, with a model by name or by numbers, shared out among ranks.
+//! A training job: iterations of a transformer that is shared out among ranks.
 //!
-//! Models: decoder-only transformers under tensor (TP, with or without sequences shared), pipeline (PP: 1F1B, interleaved), data (DP:
-//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes the attention and the network of each of its layers
-//! (`model.rs`), waits for the collectives between them, and passes activations on along the pipeline; gradients are reduced while
-//! the last micro-batch goes backward, or after it. What ranks send is in `program.rs`, group by group.
-//! Source: Narayanan et al. (SC'21) and Megatron-LM for schedules and order of ranks; AICB's workload generator for sizes (with TP 8,
-//! PP 1 and DP 16 the gradients and weights of its GPT-13B file to the byte); Rajbhandari et al. (SC'20) for `ZeRO`; the Llama 3 report
-//! for all-gathered keys and values under CP.
-//! Simplifications: kernels take as long as their operations at a given share of the peak, or a measured time of a layer; nothing
-//! competes for the processor; all layers are alike; recomputation, dropout, checks for overflow, and the exchange of tied
-//! embeddings are left out; tokens go evenly to experts.
-//! Invariants: all ranks of a group list the same collectives in the same order; every send has its receive.
+//! Models: decoder-only transformers under tensor (TP, SP), pipeline (PP: 1F1B, interleaved), data (DP: `ZeRO` 0 to 3), context (CP) and
+//! expert (EP) parallelism. A rank computes its layers (`model.rs`), waits for the collectives between layers, and passes activations along
+//! the pipeline. Gradients are reduced during or after the last backward pass. Source: Narayanan et al. (SC'21) and Megatron-LM for
+//! schedules and the order of ranks; AICB's workload generator for sizes; Rajbhandari et al. (SC'20) for `ZeRO`; the Llama 3 report for CP;
+//! `docs/models/training.md`. Simplifications: kernels take their operations at a share of the peak, or a measured time of a layer; all
+//! layers are alike; no recomputation, dropout, checks for overflow or tied embeddings; tokens go evenly to experts. Invariants: all ranks
+//! of a group list the same collectives in the same order; every send has a receive.
 
 mod model;
 mod parallel;
@@ -34,17 +30,17 @@ use crate::wrong::Wrong;
 pub struct Compute {
     /// Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16 bits.
     pub peak: f64,
-    /// What share of that is reached.
+    /// Share of the peak that is reached.
     pub efficiency: f64,
-    /// What a layer takes forward on a rank, with a micro-batch, if it was measured.
+    /// Measured time of a layer's forward pass on a rank, for a micro-batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward: Option<Duration>,
-    /// What it takes backward. Default: twice as long as forward.
+    /// Measured time of a layer's backward pass. Default: twice the forward time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backward: Option<Duration>,
-    /// What the optimizer takes.
+    /// Time of the optimizer.
     pub optimizer: Duration,
-    /// Standard deviation of each time, as a share of it; drawn from the seed, each rank for itself.
+    /// Standard deviation of each time as a share of the time; drawn from the seed, per rank.
     pub jitter: f64,
 }
 
@@ -60,9 +56,9 @@ impl Default for Compute {
 pub struct Numbers {
     /// Activations.
     pub activation: u64,
-    /// Parameters, as they are gathered.
+    /// Parameters in all-gathers.
     pub parameter: u64,
-    /// Gradients, as they are reduced.
+    /// Gradients in reductions.
     pub gradient: u64,
 }
 
@@ -72,19 +68,19 @@ impl Default for Numbers {
     }
 }
 
-/// `workload[…].training.collectives`: how groups do theirs.
+/// `workload[…].training.collectives`: the algorithms of groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collectives {
-    /// All-reduces of tensor-parallel ranks; with `in_network` their reduce-scatters and all-gathers, too.
+    /// All-reduces of tensor-parallel ranks; with `in_network` also reduce-scatters and all-gathers.
     pub tensor: Algorithm,
-    /// All-reduces of replicas, without `ZeRO`; with `in_network` their reduce-scatters and all-gathers, too.
+    /// All-reduces of replicas without `ZeRO`; with `in_network` also reduce-scatters and all-gathers.
     pub data: Algorithm,
     /// All-to-alls of experts.
     pub expert: Algorithm,
-    /// Channels of all of them.
+    /// Channels of all collectives.
     pub channels: u64,
-    /// The largest piece of a message that goes on by itself. Default: whole messages.
+    /// Largest piece of a message that is passed on separately. Default: whole messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
 }
@@ -96,7 +92,7 @@ impl Default for Collectives {
 }
 
 impl Collectives {
-    /// What says how an operation of a group is done.
+    /// Returns the key for the algorithm of an operation of a group.
     const fn key(axis: Axis, operation: Operation) -> &'static str {
         match (operation, axis) {
             (Operation::AllToAll, _) => "expert",
@@ -123,9 +119,9 @@ impl Collectives {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// What is trained.
+    /// The model.
     pub model: model::Params,
-    /// How it is shared out.
+    /// The parallelism.
     #[serde(default)]
     pub parallel: Parallel,
     /// Sequences of a micro-batch.
@@ -137,25 +133,25 @@ pub struct Params {
     /// Iterations.
     #[serde(default = "one")]
     pub iterations: u64,
-    /// How long ranks compute.
+    /// Times of computations.
     #[serde(default)]
     pub compute: Compute,
     /// Sizes of numbers.
     #[serde(default)]
     pub bytes: Numbers,
-    /// Gradients are reduced as soon as they are there, and not when all are.
+    /// Reduces gradients during the backward pass, instead of after it.
     #[serde(default = "yes")]
     pub overlap: bool,
-    /// Into how many parts gradients are cut, layer by layer, that are reduced while others are computed.
+    /// Number of parts of the gradients, layer by layer, that are reduced during later computations.
     #[serde(default = "one")]
     pub buckets: u64,
-    /// How collectives are done.
+    /// The algorithms of collectives.
     #[serde(default)]
     pub collectives: Collectives,
-    /// Where ranks are, in order. Default: by `placement`.
+    /// The hosts of the ranks, in order. Default: by `placement`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
-    /// How they are put at hosts.
+    /// The order in which ranks are placed at hosts.
     #[serde(default)]
     pub placement: Placement,
 }
@@ -168,7 +164,7 @@ fn yes() -> bool {
     true
 }
 
-/// Operations that a job may have.
+/// Most operations of a job.
 const MAX_OPERATIONS: u64 = 1 << 26;
 
 impl Traffic for Params {

@@ -1,10 +1,10 @@
-//! Models that are trained: their parameters, and what a token costs.
+//! Models to train: parameters, and operations per token.
 //!
-//! Transformers with a decoder alone. A layer has attention with 2 (1 + kv / heads) h² parameters and a network of two matrices h × f,
-//! or three where a gate is in it; of experts there are several, behind a router, of which a token takes few. Biases and norms are
-//! left out, as in AICB's sizes. A forward pass takes two operations a parameter and token, and 4 s h for the scores of attention
-//! and what they weigh (Narayanan et al., SC'21, appendix); a backward pass twice as much.
-//! Source of the presets: the models' papers and published configurations, named beside each.
+//! Decoder-only transformers. A layer has attention with 2 (1 + kv / heads) h² parameters, and a network of two matrices h × f, or three
+//! with a gate. With experts a layer has several networks behind a router, and a token takes a few. Biases and norms are left out, as in
+//! AICB's sizes. A forward pass takes two operations per parameter and token, and 4 s h for attention scores (Narayanan et al., SC'21,
+//! appendix); a backward pass takes twice as many. Source of the presets: the models' papers and published configurations, named beside
+//! each preset.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::wrong::Wrong;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// GPT-13B as `SimAI`'s shipped workload has it: 40 layers of 5120, sequences of 2048.
+    /// GPT-13B of `SimAI`'s shipped workload: 40 layers of 5120, sequences of 2048.
     #[serde(rename = "gpt_13b")]
     Gpt13b,
     /// GPT-175B (Brown et al. 2020).
@@ -30,7 +30,7 @@ pub enum Preset {
     /// Mixtral 8x7B (Jiang et al. 2024).
     #[serde(rename = "mixtral_8x7b")]
     Mixtral8x7b,
-    /// DeepSeek-V3 (DeepSeek-AI 2024), with attention of full rank in the place of its compressed one.
+    /// DeepSeek-V3 (DeepSeek-AI 2024), with full-rank attention instead of compressed attention.
     #[serde(rename = "deepseek_v3")]
     DeepSeekV3,
 }
@@ -54,7 +54,7 @@ pub struct Params {
     /// Heads of keys and values. Default: as many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kv_heads: Option<u64>,
-    /// Width inside a layer's network, of one expert. Default: four times `hidden`.
+    /// Width inside a layer's network, or inside one expert. Default: four times `hidden`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed_forward: Option<u64>,
     /// Networks have a gate, and so a third matrix. Default: no.
@@ -63,16 +63,16 @@ pub struct Params {
     /// Tokens of a sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// Tokens that there are.
+    /// Number of different tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<u64>,
-    /// Positions have vectors of their own, as in GPT. Default: no.
+    /// Positions have learned vectors, as in GPT. Default: no.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub positions: Option<bool>,
-    /// Experts of a layer. Default: one network, for all tokens.
+    /// Experts of a layer. Default: one network for all tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub experts: Option<u64>,
-    /// Experts that a token takes.
+    /// Experts per token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_k: Option<u64>,
 }
@@ -194,7 +194,7 @@ impl Model {
         (if self.gated { 3 } else { 2 }) * self.hidden * self.feed_forward
     }
 
-    /// Parameters of what chooses a layer's experts.
+    /// Parameters of the router.
     pub const fn router(&self) -> u64 {
         if self.experts > 1 { self.hidden * self.experts } else { 0 }
     }
@@ -204,12 +204,12 @@ impl Model {
         2.0 * self.attention() as f64 + 4.0 * self.sequence as f64 * self.hidden as f64
     }
 
-    /// Operations of a token in a layer's network, or in the experts that it takes, forward.
+    /// Operations of a token in a layer's network or experts, forward.
     pub fn network_flop(&self) -> f64 {
         2.0 * (self.router() + self.network() * self.top_k) as f64
     }
 
-    /// Operations of a token to predict the next one, forward.
+    /// Operations of a token for the logits, forward.
     pub fn logits_flop(&self) -> f64 {
         2.0 * self.hidden as f64 * self.vocabulary as f64
     }

@@ -1,8 +1,7 @@
-//! How a model is shared out among ranks: which rank is where, and who is in a group with whom.
+//! The places of ranks in a model's parallelism, and their groups.
 //!
-//! Ranks are numbered as Megatron numbers them: tensor parallel ones follow one another, then those that share a sequence (context),
-//! then replicas, then stages of the pipeline. Experts are spread over ranks that have the same parameters otherwise, which share
-//! sequences or are replicas: as in Megatron-Core, whose layers of experts know no context parallelism.
+//! Ranks are numbered as in Megatron: tensor-parallel ranks are consecutive, then context, data and pipeline follow. Experts are spread
+//! over ranks with otherwise equal parameters, which share sequences or are replicas, as in Megatron-Core.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,19 +15,19 @@ use crate::wrong::Wrong;
 pub struct Parallel {
     /// Ranks that share each matrix (TP).
     pub tensor: u64,
-    /// Tensor-parallel ranks share sequences, too, so that all-gathers and reduce-scatters take the place of all-reduces (SP).
+    /// Tensor-parallel ranks also share sequences: all-gathers and reduce-scatters replace all-reduces (SP).
     pub sequence: bool,
     /// Stages of the pipeline (PP).
     pub pipeline: u64,
-    /// Pieces of the model that a stage has, one after the other around the pipeline (VPP).
+    /// Pieces of the model per stage, around the pipeline (VPP).
     pub interleave: u64,
     /// Ranks that share a sequence (CP).
     pub context: u64,
     /// Replicas (DP).
     pub data: u64,
-    /// Ranks that are replicas or share a sequence, over which experts are spread (EP).
+    /// Ranks over which experts are spread, among replicas and ranks that share a sequence (EP).
     pub expert: u64,
-    /// What replicas share of the optimizer: nothing (0), its state (1), gradients, too (2), parameters, too (3).
+    /// State that replicas share: none (0), optimizer state (1), also gradients (2), also parameters (3).
     pub zero: u64,
 }
 
@@ -38,7 +37,7 @@ impl Default for Parallel {
     }
 }
 
-/// Where a rank is.
+/// The place of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub tensor: u64,
@@ -52,15 +51,15 @@ pub struct Place {
 pub enum Axis {
     Tensor,
     Context,
-    /// Replicas, and those that share their sequences: all that have the same parameters.
+    /// Replicas and ranks that share a sequence: all ranks with the same parameters.
     Data,
     Expert,
-    /// Those that have the same experts.
+    /// Ranks with the same experts.
     ExpertData,
 }
 
 impl Axis {
-    /// What time spent with it is counted as.
+    /// The name under which the time is counted.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Tensor => "TP",
@@ -78,14 +77,14 @@ impl Parallel {
         self.tensor.saturating_mul(self.context).saturating_mul(self.data).saturating_mul(self.pipeline)
     }
 
-    /// Where a rank is.
+    /// Returns the place of a rank.
     pub const fn place(&self, rank: u64) -> Place {
         let (rest, tensor) = (rank / self.tensor, rank % self.tensor);
         let (rest, context) = (rest / self.context, rest % self.context);
         Place { tensor, context, data: rest % self.data, stage: rest / self.data }
     }
 
-    /// Who is there.
+    /// Returns the rank of a place.
     pub const fn rank(&self, p: Place) -> u64 {
         p.tensor + self.tensor * (p.context + self.context * (p.data + self.data * p.stage))
     }
@@ -102,18 +101,18 @@ impl Parallel {
         }
     }
 
-    /// The number of a rank among those that have the same parameters.
+    /// The number of a rank among the ranks with the same parameters.
     const fn replica(&self, p: Place) -> u64 {
         p.context + self.context * p.data
     }
 
-    /// So many of them, from one on.
+    /// Returns `count` replicas from `first` on, with a stride.
     fn replicas(&self, p: Place, first: u64, stride: u64, count: u64) -> Vec<u64> {
         let of = |replica| Place { context: replica % self.context, data: replica / self.context, ..p };
         (0..count).map(|i| self.rank(of(first + i * stride))).collect()
     }
 
-    /// How many ranks such a group has.
+    /// The number of ranks of such a group.
     pub const fn size(&self, axis: Axis) -> u64 {
         match axis {
             Axis::Tensor => self.tensor,
@@ -124,7 +123,7 @@ impl Parallel {
         }
     }
 
-    /// Refuses what does not fit together.
+    /// Refuses parallelism that does not fit the model.
     pub fn check(&self, model: &Model) -> Result<(), Wrong> {
         let degrees = [
             ("tensor", self.tensor),

@@ -1,11 +1,11 @@
-//! What each rank of a training job does, operation by operation.
+//! The program of each rank of a training job, operation by operation.
 //!
-//! With A = bytes of a number × tokens of a micro-batch on a rank × hidden, forward in each layer: keys and values gathered by CP; TP
-//! all-reduces A after attention and after the network, or with SP gathers A before each and reduce-scatters it after; of experts
-//! A · top-k / TP goes to them and comes back by all-to-all, and TP gathers and scatters A · top-k in between. Backward the same, the
-//! other way around. At the ends TP reduces embeddings forward and logits backward (with SP both, by halves), and three numbers a token for the loss. Stages pass
-//! on A, or A / TP with SP. Replicas reduce gradients by buckets, with `ZeRO` they scatter them and gather parameters again after the
-//! optimizer; with `ZeRO` 3 they gather those of a layer before each of its passes, one layer ahead.
+//! With A = bytes of a number × tokens of a micro-batch on a rank × hidden, forward in each layer: CP gathers keys and values. TP
+//! all-reduces A after attention and after the network; with SP, TP gathers A before and reduce-scatters A after each. A · top-k / TP goes
+//! to experts and back by all-to-all, with gathers and scatters of A · top-k by TP in between. The backward pass is the reverse. At the
+//! ends TP reduces embeddings forward and logits backward, and three numbers per token for the loss. Stages pass on A, or A / TP with SP.
+//! Replicas reduce gradients by buckets; with `ZeRO` replicas scatter gradients and gather parameters after the optimizer; with `ZeRO` 3
+//! the parameters of a layer are gathered before each pass, one layer ahead.
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
@@ -28,44 +28,44 @@ pub fn build(params: &Params, model: Model, micro_batches: u64, builder: Builder
     Ok(all.builder.build())
 }
 
-/// What all ranks have in common.
+/// The common state of all ranks.
 struct All<'a> {
     params: &'a Params,
     model: Model,
     micro_batches: u64,
     builder: Builder,
-    /// Groups by their axis and first rank.
+    /// Groups by axis and first rank.
     groups: FxHashMap<(Axis, u64), u32>,
-    /// Numbers of collectives by group and turn, and of messages by what they are.
+    /// Numbers of collectives by group and turn, and of messages by key.
     shared: FxHashMap<Key, u32>,
 }
 
-/// By what several ranks know the same thing.
+/// The key by which several ranks know a collective or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Collective(u32, u32),
-    /// Of an activation or its gradient: the iteration, the pass that makes it, and the rank there.
+    /// For an activation or its gradient: the iteration, the pass that makes the data, and the rank of that pass.
     Message(u64, Pass, u64),
 }
 
-/// A rank's program, as it is being listed.
+/// A rank's program during the listing.
 struct Program<'a, 'b> {
     all: &'b mut All<'a>,
     rank: u64,
     place: Place,
     stream: Stream,
     iteration: u16,
-    /// What is done one after the other: the last of it.
+    /// The last sequential operation.
     last: Option<u32>,
-    /// The last of what goes on beside that: gradients and parameters of replicas.
+    /// The last operation on gradients and parameters of replicas, which run in parallel.
     aside: Option<u32>,
-    /// The last computations, the newest first: what is gathered for a layer may begin with the layer before it.
+    /// The last computations, the newest first. A gather for a layer may begin with the layer before.
     computed: [Option<u32>; 2],
-    /// Collectives of each group so far.
+    /// Number of collectives of each group so far.
     turns: FxHashMap<u32, u32>,
-    /// Gradients of layers that wait for their bucket: parameters that all replicas have, and those of experts.
+    /// Gradients that wait for their bucket: of shared parameters, and of experts.
     waiting: [u64; 2],
-    /// Layers whose gradients are complete in this iteration.
+    /// Layers with complete gradients in this iteration.
     complete: u64,
 }
 
@@ -119,7 +119,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// Of all pieces of the model, which one this is.
+    /// The number of a pass's piece among all pieces of the model.
     fn piece(&self, pass: Pass) -> u64 {
         pass.piece * self.parallel().pipeline + self.place.stage
     }
@@ -187,7 +187,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// Attention, or a network, and what tensor-parallel ranks exchange for it.
+    /// Lists attention or a network, and the exchange of tensor-parallel ranks.
     fn shared_by_tensor(&mut self, half: Half, way: &'static str, name: &str) -> Result<(), Wrong> {
         let (bytes, what) = (self.activations(), half.name());
         if self.parallel().sequence {
@@ -198,7 +198,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.between(Axis::Tensor, after, bytes, &format!("{what} {name}"))
     }
 
-    /// The network of a layer, or its experts.
+    /// Lists the network of a layer, or its experts.
     fn network(&mut self, way: &'static str, name: &str) -> Result<(), Wrong> {
         let Model { experts, top_k, .. } = self.all.model;
         if experts == 1 {
@@ -227,14 +227,14 @@ impl<'a, 'b> Program<'a, 'b> {
         }
     }
 
-    /// How long a rank takes for so many operations a token.
+    /// Returns the time of a rank for this many operations per token.
     fn takes(&self, flop: f64) -> Duration {
         let compute = &self.all.params.compute;
         let seconds = flop * self.tokens() as f64 / self.parallel().tensor as f64 / (compute.peak * compute.efficiency);
         Duration::of_real(seconds * 1e12)
     }
 
-    /// Computes, when what was done last is over.
+    /// Lists a computation after the last sequential operation.
     fn compute(&mut self, time: Duration, name: &str) {
         let jitter = self.all.params.compute.jitter;
         let time = if jitter == 0.0 { time } else { Duration::of_real(time.real() * (1.0 + jitter * self.normal()).max(0.0)) };
@@ -256,7 +256,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.all.builder.add(self.rank as u32, operation, after)
     }
 
-    /// A collective that what comes next waits for.
+    /// Lists a collective that the next operation waits for.
     fn between(&mut self, axis: Axis, does: Does, bytes: u64, name: &str) -> Result<(), Wrong> {
         let after = self.last;
         if let Some(place) = self.collective(axis, does, bytes, name, after.as_slice())? {
@@ -265,7 +265,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// A collective of this rank's group, if there is anybody else in it; after others of the rank.
+    /// Lists a collective of this rank's group, if the group has several ranks, after other operations of the rank.
     fn collective(&mut self, axis: Axis, does: Does, bytes: u64, name: &str, after: &[u32]) -> Result<Option<u32>, Wrong> {
         let size = self.parallel().size(axis);
         if size == 1 || bytes == 0 {
@@ -299,14 +299,14 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(Some(self.add(Work::Collective { number, place: own }, name, after)))
     }
 
-    /// The rank of a piece's neighbour in the pipeline: the one after, or the one before it.
+    /// Returns the rank of the next or previous piece in the pipeline.
     fn neighbour(&self, is_after: bool) -> u64 {
         let stages = self.parallel().pipeline;
         let stage = (self.place.stage + if is_after { 1 } else { stages - 1 }) % stages;
         self.parallel().rank(Place { stage, ..self.place })
     }
 
-    /// The message of a pass between two ranks, by the pass that makes it.
+    /// Returns the message of a pass between two ranks, by the pass that makes the data.
     fn message(&mut self, pass: Pass, from: u64, to: u64) -> (u32, u32) {
         let shares = if self.parallel().sequence { self.parallel().tensor } else { 1 };
         let (bytes, iteration) = (self.activations() / shares, self.iteration);
@@ -322,7 +322,7 @@ impl<'a, 'b> Program<'a, 'b> {
         (number, name)
     }
 
-    /// Passes on what a pass made.
+    /// Sends the result of a pass.
     fn send(&mut self, pass: Pass) {
         let to = self.neighbour(pass.is_forward);
         let (number, name) = self.message(pass, self.rank, to);
@@ -330,7 +330,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.add(Work::Send(number), name, after.as_slice());
     }
 
-    /// Waits for what a pass begins with.
+    /// Waits for the input of a pass.
     fn receive(&mut self, pass: Pass) {
         let from = self.neighbour(!pass.is_forward);
         // The pass that made it: at the other end of the pipeline of the piece before or after.
@@ -345,7 +345,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.last = Some(self.add(Work::Receive(number), name, after.as_slice()));
     }
 
-    /// With `ZeRO` 3, what a layer needs is gathered before it, while the layer before it is computed.
+    /// With `ZeRO` 3, gathers the parameters of a layer during the computation of the layer before.
     fn gather(&mut self, name: &str) -> Result<(), Wrong> {
         if self.parallel().zero < 3 {
             return Ok(());
@@ -363,14 +363,14 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// Something of no length after two others.
+    /// Lists an operation without length after two others.
     fn join(&mut self, one: Option<u32>, other: u32) -> u32 {
         let Some(one) = one.filter(|one| *one != other) else { return other };
         let name = self.all.builder.name("both are there");
         self.add(Work::Compute(Duration::ZERO), name, &[one, other])
     }
 
-    /// Parameters of a layer on this rank: those that all replicas have, and those of its experts.
+    /// Parameters of a layer on this rank: shared parameters, and those of its experts.
     fn of_layer(&self) -> [u64; 2] {
         let (model, parallel) = (&self.all.model, self.parallel());
         let experts = if model.experts == 1 { 0 } else { model.network() * model.experts / parallel.expert };
@@ -387,7 +387,7 @@ impl<'a, 'b> Program<'a, 'b> {
         u64::from(first) * vectors + u64::from(last) * vectors + positions
     }
 
-    /// The gradients of a layer are complete with the last micro-batch; a bucket that is full is reduced.
+    /// Completes the gradients of a layer with the last micro-batch, and reduces a full bucket.
     fn gradients(&mut self, micro_batch: u64, layer: u64) -> Result<(), Wrong> {
         if self.parallel().zero == 3 {
             // Of each micro-batch, since nobody keeps them.
@@ -412,7 +412,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// Reduces the gradients that wait, beside what is computed.
+    /// Reduces the waiting gradients in parallel to computations.
     fn reduce(&mut self, name: &str) -> Result<(), Wrong> {
         let does = if self.parallel().zero == 0 { Does::AllReduce } else { Does::ReduceScatter };
         let waiting = std::mem::take(&mut self.waiting);
@@ -426,7 +426,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// The end of an iteration: what gradients are left, the optimizer, and the parameters that it changed.
+    /// Ends an iteration: the remaining gradients, the optimizer, and the changed parameters.
     fn update(&mut self) -> Result<(), Wrong> {
         let ends = self.of_ends();
         let [shared, own] = self.of_layer().map(|of| of * self.layers() * self.parallel().interleave);
@@ -461,7 +461,7 @@ impl Half {
         }
     }
 
-    /// How long it takes a rank; what was measured of a layer is shared out by operations.
+    /// Returns the time on a rank. A measured time of a layer is divided in proportion to operations.
     fn time(self, of: &Program<'_, '_>, way: &str) -> Duration {
         let (model, compute) = (&of.all.model, &of.all.params.compute);
         let (attention, network) = (model.attention_flop(), model.network_flop());

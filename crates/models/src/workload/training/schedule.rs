@@ -1,14 +1,14 @@
-//! In which order a stage of a pipeline takes the passes of micro-batches.
+//! The order in which a stage of a pipeline takes the passes of micro-batches.
 //!
-//! 1F1B (Narayanan et al., SC'21): as many forward passes as stages lie behind, then one of each in turn, then the rest backward.
-//! Interleaved, a stage has several pieces of the model, and takes micro-batches through each in groups as large as the pipeline is
-//! long (Megatron-LM, `schedules.py`).
+//! 1F1B (Narayanan et al., SC'21): as many forward passes as stages follow, then one forward and one backward in turn, then the remaining
+//! backward passes. An interleaved stage has several pieces of the model, and takes micro-batches through each piece in groups of the
+//! length of the pipeline (Megatron-LM, `schedules.py`).
 
 /// A pass of a micro-batch through a piece of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Pass {
     pub is_forward: bool,
-    /// Which of the stage's pieces.
+    /// The piece of the stage.
     pub piece: u64,
     pub micro_batch: u64,
 }

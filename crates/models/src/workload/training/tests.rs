@@ -33,7 +33,7 @@ fn made(params: Params) -> Result<std::sync::Arc<Graph>, Problem> {
     Ok(make(&[workload], &topology, 1, &Framing::for_tests(), 1)?.jobs[0].clone())
 }
 
-/// By label and kind: how many there are, and the sizes.
+/// The number and the sizes of collectives, by label and kind.
 fn collectives(graph: &Graph) -> BTreeMap<(String, &'static str), (u32, Vec<u64>)> {
     let mut found: BTreeMap<_, (u32, Vec<u64>)> = BTreeMap::new();
     for shared in &graph.shared {
