@@ -38,9 +38,9 @@ def read_values(dcqcn: dict[str, Any]) -> Values:
 
 
 class Limiter:
-    """The rate of one flow, and the bits of its last packet that are not yet paced out.
+    """The rate of one flow, and the bits of the last packet still to be paced out.
 
-    Only its own flow reads the limiter, so its timers run when the flow reads it.
+    Only the flow reads the limiter, so the timers run when the flow reads the limiter.
     """
 
     def __init__(self, values: Values, line: float) -> None:
@@ -75,7 +75,7 @@ class Limiter:
         self.since_ps = now_ps
 
     def on_sent(self, frame_bytes: int, now_ps: int) -> None:
-        """Counts the bytes of a frame that starts now; its bits are to be paced out."""
+        """Counts the bytes of a frame that starts now, and sets the bits to pace out."""
         self.run_timers(now_ps)
         self.count_bytes(frame_bytes)
         self.left_bits = frame_bytes * 8.0

@@ -1,4 +1,4 @@
-"""A flow: the state of its sender and its receiver, and the rules of Go-Back-N."""
+"""A flow: the state of sender and receiver, and the rules of Go-Back-N."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ALL_OF_IT = 2**32 - 1
 
 @dataclass
 class Flow:
-    """A transfer and its outcome. Times are None until they are known."""
+    """A transfer and the outcome. Unknown times are None."""
 
     index: int
     src: str
@@ -21,10 +21,10 @@ class Flow:
     fct_ps: int | None = None
     fct_acked_ps: int | None = None
 
-    # Its sender.
+    # The sender.
     next: int = 0  # the packet to send next
-    acked: int = 0  # the packets before this one are acknowledged
-    ever_sent: int = 0  # the packets before this one were sent at least once
+    acked: int = 0  # the packets before this number are acknowledged
+    ever_sent: int = 0  # the packets before this number were sent at least once
     sent: int = 0  # transmissions
     retransmitted: int = 0
     notified: int = 0  # CNPs received
@@ -34,7 +34,7 @@ class Flow:
     pace_timer_ps: int | None = None
     timeouts_set: int = 0  # only the last timeout counts
 
-    # Its receiver.
+    # The receiver.
     received: int = 0  # packets accepted; also the number of the expected packet
     nacked: int | None = None  # the packet of the last NACK
     nacked_ps: int = 0
@@ -49,7 +49,7 @@ class Flow:
         return self.acked == self.packets
 
     def take_next(self) -> int:
-        """Takes the next packet to send; returns its number."""
+        """Takes the next packet to send; returns the number."""
         seq = self.next
         self.next += 1
         self.sent += 1
@@ -59,7 +59,7 @@ class Flow:
         return seq
 
     def on_ack(self, seq: int) -> bool:
-        """Processes an acknowledgement; returns whether it acknowledged new packets."""
+        """Processes an acknowledgement; returns whether new packets were acknowledged."""
         count = self.packets if seq == ALL_OF_IT else seq
         if count <= self.acked:
             return False

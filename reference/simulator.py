@@ -1,9 +1,9 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
-accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. It is compared with xoff's fast
-core, packet by packet. It shares no code with the core, prefers plain code over speed, and refuses every scenario with
-a feature that it does not model.
+accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. The trace is compared with that of
+xoff's fast core, packet by packet. The simulator shares no code with the core, prefers plain code over speed, and
+refuses every scenario with another feature.
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
@@ -30,7 +30,7 @@ RANK_SEND = 3
 
 
 class Row(NamedTuple):
-    """One line of the packet trace.
+    """A line of the packet trace.
 
     A frame departs at the start of its transmission, at the sending node and port. It arrives when the receiving node
     handles it: a host at the frame's last bit, a switch one processing delay later. With cut-through this delay begins
@@ -78,7 +78,7 @@ class Frame:
 
 @dataclass
 class Port:
-    """One end of a link, with its send queues."""
+    """An end of a link, with send queues."""
 
     number: int
     peer: str
@@ -94,7 +94,7 @@ class Port:
     outages: list[Outage] = field(default_factory=list)  # the current outages of the link
     failed_ps: list[int] = field(default_factory=list)  # times at which the link went down
     control: deque[Frame] = field(default_factory=deque)  # never paused
-    data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and the port it came by
+    data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
     queued_bytes: int = 0  # switches: bytes in `data`
     marked: int = 0  # switches: packets marked
     ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows in order of their turns
@@ -134,7 +134,7 @@ class Result:
 
 
 class Simulator:
-    """One run of one scenario."""
+    """A run of a scenario."""
 
     def __init__(self, scenario: dict[str, Any]) -> None:
         refuse_what_is_not_modelled(scenario)
@@ -276,7 +276,7 @@ class Simulator:
             self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.forward(peer, peer_port, coming))
 
     def needed_ps(self, port: Port, switch: Node, frame: Frame) -> int:
-        """Returns the time from the start of a frame until a switch has the bits that it needs."""
+        """Returns the time from the start of a frame until a switch has the needed bits."""
         all_ps = frame.bytes * port.ps_per_byte
         if self.cut_bytes is None:
             return all_ps
@@ -313,7 +313,7 @@ class Simulator:
     # Switches.
 
     def forward(self, node: Node, came_by: Port, frame: Frame) -> None:
-        """Queues a frame towards the next node of its route; counts data, or drops it without room in the buffer."""
+        """Queues a frame towards the next node of the route; counts data, or drops data without room in the buffer."""
         if self.is_lost(came_by, frame, self.now_ps - self.switch_delay_ps):
             return
         self.log(node, came_by, "arrive", frame)
@@ -340,7 +340,7 @@ class Simulator:
         self.wake(node, out)
 
     def release(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
-        """Uncounts a data frame at the start of its transmission; its input counts the frame until it is complete."""
+        """Uncounts a data frame at the start of its transmission; the input counts the frame until complete."""
         out.queued_bytes -= frame.bytes
         if frame.whole_ps > self.now_ps:
             self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, frame))
@@ -382,7 +382,7 @@ class Simulator:
         return True
 
     def fail(self, node: Node, port: Port, outage: Outage) -> None:
-        """Begins an outage at one end of a link: the port's pause ends, and frames that wait may be lost."""
+        """Begins an outage at an end of a link: the port's pause ends, and waiting frames may be lost."""
         if not port.outages:
             port.failed_ps.append(self.now_ps)
             port.paused = False
@@ -397,7 +397,7 @@ class Simulator:
                 self.release_input(node, node.ports[came_by], frame)
 
     def repair(self, node: Node, port: Port, outage: Outage) -> None:
-        """Ends an outage at one end of a link: after the last outage, a pending pause is sent to the peer again."""
+        """Ends an outage at an end of a link: after the last outage, a pending pause is sent to the peer again."""
         port.outages.remove(outage)
         if port.outages:
             return
@@ -406,7 +406,7 @@ class Simulator:
         self.wake(node, port)
 
     def change(self, node: Node, port: Port, change: Change, *, lasts: bool) -> None:
-        """Begins or ends a change of rate or delay; a frame in transmission keeps its own."""
+        """Begins or ends a change of rate or delay; a frame in transmission keeps the earlier values."""
         port.arrived_ps = max(port.arrived_ps, port.idle_from_ps + port.delay_ps)
         if lasts:
             port.changes.append(change)
@@ -430,7 +430,7 @@ class Simulator:
     # Sending hosts.
 
     def list_flow(self, flow: Flow) -> None:
-        """Adds a flow with data to the back of its host's ring, if its pace allows."""
+        """Adds a flow with data to the back of the host's ring, if the pace allows."""
         host = self.nodes[flow.src]
         if flow.in_ring or host.ports[0].sending is flow or not flow.has_more():
             return
@@ -442,7 +442,7 @@ class Simulator:
         self.wake(host, host.ports[0])
 
     def wait_for_pace(self, flow: Flow) -> None:
-        """Adds a flow to the ring when its pace allows, with a single timer."""
+        """Adds a flow to the ring when the pace allows, with a single timer."""
         if flow.pace_timer_ps != flow.may_send_ps:
             flow.pace_timer_ps = flow.may_send_ps
             self.set_timer(flow.may_send_ps, flow, partial(self.list_flow, flow))
@@ -459,7 +459,7 @@ class Simulator:
         return None
 
     def next_packet(self, port: Port, flow: Flow) -> Frame:
-        """Returns the next packet of a flow, which returns to the ring after its frame or when its pace allows."""
+        """Returns the next packet of a flow, which returns to the ring after the frame or when the pace allows."""
         seq = flow.take_next()
         payload_bytes = min(self.payload_bytes, flow.size_bytes - seq * self.payload_bytes)
         wire_bytes = max(payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes

@@ -108,7 +108,7 @@ class Traffic:
 
 
 def tree(racks: int, hosts: int, uplink: int) -> Network:
-    """Returns racks below one switch: one path between two hosts, so that no hash decides on collisions."""
+    """Returns racks below one switch: one path between two hosts, without a hash that decides on collisions."""
     first = racks * hosts
     links = [(host, first + host // hosts, 100) for host in range(first)]
     return Network(first, racks + 1, [*links, *((first + rack, first + racks, uplink) for rack in range(racks))])
@@ -468,7 +468,7 @@ def read_other(file: Path) -> Times:
 
 
 def _tens(start_ns: float) -> int:
-    """Returns a start in tens of nanoseconds: a start in seconds may be read as one nanosecond less."""
+    """Returns a start in tens of nanoseconds: a start in seconds may be read as a nanosecond less."""
     return round(start_ns / 10)
 
 
@@ -522,7 +522,7 @@ def _bound(measure: str) -> float | None:
 
 
 def differences(other: Times, xoff: Times, count: int) -> Iterator[str]:
-    """Yields the flows with the largest relative differences, and the flows that one side lacks."""
+    """Yields the flows with the largest relative differences, and the flows missing on a side."""
     both = sorted(other.keys() & xoff.keys(), key=lambda key: -abs(math.log(xoff[key] / other[key])))
     for key in both[:count]:
         there, here = other[key] / 1000, xoff[key] / 1000

@@ -1,4 +1,4 @@
-"""The page of parts of a scenario that combine: the simulator checks every pair."""
+"""The page of compatible parts of a scenario: the simulator checks every pair."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _parts() -> list[str]:
 
 
 def _refused(one: str, other: str) -> str | None:
-    """Returns the reason why a scenario cannot have both parts; None if it can."""
+    """Returns the reason why a scenario cannot have both parts; None if both are allowed."""
     scenario = _BASE
     for part, beside in ((one, other), (other, one)):
         scenario = _merged(scenario, _SETTINGS.get(part) or _nested(part, _NEEDS.get(part, {})))
@@ -98,7 +98,7 @@ def _refused(one: str, other: str) -> str | None:
 
 
 def _of_any(message: str, one: str, other: str) -> str:
-    """Returns a message without its key and the names of the parts, so that pairs can share it."""
+    """Returns a message without the key and the names of the parts, for use by several pairs."""
     key, _, reason = message.partition(": ")
     if " are given; " in reason:
         # The message is about the keys of a table that allows one.

@@ -444,7 +444,7 @@ def python_classes(root: Schema) -> str:
 
 
 def summary_classes() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
-    """Returns the classes of a summary: those of every summary, and one for each part with counts."""
+    """Returns the classes of a summary: the fixed classes, and a class for each part with counts."""
     classes, fields = {}, {}
     for group in counts.groups():
         name = group.name.title().replace("_", "") + "Counts"
@@ -471,7 +471,7 @@ def python_summary() -> str:
 
 
 def table_reference() -> str:
-    """Returns the text of the reference of result tables: one section for each."""
+    """Returns the text of the reference of result tables: a section for each."""
     lines = [
         "# Result tables",
         "",
@@ -491,7 +491,7 @@ def table_reference() -> str:
 
 
 def summary_reference() -> str:
-    """Returns the text of the reference of a summary: one section for each table of keys."""
+    """Returns the text of the reference of a summary: a section for each table of keys."""
     lines = [
         "# Summary reference",
         "",
@@ -556,7 +556,7 @@ def _formatted(text: str, module: str) -> str:
 
 
 def reference(root: Schema) -> str:
-    """Returns the text of the parameter reference: one section for each table of a scenario file."""
+    """Returns the text of the parameter reference: a section for each table of a scenario file."""
     types = Types(root)
     lines = [
         "# Scenario reference",

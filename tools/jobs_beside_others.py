@@ -5,7 +5,7 @@
     python tools/jobs_beside_others.py run --peers PEERS --out out/jobs ring-8 all_gather-8
 
 PEERS holds the programs, built as docs/beside-others.md describes, in the directories `LogGOPSim` and `astra-sim`.
-Without names, all cases run. The duration of a job is from zero until its last rank is done.
+Without names, all cases run. The duration of a job is from zero until the last rank is done.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rank:
     count: int = 0
 
     def add(self, what: str, *after: str) -> str:
-        """Adds an operation that begins when others are done; returns its label."""
+        """Adds an operation after given operations; returns the label."""
         self.count += 1
         name = f"o{self.count}"
         self.lines.append(f"{name}: {what}")
@@ -268,7 +268,7 @@ def collective(kind: int, size: int, ranks: int) -> list[list[dict[str, Any]]]:
 
 
 def layers(count: int, ranks: int, *, is_beside: bool) -> list[list[dict[str, Any]]]:
-    """Returns layers that compute 20 us and reduce 1 MiB; the next layer waits for the sum, or overlaps with it."""
+    """Returns layers that compute 20 us and reduce 1 MiB; the next layer waits for the sum, or overlaps."""
     nodes: list[dict[str, Any]] = []
     for layer in range(count):
         after = [2 * layer - 1 if is_beside else 2 * layer] if layer else []

@@ -1,7 +1,7 @@
 """The entry point of the command: ``xoff`` and ``python -m xoff``.
 
-Importing the modules of the command takes a part of a second. An interrupt in this time has nothing to clean up and no
-handler that could report it, so it ends the process here.
+Importing the modules of the command takes a part of a second. An interrupt in this time ends the process here: no
+handler is loaded, and there are no files to clean up.
 """
 
 from __future__ import annotations

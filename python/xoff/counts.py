@@ -1,7 +1,6 @@
 """Counts of the parts of a network as the core declares them: names, labels and units, in the order of printing.
 
-Pages, figures and tables of counts use this list and name no part themselves, so that a new part of the core appears in
-all of them.
+Pages, figures and tables of counts use this list and name no part, so that a new part of the core appears everywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Count:
     name: str
     """The key of the count in its group; a time ends in ``_ps``, a volume in ``_bytes``."""
     label: str
-    """The label of the count beside other counts of its part."""
+    """The label of the count among counts of the part."""
     unit: str
     """``number``, ``bytes`` or ``ps``."""
 
@@ -41,7 +40,7 @@ class Count:
         return f"{self.group}_{self.name}"
 
     def text(self, value: int) -> str:
-        """Returns a value as text with its unit."""
+        """Returns a value as text with the unit."""
         readable = {"ps": wording.time, "bytes": wording.size}.get(self.unit)
         return readable(value) if readable else f"{value:,}"
 
@@ -57,7 +56,7 @@ class Group:
 
 @cache
 def groups() -> tuple[Group, ...]:
-    """Returns every part that has counts, in the order of printing."""
+    """Returns every part with counts, in the order of printing."""
     return tuple(
         Group(
             one["name"],
@@ -75,12 +74,12 @@ def by_metric() -> Mapping[str, Count]:
 
 
 def headlines() -> list[Count]:
-    """Returns the first count of each part, which is its most important one."""
+    """Returns the first count of each part, the most important count."""
     return [group.counts[0] for group in groups()]
 
 
 def counted(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
-    """Returns the counts of the parts that a run's scenario gives, and other counts above zero, with their values."""
+    """Returns count and value of all parts in a run's scenario, and of other parts' counts above zero."""
     given = set(summary.get("components", ()))
     return [
         (count, value)
@@ -91,6 +90,6 @@ def counted(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
 
 
 def shown(summary: Mapping[str, Any]) -> list[tuple[Count, int]]:
-    """Returns the counts above zero, and the first count of each part that the scenario gives, with their values."""
+    """Returns count and value of counts above zero, and of the first count of each part in the scenario."""
     first = headlines()
     return [(count, value) for count, value in counted(summary) if value or count in first]

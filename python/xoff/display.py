@@ -32,7 +32,7 @@ class _Harmless(Console):
             yield segment if segment.control else segment._replace(text=wording.shown(segment.text))
 
 
-# Text that goes to a file or a pipe is not cut to the width of a terminal.
+# Text to a file or a pipe is not cut to the width of a terminal.
 out = _Harmless(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 err = _Harmless(stderr=True, highlight=False, soft_wrap=True)
 

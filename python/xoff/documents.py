@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 256 * 2**20
-"""Largest file that is read. A scenario with all defaults is a few times as large as its file of at most 64 MiB."""
+"""Size limit of a file in bytes. A scenario with all defaults is a few times as large as its file of at most 64 MiB."""
 
 
 def read_bytes(path: Path) -> bytes:
@@ -35,7 +35,7 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def named(file: Path) -> Iterator[None]:
-    """Adds the file's name to an `OSError` without one: an error of an open file, such as a full disk, has no name."""
+    """Adds the file's name to a nameless `OSError`, such as the error of an open file on a full disk."""
     try:
         yield
     except OSError as error:

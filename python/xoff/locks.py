@@ -18,9 +18,9 @@ except ImportError:  # Without file locks, nothing is removed.
 
 
 def make(name: Callable[[], Path]) -> tuple[Path, int]:
-    """Makes a directory and locks it; returns its path, and the descriptor to close when the work is done.
+    """Makes and locks a directory; returns the path, and the descriptor to close when the work is done.
 
-    name: makes a directory with a unique name, and returns its path.
+    name: makes a directory with a unique name, and returns the path.
     """
     while True:
         place = name()
@@ -49,7 +49,7 @@ def held(place: Path) -> Iterator[None]:
 
 
 def clean(places: Iterable[Path]) -> None:
-    """Removes the directories whose processes have ended: those that are not locked."""
+    """Removes the unlocked directories: their processes have ended."""
     for place in filter(Path.is_dir, places):
         with contextlib.suppress(OSError):
             descriptor = os.open(place, os.O_RDONLY)

@@ -12,7 +12,7 @@ _GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def allowed() -> int:
-    """Returns the smallest limit in bytes. Memory that other processes use is not subtracted."""
+    """Returns the smallest limit in bytes. Memory in use by other processes is not subtracted."""
     return min(_machine(), _group(), _limit())
 
 

@@ -162,7 +162,7 @@ def _path(path: str, changes: list[Change]) -> str:
     new = renames.path(path)
     if new is None:
         return path
-    # A key below a renamed table that kept its own name is no change of its own.
+    # A key that only moved with a renamed table is not a change.
     if (
         "." not in path
         or renames.path(path.rpartition(".")[0]) is None

@@ -1,8 +1,8 @@
 """``xoff new``: writes a first scenario, study or job, or the skeleton of a part into a source checkout.
 
-Scenarios, studies and jobs are commented templates that are ready to run. A skeleton is registered, compiles, and has
-its test: it consists of a file of ``templates/`` and a list of edits that register the part. All edits are computed
-before the first file is written, so that a checkout is changed as a whole or not at all.
+Scenarios, studies and jobs are commented templates, ready to run. A skeleton is registered, compiles, and has a test. A
+skeleton is a file of ``templates/`` and a list of edits for registration. All edits are computed before the first file
+is written, so that a checkout is changed as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from xoff._core import InputError
 from xoff.results import write_new
 
 Edit: TypeAlias = Callable[[str, str], str]
-"""A function that takes the text of a file and the slug, and returns the text with the slug registered."""
+"""A function from the text of a file and the slug to the text with the slug registered."""
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 # Words of Rust that are not words of Python: they cannot name a Rust module.
@@ -66,7 +66,7 @@ _RUST_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The file of a kind of part, its template, and the edits that register the part."""
+    """The file of a kind of part, the template, and the edits for registration."""
 
     template: str
     file: str
@@ -96,7 +96,7 @@ _MODELS = "crates/models/src"
 
 
 def _part(kind: str, folder: str, block: str) -> Kind:
-    """Returns the kind of a part in Rust: its file, and its line in the registry of its folder."""
+    """Returns the kind of a part in Rust: the file, and the line in the registry of the folder."""
     return Kind(f"{kind}.rs", f"{_MODELS}/{folder}/{{slug}}.rs", ((f"{_MODELS}/{folder}/mod.rs", _line(block)),))
 
 
@@ -112,11 +112,11 @@ KINDS = {
 
 
 DOCUMENTS = {"scenario": (), "study": (), "training": (), "graph": ("operations", "groups")}
-"""Kinds of ready-to-run files, and the tables that each needs beside it."""
+"""Kinds of ready-to-run files, and the tables of each."""
 
 
 def write_document(kind: str, name: str = "") -> list[Path]:
-    """Writes a ready-to-run file with comments on its options, and its tables; returns their paths.
+    """Writes a ready-to-run file with comments on options, and the tables; returns all paths.
 
     name: the file, with or without ``.toml``; the name of the kind if empty.
 

@@ -1,4 +1,4 @@
-"""Options that several commands share: ``--set``, ``--json`` and ``--force``."""
+"""Shared options of commands: ``--set``, ``--json`` and ``--force``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replaces what another scen
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:
     """Returns the pairs of key and value of ``--set``, values typed as by `running.typed`.
 
-    Raises `InputError` if one is not KEY=VALUE, or its value has several lines.
+    Raises `InputError` if an argument is not KEY=VALUE, or a value has several lines.
     """
     pairs = overrides(given)
     for key, text in pairs:
@@ -42,7 +42,7 @@ def settings(given: list[str] | None) -> list[tuple[str, Any]]:
 
 
 def overrides(given: list[str] | None) -> list[tuple[str, str]]:
-    """Returns the pairs of key and text of ``--set``. Raises `InputError` if one is not KEY=VALUE."""
+    """Returns the pairs of key and text of ``--set``. Raises `InputError` for other forms than KEY=VALUE."""
     pairs = []
     for setting in given or []:
         key, separator, value = setting.partition("=")

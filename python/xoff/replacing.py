@@ -1,4 +1,4 @@
-"""Replacement rules of commands: a result of the same scenario, a study of the same name, others with ``--force``."""
+"""Replacement rules of commands: a result of the same scenario, a study of the same name, anything with ``--force``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from xoff.documents import read_json
 from xoff.running import Prepared, shown
 
 _NAMED = 2
-"""The number of differences that a message names."""
+"""The number of differences in a message."""
 
 
 def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
-    """Raises `InputError` if a directory, or that of a failed run beside it, holds a result of another scenario."""
+    """Raises `InputError` if a directory, or the directory of its failed run, holds a result of another scenario."""
     if force:
         return
     # A path such as `.` has no name.
@@ -80,7 +80,7 @@ def _unlike(first: Any, second: Any, path: str) -> Iterator[str]:
 
 
 def _is_table(place: Path, kept: Any, key: str, table: Any) -> bool:
-    """Whether a result was made with these rows; the directory holds its own copy of the table."""
+    """Whether a result was made with these rows; the directory holds a copy of the table."""
     import pyarrow as pa
     import pyarrow.parquet
 

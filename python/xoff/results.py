@@ -1,4 +1,4 @@
-"""The result of a run: a summary, Arrow tables read on demand, figures, and the directory that holds them."""
+"""The result of a run: a summary, Arrow tables read on demand, figures, and the directory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WAITED = 2.0
 
 # `_PARTS` are the entries of a result directory beside its tables. The report is replaced with the result.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
-"""Keys that every summary has."""
+"""Keys of every summary."""
 _PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures"}
 # Tables with fewer bytes than this are not compressed.
 _SMALL = 64_000
@@ -49,7 +49,7 @@ class AuditError(RuntimeError):
         names = [name for name, state in result.audits.items() if not _passed(state)]
         failed = [f"{name}: {result.audits[name].partition(': ')[2]}" for name in names]
         self.found = "; ".join(failed)
-        """The findings of the failed audits, in one line."""
+        """The findings of the failed audits, in a line."""
         lines = ["the run violated an audit and has no result", *(f"  {line}" for line in failed)]
         if result.directory is not None:
             lines.append(f"what it had is in {result.directory}, for xoff report")
@@ -80,7 +80,7 @@ class Result:
         """The directory of the result if it was saved or loaded, else None."""
         self._readers = dict(readers)
         self.inputs = dict(inputs or {})
-        """Tables that the scenario names, by key; empty for a result in a directory, which holds them as files."""
+        """Input tables of the scenario, by key; empty for a result in a directory with the tables as files."""
         self._cache: dict[str, pa.Table] = {}
 
     @property
@@ -97,12 +97,12 @@ class Result:
         return self._cache[name]
 
     def forget(self) -> None:
-        """Drops the tables that were read. A result in a directory reads them again on demand."""
+        """Drops the tables read so far. A result in a directory reads tables again on demand."""
         self._cache.clear()
 
     @property
     def flows(self) -> pa.Table:
-        """One row per flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` (to the receiver's last byte), slowdown.
+        """A row per flow: ends, ``size_bytes``, ``start_ps``, ``fct_ps`` (to the receiver's last byte), slowdown.
 
         ``notifications`` counts notifications to the flow's congestion control, ``holds`` the times a mechanism held
         the flow.
@@ -111,52 +111,52 @@ class Result:
 
     @property
     def queues(self) -> pa.Table:
-        """One row per queue of a port: largest depth, packets, bytes, marked and dropped packets."""
+        """A row per queue of a port: largest depth, packets, bytes, marked and dropped packets."""
         return self.table("queues")
 
     @property
     def pauses(self) -> pa.Table:
-        """One row per pause of a port's queue: cause, ``start_ps``, ``end_ps`` (null if the pause did not end)."""
+        """A row per pause of a port's queue: cause, ``start_ps``, ``end_ps`` (null if the pause did not end)."""
         return self.table("pauses")
 
     @property
     def links(self) -> pa.Table:
-        """One row per direction of a link: bytes, busy and paused time, utilisation (0 to 1)."""
+        """A row per direction of a link: bytes, busy and paused time, utilisation (0 to 1)."""
         return self.table("links")
 
     @property
     def drops(self) -> pa.Table:
-        """One row per dropped packet: time, place, packet and reason."""
+        """A row per dropped packet: time, place, packet and reason."""
         return self.table("drops")
 
     @property
     def packets(self) -> pa.Table:
-        """One row per arrival and per departure of a packet; recorded if ``probe.packets = true``."""
+        """A row per arrival and per departure of a packet; recorded if ``probe.packets = true``."""
         return self.table("packets")
 
     @property
     def high_water(self) -> pa.Table:
-        """One row per high-water mark: the maximum of a node's count that has a threshold, and the threshold."""
+        """A row per high-water mark: the maximum of a node's count, and the threshold of the count."""
         return self.table("high_water")
 
     @property
     def collectives(self) -> pa.Table:
-        """One row per collective operation: algorithm, ranks, size, time, algorithm and bus bandwidth."""
+        """A row per collective operation: algorithm, ranks, size, time, algorithm and bus bandwidth."""
         return self.table("collectives")
 
     @property
     def messages(self) -> pa.Table:
-        """One row per delivered message of a connection."""
+        """A row per delivered message of a connection."""
         return self.table("messages")
 
     @property
     def operations(self) -> pa.Table:
-        """One row per completed operation of a rank of a job."""
+        """A row per completed operation of a rank of a job."""
         return self.table("operations")
 
     @property
     def jobs(self) -> pa.Table:
-        """One row per rank, iteration and part of the iteration's time: computing, exposed (by label) or bubble."""
+        """A row per rank, iteration and part of the iteration's time: computing, exposed (by label) or bubble."""
         return self.table("jobs")
 
     @property
@@ -189,7 +189,7 @@ class Result:
     def save(self, directory: str | Path) -> Path:
         """Writes the result into a directory, which appears under its name only when complete. Returns the path.
 
-        Raises `InputError` if the directory cannot be written, or holds something other than a result.
+        Raises `InputError` if the directory cannot be written, or holds anything but a result.
         """
         with DirectoryWriter(directory) as writer:
             for name in self.tables:
@@ -314,7 +314,7 @@ def _skipped(performance: Mapping[str, Any]) -> str:
 
 
 def _threads(performance: Mapping[str, Any]) -> str:
-    """Returns the share of events that one thread processed alone, because more threads would have been slower."""
+    """Returns the share of events on a single thread, if more threads would have been slower."""
     threads, alone = performance.get("threads", 1), performance.get("events_on_one_thread", 0)
     share = alone / performance["events"] if performance.get("events") else 0
     return (
@@ -325,7 +325,7 @@ def _threads(performance: Mapping[str, Any]) -> str:
 
 
 def audit_line(audits: Mapping[str, str]) -> str:
-    """Returns all audits in one line: first the audits with findings, then the names of those that passed."""
+    """Returns all audits in a line: first the audits with findings, then the names of passed audits."""
     passed = [name for name, state in audits.items() if state == "ok"]
     others = [f"{name} {state}" for name, state in audits.items() if state != "ok"]
     return "; ".join([*others, *([f"{', '.join(passed)} ok"] if passed else [])]) or "none"
@@ -363,10 +363,10 @@ def load(directory: str | Path, tables: Collection[str] | None = None) -> Result
 
 
 class DirectoryWriter:
-    """Writes a result directory under a temporary name next to its final path, and renames it when complete."""
+    """Writes a result directory under a temporary name next to the final path, and renames it when complete."""
 
     def __init__(self, directory: str | Path, *, in_place: bool = False) -> None:
-        """Checks the destination. Raises `InputError` if it cannot be written or holds something other than a result.
+        """Checks the destination. Raises `InputError` if it cannot be written or holds anything but a result.
 
         in_place: write directly into `directory`, a temporary directory whose owner synchronises and renames it.
         """
@@ -522,7 +522,7 @@ class DirectoryWriter:
         return place
 
     def _remove_parents(self) -> None:
-        """Removes the parent directories that the writer made, if they are empty."""
+        """Removes the parent directories made by the writer, if empty."""
         for parent in reversed(self._parents):
             with contextlib.suppress(OSError):
                 parent.rmdir()
@@ -535,7 +535,7 @@ class DirectoryWriter:
 
 
 def write_new(file: Path, text: str) -> None:
-    """Writes a text file that appears under its name only when complete."""
+    """Writes a text file, which appears under the name only when complete."""
     part = file.with_name(f".{file.name}.part")
     try:
         with named(file):
@@ -552,7 +552,7 @@ def check_name(path: str | Path) -> None:
 
 
 def synchronise(path: Path) -> None:
-    """Flushes a file or a directory to the disk, so that a loss of power does not lose its content."""
+    """Flushes a file or a directory to the disk: the content survives a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -561,7 +561,7 @@ def synchronise(path: Path) -> None:
 
 
 def _holds_a_result(directory: Path) -> bool:
-    """Whether a directory is empty, or holds a result and nothing else, so that it may be replaced."""
+    """Whether a directory may be replaced: it is empty, or holds only a result."""
     names = {entry.name for entry in directory.iterdir()}
     # A report that was killed leaves its temporary directory.
     others = {name for name in names if not name.endswith(".parquet") and not name.startswith(".report-")} - _PARTS

@@ -1,4 +1,4 @@
-"""Runs a scenario: reads the document and the tables it names, calls the compiled core, and returns a `Result`."""
+"""Runs a scenario: reads the document and the input tables, calls the compiled core, and returns a `Result`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from xoff.tables import is_table, read_table
 
 @runtime_checkable
 class SupportsToDict(Protocol):
-    """A typed scenario, which converts itself into the document that a scenario file holds."""
+    """A typed scenario, with a method to get the document of a scenario file."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the document as dictionaries, lists, strings and numbers."""
@@ -38,7 +38,7 @@ Overrides: TypeAlias = Mapping[str, Any] | Sequence[tuple[str, Any]]
 INTERRUPTING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 )
-"""Signals that end a run as Ctrl-C does: a job scheduler sends SIGTERM, a terminal that closes sends SIGHUP."""
+"""Signals that end a run as Ctrl-C does: a job scheduler sends SIGTERM, a closing terminal SIGHUP."""
 
 
 def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
@@ -68,7 +68,7 @@ PROBES = {
     "delays": ("delays",),
     "contributions": ("delays",),
 }
-"""Tables that a run records only on request, and the keys of `probe` that request them."""
+"""Tables recorded only on request, and the requesting keys of `probe`."""
 
 # A larger file is not a scenario, and reading it might never end (`/dev/zero`).
 _MAX_SCENARIO_BYTES = 64 * 2**20
@@ -98,7 +98,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A scenario with its defaults filled in and its tables read, ready to run."""
+    """A scenario with defaults filled in and tables read, ready to run."""
 
     resolved: str
     tables: dict[str, Any]
@@ -107,7 +107,7 @@ class Prepared:
     """The resolved scenario as dictionaries and lists."""
 
     def records(self, table: str) -> bool:
-        """Whether a run records this table: tables of probes only if the scenario requests them."""
+        """Whether a run records this table; tables of probes need a request in the scenario."""
         probe = self.document.get("probe", {})
         return any(probe.get(key) for key in PROBES[table]) if table in PROBES else True
 
@@ -241,8 +241,7 @@ def resolve(
     """Returns a scenario's document with every default filled in. Raises `InputError` if it is not valid.
 
     settled: also fill in the values that follow from the network or from presets: a bandwidth-delay product, a window,
-    an
-        increase. The network is built for this, and the tables that the scenario names are read.
+        an increase. The network is built for this, and the tables that the scenario names are read.
     """
     if not settled:
         return prepare(scenario, overrides=overrides, seed=seed, read=None).document
@@ -260,7 +259,7 @@ class Text:
 
     @staticmethod
     def of(path: Path) -> Text:
-        """Reads a file. Raises `InputError` if there is no such file, or it is not text."""
+        """Reads a file. Raises `InputError` if the file is missing, or not text."""
         return Text(path, read_text(path))
 
 
@@ -273,7 +272,7 @@ def prepare(
     directory: Path | None = None,
     read: Callable[[str, Any], pa.Table] | None = read_table,
 ) -> Prepared:
-    """Reads a scenario and the tables it names; arguments as for `run`.
+    """Reads a scenario and the input tables; arguments as for `run`.
 
     directory: the directory that paths of table files are relative to; if None, the document's, or the current one.
     read: the function that reads a table; if None, tables are left out.
@@ -340,7 +339,7 @@ def prepare(
 
 
 def _study_command(file: Text) -> str:
-    """Returns the command that runs a file if the file is a study, else an empty text."""
+    """Returns the command for a study's file, else an empty text."""
     try:
         found = json.loads(file.text) if file.path.suffix == ".json" else parse_toml(file.text)
     except (ValueError, RecursionError):
@@ -353,7 +352,7 @@ def _study_command(file: Text) -> str:
 def read_text(path: Path) -> str:
     """Returns the text of a document.
 
-    Raises `InputError` if there is no such file, it is too large, or it is not text.
+    Raises `InputError` if the file is missing, too large, or not text.
     """
     try:
         with path.open("rb") as file:

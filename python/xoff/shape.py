@@ -19,8 +19,7 @@ def mismatch(value: Any, kind: Any, path: str = "") -> str:
     """Returns the first mismatch of a value, such as ``flows.total: a whole number is needed``; empty if none.
 
     kind: a class, a union, ``list[…]``, ``dict[str, …]`` or a `TypedDict`. A `TypedDict` may lack keys or have
-        additional
-        ones, as in files of older and newer versions.
+        additional ones, as in files of older and newer versions.
     """
     found = _check(kind)(value)
     return f"{path}{found[0]}: {found[1]}".lstrip(".") if found else ""

@@ -1,4 +1,4 @@
-"""BCN and QCN against what follows from their definitions (docs/models/bcn.md, docs/models/qcn.md): the first sample, equilibrium, shares."""
+"""The first sample, the equilibrium and the shares of BCN and QCN (docs/models/bcn.md, docs/models/qcn.md)."""
 
 import re
 from itertools import pairwise

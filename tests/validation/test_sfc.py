@@ -1,4 +1,4 @@
-"""Source Flow Control against values derived from its rules (docs/models/sfc.md): holds, computed pauses, proxies, isolation."""
+"""Holds, computed pauses, proxies and isolation of SFC, against its rules (docs/models/sfc.md)."""
 
 from itertools import pairwise
 from typing import Any

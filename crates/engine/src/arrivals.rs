@@ -2,7 +2,7 @@
 
 use xoff_units::Moment;
 
-use crate::calendar::{Arrival, Calendar, NO_EVENT, key_of};
+use crate::event_set::{Arrival, EventSet, NO_EVENT, key_of};
 
 /// In which order the messages in an inbox arrive. Its memory serves all nodes of a partition in turn, so that it stays in the
 /// cache.
@@ -24,13 +24,13 @@ impl Arrivals {
 
     /// Brings in order what arrives from `start` to `end`, exclusive: by key, and as it was sent where keys are equal.
     #[inline]
-    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, start: Moment, end: Moment) {
+    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, start: Moment, end: Moment) {
         let (least, end) = (key_of(start, 0), key_of(end, 0));
         self.taken = 0;
         self.order.clear();
-        if calendar.first_far() < end {
+        if event_set.first_far() < end {
             // What was far off goes before the rest: it was sent before any other message of its link and moment.
-            inbox.splice(..0, std::iter::from_fn(|| calendar.pop_far(end)));
+            inbox.splice(..0, std::iter::from_fn(|| event_set.pop_far(end)));
         }
         let place_bits = usize::BITS - inbox.len().leading_zeros();
         self.places = (1 << place_bits) - 1;
@@ -50,7 +50,7 @@ impl Arrivals {
                 self.sorter.sort(&mut self.order, (end - least) << place_bits);
             }
         }
-        calendar.set_arrival(self.first(inbox));
+        event_set.set_arrival(self.first(inbox));
     }
 
     /// For a window of milliseconds with many messages: key and place do not fit into a word.
@@ -70,30 +70,30 @@ impl Arrivals {
 
     /// Takes the next arrival.
     #[inline]
-    pub fn take<M: Copy>(&mut self, inbox: &[Arrival<M>], calendar: &mut Calendar<M>) -> M {
+    pub fn take<M: Copy>(&mut self, inbox: &[Arrival<M>], event_set: &mut EventSet<M>) -> M {
         let message = inbox[self.next].message;
         self.taken += 1;
-        calendar.set_arrival(self.first(inbox));
+        event_set.set_arrival(self.first(inbox));
         message
     }
 
     /// Leaves in the inbox, in order, what arrives from `end` on; but what arrives at `near` or later waits in the calendar, so
     /// that messages on a long link are not looked at in each window. Returns the key of the first of all these.
     #[inline]
-    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, calendar: &mut Calendar<M>, end: Moment, near: Moment) -> u64 {
+    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, end: Moment, near: Moment) -> u64 {
         let (end, near) = (key_of(end, 0), key_of(near, 0));
         if self.order.len() == inbox.len() {
             inbox.clear();
-            return calendar.first_far();
+            return event_set.first_far();
         }
-        let mut left = calendar.first_far();
+        let mut left = event_set.first_far();
         inbox.retain(|arrival| {
             if arrival.key < end {
                 return false;
             }
             left = left.min(arrival.key);
             if arrival.key >= near {
-                calendar.push_far(*arrival);
+                event_set.push_far(*arrival);
             }
             arrival.key < near
         });
@@ -161,17 +161,17 @@ mod tests {
         for (round, window) in [1, 3, 50, 2_000, 1 << 40].into_iter().cycle().take(60).enumerate() {
             let mut stream = Stream::new(7, round as u64, "arrivals");
             let spread = [1, 20, 3_000, 1 << 41][round % 4];
-            let (mut inbox, mut calendar, mut arrivals) = (Vec::new(), Calendar::new(4, 1), Arrivals::new());
+            let (mut inbox, mut event_set, mut arrivals) = (Vec::new(), EventSet::new(4, 1), Arrivals::new());
             let (mut sent, mut seen) = (Vec::new(), Vec::new());
             let mut start = 0;
             let mut number = 0_u32;
             loop {
                 let end = Moment(start + window);
-                arrivals.collect(&mut inbox, &mut calendar, Moment(start), end);
-                while calendar.top() != NO_EVENT {
-                    seen.push(arrivals.take(&inbox, &mut calendar));
+                arrivals.collect(&mut inbox, &mut event_set, Moment(start), end);
+                while event_set.top() != NO_EVENT {
+                    seen.push(arrivals.take(&inbox, &mut event_set));
                 }
-                let mut next = arrivals.finish(&mut inbox, &mut calendar, end, Moment(end.0 + 4 * window));
+                let mut next = arrivals.finish(&mut inbox, &mut event_set, end, Moment(end.0 + 4 * window));
                 assert!(next >= key_of(end, 0));
                 if number < MESSAGES {
                     for _ in 0..stream.below(200) {

@@ -2,10 +2,10 @@
 
 use xoff_units::Moment;
 
-use crate::calendar::Calendar;
+use crate::channel::{Channel, Post, Route};
+use crate::event_set::EventSet;
 use crate::fingerprint::Fingerprint;
 use crate::slab::Slab;
-use crate::transit::{Post, Route, Transit};
 use crate::{END_OF_TIME, Message};
 
 /// Handed to a node with each event.
@@ -15,9 +15,9 @@ pub struct Context<'a, M: Message> {
     /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
     pub(crate) horizon: Moment,
     pub(crate) outer_horizon: Moment,
-    pub(crate) calendar: &'a mut Calendar<M>,
+    pub(crate) event_set: &'a mut EventSet<M>,
     pub(crate) outputs: &'a [Route],
-    pub(crate) transit: &'a mut Transit<M>,
+    pub(crate) channel: &'a mut Channel<M>,
     pub(crate) fingerprint: Fingerprint,
 }
 
@@ -34,9 +34,9 @@ impl<M: Message> Context<'_, M> {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
-            self.transit.deliver(route.node, route.link, arrival, message);
+            self.channel.deliver(route.node, route.link, arrival, message);
         } else {
-            self.transit.post(route, Post { node: route.node, link: route.link, express: false, arrival, message });
+            self.channel.post(route, Post { node: route.node, link: route.link, express: false, arrival, message });
         }
     }
 
@@ -45,9 +45,9 @@ impl<M: Message> Context<'_, M> {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
-            self.transit.deliver_express(route.node, route.link, arrival, message);
+            self.channel.deliver_express(route.node, route.link, arrival, message);
         } else {
-            self.transit.post(route, Post { node: route.node, link: route.link, express: true, arrival, message });
+            self.channel.post(route, Post { node: route.node, link: route.link, express: true, arrival, message });
         }
     }
 
@@ -65,9 +65,9 @@ impl<M: Message> Context<'_, M> {
     pub fn wake_output(&mut self, output: usize, at: Moment) {
         debug_assert!(at >= self.now, "an output is woken in the past");
         if at == self.now {
-            self.calendar.set_output_due(output, at);
+            self.event_set.set_output_due(output, at);
         } else {
-            self.calendar.set_output(output, at);
+            self.event_set.set_output(output, at);
         }
     }
 
@@ -75,25 +75,25 @@ impl<M: Message> Context<'_, M> {
     pub fn set_timer(&mut self, at: Moment, token: u64) {
         assert!(at >= self.now, "a timer is set in the past");
         if at <= END_OF_TIME {
-            self.calendar.push_timer(at, token);
+            self.event_set.push_timer(at, token);
         }
     }
 
     /// True when no arrival, timer or lower output of this moment is left at this node: `output` may act at once, in its turn.
     #[inline]
     pub fn settled(&self, output: usize) -> bool {
-        self.calendar.settled(self.now, output)
+        self.event_set.settled(self.now, output)
     }
 
     /// Asks for a checkpoint a window from now, which is the same time after each such moment; a word says what for.
     #[cold]
     pub fn mark(&mut self, word: u64) {
-        self.transit.marked.push((self.now, (self.node, word)));
+        self.channel.marked.push((self.now, (self.node, word)));
     }
 
     /// What travels beside messages that are at nodes of this partition.
     #[inline]
     pub fn sides(&mut self) -> &mut Slab<M::Side> {
-        &mut self.transit.sides
+        &mut self.channel.sides
     }
 }

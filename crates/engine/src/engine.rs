@@ -90,14 +90,14 @@ pub struct Checkpoint<'a, N: Node> {
 impl<N: Node> Checkpoint<'_, N> {
     /// The node with this number.
     pub fn node(&self, id: u32) -> &N {
-        let (partition, seat) = self.places[id as usize];
-        &self.partitions[partition as usize].seats[seat as usize].node
+        let (partition, slot) = self.places[id as usize];
+        &self.partitions[partition as usize].slots[slot as usize].node
     }
 
     /// The node with this number, to drain what it recorded.
     pub fn node_mut(&mut self, id: u32) -> &mut N {
-        let (partition, seat) = self.places[id as usize];
-        &mut self.partitions[partition as usize].seats[seat as usize].node
+        let (partition, slot) = self.places[id as usize];
+        &mut self.partitions[partition as usize].slots[slot as usize].node
     }
 
     /// Whether no message is on a link.
@@ -112,8 +112,8 @@ impl<N: Node> Checkpoint<'_, N> {
 
     /// The fingerprint of a node, to be kept or to be put further.
     pub fn print_mut(&mut self, id: u32) -> &mut Fingerprint {
-        let (partition, seat) = self.places[id as usize];
-        &mut self.partitions[partition as usize].seats[seat as usize].fingerprint
+        let (partition, slot) = self.places[id as usize];
+        &mut self.partitions[partition as usize].slots[slot as usize].fingerprint
     }
 
     /// Asks for another one at a moment, which is none of those at which all nodes are looked at. It comes before every event at that moment
@@ -126,36 +126,36 @@ impl<N: Node> Checkpoint<'_, N> {
     /// When something reaches one of them there is a checkpoint at which they have to be woken.
     pub fn rest(&mut self, nodes: &[u32]) {
         for node in nodes {
-            let (partition, seat) = self.places[*node as usize];
-            self.partitions[partition as usize].rest(seat);
+            let (partition, slot) = self.places[*node as usize];
+            self.partitions[partition as usize].rest(slot);
         }
     }
 
     /// When the first arrives of what was sent to these nodes since they rest.
     pub fn first_since_rest(&self, nodes: &[u32]) -> Moment {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
-        places.map(|(partition, seat)| self.partitions[partition as usize].first_since_rest(seat)).fold(Moment::NEVER, Moment::min)
+        places.map(|(partition, slot)| self.partitions[partition as usize].first_since_rest(slot)).fold(Moment::NEVER, Moment::min)
     }
 
     /// Lets nodes go on that rest. They are behind the others as long as they rested, less what they were shifted by meanwhile, and go
     /// on alone until they are where the others are.
     pub fn wake(&mut self, nodes: &[u32]) {
         for node in nodes {
-            let (partition, seat) = self.places[*node as usize];
-            self.partitions[partition as usize].wake(seat);
+            let (partition, slot) = self.places[*node as usize];
+            self.partitions[partition as usize].wake(slot);
         }
     }
 
     /// Whether nothing is on its way to a node.
     pub fn is_quiet_at(&self, node: u32) -> bool {
-        let (partition, seat) = self.places[node as usize];
-        self.partitions[partition as usize].is_quiet(seat)
+        let (partition, slot) = self.places[node as usize];
+        self.partitions[partition as usize].is_quiet(slot)
     }
 
     /// When something happens at a node next.
     pub fn first_at(&self, node: u32) -> Moment {
-        let (partition, seat) = self.places[node as usize];
-        self.partitions[partition as usize].first(seat)
+        let (partition, slot) = self.places[node as usize];
+        self.partitions[partition as usize].first(slot)
     }
 
     /// Copies a node to which nothing is on its way.
@@ -163,20 +163,20 @@ impl<N: Node> Checkpoint<'_, N> {
     where
         N: Clone,
     {
-        let (partition, seat) = self.places[node as usize];
-        self.partitions[partition as usize].keep(seat)
+        let (partition, slot) = self.places[node as usize];
+        self.partitions[partition as usize].keep(slot)
     }
 
     /// Puts such a copy in the place of a node to which nothing is on its way either, or which rests.
     pub fn put(&mut self, node: u32, kept: Kept<N>) {
-        let (partition, seat) = self.places[node as usize];
-        self.partitions[partition as usize].put(seat, kept);
+        let (partition, slot) = self.places[node as usize];
+        self.partitions[partition as usize].put(slot, kept);
     }
 
     /// Events that these nodes have handled.
     pub fn events_of(&self, nodes: &[u32]) -> u64 {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
-        places.map(|(partition, seat)| self.partitions[partition as usize].seats[seat as usize].events).sum()
+        places.map(|(partition, slot)| self.partitions[partition as usize].slots[slot as usize].events).sum()
     }
 
     /// Nodes of one number are joined by links so short that they run windows of their own: they rest together.
@@ -203,9 +203,9 @@ where
     /// Shows the state of these nodes, in this order, and of what is on its way to them.
     pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut Walk<'_>) {
         for node in nodes {
-            let (partition, seat) = self.places[node as usize];
+            let (partition, slot) = self.places[node as usize];
             walk.at_node(node);
-            self.partitions[partition as usize].walk_seat(seat, walk);
+            self.partitions[partition as usize].walk_seat(slot, walk);
         }
     }
 }
@@ -259,7 +259,7 @@ impl<N: Node> Engine<N> {
     /// A hash over every node's events, combined in node order.
     pub fn fingerprint(&self) -> u64 {
         let all = self.checkpoint(Moment::ZERO);
-        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].seats[*s as usize].fingerprint.value()))
+        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].slots[*s as usize].fingerprint.value()))
     }
 
     /// Calls `f` for each message still on a link.
@@ -271,7 +271,7 @@ impl<N: Node> Engine<N> {
 
     /// Side records in use.
     pub fn sides(&self) -> usize {
-        self.checkpoint(Moment::ZERO).partitions.iter().map(|p| p.transit.sides.len()).sum()
+        self.checkpoint(Moment::ZERO).partitions.iter().map(|p| p.channel.sides.len()).sum()
     }
 
     /// Totals so far.
@@ -286,9 +286,9 @@ impl<N: Node> Engine<N> {
 
     /// The nodes in their order, when the run is over.
     pub fn into_nodes(self) -> Vec<N> {
-        let mut seats: Vec<_> =
-            self.partitions.into_iter().flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).seats).collect();
-        seats.sort_by_key(|s| s.id);
-        seats.into_iter().map(|s| s.node).collect()
+        let mut slots: Vec<_> =
+            self.partitions.into_iter().flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).slots).collect();
+        slots.sort_by_key(|s| s.id);
+        slots.into_iter().map(|s| s.node).collect()
     }
 }

@@ -10,26 +10,26 @@
 //! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
 
 mod arrivals;
-mod calendar;
+mod barrier;
+mod channel;
 mod context;
-mod crew;
 mod engine;
+mod event_set;
 mod fingerprint;
-mod meeting;
 mod network;
 mod origin;
-mod pace;
 mod partition;
 pub mod random;
 mod sets;
 mod slab;
+mod speedup;
 pub mod state;
-mod transit;
 mod word;
+mod workers;
 
-pub use calendar::MAX_PORTS;
 pub use context::Context;
 pub use engine::{Checkpoint, Engine, Finish, Plan, Statistics};
+pub use event_set::MAX_PORTS;
 pub use fingerprint::Fingerprint;
 pub use network::{LinkSpec, PlanError};
 pub use partition::Kept;

@@ -2,11 +2,11 @@
 
 use xoff_units::{Duration, Moment};
 
-use crate::calendar::MAX_PORTS;
+use crate::channel::Route;
 use crate::engine::{Engine, Plan};
+use crate::event_set::MAX_PORTS;
 use crate::partition::Partition;
 use crate::sets::Sets;
-use crate::transit::Route;
 use crate::{END_OF_TIME, Node};
 
 /// A one-way link from an output of one node to an in-link of another.
@@ -88,11 +88,11 @@ impl<N: Node> Engine<N> {
         let range_of = |n: usize| if shorter(inner[cluster[n] as usize]) == Duration::FOREVER { u32::MAX } else { cluster[n] };
         for run in order.chunk_by(|a, b| partition_of[*a] == partition_of[*b] && range_of(*a) == range_of(*b)) {
             let partition = &mut partitions[partition_of[run[0]]];
-            let first = partition.seats.len();
+            let first = partition.slots.len();
             for &n in run {
                 let Some(node) = waiting[n].take() else { unreachable!("each node is placed once") };
-                let seat = partition.add_node(n as u32, node, degree[n].1, degree[n].0);
-                places[n] = (partition_of[n] as u16, seat);
+                let slot = partition.add_node(n as u32, node, degree[n].1, degree[n].0);
+                places[n] = (partition_of[n] as u16, slot);
             }
             partition.add_cluster(first..first + run.len(), shorter(inner[cluster[run[0]] as usize]));
         }
@@ -102,11 +102,11 @@ impl<N: Node> Engine<N> {
         by_sender.sort_by_key(|&l| links[l].from);
         for l in by_sender {
             let (from, to) = (links[l].from.0 as usize, links[l].to.0 as usize);
-            let (p, seat) = places[from];
+            let (p, slot) = places[from];
             let (partition, node) = places[to];
             let same_cluster = cluster[from] == cluster[to] && bound > Duration::ZERO;
             let route = Route { node, link: links[l].to.1 as u16, partition, local: partition == p, same_cluster };
-            partitions[p as usize].add_output(seat, route);
+            partitions[p as usize].add_output(slot, route);
         }
         let plan = Plan { threads: threads.min(parts), ..plan };
         let clusters = if bound > Duration::ZERO { cluster } else { (0..places.len() as u32).collect() };

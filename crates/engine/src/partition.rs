@@ -6,19 +6,19 @@ use std::ops::Range;
 use xoff_units::{Duration, Moment};
 
 use crate::arrivals::Arrivals;
-use crate::calendar::{Calendar, NO_EVENT, Slot};
+use crate::channel::{BLOCK, Channel, Route};
 use crate::context::Context;
+use crate::event_set::{EventSet, NO_EVENT, Slot};
 use crate::fingerprint::Fingerprint;
 use crate::state::{State, Walk};
-use crate::transit::{BLOCK, Route, Transit};
 use crate::{END_OF_TIME, Message, Node};
 
 /// One node with what the engine keeps for it; what each event needs comes first.
 #[repr(C)]
-pub(crate) struct Seat<N: Node> {
+pub(crate) struct PartitionSlot<N: Node> {
     pub fingerprint: Fingerprint,
     outputs: Vec<Route>,
-    calendar: Calendar<N::Message>,
+    event_set: EventSet<N::Message>,
     pub id: u32,
     /// Its events wait until it is woken.
     rests: bool,
@@ -31,12 +31,12 @@ pub(crate) struct Seat<N: Node> {
 pub struct Kept<N: Node> {
     /// The node.
     pub node: N,
-    calendar: Calendar<N::Message>,
+    event_set: EventSet<N::Message>,
 }
 
 pub(crate) struct Partition<N: Node> {
-    pub seats: Vec<Seat<N>>,
-    pub transit: Transit<N::Message>,
+    pub slots: Vec<PartitionSlot<N>>,
+    pub channel: Channel<N::Message>,
     /// Nodes joined by links much shorter than the rest, and the window that they may run alone.
     clusters: Vec<(Range<usize>, Duration)>,
     arrivals: Arrivals,
@@ -67,156 +67,156 @@ fn near(end: Moment, window: Duration) -> Moment {
 
 impl<N: Node> Partition<N> {
     pub fn new(partitions: usize) -> Self {
-        Self { seats: Vec::new(), transit: Transit::new(partitions), clusters: Vec::new(), arrivals: Arrivals::new(), events: 0 }
+        Self { slots: Vec::new(), channel: Channel::new(partitions), clusters: Vec::new(), arrivals: Arrivals::new(), events: 0 }
     }
 
     pub fn add_node(&mut self, id: u32, node: N, in_links: usize, outputs: usize) -> u32 {
-        self.seats.push(Seat {
+        self.slots.push(PartitionSlot {
             node,
             id,
             rests: false,
             events: 0,
-            calendar: Calendar::new(in_links, outputs),
+            event_set: EventSet::new(in_links, outputs),
             outputs: Vec::with_capacity(outputs),
             fingerprint: Fingerprint::of_node(id),
         });
-        self.transit.add_node();
-        self.seats.len() as u32 - 1
+        self.channel.add_node();
+        self.slots.len() as u32 - 1
     }
 
-    pub fn add_output(&mut self, seat: u32, route: Route) {
-        self.seats[seat as usize].outputs.push(route);
+    pub fn add_output(&mut self, slot: u32, route: Route) {
+        self.slots[slot as usize].outputs.push(route);
     }
 
-    pub fn add_cluster(&mut self, seats: Range<usize>, window: Duration) {
-        self.clusters.push((seats, window));
+    pub fn add_cluster(&mut self, slots: Range<usize>, window: Duration) {
+        self.clusters.push((slots, window));
     }
 
     pub fn start(&mut self) {
-        for seat in 0..self.seats.len() {
-            let Seat { node, calendar, outputs, fingerprint, id, .. } = &mut self.seats[seat];
+        for slot in 0..self.slots.len() {
+            let PartitionSlot { node, event_set, outputs, fingerprint, id, .. } = &mut self.slots[slot];
             let mut cx = Context {
                 now: Moment::ZERO,
                 node: *id,
                 horizon: Moment::ZERO,
                 outer_horizon: Moment::ZERO,
-                calendar,
+                event_set,
                 outputs,
-                transit: &mut self.transit,
+                channel: &mut self.channel,
                 fingerprint: *fingerprint,
             };
             node.on_start(&mut cx);
             *fingerprint = cx.fingerprint;
-            let top = calendar.top();
+            let top = event_set.top();
             if top != NO_EVENT {
-                self.transit.expect(seat, Calendar::<N::Message>::time_of(top));
+                self.channel.expect(slot, EventSet::<N::Message>::time_of(top));
             }
         }
     }
 
     /// Messages on links that no node has seen yet.
     pub fn under_way(&self) -> impl Iterator<Item = &N::Message> {
-        self.transit.under_way().chain(self.seats.iter().flat_map(|seat| seat.calendar.under_way()))
+        self.channel.under_way().chain(self.slots.iter().flat_map(|slot| slot.event_set.under_way()))
     }
 
     /// Whether nothing is to come but reminders.
     pub fn is_at_rest(&self) -> bool {
-        self.transit.under_way().next().is_none() && self.seats.iter().all(|seat| seat.calendar.is_at_rest(N::timer))
+        self.channel.under_way().next().is_none() && self.slots.iter().all(|slot| slot.event_set.is_at_rest(N::timer))
     }
 
     /// The earliest event of this partition and of what it posted.
     pub fn next_event(&self) -> Moment {
-        self.transit.next_of_block.iter().copied().fold(self.transit.outbox_next, Moment::min)
+        self.channel.next_of_block.iter().copied().fold(self.channel.outbox_next, Moment::min)
     }
 
     /// Lets a node rest: what is on its way to it goes into its calendar, and nothing happens there until it is woken.
-    pub fn rest(&mut self, seat: u32) {
-        let (Seat { calendar, rests, .. }, seat) = (&mut self.seats[seat as usize], seat as usize);
-        let inbox = &mut self.transit.inboxes[seat];
-        inbox.messages.drain(..).for_each(|arrival| calendar.push_far(arrival));
-        inbox.express.drain(..).for_each(|express| calendar.push_express(express));
+    pub fn rest(&mut self, slot: u32) {
+        let (PartitionSlot { event_set, rests, .. }, slot) = (&mut self.slots[slot as usize], slot as usize);
+        let inbox = &mut self.channel.inboxes[slot];
+        inbox.messages.drain(..).for_each(|arrival| event_set.push_far(arrival));
+        inbox.express.drain(..).for_each(|express| event_set.push_express(express));
         *rests = true;
-        self.transit.next[seat] = Moment::NEVER;
-        self.transit.settle(seat / BLOCK);
+        self.channel.next[slot] = Moment::NEVER;
+        self.channel.settle(slot / BLOCK);
     }
 
     /// Whether nothing is on its way to a node.
-    pub fn is_quiet(&self, seat: u32) -> bool {
-        let (Seat { calendar, .. }, inbox) = (&self.seats[seat as usize], &self.transit.inboxes[seat as usize]);
-        calendar.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
+    pub fn is_quiet(&self, slot: u32) -> bool {
+        let (PartitionSlot { event_set, .. }, inbox) = (&self.slots[slot as usize], &self.channel.inboxes[slot as usize]);
+        event_set.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
     }
 
     /// When something happens at a node next.
-    pub fn first(&self, seat: u32) -> Moment {
-        self.seats[seat as usize].calendar.first()
+    pub fn first(&self, slot: u32) -> Moment {
+        self.slots[slot as usize].event_set.first()
     }
 
     /// Copies a node to which nothing is on its way.
-    pub fn keep(&self, seat: u32) -> Kept<N>
+    pub fn keep(&self, slot: u32) -> Kept<N>
     where
         N: Clone,
     {
-        let Seat { node, calendar, .. } = &self.seats[seat as usize];
-        Kept { node: node.clone(), calendar: calendar.clone() }
+        let PartitionSlot { node, event_set, .. } = &self.slots[slot as usize];
+        Kept { node: node.clone(), event_set: event_set.clone() }
     }
 
     /// Puts one in the place of a node to which nothing is on its way; what has come to it while it rests stays.
-    pub fn put(&mut self, seat: u32, kept: Kept<N>) {
-        let Seat { node, calendar, rests, .. } = &mut self.seats[seat as usize];
-        (*node, *calendar) = (kept.node, kept.calendar);
+    pub fn put(&mut self, slot: u32, kept: Kept<N>) {
+        let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
+        (*node, *event_set) = (kept.node, kept.event_set);
         if !*rests {
-            self.transit.look(seat as usize, calendar);
+            self.channel.look(slot as usize, event_set);
         }
     }
 
     /// When the first arrives of what was sent to a node since it rests.
-    pub fn first_since_rest(&self, seat: u32) -> Moment {
-        self.transit.first_in_inbox(seat as usize)
+    pub fn first_since_rest(&self, slot: u32) -> Moment {
+        self.channel.first_in_inbox(slot as usize)
     }
 
     /// Ends a rest: the node goes on with its first event, which may be one that is over elsewhere.
-    pub fn wake(&mut self, seat: u32) {
-        let Seat { calendar, rests, .. } = &mut self.seats[seat as usize];
+    pub fn wake(&mut self, slot: u32) {
+        let PartitionSlot { event_set, rests, .. } = &mut self.slots[slot as usize];
         *rests = false;
-        self.transit.look(seat as usize, calendar);
+        self.channel.look(slot as usize, event_set);
     }
 
     /// Runs every node up to `end`, exclusive, of a window that is at most `window` long.
     pub fn run_window(&mut self, end: Moment, window: Duration) {
-        self.transit.outbox_next = Moment::NEVER;
+        self.channel.outbox_next = Moment::NEVER;
         for cluster in 0..self.clusters.len() {
-            let (seats, own_window) = self.clusters[cluster].clone();
+            let (slots, own_window) = self.clusters[cluster].clone();
             if own_window == Duration::FOREVER {
-                self.run_range(seats, Window { end, outer_end: end, near: near(end, window) });
+                self.run_range(slots, Window { end, outer_end: end, near: near(end, window) });
             } else {
                 loop {
-                    let start = self.transit.next[seats.clone()].iter().copied().fold(Moment::NEVER, Moment::min);
+                    let start = self.channel.next[slots.clone()].iter().copied().fold(Moment::NEVER, Moment::min);
                     if start >= end {
                         break;
                     }
                     let own_end = (start + own_window).min(end);
-                    self.run_range(seats.clone(), Window { end: own_end, outer_end: end, near: near(own_end, own_window) });
+                    self.run_range(slots.clone(), Window { end: own_end, outer_end: end, near: near(own_end, own_window) });
                 }
             }
         }
     }
 
     /// Runs those of a range of nodes that have an event in the window.
-    fn run_range(&mut self, seats: Range<usize>, window: Window) {
-        let mut first = seats.start;
-        while first < seats.end {
+    fn run_range(&mut self, slots: Range<usize>, window: Window) {
+        let mut first = slots.start;
+        while first < slots.end {
             let block = first / BLOCK;
-            let last = ((block + 1) * BLOCK).min(seats.end);
-            if self.transit.next_of_block[block] < window.end {
-                if self.seats.len() >= MANY {
+            let last = ((block + 1) * BLOCK).min(slots.end);
+            if self.channel.next_of_block[block] < window.end {
+                if self.slots.len() >= MANY {
                     self.touch_due(first..last, window.end);
                 }
-                for seat in first..last {
-                    if self.transit.next[seat] < window.end {
-                        self.run_node(seat, window);
+                for slot in first..last {
+                    if self.channel.next[slot] < window.end {
+                        self.run_node(slot, window);
                     }
                 }
-                self.transit.settle(block);
+                self.channel.settle(block);
             }
             first = last;
         }
@@ -224,64 +224,64 @@ impl<N: Node> Partition<N> {
 
     /// Reads what the next events of the nodes of a block need, so that misses of the cache overlap. Large nodes would push one
     /// another out of it.
-    fn touch_due(&self, seats: Range<usize>, end: Moment) {
-        let touch = |seat: usize| {
-            let Seat { node, calendar, fingerprint, .. } = &self.seats[seat];
+    fn touch_due(&self, slots: Range<usize>, end: Moment) {
+        let touch = |slot: usize| {
+            let PartitionSlot { node, event_set, fingerprint, .. } = &self.slots[slot];
             // Two messages share a line of the cache.
-            let messages = self.transit.inboxes[seat].messages.iter().step_by(2).fold(0, |sum, arrival| sum ^ arrival.key);
-            fingerprint.touch() ^ calendar.touch() ^ node.touch() ^ messages
+            let messages = self.channel.inboxes[slot].messages.iter().step_by(2).fold(0, |sum, arrival| sum ^ arrival.key);
+            fingerprint.touch() ^ event_set.touch() ^ node.touch() ^ messages
         };
-        let due = seats.filter(|seat| self.transit.next[*seat] < end && self.seats[*seat].outputs.len() <= SMALL);
-        black_box(due.fold(0, |sum, seat| sum ^ touch(seat)));
+        let due = slots.filter(|slot| self.channel.next[*slot] < end && self.slots[*slot].outputs.len() <= SMALL);
+        black_box(due.fold(0, |sum, slot| sum ^ touch(slot)));
     }
 
     fn run_node(&mut self, index: usize, window: Window) {
-        let Seat { node, calendar, outputs, fingerprint, id, rests, events: of_node } = &mut self.seats[index];
+        let PartitionSlot { node, event_set, outputs, fingerprint, id, rests, events: of_node } = &mut self.slots[index];
         if *rests {
-            self.transit.next[index] = Moment::NEVER;
-            self.transit.reached = Some(window.outer_end);
+            self.channel.next[index] = Moment::NEVER;
+            self.channel.reached = Some(window.outer_end);
             return;
         }
         let arrivals = &mut self.arrivals;
-        let inbox = &mut self.transit.inboxes[index];
+        let inbox = &mut self.channel.inboxes[index];
         for express in inbox.express.drain(..) {
-            calendar.push_express(express);
+            event_set.push_express(express);
         }
-        arrivals.collect(&mut inbox.messages, calendar, self.transit.next[index], window.end);
+        arrivals.collect(&mut inbox.messages, event_set, self.channel.next[index], window.end);
         let mut cx = Context {
             now: Moment::ZERO,
             node: *id,
             horizon: window.end,
             outer_horizon: window.outer_end,
-            calendar,
+            event_set,
             outputs,
-            transit: &mut self.transit,
+            channel: &mut self.channel,
             fingerprint: *fingerprint,
         };
         let mut events = 0;
         let later = loop {
-            let key = cx.calendar.top();
-            cx.now = Calendar::<N::Message>::time_of(key);
+            let key = cx.event_set.top();
+            cx.now = EventSet::<N::Message>::time_of(key);
             if cx.now >= window.end {
                 break key;
             }
             events += 1;
-            let (link, message) = match cx.calendar.slot_of(key) {
-                Slot::Link(link) => (link, arrivals.take(&cx.transit.inboxes[index].messages, cx.calendar)),
-                Slot::Express => match cx.calendar.pop_express() {
+            let (link, message) = match cx.event_set.slot_of(key) {
+                Slot::Link(link) => (link, arrivals.take(&cx.channel.inboxes[index].messages, cx.event_set)),
+                Slot::Express => match cx.event_set.pop_express() {
                     Some(arrival) => arrival,
                     None => continue,
                 },
                 Slot::Output(output) => {
-                    let was_in_tree = cx.calendar.take_output(output, key);
+                    let was_in_tree = cx.event_set.take_output(output, key);
                     node.on_output(output, &mut cx);
                     if was_in_tree {
-                        cx.calendar.settle_output(output);
+                        cx.event_set.settle_output(output);
                     }
                     continue;
                 }
                 Slot::Timer => {
-                    if let Some(token) = cx.calendar.pop_timer() {
+                    if let Some(token) = cx.event_set.pop_timer() {
                         node.on_timer(token, &mut cx);
                     }
                     continue;
@@ -294,9 +294,9 @@ impl<N: Node> Partition<N> {
         *fingerprint = cx.fingerprint;
         self.events += events;
         *of_node += events;
-        let inbox = &mut self.transit.inboxes[index].messages;
-        let next = later.min(arrivals.finish(inbox, calendar, window.end, window.near));
-        self.transit.next[index] = if next == NO_EVENT { Moment::NEVER } else { Calendar::<N::Message>::time_of(next) };
+        let inbox = &mut self.channel.inboxes[index].messages;
+        let next = later.min(arrivals.finish(inbox, event_set, window.end, window.near));
+        self.channel.next[index] = if next == NO_EVENT { Moment::NEVER } else { EventSet::<N::Message>::time_of(next) };
     }
 }
 
@@ -306,18 +306,18 @@ where
     <N::Message as Message>::Side: State,
 {
     /// Shows the state of a node and of what is on its way to it.
-    pub fn walk_seat(&mut self, seat: u32, walk: &mut Walk<'_>) {
-        let Seat { node, calendar, rests, .. } = &mut self.seats[seat as usize];
-        let inbox = &mut self.transit.inboxes[seat as usize];
+    pub fn walk_seat(&mut self, slot: u32, walk: &mut Walk<'_>) {
+        let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
+        let inbox = &mut self.channel.inboxes[slot as usize];
         // What came to a node that rests waits for it to be woken.
         let inbox: (&mut [_], &mut [_]) = if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
-        calendar.walk(inbox, N::timer, walk);
+        event_set.walk(inbox, N::timer, walk);
         node.walk(walk);
-        self.transit.walk_sides(walk);
+        self.channel.walk_sides(walk);
         if walk.by() > Duration::ZERO && !*rests {
-            self.transit.look(seat as usize, calendar);
+            self.channel.look(slot as usize, event_set);
             // What was posted is with whom it was for.
-            self.transit.outbox_next = Moment::NEVER;
+            self.channel.outbox_next = Moment::NEVER;
         }
     }
 }
@@ -329,7 +329,7 @@ where
     /// Shows its state, as that of a node by this number.
     pub fn walk(&mut self, id: u32, walk: &mut Walk<'_>) {
         walk.at_node(id);
-        self.calendar.walk((&mut [], &mut []), N::timer, walk);
+        self.event_set.walk((&mut [], &mut []), N::timer, walk);
         self.node.walk(walk);
     }
 }

@@ -17,9 +17,9 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::{Bytes, Duration, Moment, Rate, Serializer, index};
 
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::routing::{Map, Paths};
 use crate::topology::PortSpec;
-use crate::wrong::Wrong;
 
 /// `switch.cut_through`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl Default for Params {
 
 impl Params {
     /// Refuses values out of range.
-    pub fn validate(&self) -> Result<(), Wrong> {
+    pub fn validate(&self) -> Result<(), ParamError> {
         if (1..=65_535).contains(&self.header.0) {
             return Ok(());
         }

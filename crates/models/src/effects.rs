@@ -49,11 +49,11 @@ pub enum Effect {
     /// Write down whose bytes wait here, with a frame that asks others to stop.
     Pausing(Because),
     /// Let what waits in a queue of a port go on in another of its class, behind what waits there: port, from, to.
-    Pour(PortId, QueueId, QueueId),
+    MoveQueue(PortId, QueueId, QueueId),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.
-    CloseGate(PortId, QueueId),
+    HoldQueue(PortId, QueueId),
     /// They have.
-    OpenGate(PortId, QueueId),
+    ReleaseQueue(PortId, QueueId),
     /// Keep a flow of this node from sending until this moment; the latest moment holds.
     HoldFlow(u32, Moment),
     /// Let it go on.

@@ -4,7 +4,7 @@
 //! window applies to the very next packet. Invariants: a flow is in the round of its queue, or an event (the end of a hold, the pacing
 //! timer, the window, new data) brings the flow back; each packet is delivered once, in order.
 
-mod answers;
+mod acks;
 mod classify;
 mod credit;
 mod holds;
@@ -12,13 +12,13 @@ mod jitter;
 mod latest;
 mod messages;
 mod receive;
+mod schedule;
+mod send_times;
 mod sender;
 mod slow;
-mod stamps;
 #[cfg(test)]
 mod tests;
 pub mod token;
-mod turn;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -35,10 +35,10 @@ pub use self::latest::Latest;
 use self::messages::Messages;
 pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
+pub use self::schedule::{Requeue, Turn};
 use self::sender::Sender;
 pub use self::sender::Sent;
 pub use self::slow::Bottlenecks;
-pub use self::turn::{Relist, Turn};
 
 use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
@@ -47,7 +47,7 @@ use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
-use crate::pulls::{Books, Demand, Pacer, Rules};
+use crate::pulls::{CreditCounters, Demand, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
 use crate::transport::Protocol;
@@ -166,7 +166,7 @@ pub struct Endpoint {
     free: Vec<u32>,
     /// The pacer of pulls, and the credit of flows that start here.
     pacer: Option<Box<Pacer>>,
-    books: Books,
+    counters: CreditCounters,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
     /// The original ports of flows that were moved to another port.
@@ -238,7 +238,7 @@ impl state::State for Endpoint {
             reordered,
             held_back,
             notifications,
-            books,
+            counters,
             sent,
             arrived,
             late_holds,
@@ -247,7 +247,7 @@ impl state::State for Endpoint {
             walk.total(total);
         }
         latest.walk(walk);
-        books.walk(walk);
+        counters.walk(walk);
         walk.total_each(late_holds.values_mut());
         // A flow that ends is no repetition.
         walk.same(wide(sent.len()));
@@ -321,7 +321,7 @@ impl Endpoint {
             node,
             first_flow: config.sources.first[index(node)],
             pacer: config.pulls.as_ref().map(|rules| Box::new(Pacer::new(rules, node))),
-            books: Books::default(),
+            counters: CreditCounters::default(),
             config,
             slots: Vec::new(),
             first_timeouts: VecDeque::new(),

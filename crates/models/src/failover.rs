@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Duration;
 
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `network.failover`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ impl Failover {
     }
 
     /// Refuses values out of range.
-    pub fn validate(&self) -> Result<(), Wrong> {
+    pub fn validate(&self) -> Result<(), ParamError> {
         for (key, time) in [("local_repair_delay", self.local_repair_delay), ("convergence_time", self.convergence_time)] {
             if let Some(time) = time.filter(|time| !(Duration(1)..=Duration::ms(60_000)).contains(time)) {
                 return Err((key, format!("{time} is out of range; allowed are 1ps to 60s")));

@@ -3,7 +3,6 @@
 //! Nothing here knows of files or of Python. A node implements [`xoff_engine::Node`]; [`network::build`] makes an engine of nodes
 //! from a topology, a plan of flows and the settings of switches and hosts.
 
-pub mod beside;
 pub mod congestion_control;
 pub mod core;
 pub mod count;
@@ -28,6 +27,8 @@ pub mod network;
 pub mod node;
 pub mod overrides;
 pub mod packet;
+pub mod packet_metadata;
+pub mod param_error;
 pub mod pulls;
 pub mod queueing;
 pub mod record;
@@ -41,4 +42,3 @@ pub mod telemetry;
 pub mod topology;
 pub mod transport;
 pub mod workload;
-pub mod wrong;

@@ -3,10 +3,10 @@
 use xoff_units::{Duration, Rate};
 
 use crate::framing::Framing;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// Checks a `round_trip` of a table: 10 ns to 1 s.
-pub fn check_round_trip(round_trip: Option<Duration>) -> Result<(), Wrong> {
+pub fn check_round_trip(round_trip: Option<Duration>) -> Result<(), ParamError> {
     if round_trip.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
         return Err(("round_trip", "allowed are 10ns to 1s".into()));
     }

@@ -11,20 +11,20 @@ use crate::ids::{PortId, QueueId};
 use xoff_engine::state::State;
 use xoff_units::{Duration, Moment, index};
 
-use crate::beside::Records;
 use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::fault_injection::Faults;
 use crate::framing::Framing;
 use crate::packet::Packet;
+use crate::packet_metadata::Records;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::relay;
 use crate::routing::{Map, Sources};
 
+use crate::param_error::ParamError;
 use crate::topology::{PortSpec, Wiring};
-use crate::wrong::Wrong;
 
 /// Which hooks a mechanism wants; a node calls no others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -307,7 +307,7 @@ pub struct Ingress<'a> {
 
 /// The shape of a network, as far as the queues of its ports depend on it.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct PortShape<'a> {
     /// Ports of all nodes.
     pub wiring: &'a Wiring,
     /// Hosts that relay.
@@ -394,7 +394,7 @@ pub struct Other {
 
 /// What a mechanism's table is judged with.
 #[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
+pub struct ValidationContext<'a> {
     /// The other mechanisms.
     pub others: &'a [Other],
     /// Classes of the switches.
@@ -407,7 +407,7 @@ pub struct Around<'a> {
     pub framing: &'a Framing,
 }
 
-impl Around<'_> {
+impl ValidationContext<'_> {
     /// The first other mechanism of which something holds.
     pub fn other(&self, holds: impl Fn(&Properties) -> bool) -> Option<&'static str> {
         self.others.iter().find(|o| holds(&o.properties)).map(|o| o.name)
@@ -431,11 +431,11 @@ pub trait Install: Sized {
         Properties::default()
     }
     /// Says what of its table makes no sense.
-    fn validate(_params: &Self::Params, _around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(_params: &Self::Params, _around: &ValidationContext<'_>) -> Result<(), ParamError> {
         Ok(())
     }
     /// Says what of its table makes no sense at a port of a node that forwards. `levels` are those of any mechanism there.
-    fn check_port(_params: &Self::Params, _ingress: &Ingress<'_>, _levels: Option<&Levels>) -> Result<(), Wrong> {
+    fn check_port(_params: &Self::Params, _ingress: &Ingress<'_>, _levels: Option<&Levels>) -> Result<(), ParamError> {
         Ok(())
     }
     /// Its levels at an ingress port of a node that forwards.
@@ -443,15 +443,15 @@ pub trait Install: Sized {
         None
     }
     /// What looks wrong beside such levels of PFC or the like: the key, and why.
-    fn warn(_params: &Self::Params, _levels: &Levels) -> Option<Wrong> {
+    fn warn(_params: &Self::Params, _levels: &Levels) -> Option<ParamError> {
         None
     }
     /// What looks wrong at a port of a node that forwards: the key, and why.
-    fn warn_port(_params: &Self::Params, _ingress: &Ingress<'_>) -> Option<Wrong> {
+    fn warn_port(_params: &Self::Params, _ingress: &Ingress<'_>) -> Option<ParamError> {
         None
     }
     /// The data queues that it wants at a port in the place of those of classes.
-    fn queues(_params: &Self::Params, _ground: &Ground<'_>, _node: u32, _port: PortId) -> Option<Vec<QueueSpec>> {
+    fn queues(_params: &Self::Params, _ground: &PortShape<'_>, _node: u32, _port: PortId) -> Option<Vec<QueueSpec>> {
         None
     }
     /// The most relays that a path may pass, the key that sets it, and why; flows start in classes of which `above` are higher.

@@ -19,7 +19,7 @@ use crate::fault;
 use crate::fault_injection::Faults;
 use crate::framing::Framing;
 use crate::job::Programs;
-use crate::mechanism::{Ends, Ground, Ingress, Levels, Site};
+use crate::mechanism::{Ends, Ingress, Levels, PortShape, Site};
 use crate::mechanisms::{self, Mechanisms, Part, Tables};
 use crate::node::failing::Failing;
 use crate::node::{self, Acks, Node};
@@ -394,11 +394,11 @@ impl Builder<'_> {
 
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
         let (spec, ports, settings) = (&self.topology.nodes[index(node)], &self.ports[index(node)], self.settings);
-        let ground = Ground { wiring: &self.map.wiring, relay: &settings.relay };
+        let port_shape = PortShape { wiring: &self.map.wiring, relay: &settings.relay };
         let plans = DataQueues::new(settings, spec, ports.len(), !self.hosts(node).is_empty());
         let list = PortId::each(ports)
             .map(|(i, p)| {
-                let planned = self.parts[0].iter().find_map(|part| part.queues(&ground, node, i));
+                let planned = self.parts[0].iter().find_map(|part| part.queues(&port_shape, node, i));
                 let queues = QueuePlan { data: planned.unwrap_or_else(|| plans.data.clone()), turns: plans.turns };
                 let peer_delay = self.delay(p.peer);
                 Port::new(&queues, p.link.rate, p.link.delay + peer_delay, p.peer, peer_delay)

@@ -117,7 +117,7 @@ pub struct Node {
     /// Whether frames that start are written down, or followed, and those that come looked at.
     is_watched: bool,
     /// Whether anything is wrong here, on purpose or by a link that is down.
-    is_odd: bool,
+    has_fault: bool,
     /// Whether routes have changed since its flows were moved to ports that lead where they go.
     is_rerouted: bool,
     acks: Acks,
@@ -160,7 +160,7 @@ impl State for Node {
             paused_by,
             delays,
             failing,
-            is_odd,
+            has_fault,
             is_rerouted,
             // What never changes.
             routes: _,
@@ -189,7 +189,7 @@ impl State for Node {
         if let Some(failing) = failing {
             walk.within("fault", |walk| failing.walk(walk));
         }
-        walk.value(u64::from(*is_odd));
+        walk.value(u64::from(*has_fault));
         walk.value(u64::from(*is_rerouted));
         walk.value((faults.vanish, faults.overtake, faults.hurry).word());
         mechanisms.walk(walk);
@@ -234,7 +234,7 @@ impl Node {
             wanted: Wanted::default(),
             next_sample: Moment::NEVER,
             is_watched: false,
-            is_odd: false,
+            has_fault: false,
             is_rerouted: false,
             failing: None,
             delays: None,
@@ -254,7 +254,7 @@ impl Node {
         let delays = (wanted.delays != Traced::None).then(recorder);
         let faults = if self.forwards { faults } else { Faults::default() };
         let is_watched = wanted.packets || delays.is_some() || faults.hurry > 0;
-        Self { wanted, next_sample, is_watched, is_odd: faults.vanish > 0, delays, acks, faults, ..self }
+        Self { wanted, next_sample, is_watched, has_fault: faults.vanish > 0, delays, acks, faults, ..self }
     }
 
     /// The same node, with what it knows of inputs that cut through.
@@ -281,7 +281,7 @@ impl Node {
     /// A frame that nothing became of on its way.
     #[inline(always)]
     fn handle(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
-        if packet.is_seen() && (self.is_consumed(port, &packet, cx) || packet.is_link_local()) {
+        if packet.is_seen() && (self.offer_to_mechanisms(port, &packet, cx) || packet.is_link_local()) {
             return;
         }
         if packet.dst() == self.core.id {
@@ -289,15 +289,15 @@ impl Node {
         } else if self.forwards {
             self.forward(port, packet, cx);
         } else {
-            self.lose(&packet, cx);
+            self.drop_unroutable(&packet, cx);
         }
     }
 
     /// Writes down that a frame has come; true if it goes no further, since something fails here. It gets a copy, so that the frame
     /// itself need not lie in memory.
     #[cold]
-    fn is_looked_at(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
-        if self.failing.is_some() && self.is_intercepted(port, &packet, cx) {
+    fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
+        if self.failing.is_some() && self.intercept(port, &packet, cx) {
             return true;
         }
         if self.wanted.packets {
@@ -348,7 +348,7 @@ impl EngineNode for Node {
     fn on_arrival(&mut self, port: usize, packet: Packet, cx: &mut Cx<'_>) {
         let port = PortId::at(port);
         self.begin(cx.now());
-        if self.is_watched && self.is_looked_at(port, packet, cx) {
+        if self.is_watched && self.trace_arrival(port, packet, cx) {
             return;
         }
         self.handle(port, packet, cx);
@@ -363,9 +363,9 @@ impl EngineNode for Node {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.on_pace(payload, cx.now());
                 }
-                self.relist(payload, cx);
+                self.requeue(payload, cx);
             }
-            token::HOLD => self.relist(payload, cx),
+            token::HOLD => self.requeue(payload, cx),
             token::RTO => self.time_out(payload, cx),
             token::FIRST_RTO => {
                 while let Some(flow) = self.endpoint.as_mut().and_then(|e| e.next_timeout(&mut self.effects)) {

@@ -3,9 +3,9 @@
 use xoff_engine::Message;
 use xoff_engine::state::{State, Walk, Word};
 
-use crate::beside::{Beside, Records};
 use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
 use crate::ids::PortId;
+use crate::packet_metadata::{Metadata, Records};
 
 /// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
@@ -179,7 +179,7 @@ impl Packet {
     }
 
     /// The record beside it; it gets an empty one if it has none, which takes over what its slot takes the place of.
-    pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Beside {
+    pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Metadata {
         if let Some(slot) = self.side() {
             return records.get(slot);
         }
@@ -197,7 +197,7 @@ impl Packet {
 
     /// The same without the record beside it, which is given back by whoever asks.
     #[must_use]
-    pub fn alone(mut self, record: &Beside) -> Self {
+    pub fn alone(mut self, record: &Metadata) -> Self {
         self.0[2] &= !(u64::from(Self::SIDE) << FLAGS);
         self.set_word(if self.reports() { self.seq().wrapping_add_signed(record.answered) } else { record.tag });
         self
@@ -225,7 +225,7 @@ impl Packet {
     }
 
     /// The tag that an answer brings back, if any was: with [`Self::echo`], or in the record that it took over.
-    pub fn echoed(&self, beside: Option<&Beside>) -> u32 {
+    pub fn echoed(&self, beside: Option<&Metadata>) -> u32 {
         beside.map_or_else(|| if self.reports() { 0 } else { self.tag() }, |record| record.tag)
     }
 
@@ -360,7 +360,7 @@ impl State for Packet {
 }
 
 impl Message for Packet {
-    type Side = Beside;
+    type Side = Metadata;
 
     #[inline]
     fn side(&self) -> Option<u32> {

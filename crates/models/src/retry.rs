@@ -17,7 +17,7 @@ use xoff_units::{Bytes, Duration, Moment, Serializer, index, number};
 
 use crate::names;
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `network.link_retry`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl Default for Params {
 
 impl Params {
     /// Refuses values out of range; frames have at most `largest` bytes.
-    pub fn validate(&self, largest: u64) -> Result<(), Wrong> {
+    pub fn validate(&self, largest: u64) -> Result<(), ParamError> {
         if self.frames == 0 || self.frames > 1 << 20 {
             return Err(("frames", format!("{} is out of range; allowed are 1 to {}", self.frames, 1 << 20)));
         }

@@ -9,13 +9,13 @@ use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
 use crate::audit::Waiter;
-use crate::cuts::failures;
 use crate::dependency::{Search, Traffic, Witness};
+use crate::derived_defaults::settled;
 use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
 use crate::load::load;
 use crate::runner::Runner;
-use crate::settled::settled;
+use crate::single_failures::failures;
 use crate::table::Input;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
 

@@ -32,8 +32,7 @@ use crate::counts::Counts;
 use crate::delays::{Delays, Delivered};
 use crate::document::{Judgement, Scenario};
 use crate::faults::Faults;
-use crate::ideal::Alone;
-use crate::judge::{End, Ledger, judge};
+use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
@@ -45,6 +44,7 @@ use crate::tables::high_water::{Count, highest};
 use crate::tables::links::Link;
 use crate::tables::queues::Queue;
 use crate::tables::{Names, Rows};
+use crate::verdicts::{End, Ledger, judge};
 use crate::warnings::{Warning, warnings};
 
 /// Rows are handed on in batches of this size.
@@ -80,7 +80,7 @@ pub struct Collector {
     pub hops: u64,
     dropped: u64,
     retransmitted: u64,
-    alone: Alone,
+    alone: IdealFct,
     jobs: Vec<Arc<Graph>>,
     pub faults: Faults,
 }
@@ -219,7 +219,7 @@ impl Collector {
             hops: 0,
             dropped: 0,
             retransmitted: 0,
-            alone: Alone::new(runner),
+            alone: IdealFct::new(runner),
             jobs: plan.jobs.clone(),
             faults: Faults::new(runner.settings.failures.clone()),
         }

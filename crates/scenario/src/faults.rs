@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use xoff_engine::Checkpoint;
 use xoff_models::fault::plan::{Plan, Unit, What};
-use xoff_models::fault::schedule::{Schedule, Spell};
+use xoff_models::fault::schedule::{Outage, Schedule};
 use xoff_models::ids::PortId;
 use xoff_models::network::Settings;
 use xoff_models::node::Node;
-use xoff_models::node::failing::{Lost, SpellId};
+use xoff_models::node::failing::{Lost, OutageId};
 use xoff_models::routing::failover::Basis;
 use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::Topology;
@@ -21,7 +21,7 @@ pub struct Fault {
     /// The fault in the plan.
     pub unit: u32,
     /// When.
-    pub spell: Spell,
+    pub outage: Outage,
     /// What was lost.
     pub lost: Lost,
 }
@@ -43,7 +43,7 @@ struct Known {
     /// When it is known next to be there, or over.
     change: Option<(Moment, bool)>,
     /// Spells that may come after that.
-    spells: Spells,
+    outages: Spells,
 }
 
 type Spells = std::iter::Peekable<Schedule>;
@@ -60,7 +60,7 @@ impl Reroutes {
     /// None yet.
     fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
         let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
-        let known = |unit: u32, mut spells: Spells| Known { unit, change: known_down(&mut spells, after), spells };
+        let known = |unit: u32, mut outages: Spells| Known { unit, change: known_down(&mut outages, after), outages };
         let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();
         Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
     }
@@ -68,7 +68,7 @@ impl Reroutes {
     /// Changes the routes of all nodes if that is due, and asks to be called again when it will be; says when that is.
     pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) -> Option<Moment> {
         let mut is_changed = false;
-        for Known { unit, change, spells } in &mut self.next {
+        for Known { unit, change, outages } in &mut self.next {
             while let Some((at, is_down)) = *change
                 && at <= cp.now
             {
@@ -77,7 +77,7 @@ impl Reroutes {
                     *faults = if is_down { *faults + 1 } else { faults.saturating_sub(1) };
                 }
                 is_changed = true;
-                *change = if is_down { known_back(spells, self.after) } else { known_down(spells, self.after) };
+                *change = if is_down { known_back(outages, self.after) } else { known_down(outages, self.after) };
             }
         }
         self.avoided.retain(|_, faults| *faults > 0);
@@ -93,23 +93,23 @@ impl Reroutes {
 }
 
 /// When the next spell is known that lasts so long, and so is not over before.
-fn known_down(spells: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
-    let is_short = |spell: &Spell| spell.end.is_some_and(|end| end - spell.start <= after);
+fn known_down(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
+    let is_short = |outage: &Outage| outage.end.is_some_and(|end| end - outage.start <= after);
     for _ in 0..MANY {
-        let spell = spells.peek()?;
-        if !is_short(spell) {
-            return Some((spell.start + after, true));
+        let outage = outages.peek()?;
+        if !is_short(outage) {
+            return Some((outage.start + after, true));
         }
-        spells.next();
+        outages.next();
     }
     None
 }
 
 /// When it is known that the spell is over: when nothing has failed again for so long.
-fn known_back(spells: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
+fn known_back(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
     for _ in 0..MANY {
-        let end = spells.next()?.end?;
-        if spells.peek().is_none_or(|next| next.start > end + after) {
+        let end = outages.next()?.end?;
+        if outages.peek().is_none_or(|next| next.start > end + after) {
             return Some((end + after, false));
         }
     }
@@ -123,7 +123,7 @@ const MANY: usize = 1_000_000;
 pub struct Faults {
     /// What fails.
     pub plan: Plan,
-    next: Vec<(Schedule, Option<Spell>)>,
+    next: Vec<(Schedule, Option<Outage>)>,
     /// When an outage or a stall was last over, of those that [`Self::will_mend`] has passed.
     pub mended: Moment,
 }
@@ -133,8 +133,8 @@ impl Faults {
     pub fn new(plan: Plan) -> Self {
         let first = |schedule: &Schedule| {
             let mut schedule = schedule.clone();
-            let spell = schedule.next();
-            (schedule, spell)
+            let outage = schedule.next();
+            (schedule, outage)
         };
         Self { next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(), plan, mended: Moment::ZERO }
     }
@@ -142,22 +142,22 @@ impl Faults {
     /// Whether an outage or a stall lasts at a moment that takes longer than this and will be over; moments may not go back.
     pub fn will_mend(&mut self, now: Moment, least: Duration) -> bool {
         let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
-        for (unit, (schedule, spell)) in self.plan.units.iter().zip(&mut self.next) {
-            while let Some((start, end)) = spell.and_then(|spell| Some((spell.start, spell.end?))).filter(|ends| ends.1 <= now) {
+        for (unit, (schedule, outage)) in self.plan.units.iter().zip(&mut self.next) {
+            while let Some((start, end)) = outage.and_then(|outage| Some((outage.start, outage.end?))).filter(|ends| ends.1 <= now) {
                 // Who meets short outages again and again waits for none of them.
                 if stops(unit) && end - start >= least {
                     self.mended = self.mended.max(end);
                 }
-                *spell = schedule.next();
+                *outage = schedule.next();
             }
         }
-        let lasts = |spell: Spell| spell.start <= now && spell.end.is_some_and(|end| end - spell.start >= least);
+        let lasts = |outage: Outage| outage.start <= now && outage.end.is_some_and(|end| end - outage.start >= least);
         self.plan.units.iter().zip(&self.next).any(|(unit, next)| stops(unit) && next.1.is_some_and(lasts))
     }
 
     /// All spells that began until the end of a run, in the order of their beginnings, with what nodes say was lost by them.
     pub fn rows(&self, cp: &Checkpoint<'_, Node>, end: Moment) -> Vec<Fault> {
-        let mut lost: BTreeMap<SpellId, Lost> = BTreeMap::new();
+        let mut lost: BTreeMap<OutageId, Lost> = BTreeMap::new();
         for (id, by) in (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost) {
             let sum = lost.entry(*id).or_default();
             sum.packets += by.packets;
@@ -168,14 +168,14 @@ impl Faults {
         for (unit, of) in self.plan.units.iter().enumerate() {
             // What is sent again in vain may be lost after the end.
             let last = lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
-            let spells = (0..).zip(of.schedule.clone());
-            for (number, spell) in spells.take_while(|(number, spell)| last.is_some_and(|last| *number <= last) || spell.start <= end) {
+            let outages = (0..).zip(of.schedule.clone());
+            for (number, outage) in outages.take_while(|(number, outage)| last.is_some_and(|last| *number <= last) || outage.start <= end) {
                 let lost = lost.get(&(unit as u32, number)).copied().unwrap_or_default();
-                let spell = Spell { end: spell.end.filter(|until| *until <= end), ..spell };
-                rows.push(Fault { unit: unit as u32, spell, lost });
+                let outage = Outage { end: outage.end.filter(|until| *until <= end), ..outage };
+                rows.push(Fault { unit: unit as u32, outage, lost });
             }
         }
-        rows.sort_by_key(|row| (row.spell.start, row.unit));
+        rows.sort_by_key(|row| (row.outage.start, row.unit));
         rows
     }
 }

@@ -16,7 +16,7 @@ use crate::runner::Runner;
 
 /// A link on a flow's way, and the delay to the next link: propagation, and that of the node there if it is not the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Leg {
+struct Hop {
     rate: Rate,
     delay: Duration,
     /// The bytes after which that node knows where a frame goes, if it cuts through.
@@ -25,7 +25,7 @@ struct Leg {
     parallel: u64,
 }
 
-impl Leg {
+impl Hop {
     fn is_as_good_as(&self, other: &Self) -> bool {
         if self.parallel != other.parallel {
             return false;
@@ -38,11 +38,11 @@ impl Leg {
     }
 }
 
-type Way = Vec<Leg>;
+type Way = Vec<Hop>;
 
 /// Times of flows that are alone.
 #[derive(Debug)]
-pub struct Alone {
+pub struct IdealFct {
     framing: Framing,
     switch_delay: Vec<Duration>,
     /// The header of each input that cuts through, by node and port; empty where none does.
@@ -70,7 +70,7 @@ pub struct Ideal {
     pub via: Vec<u32>,
 }
 
-impl Alone {
+impl IdealFct {
     pub fn new(runner: &Runner) -> Self {
         let nodes = &runner.topology.nodes;
         let switch_delay: Vec<Duration> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
@@ -130,15 +130,15 @@ impl Alone {
         Ideal { own: if self.is_routed { fastest } else { time }, fastest, via }
     }
 
-    fn leg(&self, port: &PortSpec, dst: u32) -> Leg {
+    fn leg(&self, port: &PortSpec, dst: u32) -> Hop {
         let behind = if port.peer == dst { Duration::ZERO } else { self.switch_delay[index(port.peer)] };
         let header = self.headers.get(index(port.peer)).and_then(|inputs| inputs[port.peer_port]);
-        Leg { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
+        Hop { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
     }
 
     /// The same of a port of a node among others, by each of which packets may go on that came side by side: as many as that makes at
     /// most, and no more than there are links into the destination.
-    fn leg_among(&self, ports: &[Vec<PortSpec>], (node, out): (u32, PortId), choices: &[PortId], before: Option<&Leg>, dst: u32) -> Leg {
+    fn leg_among(&self, ports: &[Vec<PortSpec>], (node, out): (u32, PortId), choices: &[PortId], before: Option<&Hop>, dst: u32) -> Hop {
         let own = &ports[index(node)];
         let leg = self.leg(&own[out.index()], dst);
         if !self.is_routed {
@@ -147,7 +147,7 @@ impl Alone {
         let all: u64 = choices.iter().map(|choice| own[choice.index()].link.rate.0).sum();
         let parallel = all.div_ceil(leg.rate.0.max(1)).max(1).saturating_mul(before.map_or(1, |leg| leg.parallel));
         let into = if own[out.index()].peer == dst { ports[index(dst)].len() as u64 } else { u64::MAX };
-        Leg { parallel: parallel.min(into), ..leg }
+        Hop { parallel: parallel.min(into), ..leg }
     }
 
     /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
@@ -197,7 +197,7 @@ impl Alone {
     /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
     /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
     /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
-    fn time(&self, way: &[Leg], size: u64) -> Duration {
+    fn time(&self, way: &[Hop], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
         let last = u64::from(self.framing.wire(size, packets as u32 - 1));
@@ -224,7 +224,7 @@ impl Alone {
 }
 
 /// From the start of a frame on a link of a way until it may start on the next: its head is in, or, at its end, all of it.
-fn head(way: &[Leg], n: usize, bytes: u64) -> u64 {
+fn head(way: &[Hop], n: usize, bytes: u64) -> u64 {
     match (way[n].header, way.get(n + 1)) {
         (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
         _ => way[n].rate.time(bytes).ps(),
@@ -234,7 +234,7 @@ fn head(way: &[Leg], n: usize, bytes: u64) -> u64 {
 /// A lower bound on the time, without latency, of several packets that may overtake one another. Three bounds hold, and the greatest
 /// is returned: the source sends the last packet after all others; the full packets take turns at each link, or at the links side by
 /// side; and a link that all packets take is busy with all of them from the first to come, whichever of them is the last to go.
-fn least_of_overtaking(way: &[Leg], packets: u64, [full, last]: [u64; 2], [of_full, of_last]: [&[u64]; 2]) -> u64 {
+fn least_of_overtaking(way: &[Hop], packets: u64, [full, last]: [u64; 2], [of_full, of_last]: [&[u64]; 2]) -> u64 {
     let whole: u64 = of_full.iter().sum();
     let sent = (packets - 1) * way[0].rate.time(full).ps();
     let mut longest = sent + of_last.iter().sum::<u64>();

@@ -5,7 +5,7 @@ use xoff_units::{index, number, wide};
 
 use xoff_models::core::Queueing;
 use xoff_models::ids::PortId;
-use xoff_models::mechanism::Ground;
+use xoff_models::mechanism::PortShape;
 use xoff_models::mechanisms::at;
 use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
@@ -30,13 +30,13 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let classes = u64::from(s.switch.classes.max(mechanisms.interface_queues())) + congestion;
     let reorder = u64::from(mechanisms.reorder_queues());
     let wiring = t.wiring();
-    let ground = Ground { wiring: &wiring, relay: &s.host.relay };
+    let port_shape = PortShape { wiring: &wiring, relay: &s.host.relay };
     let mut queues = 0;
     for (n, (node, ports)) in t.nodes.iter().zip(&ports).enumerate() {
         let count = wide(ports.len());
         let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
         queues += match parts.iter().find(|p| p.properties().plans_queues) {
-            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&ground, number(n), i).map_or(0, |q| wide(q.len()))).sum(),
+            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&port_shape, number(n), i).map_or(0, |q| wide(q.len()))).sum(),
             None => count * (1 + classes * (inputs + reorder)),
         };
     }

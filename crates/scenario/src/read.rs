@@ -2,12 +2,12 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::deserialize::{ValueError, parse};
+use crate::diagnostics;
 use crate::document::Scenario;
 use crate::error::{InputError, InputErrors};
-use crate::mistakes;
 use crate::renames;
 use crate::validate::{MAX_WORKLOADS, validate};
-use crate::value::{Wrong, parse};
 
 /// Reads TOML, with `key=value` pairs set on top of it.
 pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
@@ -28,7 +28,7 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
         let is_set = |path: &str| overrides.iter().any(|(key, _)| is_below(path, key));
         let (of_text, others): (Vec<_>, Vec<_>) = std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
         wrong.0 = of_text;
-        mistakes::locate(text, &mut wrong.0);
+        diagnostics::locate(text, &mut wrong.0);
         wrong.0.extend(others);
         wrong
     })
@@ -60,7 +60,7 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
     if !old.is_empty() {
         return Err(InputErrors(old));
     }
-    let scenario: Scenario = parse(value.clone()).map_err(|_| InputErrors(mistakes::all(value)))?;
+    let scenario: Scenario = parse(value.clone()).map_err(|_| InputErrors(diagnostics::all(value)))?;
     let wrong = validate(&scenario);
     if wrong.is_empty() { Ok(scenario) } else { Err(InputErrors(wrong)) }
 }
@@ -68,7 +68,7 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
 /// Reads what a calculator is asked, from JSON.
 pub fn request<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
     let value = serde_json::from_str(text).map_err(|e| InputError::new("", format!("this is not JSON: {e}")))?;
-    parse(value).map_err(|e: Wrong| InputError::new(e.path, e.message))
+    parse(value).map_err(|e: ValueError| InputError::new(e.path, e.message))
 }
 
 /// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`. `null` takes what

@@ -15,13 +15,13 @@ use crate::collect::Collector;
 use crate::document::{Judgement, Scenario};
 use crate::error::InputError;
 use crate::faults::Reroutes;
-use crate::judge::{End, Ledger, Trouble};
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
 use crate::skip::{GivenUp, Resting, Skip};
 use crate::summary::{FastForward, PacketHopsByKind, Performance, Summary};
 use crate::table::{Input, Table};
+use crate::verdicts::{Abort, End, Ledger};
 
 /// Results.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Watch<'a> {
     /// How long, and for how many events, flows may gain nothing.
     patience: (Duration, u64),
     budget: Budget,
-    trouble: Option<Trouble>,
+    abort: Option<Abort>,
     was_stopped: bool,
     /// Nothing is left to do but what faults make.
     is_over: bool,
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
             still,
             patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
             budget: Budget::new()?,
-            trouble: None,
+            abort: None,
             was_stopped: false,
             is_over: false,
             is_too_large: None,
@@ -119,7 +119,7 @@ impl<'a> Watch<'a> {
         let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !resting.has(id)) else {
             return ControlFlow::Continue(());
         };
-        self.trouble.get_or_insert(Trouble::Deadlock(cp.now, cycle));
+        self.abort.get_or_insert(Abort::Deadlock(cp.now, cycle));
         // Without an end of its own the run would go on with timers alone.
         if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {
             return ControlFlow::Break(());
@@ -130,7 +130,7 @@ impl<'a> Watch<'a> {
     /// From when on the run may be given up, if nothing is gained until then: at a look, of which one comes within [`STILL`].
     fn given_up(&self) -> Option<GivenUp> {
         let (gained, _, events) = self.last;
-        self.stuck_since.filter(|_| self.trouble.is_none()).map(|since| GivenUp {
+        self.stuck_since.filter(|_| self.abort.is_none()).map(|since| GivenUp {
             gained,
             at: (since + self.patience.0).saturating_sub(STILL),
             events: events + self.patience.1,
@@ -147,8 +147,8 @@ impl<'a> Watch<'a> {
         self.stuck_since = (is_stuck && cp.now.since(since) >= STILL).then_some(since);
         if (gained, before) != (gains.packets, since) || !is_stuck {
             self.last = (gains.packets, since, events);
-        } else if self.trouble.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
-            self.trouble = Some(Trouble::Stall(gains.at));
+        } else if self.abort.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
+            self.abort = Some(Abort::Stall(gains.at));
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -192,7 +192,7 @@ impl Runner {
         let mut skip = Skip::of(&scenario, &settings, until, skips, &engine.checkpoint(Moment::ZERO));
         let (mut ended, mut is_stopping) = (None, false);
         let finish = engine.run(|cp| {
-            if skip.is_asked(cp) {
+            if skip.on_requested_checkpoint(cp) {
                 return ControlFlow::Continue(());
             }
             ended = Some(cp.now);
@@ -221,7 +221,7 @@ impl Runner {
             is_stopping = flow.is_break();
             if is_stopping && skip.gather(cp) { ControlFlow::Continue(()) } else { flow }
         });
-        let Watch { mut trouble, was_stopped, is_too_large, is_over, .. } = watch;
+        let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
         let mut finish = if is_over { Finish::Idle } else { finish };
         if let Some(refusal) = is_too_large {
             return Err(refusal);
@@ -237,12 +237,12 @@ impl Runner {
         }
         if finish == Finish::Idle {
             cp.now = collector.end(&cp);
-            trouble = trouble.or_else(|| deadlocked(&mut cp));
+            abort = abort.or_else(|| deadlocked(&mut cp));
         }
         collector.catch_up(&mut cp);
         collector.drain_until(Moment::NEVER, &mut cp, &plan, observer);
         collector.close_delays(&mut cp, &plan);
-        let verdicts = collector.judge(&cp, &scenario, &End { finish, trouble }, ledger);
+        let verdicts = collector.judge(&cp, &scenario, &End { finish, abort }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
         let mut performance = performance(&collector, skip, statistics);
         (performance.build_cpu_seconds, performance.threads) = (build_cpu_seconds, threads);
@@ -293,11 +293,11 @@ fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Per
 }
 
 /// Ports that wait for one another when nothing is left to do; the moment is that at which the last of all sent.
-fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Trouble> {
+fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Abort> {
     let cycle = find_deadlock(cp, Moment::NEVER, |_| true)?;
     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
     cp.now = ports.map(|p| p.last_data).fold(cp.now, Moment::max);
-    Some(Trouble::Deadlock(cp.now, cycle))
+    Some(Abort::Deadlock(cp.now, cycle))
 }
 
 /// Checks, builds and runs a scenario.

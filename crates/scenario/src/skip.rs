@@ -183,7 +183,7 @@ impl Skip {
 
     /// Looks, if somebody asked for this checkpoint; then nobody else has anything to do there, nor where those that are behind have to come
     /// first.
-    pub fn is_asked(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
+    pub fn on_requested_checkpoint(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         let Some(by) = cp.called.take() else { return self.islands.is_full(cp) && self.gather(cp) };
         let gathered = self.gathering.filter(|gathering| gathering.0 == cp.now).map(|gathering| gathering.1);
         self.islands.wake_due(self.gathering.is_some(), &mut self.common, cp);

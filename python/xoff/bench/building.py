@@ -17,7 +17,7 @@ from xoff.bench import processes
 
 @contextmanager
 def workplace() -> Iterator[Path]:
-    """Yields a directory that is removed with its content, however the measurement ends."""
+    """Yields a directory, which is removed with all files however the measurement ends."""
     with tempfile.TemporaryDirectory(prefix="xoff-bench-", ignore_cleanup_errors=True) as place:
         yield Path(place).resolve()
 

@@ -1,4 +1,4 @@
-"""The scenarios of the benchmark: cases for speed, and pairs of runs that differ in one number, for memory."""
+"""The scenarios of the benchmark: cases for speed, and pairs of runs with one different number, for memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _leaf_spine(leaves: int, *, dcqcn: bool = False) -> dict[str, Any]:
 
 
 def kernel(leaves: int, size: str) -> dict[str, Any]:
-    """Returns the case of the reference kernel: its permutation, and its spine for each flow."""
+    """Returns the case of the reference kernel: the permutation, and the spine of each flow."""
     hosts = 16 * leaves
     flows = []
     for i in range(hosts):
@@ -52,7 +52,7 @@ def _incast() -> dict[str, Any]:
 
 
 LARGE = "fat-tree-65536"
-"""The case that runs only if it is named."""
+"""A case that runs only on request."""
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "leaf-spine-128": ("128 hosts, permutation of 2 MB, PFC + RED: the reference kernel's own case", kernel(8, "2MB")),
@@ -85,7 +85,7 @@ def _all_to_all(hosts_per_leaf: int, until: str) -> dict[str, Any]:
 
 
 def waiting(hosts_per_leaf: int) -> dict[str, Any]:
-    """Returns an all-to-all that stops when every flow has started and waits for its turn."""
+    """Returns an all-to-all that stops when every flow has started and waits for a turn."""
     return _all_to_all(hosts_per_leaf, "1ns")
 
 
@@ -107,5 +107,5 @@ def idle(hosts_per_leaf: int, parallel: int) -> dict[str, Any]:
 
 
 def million() -> dict[str, Any]:
-    """Returns an all-to-all of one packet among 1024 hosts: 1,047,552 flows."""
+    """Returns an all-to-all of a packet among 1024 hosts: 1,047,552 flows."""
     return _leaf_spine(64) | {"workload": [{"all_to_all": {"size": "1000B"}}]}

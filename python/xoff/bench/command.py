@@ -161,7 +161,7 @@ _ROWS: _Columns = {
 
 
 def _answer(answer: Mapping[str, Any], columns: _Columns, as_json: bool) -> None:
-    """Prints ratios as a table, and below it the cases that one side refuses."""
+    """Prints ratios as a table, and below the table the cases refused on either side."""
     if as_json:
         print(json.dumps(answer))
         return

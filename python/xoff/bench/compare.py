@@ -38,7 +38,7 @@ _CORE = "crates/python/Cargo.toml"
 def compare(commit: str, names: Sequence[str], pairs: int) -> dict[str, Any]:
     """Builds a commit of the checkout around the current directory, and runs cases with it and with this xoff.
 
-    Raises `InputError` if there is no such checkout or commit, or its build fails.
+    Raises `InputError` if checkout or commit are missing, or the build fails.
     """
     what = f"bench --compare {wording.plain(commit)}"
     checkout, full = _found(commit, what)

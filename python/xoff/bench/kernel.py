@@ -1,10 +1,10 @@
 """Comparison of xoff with the reference kernel, a program for one case that shows the attainable speed.
 
 The kernel is a Cargo package with one program, ``HOSTS PACKETS THREADS WINDOW_PS FLAGS``: leaves of 16 hosts and 16
-spines, 100 Gb/s and 1 us, a flow of PACKETS packets of 1048 bytes from each host to a host behind another leaf, so that
-each packet takes four hops. The program prints its events and events per packet-hop; the packet-hops must equal those
-of xoff's case. CPU time is that of the process less that of a process without packets, which builds the same network;
-xoff measures its building itself.
+spines, 100 Gb/s and 1 us, a flow of PACKETS packets of 1048 bytes from each host to a host behind another leaf, four
+hops for each packet. The program prints the events and the events per packet-hop; the packet-hops must equal those of
+xoff's case. CPU time is the process's, less the CPU time of a process without packets, which builds the same network;
+xoff measures the building separately.
 """
 
 from __future__ import annotations

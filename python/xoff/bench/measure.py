@@ -1,8 +1,8 @@
 """The cost of a case: CPU time, memory, and cache misses.
 
-Every measurement is a process of its own, so that the memory of one case does not count for the next; the best of
-several runs counts, because machines are noisy. Bytes of a packet, a flow or a port are properties of the simulator and
-not of a case: they are measured once, as the growth of peak memory between two runs that differ in that number.
+Every measurement is a separate process, so that memory of a case does not count for the next case; the best of several
+runs counts, because machines are noisy. Bytes of a packet, a flow or a port are properties of the simulator and not of
+a case: they are measured once, as the growth of peak memory between two runs with different numbers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def child() -> None:
 def simulated(
     scenario: dict[str, Any], threads: int = 1, out: Path | None = None, fast_forward: bool = True
 ) -> dict[str, Any]:
-    """Measures in a process of its own. Raises `InputError` if the process fails or an audit fails."""
+    """Measures in a separate process. Raises `InputError` if the process fails or an audit fails."""
     where = None if out is None else str(out)
     request = json.dumps({"scenario": scenario, "threads": threads, "out": where, "fast_forward": fast_forward})
     done = processes.run([sys.executable, "-m", "xoff.bench"], text=request, environment=QUIET)

@@ -1,4 +1,4 @@
-"""Misses of the last cache, counted by the processor if the system permits it (Linux, `perf_event_open`)."""
+"""Misses of the last cache, counted by the processor if the system permits (Linux, `perf_event_open`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")
 
 
 class Counter:
-    """Counts an event in this process while it is open; `count` stays None if that is not possible."""
+    """Counts an event in this process from enter to exit; `count` stays None if the system cannot count."""
 
     def __init__(self, event: tuple[int, int] = CACHE_MISSES) -> None:
         self._event = event

@@ -1,4 +1,4 @@
-"""Processes of a measurement, each in a process group of its own, which is killed if the benchmark is interrupted."""
+"""Processes of a measurement, each in a separate process group, which is killed if the benchmark is interrupted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xoff._core import InputError
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A process that has ended."""
+    """An ended process."""
 
     code: int
     output: str
@@ -25,7 +25,7 @@ class Done:
     cpu_seconds: float
 
     def reason(self) -> str:
-        """Returns the reason of a failure in one line: the first error, or else the last line of its messages."""
+        """Returns the reason of a failure in a line: the first error, or else the last line of the messages."""
         lines = [line for line in self.messages.splitlines() if line.strip()]
         errors = [line for line in lines if line.lstrip().startswith("error")]
         return wording.plain((errors[:1] or lines[-1:] or [f"it ended with code {self.code}"])[0].strip())
@@ -34,7 +34,7 @@ class Done:
 def run(
     words: Sequence[str | Path], *, text: str = "", directory: Path | None = None, environment: Mapping[str, str]
 ) -> Done:
-    """Runs a program to its end. Raises `InputError` if it cannot be started."""
+    """Runs a program to the end. Raises `InputError` if the program cannot be started."""
     before = _cpu_seconds()
     interrupted = threading.Event()
     restore = running.defer_interrupts(interrupted.set)

@@ -1,4 +1,4 @@
-"""The cost of rows: probes, and tables on disk, compared with a run that keeps nothing."""
+"""The cost of rows: probes, and tables on disk, compared with a run without records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROBES: dict[str, dict[str, Any]] = {
 
 
 def rows(pairs: int) -> dict[str, Any]:
-    """Measures each probe, recorded only and on disk, and a run of a million flows with its table on disk."""
+    """Measures each probe, recorded only and on disk, and a run of a million flows with the table on disk."""
     with building.workplace() as place:
         probes = [_cost(name, probe, place, pairs) for name, probe in _PROBES.items()]
         display.err.print("a million flows")

@@ -71,7 +71,7 @@ def _faults(result: Result, tracks: _Tracks) -> int:
 
 
 def _samples(result: Result, tracks: _Tracks) -> int:
-    """Writes counters. An empty queue has no row: its counter is zero one interval after its last row."""
+    """Writes counters. An empty queue has no row: the counter is zero an interval after the last row."""
     interval = quantity(result, "probe", "queues", 0)
     last: dict[tuple[str, int, int], int] = {}
     counters: dict[tuple[str, int, int], int] = {}
@@ -181,7 +181,7 @@ class _Tracks:
         is_target: bool = False,
     ) -> None:
         """Puts a slice on a track, after slices that began before; an arrow leads from one slice to another."""
-        # Fields 47 and 48: the flows that pass an event, and those that end there, 64 bits each.
+        # Fields 47 and 48: the flows that pass an event, and the flows that end at the event, 64 bits each.
         leads = b"" if arrow is None else _fixed(48 if is_target else 47, arrow)
         self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)) + leads)
         if end is not None:

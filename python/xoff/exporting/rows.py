@@ -41,7 +41,7 @@ def _cells(name: str, column: str, table: pa.Table, *, is_optional: bool) -> pa.
 
 
 def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
-    """Returns a table. Raises `InputError`, with the command that records it, if it is missing.
+    """Returns a table. Raises `InputError`, with the command that records the table, if the table is missing.
 
     setting: the probe that the table needs, if any.
     """
@@ -66,7 +66,7 @@ def given(result: Result, *keys: str) -> Any:
 
 
 def quantity(result: Result, table: str, key: str, default: int) -> int:
-    """Returns a quantity of the scenario, in picoseconds or bytes. Raises `InputError` if it is none."""
+    """Returns a quantity of the scenario, in picoseconds or bytes. Raises `InputError` for any other value."""
     value = given(result, table, key)
     value = default if value is None else value
     found = (value, "") if isinstance(value, int) else wording.quantity(value) if isinstance(value, str) else None

@@ -1,6 +1,6 @@
-"""Importers of other simulators' scenarios: ``xoff import`` turns their files into a scenario with its tables.
+"""Importers of other simulators' scenarios: ``xoff import`` turns files into a scenario with tables.
 
-Imported values keep their meaning; every other setting is reported, with file and lines.
+Imported values keep the meaning; every setting that is not imported is reported, with file and lines.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from xoff.importing.source import MAX_MESSAGE, MAX_NS, Source, shown
 
 _MAX_OPERATIONS = 2**22
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# The beginning of an operation is an operation of its own if it has more requirements than this and others begin with
-# it.
+# With more requirements than this, the beginning of an operation is a separate operation for others to wait for.
 _SHORT = 4
 _OPTIONS = ("tag", "cpu", "nic")
 _REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)

@@ -1,8 +1,8 @@
 """Error rates of the HPCC family as faults: links that lose packets at random.
 
-A link of the family loses each packet with its rate, whatever the packet's size (``RateErrorModel`` with
+A link of the family loses packets at a rate that does not depend on the packet's size (``RateErrorModel`` with
 ``ERROR_UNIT_PACKET``; a link without a rate has ``ERROR_RATE_PER_LINK``). In xoff each bit is damaged with a
-probability; it is chosen so that a frame with a full payload is lost at the same rate.
+probability, for which a frame with a full payload is lost at the same rate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def faults(network: Network, frame: int, given: float) -> list[Table]:
     """Returns the faults of links.
 
     frame: bytes of a data frame.
-    given: the rate of links without a rate of their own.
+    given: the rate of links without a separate rate.
     """
     rates: dict[tuple[int, int], float] = {}
     for a, b, _, _ in network.links:

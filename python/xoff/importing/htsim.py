@@ -1,6 +1,6 @@
 """Scenarios of htsim: a connection matrix (``.cm``), and the topology of a fat tree (``.topo``).
 
-Both are lines of words. A connection begins at a time or with a trigger, which other connections fire when they end. A
+Both are lines of words. A connection begins at a time or with a trigger, which other connections fire at the end. A
 ``oneshot`` trigger fires after one connection, a ``barrier`` after a given number of connections; a ``multishot``
 trigger starts its next connection each time. All other values (rates and packets without a topology, queues,
 transports) are options of the program that reads the files.
@@ -23,7 +23,7 @@ from xoff.importing.source import Source, shown
 
 _MAX_HOSTS = 2**20
 _MAX_FLOWS = 2**24
-# Each connection that a barrier starts waits for each that fires it, and for a message if that one ends elsewhere.
+# A connection that a barrier starts waits for each firing connection, and for a message if the end is elsewhere.
 _MAX_WAITS = 2**22
 _UNITS = {"ps": 1, "ns": 10**3, "us": 10**6}
 UNITS = tuple(_UNITS)
@@ -45,7 +45,7 @@ class _Connection:
     """The text of the file."""
     trigger: str | None = None
     fires: tuple[str, ...] = ()
-    """The triggers fired at its end."""
+    """The triggers fired at the end of the connection."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class _Trigger:
 
 @dataclass(slots=True)
 class _Wait:
-    """Connections that start together, after a set of others has ended."""
+    """Connections that start together, after the end of a set of connections."""
 
     line: int
     """The line of the trigger."""
@@ -67,7 +67,7 @@ class _Wait:
     """The connections waited for, each once."""
     starts: list[_Connection]
     left: int
-    """The number of these that have not ended yet."""
+    """The number of unfinished connections of the set."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class _Matrix:
 def convert(matrix: Source, topology: Source | None, unit: str | None) -> Imported:
     """Returns the scenario of the files. Raises `InputError` if they are not valid.
 
-    unit: the unit of starts; needed if one is not zero.
+    unit: the unit of starts; needed for starts other than zero.
     """
     notes = Notes()
     read = _matrix(matrix, notes)
@@ -114,7 +114,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
 
     def place(which: int, row: int) -> str:
         one = [one for one in found.workloads if one.flows][which].flows[row]
-        # A message that stands for a trigger follows the flow that fires it.
+        # A message in place of a trigger follows the firing flow.
         name = one.after[0] if which else one.id
         return matrix.place(next(other.line for other in read.connections if other.id == name))
 
@@ -251,7 +251,7 @@ def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
 
 
 def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> list[_Wait]:
-    """Returns the waits of a trigger; none if it is not fired often enough."""
+    """Returns the waits of a trigger; none for a trigger that is fired too rarely."""
     fired, starts = trigger.fired_by, trigger.starts
     if trigger.kind == "oneshot" and len(fired) > 1:
         source.wrong(
@@ -271,7 +271,7 @@ def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> l
 
 
 def _following(waits: Iterable[_Wait]) -> dict[str, list[_Wait]]:
-    """Returns the waits for each connection, by its id."""
+    """Returns the waits for each connection, by id."""
     found: dict[str, list[_Wait]] = {}
     for wait in waits:
         for by in wait.fired_by:
@@ -329,7 +329,7 @@ def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
 
 
 def _reachable(connections: list[_Connection], waits: dict[str, _Wait], endless: set[str]) -> Iterable[_Connection]:
-    """Returns the connections that start and do not wait for an endless one."""
+    """Returns the connections that start and never wait for an endless connection."""
     left_out = set(endless)
     following = _following({id(wait): wait for wait in waits.values()}.values()) if endless else {}
     queue = list(endless)

@@ -1,4 +1,4 @@
-"""Notes on an import: settings that were left out or changed, with their lines."""
+"""Notes on an import: omitted or changed settings, with lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Note:
 
 @dataclass(slots=True)
 class Notes:
-    """Notes, each with all its lines. Notes that change results come first."""
+    """Notes with all lines of each. Notes on changed results come first."""
 
     _found: dict[tuple[str, str], _Note] = field(default_factory=dict)
     _counts: Counter[str] = field(default_factory=Counter)
@@ -45,10 +45,10 @@ class Notes:
     def add(
         self, source: Source, lines: int | Iterable[int], text: str, *, matters: bool = True, many: str = ""
     ) -> None:
-        """Adds a note on one or more lines of a file; on the file as a whole without lines.
+        """Adds a note on one or more lines of a file; on the whole file without lines.
 
-        matters: whether results differ from those of the other simulator.
-        many: for a text that quotes a word, the text that replaces it after `_MOST` such notes.
+        matters: whether results differ from the simulator's.
+        many: for a text with a quoted word, the replacement of the text after `_MOST` notes.
         """
         if many and (source.name, text) not in self._found:
             self._counts[many] += 1
@@ -58,7 +58,7 @@ class Notes:
         note.matters = note.matters or matters
 
     def _sorted(self) -> list[_Note]:
-        """Returns the notes: those that change results first, then by file and line."""
+        """Returns the notes: first notes on changed results, then by file and line."""
         files = list(dict.fromkeys(note.file for note in self._found.values()))
         return sorted(
             self._found.values(),

@@ -1,4 +1,4 @@
-"""Files of other simulators: their lines, words and numbers, with errors that name the file and the line.
+"""Files of other simulators: lines, words and numbers, with errors that name the file and the line.
 
 The files are untrusted: no word of a file becomes a path or a part of a document unchecked.
 """
@@ -50,7 +50,7 @@ MAX_MESSAGE = (2**32 - 1) * 1000
 
 @dataclass(slots=True)
 class Source:
-    """A file whose lines and words are read on demand: a list of them would take many times its size."""
+    """A file whose lines and words are read on demand: a list would take many times the size of the file."""
 
     path: Path
     content: bytes

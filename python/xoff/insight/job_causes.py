@@ -25,10 +25,12 @@ CAUSES = {
 }
 """The causes of time on the path, in words."""
 _CAUSE = {
-    "transmission": "sending", "serialization": "sending", "propagation": "link", "processing": "link",
-    "queueing": "queueing", "hol_blocking": "queueing", "control": "queueing", "paused": "paused", "source_held": "held",
-    "pacing": "control", "window": "control", "awaiting_pull": "control", "retransmission": "losses", "awaiting_ack": "losses",
-    "app_limited": "sending",
+    "transmission": "sending", "serialization": "sending", "app_limited": "sending",
+    "propagation": "link", "processing": "link",
+    "queueing": "queueing", "hol_blocking": "queueing", "control": "queueing",
+    "paused": "paused", "source_held": "held",
+    "pacing": "control", "window": "control", "awaiting_pull": "control",
+    "retransmission": "losses", "awaiting_ack": "losses",
 }  # fmt: skip
 _ON_ITS_WAY = frozenset({"serialization", "propagation", "processing"})
 _AT_A_LINK = frozenset({"queueing", "hol_blocking", "control", "paused"})

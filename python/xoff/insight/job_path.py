@@ -32,11 +32,11 @@ class Step:
     """A step of the critical path."""
 
     kind: str
-    """`compute`; `message`: from its release until its arrival; `leaving`: until its last packet left."""
+    """`compute`; `message`: from its release until its arrival; `leaving`: until the last packet left."""
     start_ps: int
     end_ps: int
     operation: Mapping[str, Any]
-    """The row of the operation: the one that computed, or that of the message."""
+    """The row of the computing operation, or of the message's operation."""
     message: Mapping[str, Any] | None = None
     """The row of the message."""
 
@@ -160,7 +160,7 @@ class Job:
         return InputError(f"{self._place}: {table}.parquet: is damaged: {why} (`{column}`)")
 
     def slack(self) -> dict[tuple[int, int], int]:
-        """Returns the slack of each operation by rank and index: how much later it could end without delaying the job.
+        """Returns the slack by rank and index: how much later an operation could end without delaying the job.
 
         Durations stay as measured: of a message from its release, of a collective from the begin of its last rank.
         """

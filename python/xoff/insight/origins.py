@@ -1,4 +1,4 @@
-"""The origin of each pause: the bytes in the node that requested it, and the outputs for which they waited."""
+"""The origin of each pause: the bytes in the requesting node, and the outputs for which the bytes waited."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Pause:
     start_ps: int
     end_ps: int | None
     parent: int | None = None
-    """The number of the pause that caused this one."""
+    """The number of the pause that caused this pause."""
     depth: int = 1
-    """The number of links to the root, with this one."""
+    """The number of links to the root, this link included."""
     root: Root | None = None
 
 
@@ -132,7 +132,7 @@ class Origins:
                 moments[-1].bytes[row["port"], row["queue"]][row["flow"]] += row["bytes"]
 
     def _asked_before(self, pause: Pause, row: dict[str, Any]) -> Asked | None:
-        """Returns the last request before a pause by the node that requested it; None if none is recorded."""
+        """Returns the last request of the requesting node before a pause; None if none is recorded."""
         asker, cause = row["origin"], row["cause"]
         if row["origin_port"] is not None:
             keys: list[tuple[Any, ...]] = [(asker, cause, "output", row["origin_port"])]
@@ -148,7 +148,7 @@ class Origins:
         return None
 
     def _holding(self, node: str, asked: Asked, waiting: dict[tuple[int, int], int], pause: Pause) -> Pause | None:
-        """Returns the pause that held the bytes of a request, if pauses held them for at least half of the time."""
+        """Returns the pause that held the bytes of a request, if pauses did for at least half of the time."""
         end = self._end_ps if pause.end_ps is None else pause.end_ps
         span = (asked.time_ps, asked.time_ps + max(end - pause.start_ps, 1))
         held = 0
@@ -168,7 +168,7 @@ class Origins:
         return most[2] if most is not None and is_held else None
 
     def _overlaps(self, lane: list[Pause], start: int, end: int) -> Iterator[tuple[Pause, int]]:
-        """Yields the pauses of a queue within a time, and their overlap in picoseconds."""
+        """Yields the pauses of a queue within a time, and each overlap in picoseconds."""
         at = bisect_left(lane, end, key=lambda one: one.start_ps)
         for one in reversed(lane[:at]):
             last = self._end_ps if one.end_ps is None else one.end_ps

@@ -1,4 +1,4 @@
-"""A result with the records of `probe.delays`: the given one, or that of a repeated run."""
+"""A result with the records of `probe.delays`: the given result, or the result of a repeated run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xoff.results import AuditError, Result
 
 
 def has_delays(result: Result, flows: Collection[int] | None = None) -> bool:
-    """Whether a result has the delays of these flows, or of all."""
+    """Whether a result has the delays of these flows; of all if None."""
     traced = result.scenario.get("probe", {}).get("delays") or []
     if "delays" not in result.tables:
         return False
@@ -24,7 +24,7 @@ def repeated(
     *,
     progress: Callable[[running.Progress], None] | None = None,
 ) -> Result:
-    """Returns a result with the delays of these flows, or of all: the given one, or that of a repeated run.
+    """Returns a result with the delays of these flows, or of all: the given result, or the result of a repeated run.
 
     Raises `InputError` if the repeated run has another fingerprint, because of another version or changed files.
     """

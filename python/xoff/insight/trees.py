@@ -1,8 +1,8 @@
-"""Pauses in trees: the parent of each pause, the roots, the flows that filled them, and the cost of the victims.
+"""Pauses in trees: the parent of each pause, the roots, the flows in the roots' queues, and the cost of the victims.
 
-A node requests a pause because bytes wait in it (`origins.py`). If these bytes wait for an output that is itself paused
-for at least half of the time, the pause of this output is the parent; else the pause is a root, at the output with most
-waiting bytes. In a cyclic buffer dependency the first pause is the root. Pauses of one root output and class make a
+A node requests a pause because bytes wait in it (`origins.py`). If these bytes wait for an output that is paused for at
+least half of the time, the pause of this output is the parent; else the pause is a root, at the output with most
+waiting bytes. In a cyclic buffer dependency the first pause is the root. Pauses of a root output and class make a
 tree: a full output pauses its neighbours repeatedly.
 """
 
@@ -21,7 +21,7 @@ from xoff.results import Result
 
 @dataclass(slots=True)
 class Tree:
-    """All pauses of one root."""
+    """All pauses of a root."""
 
     root: Root
     pauses: list[Pause] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Tree:
     lost: dict[int, int] = field(default_factory=dict)
     """Picoseconds of the completion time in which a flow was paused, by flow."""
     victims: dict[int, int] = field(default_factory=dict)
-    """The lost time of flows that never cross the root's output and never filled it, by flow."""
+    """The lost time of flows that never crossed or filled the root's output, by flow."""
 
     @property
     def ports(self) -> set[tuple[str, int]]:
@@ -86,7 +86,7 @@ class Forest:
         return None if pause is None else pause.root
 
     def table(self) -> pa.Table:
-        """Returns a row for each pause: its number, its parent's number, its root, and the depth below the root."""
+        """Returns a row for each pause: number, parent's number, root, and depth below the root."""
         rows = [
             {
                 "pause_id": pause.number,
@@ -110,7 +110,7 @@ class Forest:
         return pa.Table.from_pylist(rows, schema=schema)
 
     def _settle(self, pause: Pause, roots: list[Root]) -> None:
-        """Sets root and depth of a pause and of its ancestors."""
+        """Sets root and depth of a pause and all ancestors."""
         while True:
             path: list[Pause] = []
             seen: dict[int, int] = {}
@@ -160,7 +160,7 @@ class Forest:
         self.trees = sorted(trees.values(), key=lambda tree: (-tree.lost_ps, tree.root.node, tree.root.port or 0))
 
     def _ways(self, result: Result, rows: list[dict[str, Any]]) -> dict[int, set[tuple[str, int]]]:
-        """Returns the outputs that flows cross: those of a flow's completing packet, or those of its pinned path."""
+        """Returns the outputs that flows cross: of a flow's completing packet, or of the pinned path."""
         ways: dict[int, set[tuple[str, int]]] = {}
         for flow in result.flows.to_pylist():
             via = [name for name in flow["via"].split(", ") if name]

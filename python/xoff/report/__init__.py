@@ -111,13 +111,13 @@ def render(page: Page) -> str:
 
 
 def _embedded(data: Any) -> Markup:
-    """Returns data for a script element; `<` is escaped, so that no text in it can end the element."""
+    """Returns data for a script element; `<` is escaped, so that no text can end the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
 def _linked(line: str, bars: Collection[Bar]) -> Markup:
-    """Returns a text whose flows are links to their bars, if they have one."""
+    """Returns a text in which a flow with a bar is a link to the bar."""
     known = {str(bar.flow) for bar in bars}
 
     def link(found: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ def build(result: Result) -> list[Part]:
 
 
 def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
-    """Returns a job: its numbers, the parts of its time, its critical path, and its ranks over time."""
+    """Returns a job: numbers, parts of the time, critical path, and ranks over time."""
     job, collective = summary.get("job"), summary.get("collective")
     facts = list(_iterations(job) if job else _collective(collective) if collective else ())
     tables, notes = [], []

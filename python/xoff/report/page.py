@@ -17,7 +17,7 @@ _MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table: its text, and its sort key."""
+    """A cell of a table: text and sort key."""
 
     text: str
     key: float | str | None = None
@@ -61,7 +61,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A job: its numbers, tables of its time, notes, and figures."""
+    """A job: numbers, tables of times, notes, and figures."""
 
     title: str
     facts: Sequence[tuple[str, str]]
@@ -82,7 +82,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a bar: its group and text, and its position in percent of the longest bar."""
+    """A piece of a bar: group, text, and position in percent of the longest bar."""
 
     group: str
     colour: str
@@ -129,7 +129,7 @@ class Delays:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """An audit, its subject, and its finding."""
+    """An audit with subject and finding."""
 
     name: str
     meaning: str
@@ -139,7 +139,7 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """The command that repeats the run, and its file."""
+    """The command to repeat the run, and the file."""
 
     command: str
     file: str
@@ -190,7 +190,7 @@ MEANINGS = {
     "pauses": "every pause was taken back",
     "slowdown": "no flow takes less than its ideal, unless a link has a fault",
 }
-"""The subject of each audit; an audit that is not listed is shown by name only."""
+"""The subject of each audit; any other audit is shown by name only."""
 
 
 def table(

@@ -10,7 +10,7 @@ from xoff import running
 from xoff._core import InputError
 
 Derived: TypeAlias = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, str]]]
-"""From the name of a run and its changed scenario to dependent settings by path, such as sizes that depend on links."""
+"""From the name of a run and its changed scenario to dependent settings by path, such as sizes for rates."""
 _STEPS = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
@@ -19,11 +19,11 @@ def changed(
     changes: Sequence[tuple[str, str]],
     derived: Mapping[str, Derived] | None = None,
 ) -> Mapping[str, Mapping[str, dict[str, Any]]]:
-    """Returns the scenarios with changes: each change is applied to the runs that have the table of its key.
+    """Returns the scenarios with changes: each change is applied to the runs with the table of the key.
 
-    A setting of a mechanism so leaves runs without that mechanism unchanged.
+    A setting of a mechanism leaves runs without the mechanism unchanged.
 
-    derived: by experiment, the settings that depend on a changed scenario; `changes` take precedence.
+    derived: by experiment, the dependent settings of a changed scenario; `changes` take precedence.
 
     Raises `InputError` if no run has the table.
     """
@@ -52,7 +52,7 @@ def changed(
 
 
 def _has_table(document: Any, path: str) -> bool:
-    """Whether a resolved scenario has the table or list that contains the last key of a path."""
+    """Whether a resolved scenario has the table or list around the last key of a path."""
     for step in _STEPS.findall(path)[:-1]:
         if step.startswith("[") and isinstance(document, list) and int(step[1:-1]) < len(document):
             document = document[int(step[1:-1])]

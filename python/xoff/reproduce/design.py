@@ -4,7 +4,8 @@ A document declares its open choices in ``DESIGN``, in ``_design.py`` beside its
 reading and one other level. Experiments with `Cases` and a counted statement run a regular fraction of the combinations
 (`xoff.factorial`), with the seeds and lengths of their open choices. A statement's number is its margin in each seed
 (`Decision.shares`), with the share of combinations and seeds in which it is true beside it. An experiment leaves out a
-choice that its cases have no field for, or vary themselves; statements of experiments without choices are listed.
+choice without a field in the cases, or with different values among the cases; statements of experiments without choices
+are listed.
 
 A run that violated an audit makes its statement false, with a margin of -100 %. If a statement is void with some
 combinations, the effects are of whether it can be judged.
@@ -37,7 +38,7 @@ _SHOWN = 5
 LEAST_POINTS = 2.0
 """The least size in points of an effect in a table."""
 _SURE = 2
-"""Number of equal seeds assumed for runs without randomness, whose effects so have no deviation."""
+"""Number of equal seeds assumed for runs without randomness, so that effects have no deviation."""
 _HOW_TO_READ = """\
 *So* is the share of combinations and seeds in which a statement is true. Its *margin* is how far it is from failing:
 by what share of the larger of two values the one that is to be lower is below the other, in that comparison of the
@@ -87,7 +88,7 @@ class Screened:
 
 
 def design_of(document: str) -> Design:
-    """Returns the design that a document declares. Raises `InputError` if it declares none."""
+    """Returns the design of a document. Raises `InputError` if the document declares none."""
     name = f"xoff.experiments.{document.replace('-', '_')}._design"
     try:
         found: Design = import_module(name).DESIGN
@@ -122,7 +123,7 @@ def screened(design: Design, experiments: Iterable[Experiment]) -> dict[str, Scr
 
 
 def _varies(cases: Cases[Any], factor: Factor) -> bool:
-    """Whether a choice applies to these cases: all have its fields, with one value that differs from the choice's."""
+    """Whether a choice applies to these cases: all cases have the fields of the choice, with an equal other value."""
     every = list(cases.cases.values())
     known = {field.name for field in fields(every[0])}
     if not factor.changes.keys() <= known:
@@ -142,7 +143,7 @@ def _merged(design: Design, names: Sequence[str], levels: Levels) -> dict[str, A
 
 
 def key(design: Design, parts: Mapping[str, Screened]) -> str:
-    """Returns a hash of everything that a design's results depend on: choices, runs and statements."""
+    """Returns a hash of the inputs of a design's results: choices, runs and statements."""
     made = {
         "number": "margin",
         "choices": {name: [one.main, one.other, dict(one.changes)] for name, one in design.factors.items()},

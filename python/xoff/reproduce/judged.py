@@ -18,7 +18,7 @@ R = TypeVar("R")
 NOTHING_VARIED = "nothing is varied"
 """The key of a claim's `stops` if no setting is varied."""
 _Found: TypeAlias = tuple[Mapping[str, Part], str]
-"""The parts by statement; or none, and the run that violated an audit."""
+"""The parts by statement; or no parts, and the run with a violated audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ class Judged(Generic[R]):
         return self.cases.choices.get(choice, {}) if self.cases else {}
 
     def _table(self, choice: str) -> dict[str, Any]:
-        """Returns the values of all fields that choices replace: of the main reading, or of a choice."""
+        """Returns the values of all replaceable fields: of the main reading, or of a choice."""
         if choice in self.readings and choice:
             return {"reading": choice}
         if self.cases is None:
@@ -170,20 +170,20 @@ class Judged(Generic[R]):
         return found or ({NOTHING_VARIED: told} if told else {})
 
     def is_counted(self, short: str) -> bool:
-        """Whether the tally counts a statement: it is the document's, and not the part of a whole."""
+        """Whether the tally counts a statement: it is the document's, and not a part of a whole."""
         if short in self.ours:
             return False
         return not any(short.startswith(f"{name}-") for name in self.statements if name not in self.ours)
 
     def _parts(self, results: Mapping[str, Result], choice: str, reading: str) -> _Found:
-        """Returns the parts of the runs of a choice; or no parts, and the run that violated an audit."""
+        """Returns the parts of the runs of a choice; or no parts, and the run with a violated audit."""
         try:
             return self.judge(self.runs(results, choice, reading)), ""
         except RunFailed as error:
             return {}, str(error)
 
     def _part(self, parts: Mapping[str, Part], failure: str, short: str) -> Part:
-        """Returns the part of a statement, also of a whole; after a failed run, a part that does not hold."""
+        """Returns the part of a statement, also of a whole; after a failed run, a failing part."""
         if failure:
             return Part(fact(is_so=False), {}, reason=failure)
         if short in parts:
@@ -191,7 +191,7 @@ class Judged(Generic[R]):
         return whole(parts, [name for name in parts if name.startswith(f"{short}-") and name not in self.ours])
 
     def _which_fail(self, parts: Mapping[str, Part], short: str) -> str:
-        """Returns a reference to the parts that make a whole fail."""
+        """Returns a reference to the failing parts of a whole."""
         if short in parts or not parts:
             return ""
         of_it = [name for name in parts if name.startswith(f"{short}-") and name not in self.ours]

@@ -1,4 +1,4 @@
-"""The parameters of an experiment: values that the document gives, with their place, and chosen values with reasons."""
+"""The parameters of an experiment: values given by the document, with the place, and chosen values with reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One row of an experiment's table of parameters."""
+    """A row of an experiment's table of parameters."""
 
     name: str
     value: str
@@ -20,12 +20,12 @@ class Parameter:
 
 
 def given(name: str, value: str, where: str) -> Parameter:
-    """Returns a parameter that the document gives, and its place; it is never varied."""
+    """Returns a parameter given by the document, with the place; it is never varied."""
     return Parameter(name, value, where, is_given=True)
 
 
 def chosen(name: str, value: str, why: str, also: str = "") -> Parameter:
-    """Returns a parameter that the document leaves open, the reason of its value, and other judged values."""
+    """Returns a parameter that the document leaves open, with the reason of the value and other judged values."""
     return Parameter(name, value, why, is_given=False, also=also)
 
 

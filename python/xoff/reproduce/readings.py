@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A value over runs that differ only by chance: mean and range."""
+    """A value over runs with different seeds: mean and range."""
 
     mean: float
     low: float
@@ -47,13 +47,13 @@ class Readings(Generic[T]):
         self._prefix = f"{choice}: " if choice else ""
         everything = [*results, *getattr(results, "failures", {})]
         self.names = [name.removeprefix(self._prefix) for name in everything if choice_of(name) == choice]
-        """The names of all runs, those that violated an audit included."""
+        """The names of all runs, including runs with violated audits."""
 
     def __contains__(self, case: str) -> bool:
         return any(name.startswith(f"{case}/") for name in self.names)
 
     def one(self, name: str) -> T:
-        """Returns the reading of a run. Raises `RunFailed` if it violated an audit, `LookupError` if there is none."""
+        """Returns the reading of a run. Raises `RunFailed` if it violated an audit, `LookupError` if it is missing."""
         key = (self._read, self._prefix + name)
         if key not in self._known:
             self._known[key] = self._read(self.results[self._prefix + name])
@@ -61,13 +61,13 @@ class Readings(Generic[T]):
         return found
 
     def starting(self, prefix: str) -> list[T]:
-        """Returns the runs whose names begin with a prefix, in the order of their names."""
+        """Returns the runs whose names begin with a prefix, sorted by name."""
         return [self.one(name) for name in sorted(self.names) if name.startswith(prefix)]
 
     def each(self, case: str) -> list[T]:
-        """Returns the runs of a case, such as ``case/variant``, of all seeds, in the order of their names.
+        """Returns the runs of a case, such as ``case/variant``, of all seeds, sorted by name.
 
-        The order pairs the runs with those of another variant.
+        The order pairs runs of two variants.
         """
         return self.starting(f"{case}/seed ")
 

@@ -1,8 +1,8 @@
 """Runs the scenarios of experiments on all cores, each distinct scenario once.
 
-A failed run fails only the claims that read it. The next experiment runs while the claims of the previous one are
-judged. The runs are those of a study: `xoff.study` does them and keeps them, in a temporary directory, or in a
-directory in which a later command finds them.
+A failed run fails only the claims on this run. The next experiment runs while the claims of the previous one are
+judged. `xoff.study` does the runs and keeps the results, in a temporary directory, or in a given directory for later
+commands.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from xoff.study.store import Store
 
 
 class RunFailed(LookupError):  # noqa: N818 (it says what happened to the run)
-    """Raised when the result of a run is read that violated an audit."""
+    """Raised for the result of a run with a violated audit."""
 
 
 class Results(dict[str, Result]):
-    """Results by the name of the scenario. Reading a run that violated an audit raises `RunFailed`."""
+    """Results by the name of the scenario. Reading a run with a violated audit raises `RunFailed`."""
 
     def __init__(self, results: Mapping[str, Result], failures: Mapping[str, str]) -> None:
         super().__init__(results)
@@ -50,8 +50,7 @@ class Results(dict[str, Result]):
 class Runner:
     """Runs scenarios, one per core.
 
-    reads: the tables that each experiment reads, by its id; other tables are not written, unless `runs` is given. All
-        tables if None.
+    reads: the tables that each experiment reads, by id; other tables are written only with `runs`. All tables if None.
     threads: number of threads that simulate each run.
     runs: the directory of kept runs.
     scratch: the directory of runs until all are done, if `runs` is None: an interrupted command continues from it.
@@ -66,7 +65,7 @@ class Runner:
         runs: Path | None = None,
         scratch: Path | None = None,
     ) -> None:
-        """Takes the scenarios of every experiment, by id and by name. Raises `InputError` if one is not valid."""
+        """Takes the scenarios of every experiment, by id and by name. Raises `InputError` for an invalid scenario."""
         self._scenarios = scenarios
         self._reads = reads
         self._written = None if reads is None or runs is not None else frozenset().union(*reads.values())
@@ -142,7 +141,7 @@ class Runner:
                 restore()
 
     def results(self, experiment: str, progress: Callable[[Advance], None] | None = None) -> Results:
-        """Runs the scenarios of an experiment that have not run for another, and returns their results."""
+        """Runs the missing scenarios of an experiment, and returns the results of all."""
         self._simulate(experiment, progress)
         return self._read(experiment)
 
@@ -195,7 +194,7 @@ class Runner:
         return key
 
     def release(self, experiment: str) -> None:
-        """Removes the runs that no other experiment has yet to read, if they are in a temporary directory."""
+        """Removes the runs of an experiment that no further experiment reads, in a temporary directory."""
         if self._directory is None:
             return
         for key in set(self._keys[experiment].values()):
@@ -205,7 +204,7 @@ class Runner:
 
 
 def _fail(runs: Collection[Future[None]]) -> None:
-    """Raises the first error of the runs, and `KeyboardInterrupt` if there is none: one failure stops all."""
+    """Raises the first error of the runs, and `KeyboardInterrupt` without errors: a failure stops all runs."""
     wait(runs)
     errors = (run.exception() for run in runs)
     raise next((error for error in errors if not isinstance(error, KeyboardInterrupt | None)), KeyboardInterrupt())

@@ -1,4 +1,4 @@
-"""The verdict on a statement of a document: its direction, and its size if numbers are published."""
+"""The verdict on a statement of a document: the direction, and the size if numbers are published."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xoff.reproduce.decision import Decision, all_of, fact
 
 Direction: TypeAlias = Literal["holds", "holds under", "does not hold", "undecided", "void"]
 """``holds under``: holds with a named choice or set of choices. ``undecided``: the difference may be chance
-(`decision.py`). ``void``: the runs never met the condition of the statement, so that there is nothing to judge."""
+(`decision.py`). ``void``: the runs never met the condition of the statement."""
 
 DIRECTIONS: tuple[Direction, ...] = ("holds", "holds under", "does not hold", "undecided", "void")
 
@@ -28,7 +28,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """Choices for a whole document that were found by a search: its main reading, under which statements hold."""
+    """Choices for a whole document, found by a search: the main reading, under which statements hold."""
 
     name: str
     """Such as ``the authors' set-up``."""
@@ -37,9 +37,9 @@ class SetUp:
     searched: str
     """The seeds of the search."""
     confirmed: str
-    """The seeds of the page, which differ from those of the search."""
+    """The seeds of the page, different from the search's."""
     cost: str
-    """The statements that fail in the set-up and hold without it."""
+    """The statements that fail in the set-up and hold elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Claim:
     """If the statement holds: by varied quantity, the nearest setting at which it does not hold, or the range in which
     it does."""
     counted: bool = True
-    """Whether the tally counts the statement: it is the document's, and not a part of another one."""
+    """Whether the tally counts the statement: a statement of the document, and not a part of another statement."""
     published: dict[str, Any] = field(default_factory=dict)
-    """The numbers that the document gives, by the names of the measured values."""
+    """The numbers of the document, by the names of the measured values."""
     reason: str = ""
     """The reason, if the statement does not hold in the main reading, or is void."""
 
@@ -90,7 +90,7 @@ class Claim:
 
     @property
     def size(self) -> Size | None:
-        """The numbers of the document beside the measured ones; None if it gives none."""
+        """The numbers of the document beside the measured numbers; None without published numbers."""
         if not self.published:
             return None
         measured = {name: self.measured[name] for name in self.published if name in self.measured}
@@ -133,7 +133,7 @@ class Part:
     reason: str = ""
     """The reason of a failure if it depends on the runs; otherwise `Judged.reasons` has it."""
     void: str = ""
-    """The condition that the runs never met, if there is nothing to judge."""
+    """The condition that the runs never met; empty if the runs met it."""
 
     @property
     def decision(self) -> Decision:
@@ -152,7 +152,7 @@ class Part:
 
 
 def whole(parts: Mapping[str, Part], names: Iterable[str] | None = None) -> Part:
-    """Returns the part of a statement that holds if its parts do: the named ones, or all. Void parts are ignored."""
+    """Returns the part of a statement that holds if all or the named parts hold. Void parts are ignored."""
     chosen = {name: parts[name] for name in (parts if names is None else names)}
     judged = [part.decision for part in chosen.values() if not part.void]
     void = "" if judged else "; ".join(dict.fromkeys(part.void for part in chosen.values()))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from xoff.study import Study
 
 WITHOUT_RESULT = "without_result"
-"""A metric of designs: 1 for a run without a result, and 0 for a run with one."""
+"""A metric of designs: 1 for a run without a result, else 0."""
 _RESAMPLES = 1000
 # Measures that cannot be negative, whose intervals end at zero.
 _POSITIVE = ("mu_star", "total")

@@ -38,7 +38,7 @@ _EFFECT_BARS = {
 _EFFECT_NAMES = {"main": "factor", "mu_star": "µ*", "first": "first order", "total": "total order"}
 _SERIES = 8
 _SIGNS = ("o", "s", "^", "D", "v", "P", "X", "*")
-# Words of names with their replacements. A part whose label differs only in capitals is written as its label.
+# Replacements for words of names. A part is written as the label if both differ only in capitals.
 _NAMES = {"fct": "FCT", "p50": "median"} | {
     group.name: group.label for group in counts.groups() if group.name == group.label.lower()
 }

@@ -1,6 +1,6 @@
-"""The key of a run: a hash of its resolved scenario (with the seed), its tables, and the engine.
+"""The key of a run: a hash of the resolved scenario (with the seed), the tables, and the engine.
 
-A run with a known key need not be repeated, whatever else changes.
+A run with a known key need not be repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHOWN = ("name", "description")
 
 
 def table_digest(table: pa.Table) -> str:
-    """Returns a hash of the content of a table, independent of its layout in memory."""
+    """Returns a hash of the content of a table, independent of the layout in memory."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
@@ -38,10 +38,10 @@ def run_key(prepared: running.Prepared, digest: Callable[[pa.Table], str] = tabl
 
 @cache
 def engine() -> str:
-    """Returns the identity of the core: its version, and for a local build also a hash of the compiled core.
+    """Returns the identity of the core: the version, and for a local build also a hash of the compiled core.
 
-    Two builds of a working copy have the same version and may give different results. A released build is identified by
-    its version alone, so that machines of several kinds can share a study.
+    Two builds of a working copy have the same version and may give different results. The identity of a released build
+    is only the version, so that machines of several kinds can share a study.
     """
     try:
         released = importlib.metadata.distribution("xoff").read_text("direct_url.json") is None

@@ -1,4 +1,4 @@
-"""The metrics of runs: every number of a summary under one name, which is a column of ``study.runs``."""
+"""The metrics of runs: every number of a summary under a name, which is a column of ``study.runs``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNITS = ("_ps", "_bytes", "_bps")
 
 
 def metrics(summary: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Returns every number of a summary under one name: ``fct_ps.mean`` is ``fct_mean_ps``.
+    """Returns every number of a summary under a name: ``fct_ps.mean`` is ``fct_mean_ps``.
 
     The name of a workload's number begins with the workload's name.
     """
@@ -78,13 +78,13 @@ def _labels(kind: str, job: Mapping[str, Any]) -> set[str]:
 
 
 def sizes_differ(document: Mapping[str, Any]) -> bool:
-    """Whether flow sizes of a scenario are drawn, so that completion times of small and large flows are mixed."""
+    """Whether flow sizes of a scenario are drawn, which mixes completion times of small and large flows."""
     parts = [traffic for workload in document.get("workload", []) for _, traffic in _traffic(workload)]
     return any(isinstance(one, dict) and not {"sizes", "cdf", "cdf_file"}.isdisjoint(one) for one in parts)
 
 
 def unknown(name: str, names: Collection[str]) -> str:
-    """Returns a message that there is no such metric or column, with the nearest name."""
+    """Returns a message on a missing metric or column, with the nearest name."""
     renamed = renames.metric(name)
     if renamed is not None:
         return f"`{name}` is renamed to `{renamed}`; `xoff migrate` rewrites a file"

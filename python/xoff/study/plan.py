@@ -1,6 +1,6 @@
 """A study as given: a base scenario, parameters, seeds, and tables to keep; and the runs that follow.
 
-A *point* is one combination of values; a *run* is a point with a seed.
+A *point* is a combination of values; a *run* is a point with a seed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Document(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of values."""
+    """A combination of values."""
 
     index: int
     settings: tuple[tuple[str, Any], ...]
@@ -112,7 +112,7 @@ class Combinations(Sequence[Point]):
         return _point(number, levels[::-1])
 
     def sample(self, count: int) -> list[Point]:
-        """Returns `count` points, the same on each call: combinations of first and last levels, and random ones."""
+        """Returns `count` points, the same on each call: combinations of first and last levels, and random points."""
         corners = itertools.product(*({0, len(dimension) - 1} for dimension in self._dimensions))
         chosen = {0, self._count - 1, *(self._index(corner) for corner in itertools.islice(corners, count // 2 - 1))}
         draw = random.Random(0)  # noqa: S311 (it decides what is looked at, and nothing that is secret)
@@ -157,13 +157,13 @@ class Plan:
     points: Sequence[Point]
     seeds: tuple[int, ...]
     document: Mapping[str, Any]
-    """The study as given, with the base scenario in it."""
+    """The study as given, including the base scenario."""
     design: Design | None = None
-    """The design that selects the points, if they are not all combinations."""
+    """The design that selects the points; None if all combinations are points."""
     base: Any = None
     """The argument of `running.prepare`: a text or a document; None in a plan from `from_dict`, which cannot run."""
     directory: Path | None = None
-    """The directory that paths of table files in a document are relative to."""
+    """The base directory of paths of table files in a document."""
     runs: list[Run] = field(default_factory=list)
     impossible: list[Impossible] = field(default_factory=list)
     _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
@@ -225,9 +225,9 @@ class Plan:
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> Plan:
-        """Returns the plan of a `to_dict` result; such a plan knows its runs, and cannot do them.
+        """Returns the plan of a `to_dict` result, which lists the runs and cannot do them.
 
-        Raises `ValueError` if it is no plan: the file may be foreign, and its keys name directories.
+        Raises `ValueError` for anything but a plan: the file may be foreign, and keys name directories.
         """
         if wrong := mismatch(found, _Document):
             raise ValueError(wrong)
@@ -266,12 +266,12 @@ class Plan:
         return plan
 
     def digest(self) -> str:
-        """Returns a hash of everything that tables over the study depend on, except the runs' results."""
+        """Returns a hash of the plan: the tables over the study depend on the plan and the runs' results."""
         text = json.dumps(self.to_dict(), default=lambda value: type(value).__name__)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def add(self, settings: Sequence[Level]) -> Point:
-        """Adds the point of these levels, with its runs; returns it, or the existing point with these settings."""
+        """Adds the point of these levels and the runs; returns the point, or an existing point with these settings."""
         point = _point(len(self.points), settings)
         known = next((one for one in self.points if one.settings == point.settings), None)
         if known is not None:
@@ -402,7 +402,7 @@ def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Fa
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
-    """Returns the document of a study, the directory of its files, and its default name."""
+    """Returns the document of a study, the directory of the files, and the default name."""
     if isinstance(source, str | Path):
         path = Path(source)
         document: Mapping[str, Any] = _parsed(path)
@@ -462,7 +462,7 @@ def _copied(value: Any) -> Any:
 
 
 def is_study(path: Path) -> bool:
-    """Whether a file is a study: it names a base or contains one."""
+    """Whether a file is a study, which names or contains a base."""
     try:
         found = _parsed_text(path, running.read_text(path))
     except InputError:
@@ -512,7 +512,7 @@ def _base(document: Mapping[str, Any], directory: Path) -> tuple[Any, Path | Non
 
 
 def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
-    """Returns the base scenario as a document; with its defaults, if it is valid by itself."""
+    """Returns the base scenario as a document; a valid base with all defaults."""
     try:
         return running.prepare(base, directory=directory, read=None).document
     except InputError:
@@ -522,7 +522,7 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
 
 
 def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...], Sequence[Point], Design | None]:
-    """Returns the columns and points of a study with `seeds` seeds: every combination, or those of its design."""
+    """Returns the columns and points of a study with `seeds` seeds: every combination, or the points of the design."""
     asked = designs.read(document)
     if asked is None:
         found = dimensions(document)

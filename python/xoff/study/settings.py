@@ -1,6 +1,6 @@
-"""The settings of a scenario by path: the kind of each value, and the path nearest to a wrong one.
+"""The settings of a scenario by path: the kind of each value, and the path nearest to a wrong path.
 
-Both are read from the JSON Schema of the scenario, so that a new parameter can be swept as soon as it exists.
+The source is the JSON Schema of the scenario, so that any new parameter can be swept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 @cache
 def kinds() -> dict[str, str]:
-    """Returns every path and its kind: a unit (``ps``, ``bytes``, ``bps``) or a JSON type; indices become ``[]``."""
+    """Returns every path with a kind: a unit (``ps``, ``bytes``, ``bps``) or a JSON type; indices become ``[]``."""
     schema = json.loads(_core.schema())
     found: dict[str, str] = {}
     for path, kind in _walk(schema, "", schema["$defs"]):
@@ -36,7 +36,7 @@ def kind(path: str) -> str | None:
 
 
 def nearest(path: str) -> str | None:
-    """Returns the path nearest to an unknown one: a similar path, or one that ends with the same keys; else None."""
+    """Returns the path nearest to an unknown path: a similar path, or a path with the same last keys; else None."""
     plain = _INDEX.sub("[]", path)
     last = plain.rpartition(".")[2]
     same = [known for known in kinds() if known.rpartition(".")[2] == last]

@@ -1,10 +1,10 @@
-"""The store of a study's runs: a directory for each run, named by its key, which is complete or absent.
+"""The store of a study's runs: a directory for each run, named by the key of the run, which is complete or absent.
 
-A run is written into a work directory of its own, flushed to the disk and then renamed. Several processes may share a
-store: if two compute one run, the results are equal and the first stays. A run that violated an audit is kept as its
-    message, since it would fail again.
+A run is written into a separate work directory, flushed to the disk and then renamed. Several processes may share a
+store: if two processes compute the same run, the results are equal and the first stays. Of a run with a violated audit,
+    the message is kept, since the run would fail again.
 
-A work directory is locked while its process lives, by which left-overs of killed processes are found and removed.
+A work directory is locked until its process ends. The lock identifies left-overs of killed processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORK = ".work-"
 
 
 def _object(file: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file, or an empty one if it cannot be read."""
+    """Returns the JSON object in a file, or an empty object for an unreadable file."""
     try:
         found = read_json(file)
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def _object(file: Path) -> dict[str, Any]:
 
 
 def is_whole(table: Path) -> bool:
-    """Whether a Parquet file has its end mark, and so is complete."""
+    """Whether a Parquet file is complete, which the end mark shows."""
     if not table.is_file():
         return False
     try:
@@ -64,8 +64,7 @@ class _Failure(TypedDict):
 class Store:
     """The runs of a study, by key.
 
-    durable: whether a run is flushed to the disk before it gets its name, so that a loss of power leaves no partial
-        run.
+    durable: whether a run is flushed to the disk before the renaming, so that a loss of power leaves no partial run.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
@@ -74,7 +73,7 @@ class Store:
         self._durable = durable
 
     def open(self) -> str:
-        """Makes the store if it does not exist; returns its mark, by which other machines recognise the same store."""
+        """Makes the store if necessary; returns the mark, by which other machines recognise the same store."""
         self.directory.mkdir(parents=True, exist_ok=True)
         mark = self.directory / ".store"
         if not mark.exists():
@@ -107,7 +106,7 @@ class Store:
         return {name for name in names if self.holds(name, ())}
 
     def holds(self, key: str, tables: Collection[str]) -> bool:
-        """Whether a run need not be done: it is complete with all these tables, or it is known to fail."""
+        """Whether a run need not be done: it is complete with all these tables, or is known to fail."""
         place = self.directory / key
         if not place.is_dir():
             return False
@@ -129,7 +128,7 @@ class Store:
         return (found["status"], found["message"]) if found else None
 
     def failed_audits(self, key: str) -> dict[str, str]:
-        """Returns the audits of a run that violated one, with their findings."""
+        """Returns the audits, with findings, of a run that failed an audit."""
         return dict(_object(self.directory / key / _FAILURE).get("audits", {}))
 
     def result(self, key: str, tables: Collection[str] | None = None) -> Result:
@@ -146,7 +145,7 @@ class Store:
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Path]:
-        """Yields a temporary directory to write into; complete runs are moved out of it."""
+        """Yields a temporary directory to write into; complete runs are moved elsewhere."""
         place, descriptor = locks.make(self._made)
         try:
             yield place
@@ -179,7 +178,7 @@ class Store:
             synchronise(self.directory)
 
     def adopt(self, key: str, files: Mapping[str, bytes], tables: Collection[str]) -> None:
-        """Adds a run that was done on a machine that does not see this store."""
+        """Adds a run from a machine without access to this store."""
         with self.workspace() as work:
             place = work / key
             place.mkdir()

@@ -53,7 +53,7 @@ def command(
 
 
 def check(file: Path, *, as_json: bool) -> int:
-    """Prints the plan of a search after reading its objective, ranges and base; runs nothing. Returns 0."""
+    """Prints the plan of a search, without runs, after reading objective, ranges and base. Returns 0."""
     tuning = Tuning(file, place_of(file))
     if as_json:
         found = tuning.to_dict()
@@ -146,7 +146,7 @@ def _against(tuning: Tuning, one: Setting) -> str:
 
 
 def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
-    """Returns the command that runs a setting."""
+    """Returns the command for a run of a setting."""
     base = tuning.plan.base
     name = str(base.path) if isinstance(base, running.Text) else str(file)
     pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]

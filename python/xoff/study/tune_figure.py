@@ -1,4 +1,4 @@
-"""The figure of a search: the tried settings, their goals, and the places of the good ones in each range."""
+"""The figure of a search: the tried settings, the goals, and the places of good settings in each range."""
 
 from __future__ import annotations
 

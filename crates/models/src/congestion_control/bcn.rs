@@ -19,8 +19,8 @@ use super::contract::{Control, Hosts, Line, Sent, Tag};
 use super::limiter::{Law, Limiter};
 use crate::frames::{self, Kind};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::streams;
-use crate::wrong::Wrong;
 
 /// `host.congestion_control.bcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +121,7 @@ impl Control for Bcn {
         Self::new(params, line.rate, line.seed)
     }
 
-    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), ParamError> {
         for (key, gain) in [("gi", params.gi), ("gd", params.gd)] {
             if !(gain >= 0.0 && gain.is_finite()) {
                 return Err((key, format!("{gain} is out of range; allowed are zero and above")));

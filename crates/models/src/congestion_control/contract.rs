@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
 
-use crate::beside::Beside;
 pub use crate::count::Count;
 use crate::framing::Framing;
 pub use crate::line::{Line, check_round_trip};
 use crate::packet::Packet;
+use crate::packet_metadata::Metadata;
+use crate::param_error::ParamError;
 use crate::pulls::Rules;
 pub use crate::transport::contract::Loss;
-use crate::wrong::Wrong;
 
 /// Messages of the network to the sources of flows. Endpoints count the messages for every congestion control.
 pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
@@ -89,7 +89,7 @@ pub struct Ack<'a> {
     /// Nodes that forwarded the answer; on shortest paths as many nodes as forwarded the packet.
     pub hops: u32,
     /// The side record of the answer: the records of switches beside the answered packet.
-    pub beside: Option<&'a Beside>,
+    pub beside: Option<&'a Metadata>,
     /// The tag of the answered packet, for controls with echoed tags ([`Control::TAG`]).
     pub tag: u32,
     /// The time of the arrival.
@@ -109,7 +109,7 @@ pub struct Hosts<'a> {
 
 impl Hosts<'_> {
     /// Refuses a control that needs answers where receivers send none; `missing` names the missing information.
-    pub fn must_answer(&self, missing: &str) -> Result<(), Wrong> {
+    pub fn must_answer(&self, missing: &str) -> Result<(), ParamError> {
         if self.acknowledges {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Hosts<'_> {
 }
 
 /// Judges a `minimum_rate` and a `round_trip`, which many have.
-pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<(), Wrong> {
+pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<(), ParamError> {
     if minimum_rate.0 < 1_000 {
         return Err(("minimum_rate", format!("{minimum_rate} is too low; it must be 1kbps or more")));
     }
@@ -155,7 +155,7 @@ pub trait Control: Sized {
     /// Makes the control for a line. Missing parameters are those of [`Self::settled`].
     fn new(params: &Self::Params, line: Line) -> Self;
     /// Returns the first invalid key of the table, with the problem.
-    fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), ParamError> {
         Ok(())
     }
     /// State of a flow that starts.

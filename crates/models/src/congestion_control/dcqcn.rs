@@ -17,7 +17,7 @@ use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
 use crate::frames::Kind;
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// Named parameter sets. `docs/models/dcqcn.md` has the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -321,7 +321,7 @@ impl Control for Dcqcn {
         params.resolve(line.rate)
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if let Some(g) = params.g.filter(|g| !(*g > 0.0 && *g < 1.0)) {
             return Err(("g", format!("{g} is out of range; allowed are numbers between 0 and 1")));
         }

@@ -13,7 +13,7 @@ use xoff_units::{Duration, Rate};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.congestion_control.dctcp`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ impl Control for Dctcp {
         }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.g > 0.0 && params.g <= 1.0) {
             return Err(("g", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.g)));
         }

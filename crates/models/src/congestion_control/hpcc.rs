@@ -14,8 +14,8 @@ use xoff_units::{Duration, Moment, Rate};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::telemetry::Hop;
-use crate::wrong::Wrong;
 
 /// `host.congestion_control.hpcc`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -210,7 +210,7 @@ impl Control for Hpcc {
         Self { law: Law::new(params, line), round_trip }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.eta > 0.0 && params.eta <= 1.0) {
             return Err(("eta", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.eta)));
         }
@@ -244,8 +244,8 @@ impl Control for Hpcc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beside::Beside;
     use crate::ids::PortId;
+    use crate::packet_metadata::Metadata;
 
     const T: Duration = Duration::us(12);
 
@@ -263,7 +263,7 @@ mod tests {
         let hpcc = Hpcc::new(&params, line());
         let mut s = hpcc.start();
         let mut ack = |at: Moment, sent: u64, acknowledged: u32| {
-            let telemetry = Beside { hops: vec![hop(at, sent, 150_000)], ..Beside::default() };
+            let telemetry = Metadata { hops: vec![hop(at, sent, 150_000)], ..Metadata::default() };
             let ack = Ack {
                 bytes: 1000,
                 in_flight: 0,

@@ -15,8 +15,8 @@ use xoff_units::{Duration, Moment, Rate};
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
 use super::hpcc::{self, Hpcc, Law, Pace};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::streams;
-use crate::wrong::Wrong;
 
 /// `host.congestion_control.hpcc_pint`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,7 +92,7 @@ impl Control for HpccPint {
         Self { law: Law::new(&params.law(), line), probability: params.probability, seed: line.seed }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.probability > 0.0 && params.probability <= 1.0) {
             return Err(("probability", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.probability)));
         }
@@ -130,8 +130,8 @@ impl Control for HpccPint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::beside::Beside;
     use crate::frames::Kind;
+    use crate::packet_metadata::Metadata;
 
     const T: Duration = Duration::us(12);
 
@@ -141,7 +141,7 @@ mod tests {
 
     /// The rate after an answer with this utilisation, to the nearest bit per second.
     fn hear(hpcc: &HpccPint, s: &mut State, utilisation: f64, acknowledged: u32) -> u64 {
-        let telemetry = Beside { utilisation, ..Beside::default() };
+        let telemetry = Metadata { utilisation, ..Metadata::default() };
         let (next, now) = (acknowledged + 100, Moment::ZERO + T * u64::from(acknowledged));
         let ack = Ack {
             bytes: 1000,

@@ -181,7 +181,7 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.congestion_control`: at most one congestion control, and `rccc` beside it. Default: flows go at line rate.
+    /// `host.congestion_control`: at most one congestion control (`rccc` may stand beside it). Default: line rate.
     table;
     /// DCQCN.
     dcqcn: Dcqcn,

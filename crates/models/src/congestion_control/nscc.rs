@@ -15,7 +15,7 @@ use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.congestion_control.nscc`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -301,7 +301,7 @@ impl Control for Nscc {
         }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         for (key, time) in [("round_trip", params.round_trip), ("target", params.target)] {
             if time.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
                 return Err((key, "allowed are 10ns to 1s".into()));

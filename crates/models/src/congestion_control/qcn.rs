@@ -17,7 +17,7 @@ use super::contract::{Control, Hosts, Line, Sent};
 use super::limiter::{Law, Limiter};
 use crate::frames::{Cnm, Kind};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.congestion_control.qcn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +102,7 @@ impl Control for Qcn {
         Self::new(params, line.rate)
     }
 
-    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), ParamError> {
         if params.increase_interval < Duration::us(1) {
             return Err(("increase_interval", "it must be 1us or longer".into()));
         }

@@ -14,8 +14,8 @@ use xoff_units::{Bytes, Duration};
 
 use super::contract::{Control, Count, Hosts, Line, Sent};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::pulls::{Adaption, Demand, GRANTED, LAPSED, PULLS, REQUESTS, Rules, SLOW, SPENT, Targets};
-use crate::wrong::Wrong;
 
 /// `host.congestion_control.rccc`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +80,7 @@ impl Default for Oversubscription {
 pub struct Rccc;
 
 /// Checks that a share is above zero and at most one.
-fn check_share(key: &'static str, share: f64) -> Result<(), Wrong> {
+fn check_share(key: &'static str, share: f64) -> Result<(), ParamError> {
     if share > 0.0 && share <= 1.0 {
         return Ok(());
     }
@@ -120,7 +120,7 @@ impl Control for Rccc {
         Some(Rules { part: "rccc", first: most, batch: batch as u32, time, demand, adaption })
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if params.round_trip.is_some_and(|t| t < Duration::ns(10) || t > Duration::ms(1_000)) {
             return Err(("round_trip", "allowed are 10ns to 1s".into()));
         }

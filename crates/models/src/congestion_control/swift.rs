@@ -15,7 +15,7 @@ use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Loss, Sent};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.congestion_control.swift`; windows are in packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,7 +166,7 @@ impl Control for Swift {
         }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if params.base_target < Duration::ns(10) || params.base_target > Duration::ms(1_000) {
             return Err(("base_target", "allowed are 10ns to 1s".into()));
         }

@@ -14,7 +14,7 @@ use xoff_units::{Duration, Rate};
 
 use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.congestion_control.timely`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,7 +152,7 @@ impl Control for Timely {
         }
     }
 
-    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         for (key, share) in [("alpha", params.alpha), ("beta", params.beta)] {
             if !(share > 0.0 && share <= 1.0) {
                 return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));

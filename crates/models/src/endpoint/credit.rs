@@ -10,7 +10,7 @@ use crate::count::Tally;
 use crate::effects::{Effect, Effects};
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
-use crate::pulls::{self, Books, Demand};
+use crate::pulls::{self, CreditCounters, Demand};
 
 impl Sender {
     /// True when the receiver's credit allows a packet.
@@ -21,9 +21,9 @@ impl Sender {
 
     /// Pays for a sent packet, and writes the flow's demand onto the packet if the rules need a demand.
     #[cold]
-    pub(super) fn spend(&mut self, packet: &mut Packet, config: &Config, books: &mut Books) {
+    pub(super) fn spend(&mut self, packet: &mut Packet, config: &Config, counters: &mut CreditCounters) {
         if let (Some(credit), Some(rules)) = (&mut self.credit, &config.pulls) {
-            credit.spend(rules, packet.bytes(), books);
+            credit.spend(rules, packet.bytes(), counters);
         }
         if let Some(target) = self.target(config) {
             packet.set_tag(target);
@@ -74,7 +74,7 @@ impl Endpoint {
         let is_free = config.transport.on_bounce(&mut s.progress, &mut s.transport, header.seq(), pulled);
         config.schemes[s.port].on_loss(&mut s.rate, Loss::Reported, now);
         if let Some(credit) = s.credit.as_mut().filter(|_| is_free) {
-            credit.add(1, &mut self.books);
+            credit.add(1, &mut self.counters);
         }
     }
 
@@ -85,7 +85,7 @@ impl Endpoint {
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
                 && let Some(credit) = &mut s.credit
             {
-                credit.pull(rules, total, &mut self.books);
+                credit.pull(rules, total, &mut self.counters);
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
             if let (Some(pacer), Some(frames::Pull { total: Granted(total) }), true) =
@@ -108,7 +108,7 @@ impl Endpoint {
     /// Adds up the counts of pulls.
     pub fn count_pulls(&self, tally: &mut dyn Tally) {
         if let (Some(rules), Some(pacer)) = (&self.config.pulls, &self.pacer) {
-            pulls::count(rules, &self.books, pacer, tally);
+            pulls::count(rules, &self.counters, pacer, tally);
         }
     }
 
@@ -118,7 +118,7 @@ impl Endpoint {
         let is_stuck = !s.has_credit() && self.config.transport.next(&s.progress, &s.transport).is_some();
         let target = s.target(&self.config).filter(|_| is_stuck)?;
         let flow = s.flow;
-        self.books.requests += 1;
+        self.counters.requests += 1;
         let mut frame = Packet::with(frames::Pull { total: Granted(target) }, flow, s.dst, self.config.framing.control, s.class);
         frame.set_path(s.path);
         Some(frame)

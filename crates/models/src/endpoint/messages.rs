@@ -232,7 +232,7 @@ impl Endpoint {
             let before = s.progress.packets;
             s.progress.packets = messages.hand(post, before, is_last, framing, now);
             if was_idle && let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
-                credit.open_again(rules, s.progress.packets - before, &mut self.books);
+                credit.open_again(rules, s.progress.packets - before, &mut self.counters);
                 if let Some(frame) = self.request(slot) {
                     effects.push(Effect::Answer(frame));
                 }

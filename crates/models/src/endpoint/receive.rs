@@ -4,11 +4,11 @@ use xoff_engine::{Message as _, state};
 use xoff_units::{Moment, index, number};
 
 use super::{Config, Endpoint, arriving, token};
-use crate::beside::Records;
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
 use crate::packet::Packet;
+use crate::packet_metadata::Records;
 use crate::routing::Paths;
 use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};

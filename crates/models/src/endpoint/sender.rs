@@ -6,7 +6,7 @@ use xoff_engine::state::Walk;
 use xoff_units::{Duration, Moment};
 
 use super::messages::Messages;
-use super::stamps::Stamps;
+use super::send_times::Stamps;
 use super::{Config, Jitter};
 use crate::congestion_control::State;
 use crate::frames::Kind;

@@ -1,7 +1,6 @@
 use xoff_units::{Duration, Moment, Rate, number, wide};
 
 use super::*;
-use crate::beside::Records;
 use crate::congestion_control::contract::{Form, Line};
 use crate::congestion_control::{CongestionControl, dcqcn, hpcc};
 use crate::delays::Wait;
@@ -9,6 +8,7 @@ use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
 use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
+use crate::packet_metadata::Records;
 use crate::transport::{Table, raw};
 
 const RTO: Duration = Duration::ms(4);
@@ -144,7 +144,7 @@ fn a_flow_makes_a_packet_a_turn_and_leaves_with_its_last() {
     let packet = |seq, bytes, is_last| Some((seq, bytes, 1, 2, is_last));
     let expected = [(true, packet(0, 1250, false)), (true, packet(1, 1250, false)), (false, packet(2, 750, true)), (false, None)];
     assert_eq!(seen, expected);
-    assert_eq!((e.injected_bytes, e.is_quiet(), e.relist(7, Moment::ZERO + RTO)), (3250, false, Relist::No));
+    assert_eq!((e.injected_bytes, e.is_quiet(), e.requeue(7, Moment::ZERO + RTO)), (3250, false, Requeue::No));
 }
 
 #[test]
@@ -154,19 +154,19 @@ fn a_flow_that_is_slower_than_its_line_waits_for_its_pace() {
     let slot = start(&mut e, 7, 5000, Moment::ZERO);
     let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO)) else { panic!("it does not wait") };
     assert_eq!(at, Moment::ZERO + FULL);
-    assert_eq!(e.relist(7, Moment::ns(60)), Relist::No, "its timer is set");
-    assert_eq!(e.relist(7, Moment::ZERO + FULL), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
-    assert_eq!(e.relist(7, Moment::ZERO + FULL), Relist::No, "it is listed");
+    assert_eq!(e.requeue(7, Moment::ns(60)), Requeue::No, "its timer is set");
+    assert_eq!(e.requeue(7, Moment::ZERO + FULL), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.requeue(7, Moment::ZERO + FULL), Requeue::No, "it is listed");
     // A flow that cannot send leaves; with the timer gone it asks for one of its own.
     let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO + FULL)) else {
         panic!("it does not wait")
     };
     assert_eq!(at, Moment::ZERO + FULL * 2);
     e.on_pace(7, Moment::ns(150));
-    assert_eq!(e.relist(7, Moment::ns(150)), Relist::No, "the timer was not that of this packet");
+    assert_eq!(e.requeue(7, Moment::ns(150)), Requeue::No, "the timer was not that of this packet");
     e.on_pace(7, Moment::ZERO + FULL * 2);
     e.on_answer(&answer(Kind::Nack, 7, 0), None, Moment::ns(150));
-    assert_eq!(e.relist(7, Moment::ns(150)), Relist::At(Moment::ZERO + FULL * 2));
+    assert_eq!(e.requeue(7, Moment::ns(150)), Requeue::At(Moment::ZERO + FULL * 2));
 }
 
 #[test]
@@ -175,13 +175,13 @@ fn a_window_lets_packets_go_until_it_is_full() {
     let mut e = windowed();
     let slot = start(&mut e, 7, 9000, Moment::ZERO);
     assert_eq!(drain(&mut e, slot, Moment::ZERO), [0, 1, 2]);
-    assert_eq!(e.relist(7, Moment::us(1)), Relist::No);
+    assert_eq!(e.requeue(7, Moment::us(1)), Requeue::No);
     assert!(e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::us(1)));
-    assert_eq!(e.relist(7, Moment::us(1)), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.requeue(7, Moment::us(1)), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(drain(&mut e, slot, Moment::us(1)), [3, 4]);
     // What was let go before may be sent again, however full the window.
     e.on_answer(&answer(Kind::Nack, 7, 2), None, Moment::us(2));
-    e.relist(7, Moment::us(2));
+    e.requeue(7, Moment::us(2));
     assert_eq!(drain(&mut e, slot, Moment::us(2)), [2, 3, 4]);
     assert_eq!(e.unfinished(Moment::NEVER)[0].retransmitted, 3);
 }
@@ -210,14 +210,14 @@ fn the_latest_hold_counts_until_it_is_released() {
     assert_eq!(e.hold(7, Moment::us(5), "sfc", Moment::us(2)), None);
     assert_eq!(e.hold(7, Moment::us(12), "sfc", Moment::us(3)), Some(Moment::us(12)));
     assert!(matches!(turn(&mut e, slot, Moment::us(3)).0, Turn::Leave));
-    assert_eq!(e.relist(7, Moment::us(10)), Relist::No);
+    assert_eq!(e.requeue(7, Moment::us(10)), Requeue::No);
     // From 1 to 12 us; a release at 4 us gives eight of them back.
     let [held] = e.unfinished(Moment::NEVER)[..] else { panic!("one flow is under way") };
     assert_eq!((held.holds, held.paused), (3, Duration::us(11)));
     e.release(7, Moment::us(4));
     e.release(7, Moment::us(5));
     assert_eq!(e.unfinished(Moment::NEVER)[0].paused, Duration::us(3));
-    assert_eq!(e.relist(7, Moment::us(4)), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.requeue(7, Moment::us(4)), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert!(matches!(turn(&mut e, slot, Moment::us(4)).0, Turn::Send(_)));
 }
 
@@ -257,7 +257,7 @@ fn a_destination_is_held_for_flows_now_and_to_come() {
     assert_eq!(paused, [Duration::us(9), Duration::ZERO, Duration::us(6)]);
     // A moment that has come ends it, for all that go there.
     assert_eq!(e.hold_destination(2, Moment::us(6), "sfc", Moment::us(6)), [7, 9]);
-    assert_eq!(e.relist(9, Moment::us(6)), Relist::Now { slot: late, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.requeue(9, Moment::us(6)), Requeue::Now { slot: late, port: PortId(0), queue: QueueId(2) });
     assert_eq!(e.start(&spec(10, 1000), PortId(0), QueueId(2), Moment::us(7)).1, None);
 }
 
@@ -289,7 +289,7 @@ fn a_timeout_restarts_with_each_packet_and_sends_from_the_oldest_again() {
     // The last packet left after 100 ns, which moved the deadline.
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO), (Some(Moment::ZERO + RTO + FULL), false));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO + FULL), (Some(Moment::ZERO + RTO * 2 + FULL), true));
-    assert_eq!(e.relist(7, Moment::ZERO + RTO + FULL), Relist::Now { slot, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(e.requeue(7, Moment::ZERO + RTO + FULL), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(drain(&mut e, slot, Moment::ZERO + RTO + FULL), [0, 1]);
     e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::ZERO + RTO + Duration::us(1));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO * 2 + FULL), (None, false));

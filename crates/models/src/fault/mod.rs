@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Moment, Propagation, Rate};
 
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 use schedule::Time;
 
 /// State of a failed link or node.
@@ -106,7 +106,7 @@ const LONGEST: Duration = Duration::ms(1_000);
 
 impl Fault {
     /// Refuses values without a meaning: the key below the entry, and the reason.
-    pub fn validate(&self, end: Moment) -> Result<(), Wrong> {
+    pub fn validate(&self, end: Moment) -> Result<(), ParamError> {
         let given = |flags: &[(&'static str, bool)]| flags.iter().filter(|f| f.1).map(|f| f.0).collect::<Vec<_>>();
         let targets = given(&[("link", self.link.is_some()), ("node", self.node.is_some()), ("host", self.host.is_some())]);
         let effects = given(&[
@@ -151,7 +151,7 @@ impl Fault {
         self.validate_times(end)
     }
 
-    fn validate_times(&self, end: Moment) -> Result<(), Wrong> {
+    fn validate_times(&self, end: Moment) -> Result<(), ParamError> {
         if self.at > end {
             return Err(("at", format!("{} is too late; a simulation ends before {end}", self.at)));
         }

@@ -48,7 +48,7 @@ impl Time {
 
 /// A spell of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spell {
+pub struct Outage {
     /// Start of the spell.
     pub start: Moment,
     /// End of the spell; none for ever.
@@ -86,23 +86,23 @@ impl Schedule {
 }
 
 impl Iterator for Schedule {
-    type Item = Spell;
+    type Item = Outage;
 
-    fn next(&mut self) -> Option<Spell> {
+    fn next(&mut self) -> Option<Outage> {
         let from = self.from?;
-        let spell = match &mut self.kind {
+        let outage = match &mut self.kind {
             Kind::Once(lasts) => {
                 self.from = None;
-                Spell { start: from, end: lasts.map(|lasts| from + lasts) }
+                Outage { start: from, end: lasts.map(|lasts| from + lasts) }
             }
             Kind::Drawn { between, repair, stream } => {
                 let start = from + between.draw(stream);
                 let end = start + repair.draw(stream);
                 self.from = Some(end);
-                Spell { start, end: Some(end) }
+                Outage { start, end: Some(end) }
             }
         };
-        Some(spell)
+        Some(outage)
     }
 }
 
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn once_is_once() {
-        let spell = Spell { start: Moment::us(5), end: Some(Moment::us(7)) };
-        assert_eq!(Schedule::once(Moment::us(5), Some(Duration::us(2))).collect::<Vec<_>>(), [spell]);
+        let outage = Outage { start: Moment::us(5), end: Some(Moment::us(7)) };
+        assert_eq!(Schedule::once(Moment::us(5), Some(Duration::us(2))).collect::<Vec<_>>(), [outage]);
         assert_eq!(Schedule::once(Moment::us(5), None).map(|s| s.end).collect::<Vec<_>>(), [None]);
     }
 
@@ -125,13 +125,13 @@ mod tests {
             (Time::Exponential(us(100)), Time::Exponential(us(10)), [100.0, 10.0]),
             (Time::Uniform([us(10), us(30)]), Time::Fixed(us(5)), [20.0, 5.0]),
         ] {
-            let spells: Vec<Spell> = schedule(between, repair).take(20_000).collect();
-            assert_eq!(spells, schedule(between, repair).take(20_000).collect::<Vec<_>>());
-            assert!(spells.windows(2).all(|w| w[0].end.unwrap() < w[1].start) && spells[0].start > Moment::us(3));
-            let up = spells.windows(2).map(|w| w[1].start - w[0].end.unwrap()).fold(Duration::ZERO, |a, b| a + b);
-            let down = spells.iter().map(|s| s.end.unwrap() - s.start).fold(Duration::ZERO, |a, b| a + b);
+            let outages: Vec<Outage> = schedule(between, repair).take(20_000).collect();
+            assert_eq!(outages, schedule(between, repair).take(20_000).collect::<Vec<_>>());
+            assert!(outages.windows(2).all(|w| w[0].end.unwrap() < w[1].start) && outages[0].start > Moment::us(3));
+            let up = outages.windows(2).map(|w| w[1].start - w[0].end.unwrap()).fold(Duration::ZERO, |a, b| a + b);
+            let down = outages.iter().map(|s| s.end.unwrap() - s.start).fold(Duration::ZERO, |a, b| a + b);
             for (sum, mean) in [(up, means[0]), (down, means[1])] {
-                let found = sum.real() / 1e6 / spells.len() as f64;
+                let found = sum.real() / 1e6 / outages.len() as f64;
                 // Four standard errors of an exponential mean.
                 assert!((found / mean - 1.0).abs() < 4.0 / 141.0, "{found} for {mean}");
             }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, index, number, wide};
 
 use super::shape::{Piece, Shape};
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// Messages that a collective may have.
 pub const MAX_MESSAGES: u64 = 1 << 24;
@@ -203,13 +203,13 @@ impl Collective {
     }
 
     /// Among so many ranks.
-    pub fn shape(&self, ranks: usize) -> Result<Shape, Wrong> {
+    pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
         let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
         Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
     }
 
     /// The messages among so many ranks; the place after the last of them is that of a reducer.
-    pub fn messages(&self, n: usize) -> Result<Messages, Wrong> {
+    pub fn messages(&self, n: usize) -> Result<Messages, ParamError> {
         let pieces = self.check(n)?;
         let channels = self.channels as usize;
         let mut sends = Sends { ranks: n, list: Vec::new() };
@@ -326,7 +326,7 @@ impl Collective {
     }
 
     /// Refuses what makes no sense; returns the pieces of each message.
-    fn check(&self, n: usize) -> Result<usize, Wrong> {
+    fn check(&self, n: usize) -> Result<usize, ParamError> {
         let wrong = |name: &'static str, why: String| Err((name, why));
         let (operation, algorithm) = (self.operation.name(), self.algorithm);
         if n < 2 {

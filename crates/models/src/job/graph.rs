@@ -9,8 +9,8 @@ use xoff_units::{Duration, Moment, index, number, wide};
 use super::collective::{Algorithm, Collective};
 use super::shape::{Lists, Shape};
 use crate::framing::Framing;
+use crate::param_error::ParamError;
 use crate::topology::Reach;
-use crate::wrong::Wrong;
 
 /// What an operation of a rank does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,7 +222,7 @@ pub struct Graph {
     pub flops: Option<Flops>,
     lines: Lines,
     /// By number: the series that it is in, and its place there; and the numbers in each series.
-    pub(super) turns: Vec<(u32, u32)>,
+    pub(super) strides: Vec<(u32, u32)>,
     pub(super) series: Vec<Vec<u32>>,
 }
 
@@ -283,7 +283,7 @@ impl Graph {
             if index(series) == self.series.len() {
                 self.series.push(Vec::new());
             }
-            self.turns.push((series, number(self.series[index(series)].len())));
+            self.strides.push((series, number(self.series[index(series)].len())));
             self.series[index(series)].push(number_of);
         }
     }
@@ -375,7 +375,7 @@ impl Builder {
             iterations: 1,
             flops: None,
             lines,
-            turns: Vec::new(),
+            strides: Vec::new(),
             series: Vec::new(),
         };
         let drafts = nodes.iter().map(|_| Draft::default()).collect();
@@ -415,7 +415,7 @@ impl Builder {
     }
 
     /// The place of a collective among the ranks of a group.
-    pub fn shape(&mut self, collective: &Collective, group: u32) -> Result<u32, Wrong> {
+    pub fn shape(&mut self, collective: &Collective, group: u32) -> Result<u32, ParamError> {
         if collective.algorithm == Algorithm::InNetwork && self.graph.groups[index(group)].reducer.is_none() {
             self.graph.groups[index(group)].reducer = Some(self.reducer(group)?);
         }
@@ -431,7 +431,7 @@ impl Builder {
     }
 
     /// What reduces for a group, by its place after the ranks.
-    fn reducer(&mut self, group: u32) -> Result<u32, Wrong> {
+    fn reducer(&mut self, group: u32) -> Result<u32, ParamError> {
         let reaches = self.reducers.iter().map(|(reach, _)| reach);
         let place = Reach::closest(reaches, &self.graph.groups[index(group)].ranks).ok_or_else(Reach::none)?;
         let (reach, known) = &mut self.reducers[place];

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use xoff_units::{Moment, index, number};
 
 use super::graph::{Graph, Operation, Rank, What, Work};
-use super::likeness::Stretch;
+use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
@@ -80,14 +80,14 @@ pub struct Program {
     /// Of units, whether each is busy, and the operations that could begin otherwise, in order.
     pub(super) units: FxHashMap<u16, (bool, VecDeque<u32>)>,
     /// The stretch of operations that it was in when somebody looked last, and one with a longer period that holds such.
-    pub(super) stretches: [Stretch; 2],
+    pub(super) stretches: [LoopRegion; 2],
 }
 
 impl Program {
     /// A rank's, with the flows that are its connections, by receiving rank and line.
     pub fn new(graph: Arc<Graph>, job: u32, rank: u32, mut connections: Vec<((u32, u64), u32)>) -> Self {
         connections.sort_unstable();
-        let whole = Stretch::whole(number(graph.ranks[index(rank)].operations().len()));
+        let whole = LoopRegion::whole(number(graph.ranks[index(rank)].operations().len()));
         let stretches = [whole.clone(), whole];
         let (waiting, active, early, over) = (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());

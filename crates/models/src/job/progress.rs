@@ -1,7 +1,7 @@
 //! How far programs are: what of them decides what happens next, and what goes by where it repeats itself.
 //!
 //! Within messages nothing of a program repeats itself but that it waits. Across messages, collectives go on in which ranks send as much again and
-//! again. Across operations, all that a rank has begun counts relative to where the period began that it is in ([`Stretch`]).
+//! again. Across operations, all that a rank has begun counts relative to where the period began that it is in ([`LoopRegion`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use xoff_engine::state::{Across, Origin, Row, State, Walk};
 use xoff_units::{Duration, index, number, wide};
 
 use super::graph::{Graph, What, Work};
-use super::likeness::Stretch;
 use super::program::{Active, Ended, Program, Programs};
+use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::framing::Framing;
 use crate::message::After;
@@ -129,21 +129,21 @@ impl Program {
     fn follow(&mut self, across: Across) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
         // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have one that holds shorter ones.
-        let mut shorter = Stretch::whole(number(self.own().operations().len()));
-        for stretch in &mut self.stretches[..=level(across)] {
-            if first >= stretch.end {
-                *stretch = Stretch::whole(u32::MAX);
+        let mut shorter = LoopRegion::whole(number(self.own().operations().len()));
+        for region in &mut self.stretches[..=level(across)] {
+            if first >= region.end {
+                *region = LoopRegion::whole(u32::MAX);
             }
-            let (found, took) = self.graph.stretch(self.rank, first, at_least..stretch.by);
+            let (found, took) = self.graph.region(self.rank, first, at_least..region.by);
             cost += took;
             if let Some(found) = found {
-                *stretch = found;
-            } else if stretch.end == u32::MAX {
-                *stretch = shorter;
+                *region = found;
+            } else if region.end == u32::MAX {
+                *region = shorter;
             }
             // What holds it goes beyond its end.
-            at_least = stretch.end - first;
-            shorter = stretch.clone();
+            at_least = region.end - first;
+            shorter = region.clone();
         }
         cost
     }
@@ -151,11 +151,11 @@ impl Program {
     /// How far it is in its operations.
     fn way(&self, across: Across) -> Way {
         // What waits from a quiet moment on counts by what it waits for alone.
-        let (stretch, begun, end) = match across {
-            Across::Episodes => (Stretch { by: 1, ..Stretch::whole(self.over.0) }, self.over.0, 0),
+        let (region, begun, end) = match across {
+            Across::Episodes => (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0),
             _ => {
-                let stretch = &self.stretches[level(across)];
-                (stretch.clone(), stretch.begin(self.over.0), stretch.end)
+                let region = &self.stretches[level(across)];
+                (region.clone(), region.begin(self.over.0), region.end)
             }
         };
         let touched = [
@@ -172,7 +172,7 @@ impl Program {
             begun,
             top: touched.into_iter().max().unwrap_or(0),
             beyond: self.waiting.range(end..).map(|(place, missing)| (*place, *missing)).collect(),
-            stretch,
+            region,
         }
     }
 
@@ -188,7 +188,7 @@ impl Program {
             }
             Work::Compute(_) | Work::Receive(_) => 0,
         };
-        let Stretch { start, by, end, .. } = self.stretches[level(across)];
+        let LoopRegion { start, by, end, .. } = self.stretches[level(across)];
         let first = self.over.0;
         (end - first >= by).then(|| Cycle {
             start,
@@ -294,7 +294,7 @@ pub struct Way {
     /// Operations beyond the stretch that wait for something in it, and for how many.
     pub beyond: Vec<(u32, u32)>,
     /// The operations that are like one another.
-    pub stretch: Stretch,
+    pub region: LoopRegion,
 }
 
 /// Operations that a rank does again and again.

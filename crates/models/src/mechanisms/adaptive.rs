@@ -20,9 +20,9 @@ use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames;
 use crate::ids::PortId;
-use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Properties, Site, Verdict, Watches};
+use crate::mechanism::{Dequeued, Enqueued, Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// Unit that chooses a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +75,7 @@ impl state::Word for Load {
 
 /// Load updates of a node to its neighbours.
 #[derive(Debug, Clone)]
-struct Telling {
+struct LoadUpdate {
     every: Duration,
     /// Ports to nodes that forward.
     neighbours: Vec<PortId>,
@@ -91,7 +91,7 @@ struct Telling {
     frames: u64,
 }
 
-state!(Telling {
+state!(LoadUpdate {
     value: told, is_timed, heard;
     dues: next;
     total: frames;
@@ -104,7 +104,7 @@ pub struct Adaptive {
     /// For each port: true while the link is up.
     is_up: Vec<bool>,
     flowlets: Option<flowlet::Table>,
-    telling: Option<Telling>,
+    load_update: Option<LoadUpdate>,
     /// Least loaded ports of a choice.
     best: Vec<PortId>,
     chosen: u64,
@@ -113,7 +113,7 @@ pub struct Adaptive {
 
 state!(Adaptive {
     value: is_up;
-    part: flowlets, telling;
+    part: flowlets, load_update;
     total: chosen, stuck;
     still: best;
 });
@@ -130,7 +130,7 @@ impl Install for Adaptive {
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let leads_on = |port: &PortId| !site.hosts.iter().any(|(_, to)| to == port);
         let ports = site.ports.len();
-        let telling = params.load_update_interval.map(|every| Telling {
+        let load_update = params.load_update_interval.map(|every| LoadUpdate {
             every,
             neighbours: PortId::all(ports).filter(leads_on).collect(),
             steps: site.ports.iter().map(|port| port.link.rate.time(site.framing.largest())).collect(),
@@ -142,14 +142,14 @@ impl Install for Adaptive {
             frames: 0,
         });
         let flowlets = (params.per == Per::Flowlet).then(|| flowlet::Table::new(params.timeout));
-        site.forwards.then(|| Self { is_up: vec![true; ports], flowlets, telling, best: Vec::new(), chosen: 0, stuck: 0 })
+        site.forwards.then(|| Self { is_up: vec![true; ports], flowlets, load_update, best: Vec::new(), chosen: 0, stuck: 0 })
     }
 
     fn properties(_: &Params) -> Properties {
         Properties { routes: true, ..Properties::default() }
     }
 
-    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(far) = params.load_update_interval.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far)) {
             return Err(("load_update_interval", format!("{far} is out of range; allowed are 100ns to 1ms")));
         }
@@ -164,7 +164,7 @@ fn wait(core: &Core, port: PortId, now: Moment) -> Duration {
     wire + p.serializer.time(u64::from(core.waiting_bytes(port)))
 }
 
-impl Telling {
+impl LoadUpdate {
     /// Returns the load of the best port of a neighbour toward a destination.
     fn heard(&self, core: &Core, port: PortId, destination: u32) -> Load {
         let routes = &core.routing.routes[index(core.ports[port].peer)];
@@ -208,8 +208,8 @@ impl Adaptive {
     /// Reads the load of a port now.
     fn look(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
         let load = Load { is_up: self.is_up[port], wait: wait(core, port, effects.now) };
-        if let Some(telling) = &mut self.telling {
-            telling.see(port, load, &self.is_up, effects);
+        if let Some(load_update) = &mut self.load_update {
+            load_update.see(port, load, &self.is_up, effects);
         }
     }
 
@@ -219,7 +219,7 @@ impl Adaptive {
         let mut least = None;
         for port in choices.iter().copied().filter(|port| self.is_up[*port]) {
             let near = wait(core, port, effects.now);
-            let far = self.telling.as_ref().map_or(Load::NONE, |telling| telling.heard(core, port, destination));
+            let far = self.load_update.as_ref().map_or(Load::NONE, |load_update| load_update.heard(core, port, destination));
             let load = (!far.is_up, near.max(far.wait), near);
             if least.is_none_or(|least| load < least) {
                 least = Some(load);
@@ -240,7 +240,7 @@ impl Adaptive {
 impl Hooks for Adaptive {
     fn watches(&self) -> Watches {
         let watches = Watches::ROUTE.and(Watches::LINK);
-        if self.telling.is_some() { watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL) } else { watches }
+        if self.load_update.is_some() { watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL) } else { watches }
     }
 
     fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
@@ -270,10 +270,10 @@ impl Hooks for Adaptive {
     }
 
     fn on_control(&mut self, packet: &Packet, port: PortId, _: &Core, _: &mut Effects) -> Verdict {
-        let (Some(telling), Some(frames::Load { port: far, is_up, wait })) = (&mut self.telling, packet.payload()) else {
+        let (Some(load_update), Some(frames::Load { port: far, is_up, wait })) = (&mut self.load_update, packet.payload()) else {
             return Verdict::Pass;
         };
-        if let Some(heard) = telling.heard[port].get_mut(usize::from(far)) {
+        if let Some(heard) = load_update.heard[port].get_mut(usize::from(far)) {
             *heard = Load { is_up, wait: Duration::ns(u64::from(wait)) };
         }
         Verdict::Consume
@@ -282,25 +282,25 @@ impl Hooks for Adaptive {
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
         self.is_up[port] = is_up;
         self.look(port, core, effects);
-        let Some(telling) = &mut self.telling else { return };
-        if !telling.neighbours.contains(&port) {
+        let Some(load_update) = &mut self.load_update else { return };
+        if !load_update.neighbours.contains(&port) {
             return;
         }
         if is_up {
             let others: Vec<PortId> =
-                telling.neighbours.iter().copied().filter(|of| *of != port && telling.told[*of] != Load::NONE).collect();
+                load_update.neighbours.iter().copied().filter(|of| *of != port && load_update.told[*of] != Load::NONE).collect();
             for of in others {
-                telling.tell(port, of, effects);
+                load_update.tell(port, of, effects);
             }
         } else {
-            telling.heard[port].fill(Load::NONE);
+            load_update.heard[port].fill(Load::NONE);
         }
     }
 
     fn on_timer(&mut self, port: u32, core: &Core, effects: &mut Effects) {
         let port = PortId::at(index(port));
-        if let Some(telling) = &mut self.telling {
-            telling.is_timed[port] = false;
+        if let Some(load_update) = &mut self.load_update {
+            load_update.is_timed[port] = false;
         }
         self.look(port, core, effects);
     }
@@ -308,8 +308,8 @@ impl Hooks for Adaptive {
     fn counts(&self, _: Moment, tally: &mut dyn Tally) {
         tally.add(CHOSEN, self.chosen);
         tally.add(STUCK, self.stuck);
-        if let Some(telling) = &self.telling {
-            tally.add(TOLD, telling.frames);
+        if let Some(load_update) = &self.load_update {
+            tally.add(TOLD, load_update.frames);
         }
     }
 }
@@ -323,7 +323,7 @@ mod tests {
 
     fn adaptive(per: Per) -> Adaptive {
         let flowlets = (per == Per::Flowlet).then(|| flowlet::Table::new(Duration::us(16)));
-        Adaptive { is_up: vec![true; 6], flowlets, telling: None, best: Vec::new(), chosen: 0, stuck: 0 }
+        Adaptive { is_up: vec![true; 6], flowlets, load_update: None, best: Vec::new(), chosen: 0, stuck: 0 }
     }
 
     fn choose(adaptive: &mut Adaptive, core: &Core, effects: &mut Effects) -> Option<PortId> {

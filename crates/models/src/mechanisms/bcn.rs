@@ -18,8 +18,8 @@ use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::frames;
-use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
-use crate::wrong::Wrong;
+use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::param_error::ParamError;
 
 const PAGE: u32 = 64;
 
@@ -105,8 +105,8 @@ impl Install for Bcn {
         Properties { tags_data: true, tells_sources: Some(why), ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        check(around, params.q_eq, params.sample_base, params.w)?;
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        check(context, params.q_eq, params.sample_base, params.w)?;
         let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.q_eq.0 / u64::from(PAGE));
         if most > i32::MAX as u64 {
             return Err(("w", format!("feedback would be up to {most}, with (1 + 2 w) q_eq in pages; 2^31 - 1 are possible")));

@@ -22,11 +22,11 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames;
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Ground, Hooks, Install, Properties, Site, Verdict, Watches};
+use crate::mechanism::{Departure, Dequeued, Enqueued, Hooks, Install, PortShape, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::streams::Keys;
-use crate::wrong::Wrong;
 
 /// Moment of the resume of a paused queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ state!(Waiting {
 
 /// A data queue of an output.
 #[derive(Debug, Clone, Default)]
-struct Lane {
+struct BfcQueue {
     /// Table entries with packets here; at a host the flows that send.
     users: u32,
     /// End of the sticky time of the queue's flows.
@@ -101,7 +101,7 @@ struct Lane {
     paused: Vec<(PortId, QueueId)>,
 }
 
-state!(Lane {
+state!(BfcQueue {
     value: users, paused;
     moments: kept_until;
     part: packets;
@@ -115,7 +115,7 @@ pub struct Bfc {
     /// For each port as an input: the round trip of its hop, and the sticky time.
     hops: Vec<(Duration, Duration)>,
     /// Data queues of each port, numbered from 1.
-    lanes: Vec<Vec<Lane>>,
+    lanes: Vec<Vec<BfcQueue>>,
     table: FxHashMap<(PortId, u32), Entry>,
     table_size: u32,
     keys: Keys,
@@ -198,7 +198,7 @@ impl Install for Bfc {
             resume: params.resume,
             frame_bytes: site.framing.control,
             hops: site.ports.iter().map(|p| hop(p.link.delay)).collect(),
-            lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| Lane::default()).collect()).collect(),
+            lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| BfcQueue::default()).collect()).collect(),
             table: FxHashMap::default(),
             keys: site.sources.keys.clone(),
             table_size: params.entries * params.queues * number(site.ports.len().max(1)),
@@ -221,7 +221,7 @@ impl Install for Bfc {
         }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if !(1..=1024).contains(&params.queues) {
             return Err(("queues", format!("{} is out of range; allowed are 1 to 1024", params.queues)));
         }
@@ -233,19 +233,19 @@ impl Install for Bfc {
                 return Err((key, "allowed are 0ns to 1s".into()));
             }
         }
-        if let Some(lossless) = around.other(|o| o.is_lossless) {
+        if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err(("", format!("it takes the place of {lossless}; give one of them")));
         }
-        if around.classes > 1 {
+        if context.classes > 1 {
             return Err(("", "it has queues of its own and one class; set switch.classes to 1".into()));
         }
-        if around.queueing != Queueing::Oq {
+        if context.queueing != Queueing::Oq {
             return Err(("", "it looks at the queues of outputs; set switch.queueing to oq".into()));
         }
         Ok(())
     }
 
-    fn queues(params: &Params, _: &Ground<'_>, _: u32, _: PortId) -> Option<Vec<QueueSpec>> {
+    fn queues(params: &Params, _: &PortShape<'_>, _: u32, _: PortId) -> Option<Vec<QueueSpec>> {
         Some(vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; index(params.queues)])
     }
 }
@@ -382,7 +382,7 @@ mod tests {
                 resume,
                 frame_bytes: 64,
                 hops: vec![(Duration::us(2), Duration::us(4)); 3],
-                lanes: (0..3).map(|_| (0..3).map(|_| Lane::default()).collect()).collect(),
+                lanes: (0..3).map(|_| (0..3).map(|_| BfcQueue::default()).collect()).collect(),
                 table: FxHashMap::default(),
                 keys: Keys::default(),
                 table_size: 1000,
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!([place(&mut s, 1), place(&mut s, 2)], [QueueId(1), QueueId(2)]);
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
         let leave = |s: &mut Switch, packet: &mut Packet| {
-            let mut records = crate::beside::Records::default();
+            let mut records = crate::packet_metadata::Records::default();
             let mut event = Departure { packet, port: PortId(0), queue: QueueId(1), is_own: true, records: &mut records };
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
         };

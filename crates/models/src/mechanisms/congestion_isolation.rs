@@ -18,10 +18,10 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames::{Cim, Index};
-use crate::mechanism::{Around, Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, Verdict, Watches};
+use crate::mechanism::{Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::mechanisms::isolation::{Isolation, Order};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `switch.flow_control.congestion_isolation`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +87,7 @@ pub enum Mark {
 #[derive(Debug, Clone, Default)]
 struct Flow {
     /// True while a CIM of the downstream neighbour stands.
-    is_asked: bool,
+    on_requested_checkpoint: bool,
     /// Port of the upstream neighbour that received a CIM of the flow.
     told: Option<PortId>,
     /// Output with the flow in its table.
@@ -101,7 +101,7 @@ struct Flow {
 }
 
 state!(Flow {
-    value: is_asked, told, output, is_listed, is_timed;
+    value: on_requested_checkpoint, told, output, is_listed, is_timed;
     moment: empty_since;
 });
 
@@ -164,7 +164,7 @@ impl Install for CongestionIsolation {
         }
     }
 
-    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+    fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
         let xoff = Bytes(levels.xoff);
         let late = if levels.is_dynamic {
@@ -177,13 +177,13 @@ impl Install for CongestionIsolation {
         Some(("cim_threshold", format!("{late}: {why}")))
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.class == params.congested_class {
             return Err(("congested_class", "it must be another class than that of the non-congested queue".into()));
         }
         for (key, class) in [("class", params.class), ("congested_class", params.congested_class)] {
-            if class >= around.classes {
-                return Err((key, format!("{class} is out of range; the switches have {} (switch.classes)", around.classes)));
+            if class >= context.classes {
+                return Err((key, format!("{class} is out of range; the switches have {} (switch.classes)", context.classes)));
             }
         }
         if params.max_flows == 0 {
@@ -204,7 +204,7 @@ impl Install for CongestionIsolation {
         if !(0.0..=1.0).contains(&params.pmax) {
             return Err(("pmax", format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax)));
         }
-        if around.queueing == Queueing::Iq {
+        if context.queueing == Queueing::Iq {
             return Err(("class", "with one FIFO an input no flow can be isolated; switch.queueing must be oq or voq".into()));
         }
         Ok(())
@@ -290,7 +290,7 @@ impl CongestionIsolation {
         for flow in std::mem::take(&mut self.idle[port]) {
             if let Some(moved) = self.flows.get_mut(flow) {
                 moved.state.is_listed = false;
-                if moved.inside == 0 && !moved.state.is_asked {
+                if moved.inside == 0 && !moved.state.on_requested_checkpoint {
                     self.return_flow(flow, effects);
                 }
             }
@@ -396,10 +396,10 @@ impl Hooks for CongestionIsolation {
         } else if is_add {
             // Downstream is not told if there is no room: it takes back in any case what it asked for.
             if self.isolate(packet.flow(), port) {
-                self.flows.entry(packet.flow()).state.is_asked = true;
+                self.flows.entry(packet.flow()).state.on_requested_checkpoint = true;
             }
         } else if let Some(moved) = self.flows.get_mut(packet.flow()) {
-            moved.state.is_asked = false;
+            moved.state.on_requested_checkpoint = false;
             if moved.inside == 0 {
                 self.empty(packet.flow(), effects);
                 self.let_return(port, core, effects);
@@ -415,7 +415,8 @@ impl Hooks for CongestionIsolation {
             let Some(moved) = self.flows.get_mut(flow) else { continue };
             if is_up && moved.state.told == Some(port) {
                 self.message(port, flow, true, 0, effects);
-            } else if !is_up && moved.state.output == port && std::mem::take(&mut moved.state.is_asked) && moved.inside == 0 {
+            } else if !is_up && moved.state.output == port && std::mem::take(&mut moved.state.on_requested_checkpoint) && moved.inside == 0
+            {
                 self.empty(flow, effects);
             }
         }
@@ -427,7 +428,7 @@ impl Hooks for CongestionIsolation {
     fn on_timer(&mut self, flow: u32, _core: &Core, effects: &mut Effects) {
         let (Some(moved), Some(age)) = (self.flows.get_mut(flow), self.age) else { return };
         moved.state.is_timed = false;
-        if moved.inside > 0 || moved.state.is_asked {
+        if moved.inside > 0 || moved.state.on_requested_checkpoint {
             return;
         }
         let due = moved.state.empty_since + age;

@@ -9,10 +9,10 @@ use xoff_units::{Bytes, number};
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
 use crate::frames::Payload;
-use crate::mechanism::{Around, Enqueued, Site};
+use crate::mechanism::{Enqueued, Site, ValidationContext};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::routing::Sources;
-use crate::wrong::Wrong;
 
 /// The congestion points of a switch, one an output.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Points {
 }
 
 /// Checks the settings of congestion points.
-pub fn check(around: &Around<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), Wrong> {
+pub fn check(context: &ValidationContext<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), ParamError> {
     if q_eq.0 < 1_000 || q_eq.0 >= 1 << 30 {
         return Err(("q_eq", format!("{q_eq} is out of range; it must be 1KB or more and below 1GiB")));
     }
@@ -64,7 +64,7 @@ pub fn check(around: &Around<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Re
     if w > 1_000 {
         return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
     }
-    if around.queueing == Queueing::Iq {
+    if context.queueing == Queueing::Iq {
         return Err(("q_eq", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
     }
     Ok(())

@@ -22,11 +22,11 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Blocks};
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, Verdict, Watches};
+use crate::mechanism::{Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::{Purpose, Queue};
-use crate::wrong::Wrong;
 
 /// Counters and updates of the two ends of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -399,16 +399,16 @@ impl Install for Credits {
         }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if let Some(lossless) = around.other(|o| o.is_lossless) {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err(("", format!("it takes the place of {lossless}; give one of them")));
         }
-        if let Some(other) = around.other(|o| o.assigns_queues) {
+        if let Some(other) = context.other(|o| o.assigns_queues) {
             let why =
                 format!("credits are looked at by the queue of a packet's class, and {other} may put it into another; give one of them");
             return Err(("", why));
         }
-        if matches!(around.memory, buffer::Params::Shared(_)) {
+        if matches!(context.memory, buffer::Params::Shared(_)) {
             let why = "a credit promises room, which the moving thresholds of a shared switch.buffer may refuse; use per_port or per_queue";
             return Err(("", why.into()));
         }
@@ -424,9 +424,9 @@ impl Install for Credits {
         if let Some(repeat) = params.refresh_interval.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t)) {
             return Err(("refresh_interval", format!("{repeat} is out of range; allowed are 100ns to 1s")));
         }
-        let (block, most, cost) = (params.block(), params.most(), params.cost(around.framing.largest()));
+        let (block, most, cost) = (params.block(), params.most(), params.cost(context.framing.largest()));
         if cost > most {
-            let why = format!("a packet of {} B takes {cost} of {block} B, and counters tell {most} apart", around.framing.largest());
+            let why = format!("a packet of {} B takes {cost} of {block} B, and counters tell {most} apart", context.framing.largest());
             return Err(("block", why));
         }
         if let Some(window) = params.window.filter(|w| !(cost..=most).contains(&(w.0 / block))) {
@@ -436,7 +436,7 @@ impl Install for Credits {
         Ok(())
     }
 
-    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&crate::mechanism::Levels>) -> Result<(), Wrong> {
+    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&crate::mechanism::Levels>) -> Result<(), ParamError> {
         let Some(share) = Params::share(ingress) else { return Ok(()) };
         if let Some(window) = params.window.filter(|w| w.0 > share) {
             let why = format!("{window} for each class is more than its share of the port's memory, {}", Bytes(share));
@@ -450,7 +450,7 @@ impl Install for Credits {
         Ok(())
     }
 
-    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<Wrong> {
+    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<ParamError> {
         let (window, needed, block) = (params.window(ingress), params.needed(ingress), params.block());
         let (rate, delay) = (ingress.port.link.rate, ingress.port.link.delay);
         let why = || {

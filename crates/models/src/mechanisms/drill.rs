@@ -16,9 +16,9 @@ use xoff_engine::random::Stream;
 use crate::core::Core;
 use crate::effects::Effects;
 use crate::ids::PortId;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
+use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 use xoff_engine::state::{State, Walk, Word};
 
 /// `switch.routing.drill`
@@ -86,7 +86,7 @@ impl Install for Drill {
         Properties { routes: true, scatters: true, ..Properties::default() }
     }
 
-    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.samples == 0 {
             return Err(("samples", "0 is out of range; without a port that is drawn a node never learns of another".into()));
         }

@@ -14,8 +14,8 @@ use xoff_units::Bytes;
 use crate::core::{Core, Queueing};
 use crate::count::Count;
 use crate::effects::Effects;
-use crate::mechanism::{Around, Dequeued, Hooks, Ingress, Install, Levels, Properties, Site, Watches};
-use crate::wrong::Wrong;
+use crate::mechanism::{Dequeued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext, Watches};
+use crate::param_error::ParamError;
 
 /// `switch.ecn`: one of `red` and `step`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ impl Install for Ecn {
         Properties { tells_sources, marks_data: true, ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         match (&params.red, &params.step) {
             (Some(red), None) => {
                 if red.kmax.0 >= 1 << 32 {
@@ -134,21 +134,21 @@ impl Install for Ecn {
             _ => return Err(("", "give exactly one of red and step".into())),
         }
         if let Some(classes) = &params.classes {
-            if let Some(class) = classes.iter().find(|c| **c >= around.classes) {
-                let why = format!("{class} is out of range; the switches have {} (switch.classes)", around.classes);
+            if let Some(class) = classes.iter().find(|c| **c >= context.classes) {
+                let why = format!("{class} is out of range; the switches have {} (switch.classes)", context.classes);
                 return Err(("classes", why));
             }
             if classes.is_empty() {
                 return Err(("classes", "no class marks; leave out switch.ecn".into()));
             }
         }
-        if around.queueing == Queueing::Iq {
+        if context.queueing == Queueing::Iq {
             return Err(("", "marking looks at egress queues, and `iq` has none; use oq or voq".into()));
         }
         Ok(())
     }
 
-    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<Wrong> {
+    fn warn_port(params: &Params, ingress: &Ingress<'_>) -> Option<ParamError> {
         let (kmin, largest) = (u64::from(Marker::new(params).kmin), ingress.framing.largest());
         let key = if params.step.is_some() { "step.threshold" } else { "red.kmin" };
         let why = format!(
@@ -158,7 +158,7 @@ impl Install for Ecn {
         (kmin < 2 * largest).then_some((key, why))
     }
 
-    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+    fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         (u64::from(Marker::new(params).kmin) > levels.xoff)
             .then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }

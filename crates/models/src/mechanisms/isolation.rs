@@ -178,7 +178,7 @@ impl<T: Default> Isolation<T> {
     /// Closes the gate of a queue, for the flow of its first packet.
     fn close(&mut self, place: (PortId, QueueId), flow: u32, effects: &mut Effects) {
         if self.gates.insert(place, flow).is_none() {
-            effects.push(Effect::CloseGate(place.0, place.1));
+            effects.push(Effect::HoldQueue(place.0, place.1));
         }
     }
 
@@ -186,7 +186,7 @@ impl<T: Default> Isolation<T> {
     fn open(&mut self, place: (PortId, QueueId), flow: Option<u32>, effects: &mut Effects) {
         if self.gates.get(&place).is_some_and(|of| flow.is_none_or(|flow| flow == *of)) {
             self.gates.remove(&place);
-            effects.push(Effect::OpenGate(place.0, place.1));
+            effects.push(Effect::ReleaseQueue(place.0, place.1));
         }
     }
 }
@@ -214,8 +214,8 @@ mod tests {
     /// Returns the gate's changes in order: true for closed.
     fn gates(effects: &mut Effects) -> Vec<bool> {
         let is_closing = |e: &(u8, Effect)| match e.1 {
-            Effect::CloseGate(PortId(0), QueueId(2)) => true,
-            Effect::OpenGate(PortId(0), QueueId(2)) => false,
+            Effect::HoldQueue(PortId(0), QueueId(2)) => true,
+            Effect::ReleaseQueue(PortId(0), QueueId(2)) => false,
             ref other => panic!("{other:?} is about no gate of queue 2"),
         };
         effects.take().iter().map(is_closing).collect()

@@ -14,14 +14,14 @@ use crate::count::{Group, Tally};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
-    Admit, Around, Crossing, Departure, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Other, Place, Properties, QueueAt,
-    Site, Verdict, Watches,
+    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, Place, PortShape, Properties, QueueAt, Site,
+    ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
-use crate::wrong::Wrong;
 
 /// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names a module,
 /// which is the key in its table and holds `Params`, and the mechanism's type. The line's comment documents the key.
@@ -231,17 +231,17 @@ pub trait Part {
     /// See [`Install::properties`].
     fn properties(&self) -> Properties;
     /// See [`Install::validate`].
-    fn validate(&self, around: &Around<'_>) -> Result<(), Wrong>;
+    fn validate(&self, context: &ValidationContext<'_>) -> Result<(), ParamError>;
     /// See [`Install::check_port`].
-    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong>;
+    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError>;
     /// See [`Install::levels`].
     fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels>;
     /// See [`Install::warn`].
-    fn warn(&self, levels: &Levels) -> Option<Wrong>;
+    fn warn(&self, levels: &Levels) -> Option<ParamError>;
     /// See [`Install::warn_port`].
-    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong>;
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<ParamError>;
     /// See [`Install::queues`].
-    fn queues(&self, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>>;
+    fn queues(&self, port_shape: &PortShape<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>>;
     /// See [`Install::most_relays`].
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)>;
     /// See [`Install::queue_toward`].
@@ -278,23 +278,23 @@ impl<M: Install> Part for Given<'_, M> {
     fn properties(&self) -> Properties {
         M::properties(self.params)
     }
-    fn validate(&self, around: &Around<'_>) -> Result<(), Wrong> {
-        M::validate(self.params, around)
+    fn validate(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        M::validate(self.params, context)
     }
-    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+    fn check_port(&self, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         M::check_port(self.params, ingress, levels)
     }
     fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels> {
         M::levels(self.params, ingress)
     }
-    fn warn(&self, levels: &Levels) -> Option<Wrong> {
+    fn warn(&self, levels: &Levels) -> Option<ParamError> {
         M::warn(self.params, levels)
     }
-    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<Wrong> {
+    fn warn_port(&self, ingress: &Ingress<'_>) -> Option<ParamError> {
         M::warn_port(self.params, ingress)
     }
-    fn queues(&self, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
-        M::queues(self.params, ground, node, port)
+    fn queues(&self, port_shape: &PortShape<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
+        M::queues(self.params, port_shape, node, port)
     }
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)> {
         M::most_relays(self.params, above)
@@ -345,8 +345,8 @@ impl Tables {
         let parts = self.parts();
         for part in &parts {
             let others: Vec<Other> = all.iter().copied().filter(|o| o.name != part.name()).collect();
-            let around = Around { others: &others, classes, queueing, memory, framing };
-            part.validate(&around).map_err(|(key, why)| (at(part.path(), key), why))?;
+            let context = ValidationContext { others: &others, classes, queueing, memory, framing };
+            part.validate(&context).map_err(|(key, why)| (at(part.path(), key), why))?;
         }
         for (does, what) in EXCLUSIVE {
             let mut owners = parts.iter().filter(|p| does(&p.properties()));

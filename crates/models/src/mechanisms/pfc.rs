@@ -23,13 +23,13 @@ use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Kind};
 use crate::mechanism::{
-    Admit, Around, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, Verdict, Watches,
+    Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::queueing::ring::Ring;
 use crate::sizing;
-use crate::wrong::Wrong;
 use slots::Slots;
 use watchdog::{Found, Watchdog};
 
@@ -397,7 +397,7 @@ impl Install for Pfc {
         }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(xoff) = params.xoff.filter(|xoff| xoff.0 == 0 || xoff.0 >= 1 << 32) {
             return Err(("xoff", format!("{xoff} is out of range; it must be above zero and below 4GiB")));
         }
@@ -409,12 +409,12 @@ impl Install for Pfc {
                 format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand; without xon it follows xoff"),
             ));
         }
-        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, around.memory)
+        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, context.memory)
             && xoff > *limit
         {
             return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}; it would never be reached")));
         }
-        if params.accounting == Accounting::Egress && around.queueing == Queueing::Iq {
+        if params.accounting == Accounting::Egress && context.queueing == Queueing::Iq {
             let why = "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress";
             return Err(("accounting", why.into()));
         }
@@ -424,8 +424,8 @@ impl Install for Pfc {
         if params.quanta == Some(0) {
             return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
         }
-        params.watchdog.as_ref().map_or(Ok(()), |w| w.validate(around))?;
-        if params.hop_classes && around.classes < 2 {
+        params.watchdog.as_ref().map_or(Ok(()), |w| w.validate(context))?;
+        if params.hop_classes && context.classes < 2 {
             return Err((
                 "hop_classes",
                 "packets rise a class with every relay; set switch.classes to one more than there are relays".into(),
@@ -434,7 +434,7 @@ impl Install for Pfc {
         Ok(())
     }
 
-    fn check_port(params: &Params, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+    fn check_port(params: &Params, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         if params.accounting == Accounting::Egress && levels.is_some_and(|l| l.is_dynamic) {
             let why = "it is needed here: the dynamic threshold of a shared buffer is for inputs, and not for egress queues";
             return Err(("xoff", why.into()));

@@ -19,13 +19,15 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames;
-use crate::mechanism::{Around, Dequeued, Enqueued, Ground, Hooks, Ingress, Install, Levels, Properties, QueueAt, Site, Verdict, Watches};
+use crate::mechanism::{
+    Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PortShape, Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
+};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::port::{Purpose, QueueSpec};
 use crate::relay::Scheduler;
 use crate::routing::Map;
 use crate::topology::{PortSpec, Wiring};
-use crate::wrong::Wrong;
 
 /// `switch.flow_control.portfc`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -319,14 +321,14 @@ impl Install for PortFc {
         }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if let Some(lossless) = around.other(|o| o.is_lossless) {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err(("xoff", format!("PortFC takes the place of {lossless}; give one of them")));
         }
-        if around.classes > 1 {
+        if context.classes > 1 {
             return Err(("xoff", "PortFC has queues of its own and one class; set switch.classes to 1".into()));
         }
-        if around.queueing != Queueing::Oq {
+        if context.queueing != Queueing::Oq {
             return Err(("xoff", "PortFC looks at the queues of outputs; set switch.queueing to oq".into()));
         }
         for (key, off, on) in [("xon", params.xoff, params.xon), ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon)] {
@@ -345,7 +347,7 @@ impl Install for PortFc {
     }
 
     /// Checks computed thresholds at switches.
-    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&Levels>) -> Result<(), Wrong> {
+    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&Levels>) -> Result<(), ParamError> {
         if ingress.is_host {
             return Ok(());
         }
@@ -359,11 +361,11 @@ impl Install for PortFc {
         Ok(())
     }
 
-    fn queues(_: &Params, ground: &Ground<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
-        let outputs = Outputs::new(ground.wiring, node, port);
+    fn queues(_: &Params, port_shape: &PortShape<'_>, node: u32, port: PortId) -> Option<Vec<QueueSpec>> {
+        let outputs = Outputs::new(port_shape.wiring, node, port);
         let mut list = vec![QueueSpec { class: 0, level: 0, purpose: Purpose::Planned }; outputs.queues()];
         if let (Outputs::Node { .. }, Some((_, own))) = (&outputs, list.split_last_mut())
-            && ground.relay.scheduler == Scheduler::RelayFirst
+            && port_shape.relay.scheduler == Scheduler::RelayFirst
         {
             for queue in own {
                 queue.level = 1;

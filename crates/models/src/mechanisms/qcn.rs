@@ -19,8 +19,8 @@ use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::frames::Cnm;
-use crate::mechanism::{Around, Enqueued, Hooks, Install, Properties, Site, Watches};
-use crate::wrong::Wrong;
+use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::param_error::ParamError;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample_base`.
 const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
@@ -91,8 +91,8 @@ impl Install for Qcn {
         Properties { tells_sources: Some(why), ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        check(around, params.q_eq, params.sample_base, params.w)?;
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        check(context, params.q_eq, params.sample_base, params.w)?;
         if !(0.0..1.0).contains(&params.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
         }
@@ -126,8 +126,8 @@ impl Hooks for Qcn {
         if output.left <= 0.0 {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
-            let around = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
-            output = Output { left: self.params.sample_base.real() * INTERVALS[index(value) / 8] * around, queue };
+            let context = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
+            output = Output { left: self.params.sample_base.real() * INTERVALS[index(value) / 8] * context, queue };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;

@@ -23,9 +23,9 @@ use crate::core::Core;
 use crate::count::{Count, Tally};
 use crate::effects::Effects;
 use crate::frames::Kind;
-use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches};
+use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `switch.routing.reps`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -179,14 +179,14 @@ impl Install for Reps {
         Properties { routes: true, scatters: true, tags_data: true, listens_to, ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if !(2..=65_536).contains(&params.entropy_values) {
             return Err(("entropy_values", format!("{} is out of range; allowed are 2 to 65536", params.entropy_values)));
         }
         if !(1..=1024).contains(&params.buffer) {
             return Err(("buffer", format!("{} is out of range; allowed are 1 to 1024", params.buffer)));
         }
-        if params.freeze.is_some() && around.other(|o| o.cuts_data).is_none() {
+        if params.freeze.is_some() && context.other(|o| o.cuts_data).is_none() {
             let why = "without packets that are cut (switch.trimming) a timeout is congestion as well; leave it out";
             return Err(("freeze", why.into()));
         }

@@ -12,9 +12,9 @@ use xoff_units::wide;
 use crate::core::Core;
 use crate::effects::Effects;
 use crate::ids::PortId;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Watches};
+use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 use xoff_engine::random::mix;
 use xoff_engine::state;
 
@@ -71,7 +71,7 @@ impl Install for Spray {
         site.forwards.then(|| Self { choice, turns: vec![0; site.ports.len()], entropy_values, salt })
     }
 
-    fn validate(params: &Params, _: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
         if !(1..=65_536).contains(&params.entropy_values) {
             return Err(("entropy_values", format!("{} is out of range; allowed are 1 to 65536", params.entropy_values)));
         }

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::{Core, Queueing};
 use crate::effects::Effects;
-use crate::mechanism::{Around, Departure, Hooks, Install, Properties, Site, Watches};
+use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
+use crate::param_error::ParamError;
 use crate::telemetry::Hop;
-use crate::wrong::Wrong;
 use pint::Pint;
 use xoff_engine::state;
 
@@ -57,8 +57,8 @@ impl Install for Telemetry {
         Properties { tells_sources, signals_as: Some("pint"), wants_round_trip: true, ..all }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        if around.queueing == Queueing::Iq {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        if context.queueing == Queueing::Iq {
             return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
         }
         params.pint.as_ref().map_or(Ok(()), pint::Params::validate)

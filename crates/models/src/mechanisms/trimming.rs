@@ -18,11 +18,11 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
-use crate::mechanism::{Admit, Around, Hooks, Install, Place, Properties, Site, Watches};
+use crate::mechanism::{Admit, Hooks, Install, Place, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::queueing::buffer;
 use crate::routing::Sources;
-use crate::wrong::Wrong;
 
 /// `switch.trimming`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,27 +94,27 @@ impl Install for Trimming {
         Properties { cuts_data: true, ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.turns == 0 {
             return Err(("turns", "headers would keep data from ever being sent; it must be above zero".into()));
         }
-        if let Some(size) = params.size.filter(|size| size.0 < around.framing.minimum || size.0 > 65_535) {
-            let smallest = around.framing.minimum;
+        if let Some(size) = params.size.filter(|size| size.0 < context.framing.minimum || size.0 > 65_535) {
+            let smallest = context.framing.minimum;
             return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));
         }
-        if let Some(limit) = params.limit.filter(|limit| limit.0 < around.framing.largest()) {
-            return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", around.framing.largest())));
+        if let Some(limit) = params.limit.filter(|limit| limit.0 < context.framing.largest()) {
+            return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", context.framing.largest())));
         }
         if params.return_to_sender && params.headers.is_none() {
             return Err(("return_to_sender", "headers always find room, so that none would go back; bound them (headers)".into()));
         }
-        if params.limit.is_none() && *around.memory == buffer::Params::Unlimited {
+        if params.limit.is_none() && *context.memory == buffer::Params::Unlimited {
             return Err(("limit", "the buffer is not limited either (switch.buffer), so that nothing would be cut; give a limit".into()));
         }
-        if let Some(lossless) = around.other(|o| o.is_lossless) {
+        if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err(("", format!("{lossless} pauses neighbours before anything would be cut; leave out one of the two")));
         }
-        if around.queueing == Queueing::Iq {
+        if context.queueing == Queueing::Iq {
             return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
         }
         Ok(())

@@ -38,7 +38,7 @@ impl Node {
             Effect::Emit(frame) => self.queue_control(self.routes.port(&frame), QueueId(0), frame, cx),
             Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
-            Effect::Pour(port, from, to) => self.pour(port, from, to, cx),
+            Effect::MoveQueue(port, from, to) => self.pour(port, from, to, cx),
             Effect::Pausing(because) => {
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
@@ -46,8 +46,8 @@ impl Node {
                 }
             }
             Effect::Unblock(port, queues) => self.unblock(port, queues, Cause::mechanism(owner), cx),
-            Effect::CloseGate(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now()),
-            Effect::OpenGate(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
+            Effect::HoldQueue(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now()),
+            Effect::ReleaseQueue(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
                 self.mechanisms
                     .each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| m.on_pause_request(port, class, is_on, core, fx));
@@ -65,7 +65,7 @@ impl Node {
             Effect::ReleaseFlow(flow) => {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.release(flow, cx.now());
-                    self.relist(flow, cx);
+                    self.requeue(flow, cx);
                 }
             }
             Effect::HoldDestination(dst, until) => {
@@ -132,7 +132,7 @@ impl Node {
         if let Some(recorder) = &mut self.delays {
             recorder.on_discard(packet, port);
         }
-        self.write_off(port, queue, packet, by, cx);
+        self.record_drop(port, queue, packet, by, cx);
         if crossed {
             self.crossing(packet.in_port(), packet.class(), false, cx);
         }
@@ -236,13 +236,13 @@ mod tests {
         // of the first are poured behind those of the second, which opens. The first stays closed, and empty.
         let settings = Settings { classes: 2, ..Settings::for_tests() };
         let flows = [(0, 2, 3000, Duration::ZERO), (1, 2, 3000, Duration::ZERO)];
-        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::CloseGate(PortId(2), QueueId(queue))));
+        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(queue))));
         let script = [
             close[0],
             close[1],
             (0, Moment::ZERO, 0, Effect::ClassOfFlow(0, 1)),
-            (SWITCH, Moment::us(5), 0, Effect::Pour(PortId(2), QueueId(1), QueueId(2))),
-            (SWITCH, Moment::us(5), 0, Effect::OpenGate(PortId(2), QueueId(2))),
+            (SWITCH, Moment::us(5), 0, Effect::MoveQueue(PortId(2), QueueId(1), QueueId(2))),
+            (SWITCH, Moment::us(5), 0, Effect::ReleaseQueue(PortId(2), QueueId(2))),
         ];
         let nodes = run(&settings, &flows, &script);
         let queues = &nodes[index(SWITCH)].core.ports[2].queues;
@@ -281,10 +281,10 @@ mod tests {
             at_switch(2, BCN, Effect::Block(PortId(2), all, Asker::Neighbour)),
             at_switch(3, PFC, Effect::Block(PortId(2), all, Asker::Neighbour)),
             at_switch(4, PFC, Effect::Unblock(PortId(2), all)),
-            at_switch(5, PFC, Effect::CloseGate(PortId(2), QueueId(1))),
+            at_switch(5, PFC, Effect::HoldQueue(PortId(2), QueueId(1))),
             at_switch(6, BCN, Effect::Unblock(PortId(2), all)),
             at_switch(7, BCN, Effect::Block(PortId(2), Queues::Class(1), Asker::Neighbour)),
-            at_switch(9, BCN, Effect::OpenGate(PortId(2), QueueId(1))),
+            at_switch(9, BCN, Effect::ReleaseQueue(PortId(2), QueueId(1))),
         ];
         let nodes = run(&settings(), &TEN, &script);
         let switch = &nodes[index(SWITCH)];

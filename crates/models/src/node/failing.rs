@@ -8,7 +8,7 @@ use xoff_units::{Duration, Moment, Rate, wide};
 
 use crate::fault::Queued;
 use crate::fault::plan::{Part, Place, What};
-use crate::fault::schedule::{Schedule, Spell};
+use crate::fault::schedule::{Outage, Schedule};
 use crate::ids::PortId;
 use crate::packet::Packet;
 use crate::retry::Retry;
@@ -16,7 +16,7 @@ use crate::streams;
 use crate::topology::PortSpec;
 
 /// A spell of a fault: the place of the fault in the plan, and which of its spells.
-pub type SpellId = (u32, u32);
+pub type OutageId = (u32, u32);
 
 /// What was lost by a spell of a fault.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,17 +31,17 @@ pub struct Lost {
 
 /// A fault that the node feels, and where it is in its schedule.
 #[derive(Debug, Clone)]
-pub(super) struct Felt {
+pub(super) struct ActiveFault {
     pub(super) part: Part,
     /// The spell that lasts, or comes next.
-    pub(super) spell: Option<Spell>,
+    pub(super) outage: Option<Outage>,
     /// Which one it is.
     pub(super) number: u32,
     pub(super) lasts: bool,
 }
 
-impl Felt {
-    pub(super) fn id(&self) -> SpellId {
+impl ActiveFault {
+    pub(super) fn id(&self) -> OutageId {
         (self.part.unit, self.number)
     }
 
@@ -68,12 +68,12 @@ pub(super) struct Condition {
 pub(super) struct Line {
     pub(super) spec: PortSpec,
     /// Outages that last, and whether frames for the link are lost.
-    pub(super) downs: Vec<(SpellId, Queued)>,
+    pub(super) downs: Vec<(OutageId, Queued)>,
     /// When it last went down, or came back; and whether the node takes other ports.
     pub(super) changed: Moment,
     pub(super) is_avoided: bool,
     /// When it went down, and by what.
-    pub(super) failures: Vec<(Moment, SpellId)>,
+    pub(super) failures: Vec<(Moment, OutageId)>,
     /// How what comes was sent: the newest last; and how many were before these.
     pub(super) came: Vec<Condition>,
     pub(super) past: u16,
@@ -94,7 +94,7 @@ pub(super) struct Line {
 /// What fails at a node.
 #[derive(Debug, Clone)]
 pub struct Failing {
-    pub(super) felt: Vec<Felt>,
+    pub(super) felt: Vec<ActiveFault>,
     pub(super) lines: Vec<Line>,
     /// The node's forwarding delay.
     pub delay: Duration,
@@ -103,14 +103,14 @@ pub struct Failing {
     /// What its interface holds of frames that nobody reads.
     pub room: u64,
     /// It is down.
-    pub(super) downs: Vec<SpellId>,
+    pub(super) downs: Vec<OutageId>,
     /// It reads nothing.
-    pub(super) stalls: Vec<SpellId>,
+    pub(super) stalls: Vec<OutageId>,
     /// Frames that nobody has read, by which port and when they came, and their bytes.
     pub(super) unread: Vec<(PortId, Packet, Moment)>,
     pub(super) unread_bytes: u64,
     /// What was lost.
-    pub lost: BTreeMap<SpellId, Lost>,
+    pub lost: BTreeMap<OutageId, Lost>,
     /// Flows of which answers were lost, where it is written down what flows wait for.
     pub unheard: BTreeSet<u32>,
     /// Whether it is.
@@ -203,14 +203,14 @@ pub(super) const ON_ITS_WAY: Duration = Duration::ms(2_000);
 impl Failing {
     /// How often its faults have begun and ended.
     pub fn epoch(&self) -> u64 {
-        self.felt.iter().map(Felt::place).sum()
+        self.felt.iter().map(ActiveFault::place).sum()
     }
 
     /// What a node feels.
     pub fn new(parts: &[Part], seed: u64, node: u32, ports: &[PortSpec]) -> Self {
         let felt = |part: &Part| {
             let mut part = part.clone();
-            Felt { spell: part.schedule.next(), part, number: 0, lasts: false }
+            ActiveFault { outage: part.schedule.next(), part, number: 0, lasts: false }
         };
         let line = |(port, spec): (PortId, &PortSpec)| Line {
             spec: *spec,
@@ -290,11 +290,11 @@ impl Failing {
     }
 
     /// The outage by which frames for a port are lost, if they are.
-    pub(super) fn flushes(&self, port: PortId) -> Option<SpellId> {
+    pub(super) fn flushes(&self, port: PortId) -> Option<OutageId> {
         self.lines[port].downs.iter().find(|down| down.1 == Queued::Flush).map(|down| down.0)
     }
 
-    pub(super) fn note(&mut self, by: SpellId, packet: &Packet) {
+    pub(super) fn note(&mut self, by: OutageId, packet: &Packet) {
         let lost = self.lost.entry(by).or_default();
         if packet.is_data() {
             lost.packets += 1;
@@ -327,25 +327,25 @@ impl Failing {
 
     /// When a host has computed what would take until a moment, slower while faults last that make it so.
     pub fn computed(&self, now: Moment, until: Moment) -> Moment {
-        let mut slow: Vec<(f64, Option<Spell>, Schedule)> = Vec::new();
+        let mut slow: Vec<(f64, Option<Outage>, Schedule)> = Vec::new();
         for felt in &self.felt {
             if let What::Compute(factor) = felt.part.what {
-                slow.push((factor, felt.spell, felt.part.schedule.clone()));
+                slow.push((factor, felt.outage, felt.part.schedule.clone()));
             }
         }
         let (mut at, mut left) = (now, (until - now).real());
         loop {
             let (mut factor, mut next) = (1.0, Moment::NEVER);
-            for (times, spell, schedule) in &mut slow {
-                while spell.and_then(|spell| spell.end).is_some_and(|end| end <= at) {
-                    *spell = schedule.next();
+            for (times, outage, schedule) in &mut slow {
+                while outage.and_then(|outage| outage.end).is_some_and(|end| end <= at) {
+                    *outage = schedule.next();
                 }
-                let Some(spell) = *spell else { continue };
-                if spell.start <= at {
+                let Some(outage) = *outage else { continue };
+                if outage.start <= at {
                     factor *= *times;
-                    next = next.min(spell.end.unwrap_or(Moment::NEVER));
+                    next = next.min(outage.end.unwrap_or(Moment::NEVER));
                 } else {
-                    next = next.min(spell.start);
+                    next = next.min(outage.start);
                 }
             }
             let takes = left * factor;
@@ -364,7 +364,7 @@ impl Failing {
 
     /// The last failure of a port's link while a frame was on it of which enough was in at a moment; `needed` is how long that takes at
     /// a rate.
-    pub(super) fn failure(&self, port: PortId, frame: &Packet, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<SpellId> {
+    pub(super) fn failure(&self, port: PortId, frame: &Packet, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<OutageId> {
         let line = &self.lines[port];
         let (at, by) = *line.failures.iter().rev().find(|failure| failure.0 < in_at)?;
         let sent = line.came.get(usize::from(frame.changes().wrapping_sub(line.past)))?;
@@ -372,8 +372,8 @@ impl Failing {
     }
 
     /// The fault that damages a frame which came by a port, if one does.
-    pub(super) fn damage(&mut self, port: PortId, bytes: u16) -> Option<SpellId> {
-        let errors = |felt: &Felt| match felt.part.what {
+    pub(super) fn damage(&mut self, port: PortId, bytes: u16) -> Option<OutageId> {
+        let errors = |felt: &ActiveFault| match felt.part.what {
             What::Errors(p) => felt.at(port).filter(|place| place.receives).map(|_| (p, felt.id())),
             _ => None,
         };

@@ -6,7 +6,7 @@
 use xoff_engine::Message as _;
 use xoff_units::{Duration, Rate, index};
 
-use super::failing::{Failing, ON_ITS_WAY, SpellId};
+use super::failing::{Failing, ON_ITS_WAY, OutageId};
 use super::{Cx, FAULT, Node};
 use crate::core::Queues;
 use crate::effects::Asker;
@@ -41,8 +41,8 @@ impl Node {
     }
 
     fn expect(&self, number: usize, cx: &mut Cx<'_>) {
-        let Some(spell) = self.failing.as_ref().and_then(|failing| failing.felt[number].spell) else { return };
-        for (at, payload) in [(Some(spell.start), number << 1), (spell.end, number << 1 | 1)] {
+        let Some(outage) = self.failing.as_ref().and_then(|failing| failing.felt[number].outage) else { return };
+        for (at, payload) in [(Some(outage.start), number << 1), (outage.end, number << 1 | 1)] {
             if let Some(at) = at {
                 cx.set_timer(at, token::pack(token::FAULT, 0, payload as u32));
             }
@@ -78,18 +78,18 @@ impl Node {
         if let Some(failing) = &mut self.failing {
             let felt = &mut failing.felt[number];
             felt.number += 1;
-            felt.spell = felt.part.schedule.next();
+            felt.outage = felt.part.schedule.next();
             self.expect(number, cx);
         }
     }
 
     /// Whether anything is odd about what this node lets in.
-    fn is_odd(&self) -> bool {
+    fn has_fault(&self) -> bool {
         self.faults.vanish > 0 || self.failing.as_ref().is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
     }
 
     /// The link of a port goes down.
-    fn fail(&mut self, port: PortId, by: SpellId, queued: Queued, cx: &mut Cx<'_>) {
+    fn fail(&mut self, port: PortId, by: OutageId, queued: Queued, cx: &mut Cx<'_>) {
         let Some(failing) = &mut self.failing else { return };
         let line = &mut failing.lines[port];
         line.downs.push((by, queued));
@@ -99,7 +99,7 @@ impl Node {
             line.failures.push((cx.now(), by));
             line.changed = cx.now();
             self.look_later(port, cx);
-            self.is_odd = true;
+            self.has_fault = true;
             self.core.ports[port].sleep();
             for class in self.core.classes.each() {
                 self.block(port, Queues::Class(class), Cause::FAULT, Asker::Itself, cx.now());
@@ -115,7 +115,7 @@ impl Node {
     }
 
     /// An outage of the link of a port ends.
-    fn repair(&mut self, port: PortId, by: SpellId, cx: &mut Cx<'_>) {
+    fn repair(&mut self, port: PortId, by: OutageId, cx: &mut Cx<'_>) {
         let Some(failing) = &mut self.failing else { return };
         let downs = &mut failing.lines[port].downs;
         downs.retain(|down| down.0 != by);
@@ -124,7 +124,7 @@ impl Node {
         }
         failing.lines[port].changed = cx.now();
         self.look_later(port, cx);
-        self.is_odd = self.is_odd();
+        self.has_fault = self.has_fault();
         for class in self.core.classes.each() {
             self.unblock(port, Queues::Class(class), Cause::FAULT, cx);
         }
@@ -152,7 +152,7 @@ impl Node {
     }
 
     /// Loses what waits in a queue of a port.
-    fn empty(&mut self, port: PortId, queue: QueueId, by: SpellId, is_to_go: impl Fn(&Packet) -> bool, cx: &mut Cx<'_>) {
+    fn empty(&mut self, port: PortId, queue: QueueId, by: OutageId, is_to_go: impl Fn(&Packet) -> bool, cx: &mut Cx<'_>) {
         for packet in self.core.ports[port].take(queue, is_to_go) {
             if packet.is_data() {
                 self.uncount(port, queue, &packet, Some(FAULT.name), cx);
@@ -214,7 +214,7 @@ impl Node {
     }
 
     /// The host reads nothing from now on, or all that has come meanwhile.
-    fn stall(&mut self, by: SpellId, begins: bool, cx: &mut Cx<'_>) {
+    fn stall(&mut self, by: OutageId, begins: bool, cx: &mut Cx<'_>) {
         let Some(failing) = &mut self.failing else { return };
         mark(&mut failing.stalls, by, begins);
         if failing.stalls.len() != usize::from(begins) {
@@ -242,7 +242,7 @@ impl Node {
     }
 
     /// Whether a frame that came is handled no further, since it was lost on its way, or nobody reads it.
-    pub(super) fn is_intercepted(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn intercept(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(failing) = &mut self.failing else { return false };
         // What ends here, or at the interface, is not forwarded.
         let is_forwarded = !packet.is_link_local() && packet.dst() != self.core.id;
@@ -283,7 +283,7 @@ impl Node {
     }
 
     /// A frame that came by a port is gone: a drop of the port that sent it.
-    pub(super) fn lose_on_link(&mut self, port: PortId, packet: &Packet, by: SpellId, cx: &mut Cx<'_>) {
+    pub(super) fn lose_on_link(&mut self, port: PortId, packet: &Packet, by: OutageId, cx: &mut Cx<'_>) {
         if let Some(failing) = &mut self.failing {
             failing.note(by, packet);
         }
@@ -305,7 +305,7 @@ impl Node {
     pub(super) fn refuses(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         if self.faults.vanish > 0 {
             self.faults.vanish -= 1;
-            self.is_odd = self.is_odd();
+            self.has_fault = self.has_fault();
             return true;
         }
         let Some(by) = self.failing.as_ref().and_then(|failing| failing.flushes(port)) else { return false };
@@ -313,7 +313,7 @@ impl Node {
         if let Some(failing) = &mut self.failing {
             failing.note(by, packet);
         }
-        self.write_off(port, queue, packet, Some(FAULT.name), cx);
+        self.record_drop(port, queue, packet, Some(FAULT.name), cx);
         true
     }
 
@@ -334,7 +334,7 @@ impl Node {
 }
 
 /// Puts a spell among those that last, or takes it from there.
-fn mark(list: &mut Vec<SpellId>, id: SpellId, begins: bool) {
+fn mark(list: &mut Vec<OutageId>, id: OutageId, begins: bool) {
     if begins {
         list.push(id);
     } else {

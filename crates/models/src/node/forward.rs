@@ -27,7 +27,7 @@ impl Node {
     #[inline]
     pub(super) fn forward(&mut self, in_port: PortId, mut packet: Packet, cx: &mut Cx<'_>) {
         if packet.hops() > 64 {
-            return self.lose(&packet, cx);
+            return self.drop_unroutable(&packet, cx);
         }
         packet.set_in_port(in_port);
         if !packet.is_data() {
@@ -35,7 +35,7 @@ impl Node {
             return;
         }
         let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&mut packet, cx) } else { self.routes.port(&packet) };
-        if self.is_odd && self.refuses(out, &packet, cx) {
+        if self.has_fault && self.refuses(out, &packet, cx) {
             return;
         }
         let was_marked = packet.has(Packet::CE);
@@ -191,7 +191,7 @@ impl Node {
 
     /// Shows a control frame to mechanisms; true when one of them ends it.
     #[inline(never)]
-    pub(super) fn is_consumed(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn offer_to_mechanisms(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let mut verdict = Verdict::Pass;
         if self.mechanisms.want(Watches::CONTROL) {
             self.mechanisms.each(Watches::CONTROL, &self.core, &mut self.effects, |m, core, fx| {
@@ -220,7 +220,7 @@ impl Node {
 
     /// A frame goes astray.
     #[cold]
-    pub(super) fn lose(&mut self, packet: &Packet, cx: &mut Cx<'_>) {
+    pub(super) fn drop_unroutable(&mut self, packet: &Packet, cx: &mut Cx<'_>) {
         self.counts.lost += 1;
         if let Some(slot) = packet.side() {
             cx.sides().give_back(slot);
@@ -235,11 +235,11 @@ impl Node {
             self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, _, fx| m.on_drop(&event, fx));
             self.apply(cx);
         }
-        self.write_off(port, queue, packet, by, cx);
+        self.record_drop(port, queue, packet, by, cx);
     }
 
     /// A packet is gone.
-    pub(super) fn write_off(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    pub(super) fn record_drop(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;

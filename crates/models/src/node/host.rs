@@ -5,7 +5,7 @@ use xoff_units::{index, number};
 
 use super::{Cx, Node};
 use crate::core::Queueing;
-use crate::endpoint::{Relist, Turn, token};
+use crate::endpoint::{Requeue, Turn, token};
 use crate::frames::{Kind, Owner};
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
@@ -65,25 +65,25 @@ impl Node {
                 if let Some(recorder) = &mut self.delays {
                     recorder.post(post.flow, self.effects.now);
                 }
-                self.relist(post.flow, cx);
+                self.requeue(post.flow, cx);
             }
         }
     }
 
     /// Puts a flow back into its queue's round when it can go on.
-    pub(super) fn relist(&mut self, flow: u32, cx: &mut Cx<'_>) {
+    pub(super) fn requeue(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
-        let answer = endpoint.relist(flow, cx.now());
+        let answer = endpoint.requeue(flow, cx.now());
         if self.is_watched {
             self.follow(flow, cx.now());
         }
         match answer {
-            Relist::No => {}
-            Relist::Now { slot, port, queue } => {
+            Requeue::No => {}
+            Requeue::Now { slot, port, queue } => {
                 self.core.ports[port].push_supplier(queue, slot);
                 self.kick(port, cx);
             }
-            Relist::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
+            Requeue::At(at) => cx.set_timer(at, token::pack(token::PACE, 0, flow)),
         }
     }
 
@@ -111,7 +111,7 @@ impl Node {
             Turn::Leave => {
                 endpoint.reclaim(supplier);
                 // Its pace may have become slower while it was listed.
-                self.relist(flow, cx);
+                self.requeue(flow, cx);
                 return false;
             }
         };
@@ -132,14 +132,14 @@ impl Node {
     /// A frame for this host.
     #[inline]
     pub(super) fn receive(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
-        let Some(endpoint) = &mut self.endpoint else { return self.lose(&packet, cx) };
+        let Some(endpoint) = &mut self.endpoint else { return self.drop_unroutable(&packet, cx) };
         if packet.is_data() {
             return self.receive_data(port, &packet, cx);
         }
         match packet.kind().owner() {
             Owner::Transport if packet.kind() == Kind::Header && endpoint.is_own(packet.flow()) => {
                 endpoint.on_bounce(&packet, cx.now());
-                self.relist(packet.flow(), cx);
+                self.requeue(packet.flow(), cx);
             }
             Owner::Transport if packet.kind() == Kind::Header => {
                 let answer = endpoint.on_header(&packet, cx.sides(), &mut self.effects);
@@ -160,17 +160,17 @@ impl Node {
                     self.answered(&packet, cx);
                 }
                 if may_send {
-                    self.relist(packet.flow(), cx);
+                    self.requeue(packet.flow(), cx);
                 }
             }
             Owner::Control => {
                 endpoint.on_notice(&packet, cx.now());
-                self.relist(packet.flow(), cx);
+                self.requeue(packet.flow(), cx);
             }
             Owner::Pulls => {
                 endpoint.on_pull(&packet, &mut self.effects);
                 self.apply(cx);
-                self.relist(packet.flow(), cx);
+                self.requeue(packet.flow(), cx);
             }
             // What no mechanism consumed ends here.
             Owner::Mechanism => {}
@@ -222,7 +222,7 @@ impl Node {
                 self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| m.on_silence(flow, core, fx));
                 self.apply(cx);
             }
-            self.relist(flow, cx);
+            self.requeue(flow, cx);
         }
     }
 }

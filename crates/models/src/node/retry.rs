@@ -5,7 +5,7 @@
 
 use xoff_units::{Duration, Moment, index};
 
-use super::failing::SpellId;
+use super::failing::OutageId;
 use super::{Cx, Node};
 use crate::endpoint::token;
 use crate::frames;
@@ -96,7 +96,7 @@ impl Node {
     }
 
     /// A frame came by a link that sends again, damaged or not; true if it goes no further.
-    pub(super) fn is_held(&mut self, port: PortId, packet: &Packet, damaged_by: Option<SpellId>, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn is_held(&mut self, port: PortId, packet: &Packet, damaged_by: Option<OutageId>, cx: &mut Cx<'_>) -> bool {
         let Some(retry) = self.retry(port) else { return false };
         let receiver = &mut retry.receiver;
         if !receiver.held.is_empty() {
@@ -108,12 +108,12 @@ impl Node {
             return false;
         };
         receiver.held.push_back(*packet);
-        self.is_damaged(port, by, false, cx);
+        self.roll_damage(port, by, false, cx);
         true
     }
 
     /// The first frame that is held was damaged: it has to come again, or is lost; true if it is.
-    fn is_damaged(&mut self, port: PortId, by: SpellId, is_again: bool, cx: &mut Cx<'_>) -> bool {
+    fn roll_damage(&mut self, port: PortId, by: OutageId, is_again: bool, cx: &mut Cx<'_>) -> bool {
         let (rate, link) = {
             let p = &self.core.ports[port];
             (p.serializer, p.delay - p.peer_delay)
@@ -141,7 +141,7 @@ impl Node {
         let Some(bytes) = self.retry(port).and_then(|retry| retry.receiver.held.front()).map(Packet::bytes) else { return };
         let damaged_by = self.failing.as_mut().and_then(|failing| failing.damage(port, bytes));
         if let Some(by) = damaged_by {
-            if !self.is_damaged(port, by, true, cx) {
+            if !self.roll_damage(port, by, true, cx) {
                 return;
             }
         } else if let Some(retry) = self.retry(port) {

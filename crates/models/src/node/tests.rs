@@ -145,8 +145,8 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
 fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
     // The output to host 1 is closed from 0.5 to 5 us. The second packet of host 0 comes to the switch at 1.2 us, for host 2.
     let close = [
-        (SWITCH, Moment::ns(500), 0, Effect::CloseGate(PortId(1), QueueId(1))),
-        (SWITCH, Moment::us(5), 0, Effect::OpenGate(PortId(1), QueueId(1))),
+        (SWITCH, Moment::ns(500), 0, Effect::HoldQueue(PortId(1), QueueId(1))),
+        (SWITCH, Moment::us(5), 0, Effect::ReleaseQueue(PortId(1), QueueId(1))),
     ];
     for (queueing, at) in [(Queueing::Oq, 2300), (Queueing::Voq, 2300), (Queueing::Iq, 6100)] {
         // With virtual output queues that of input 0 is the first of three.
@@ -161,8 +161,8 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
 fn samples_show_what_waits_at_each_interval() {
     // Three packets are in the queue at 1.4 us and leave from 2 us on: at 2 us all wait, at 2.1 us two do, at 2.2 us one.
     let close = [
-        (SWITCH, Moment::ZERO, 0, Effect::CloseGate(PortId(2), QueueId(1))),
-        (SWITCH, Moment::ns(2050), 0, Effect::OpenGate(PortId(2), QueueId(1))),
+        (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(1))),
+        (SWITCH, Moment::ns(2050), 0, Effect::ReleaseQueue(PortId(2), QueueId(1))),
     ];
     let wanted = Wanted { queues: Duration::ns(100), ..Wanted::default() };
     let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);

@@ -41,7 +41,7 @@ impl Node {
     /// Lets a frame that is no data wait in a queue of a port.
     #[inline(always)]
     pub(super) fn queue_control(&mut self, port: PortId, queue: QueueId, frame: Packet, cx: &mut Cx<'_>) {
-        if self.is_odd && self.loses_control(port, &frame, cx) {
+        if self.has_fault && self.loses_control(port, &frame, cx) {
             return;
         }
         self.core.ports[port].push(queue, frame);

@@ -70,7 +70,7 @@ pub struct Targets {
 
 /// The credit of a host's flows: packets or bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Books {
+pub struct CreditCounters {
     /// Had.
     pub granted: u64,
     /// Used.
@@ -81,7 +81,7 @@ pub struct Books {
     pub requests: u64,
 }
 
-state!(Books {
+state!(CreditCounters {
     total: granted, spent, lapsed, requests;
 });
 
@@ -117,12 +117,12 @@ impl State for Credit {
 
 impl Credit {
     /// Returns the credit of a flow with `packets` packets.
-    pub fn new(rules: &Rules, packets: u32, books: &mut Books) -> Self {
+    pub fn new(rules: &Rules, packets: u32, counters: &mut CreditCounters) -> Self {
         let first = match rules.demand {
             Demand::Arrivals => rules.first.min(u64::from(packets)),
             Demand::Targets(_) => rules.first,
         };
-        books.granted += first;
+        counters.granted += first;
         Self { left: first as i64, pulled: 0, is_unheard: true }
     }
 
@@ -137,12 +137,12 @@ impl Credit {
     }
 
     /// Pays for a packet.
-    pub fn spend(&mut self, rules: &Rules, bytes: u16, books: &mut Books) {
+    pub fn spend(&mut self, rules: &Rules, bytes: u16, counters: &mut CreditCounters) {
         let cost = match rules.demand {
             Demand::Arrivals => 1,
             Demand::Targets(_) => u64::from(bytes),
         };
-        books.spent += cost;
+        counters.spent += cost;
         self.left -= cost as i64;
     }
 
@@ -154,63 +154,63 @@ impl Credit {
     }
 
     /// Records the first answer of the receiver: initial credit by targets lapses.
-    pub fn hear(&mut self, rules: &Rules, books: &mut Books) {
+    pub fn hear(&mut self, rules: &Rules, counters: &mut CreditCounters) {
         if std::mem::take(&mut self.is_unheard) && matches!(rules.demand, Demand::Targets(_)) {
-            self.lapse(0, books);
+            self.lapse(0, counters);
         }
     }
 
-    fn lapse(&mut self, to: u64, books: &mut Books) {
+    fn lapse(&mut self, to: u64, counters: &mut CreditCounters) {
         let over = (self.left - to as i64).max(0);
         self.left -= over;
-        books.lapsed += over as u64;
+        counters.lapsed += over as u64;
     }
 
     /// Handles a pull with the total granted so far.
-    pub fn pull(&mut self, rules: &Rules, granted: u32, books: &mut Books) {
-        self.hear(rules, books);
+    pub fn pull(&mut self, rules: &Rules, granted: u32, counters: &mut CreditCounters) {
+        self.hear(rules, counters);
         let units = u64::from(granted.saturating_sub(self.pulled));
         self.pulled = self.pulled.max(granted);
         match rules.demand {
-            Demand::Arrivals => self.add(units, books),
+            Demand::Arrivals => self.add(units, counters),
             Demand::Targets(targets) => {
-                self.add(units * targets.quantum, books);
-                self.lapse(targets.most, books);
+                self.add(units * targets.quantum, counters);
+                self.lapse(targets.most, counters);
             }
         }
     }
 
     /// Handles new data of an idle flow. With demand by arrivals some packets go unasked, as at the start.
-    pub fn open_again(&mut self, rules: &Rules, packets: u32, books: &mut Books) {
+    pub fn open_again(&mut self, rules: &Rules, packets: u32, counters: &mut CreditCounters) {
         if matches!(rules.demand, Demand::Arrivals) {
             let lacks = rules.first.min(u64::from(packets)) as i64 - self.left;
-            self.add(lacks.max(0) as u64, books);
+            self.add(lacks.max(0) as u64, counters);
         }
     }
 
     /// Adds credit.
-    pub fn add(&mut self, credit: u64, books: &mut Books) {
-        books.granted += credit;
+    pub fn add(&mut self, credit: u64, counters: &mut CreditCounters) {
+        counters.granted += credit;
         self.left += credit as i64;
     }
 
     /// Handles timeouts. With demand by arrivals no pull would come for these packets, so credit is added.
-    pub fn time_out(&mut self, rules: &Rules, lost: u32, books: &mut Books) {
+    pub fn time_out(&mut self, rules: &Rules, lost: u32, counters: &mut CreditCounters) {
         if matches!(rules.demand, Demand::Arrivals) {
-            self.add(u64::from(lost), books);
+            self.add(u64::from(lost), counters);
         }
     }
 }
 
 /// Adds up the counts of a host's flows and of its pacer.
-pub fn count(rules: &Rules, books: &Books, pacer: &Pacer, tally: &mut dyn Tally) {
+pub fn count(rules: &Rules, counters: &CreditCounters, pacer: &Pacer, tally: &mut dyn Tally) {
     tally.add(PULLS, pacer.pulls);
     if matches!(rules.demand, Demand::Targets(_)) {
         tally.add(SLOW, pacer.slow);
-        tally.add(REQUESTS, books.requests);
-        tally.add(GRANTED, books.granted);
-        tally.add(SPENT, books.spent);
-        tally.add(LAPSED, books.lapsed);
+        tally.add(REQUESTS, counters.requests);
+        tally.add(GRANTED, counters.granted);
+        tally.add(SPENT, counters.spent);
+        tally.add(LAPSED, counters.lapsed);
     }
 }
 
@@ -230,54 +230,54 @@ mod tests {
     fn credit_is_spent_lapsed_or_left_whatever_happens() {
         for demand in [Demand::Arrivals, Demand::Targets(TARGETS)] {
             let (rules, mut stream) = (rules(demand), Stream::new(1, 1, "test"));
-            let mut books = Books::default();
-            let mut credit = Credit::new(&rules, 5000, &mut books);
+            let mut counters = CreditCounters::default();
+            let mut credit = Credit::new(&rules, 5000, &mut counters);
             for _ in 0..10_000 {
                 match stream.below(6) {
-                    0 => credit.pull(&rules, credit.pulled + stream.below(20) as u32, &mut books),
-                    1 => credit.hear(&rules, &mut books),
-                    2 => credit.time_out(&rules, stream.below(5) as u32, &mut books),
-                    _ if credit.is_open() => credit.spend(&rules, 1 + stream.below(1000) as u16, &mut books),
+                    0 => credit.pull(&rules, credit.pulled + stream.below(20) as u32, &mut counters),
+                    1 => credit.hear(&rules, &mut counters),
+                    2 => credit.time_out(&rules, stream.below(5) as u32, &mut counters),
+                    _ if credit.is_open() => credit.spend(&rules, 1 + stream.below(1000) as u16, &mut counters),
                     _ => {}
                 }
-                assert_eq!(books.granted as i64, (books.spent + books.lapsed) as i64 + credit.left);
+                assert_eq!(counters.granted as i64, (counters.spent + counters.lapsed) as i64 + credit.left);
                 assert!(credit.left > -1000);
             }
-            assert!(books.spent > 100_000 || matches!(demand, Demand::Arrivals));
+            assert!(counters.spent > 100_000 || matches!(demand, Demand::Arrivals));
         }
     }
 
     #[test]
     fn a_flow_wants_what_it_has_no_credit_for() {
-        let (rules, mut books) = (rules(Demand::Targets(TARGETS)), Books::default());
-        let mut credit = Credit::new(&rules, 9, &mut books);
+        let (rules, mut counters) = (rules(Demand::Targets(TARGETS)), CreditCounters::default());
+        let mut credit = Credit::new(&rules, 9, &mut counters);
         let wanted = |credit: &Credit, waits, allowed| credit.target(&TARGETS, waits, allowed);
         // Of 3000 bytes it has used 1000: a packet's worth, 4 quanta, as long as nothing was heard; then 8 for 2000.
-        credit.spend(&rules, 1000, &mut books);
+        credit.spend(&rules, 1000, &mut counters);
         assert_eq!(wanted(&credit, 8000, u64::MAX), 4);
-        credit.spend(&rules, 1000, &mut books);
+        credit.spend(&rules, 1000, &mut counters);
         assert_eq!(wanted(&credit, 7000, u64::MAX), 8);
         // What it had on trust is gone with the first answer, and 20 quanta came.
-        credit.pull(&rules, 3, &mut books);
-        assert_eq!((credit.left, books.lapsed), (768, 1000));
+        credit.pull(&rules, 3, &mut counters);
+        assert_eq!((credit.left, counters.lapsed), (768, 1000));
         assert_eq!(wanted(&credit, 7000, u64::MAX), 3 + 9);
         assert_eq!(wanted(&credit, 1000, u64::MAX), 3 + 1);
         assert_eq!(wanted(&credit, 7000, 500), 3 + 3, "a window of 500 bytes, and a packet");
         assert_eq!(wanted(&credit, 700, u64::MAX), 3);
-        credit.pull(&rules, 2, &mut books);
+        credit.pull(&rules, 2, &mut counters);
         assert_eq!(credit.left, 768, "an old pull says nothing");
-        credit.pull(&rules, 23, &mut books);
-        assert_eq!((credit.left, books.lapsed), (3000, 1000 + 768 + 5120 - 3000));
+        credit.pull(&rules, 23, &mut counters);
+        assert_eq!((credit.left, counters.lapsed), (3000, 1000 + 768 + 5120 - 3000));
     }
 
     #[test]
     fn packets_that_nobody_pulls_go_after_a_timeout() {
-        let (rules, mut books) = (Rules { first: 3, ..rules(Demand::Arrivals) }, Books::default());
-        let mut credit = Credit::new(&rules, 2, &mut books);
-        credit.spend(&rules, 1500, &mut books);
-        credit.spend(&rules, 1500, &mut books);
+        let (rules, mut counters) = (Rules { first: 3, ..rules(Demand::Arrivals) }, CreditCounters::default());
+        let mut credit = Credit::new(&rules, 2, &mut counters);
+        credit.spend(&rules, 1500, &mut counters);
+        credit.spend(&rules, 1500, &mut counters);
         assert!(!credit.is_open(), "two packets are all that there are");
-        credit.time_out(&rules, 1, &mut books);
-        assert_eq!((credit.left, books.granted), (1, 3));
+        credit.time_out(&rules, 1, &mut counters);
+        assert_eq!((credit.left, counters.granted), (1, 3));
     }
 }

@@ -12,7 +12,7 @@ use xoff_units::{index, number};
 
 use super::{Link, NodeSpec, Topology};
 use crate::names;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `network.reducers`: switches that reduce.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Reducers {
 
 impl Reducers {
     /// Puts a reducer beside each named switch.
-    pub(super) fn join(&self, topology: &mut Topology) -> Result<(), Wrong> {
+    pub(super) fn join(&self, topology: &mut Topology) -> Result<(), ParamError> {
         let is_switch = |n: &u32| topology.nodes[index(*n)].forwards && !topology.nodes[index(*n)].is_host;
         let switches: Vec<u32> = (0..number(topology.nodes.len())).filter(is_switch).collect();
         let name = |n: u32| topology.nodes[index(n)].name.clone();
@@ -69,7 +69,7 @@ impl Reach {
     }
 
     /// The problem of ranks without a reachable reducer.
-    pub fn none() -> Wrong {
+    pub fn none() -> ParamError {
         let why = "no switch that reduces can be reached by all of its ranks; name some in network.reducers, or use another algorithm";
         ("algorithm", why.into())
     }

@@ -13,8 +13,8 @@ use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::pulls::Rules;
-use crate::wrong::Wrong;
 
 /// Progress of a flow at the source.
 #[derive(Debug, Clone, Default)]
@@ -130,7 +130,7 @@ impl Replies {
 }
 
 /// Checks a timeout of a table: at least 100 ns.
-pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(), Wrong> {
+pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(), ParamError> {
     if timeout.is_some_and(|timeout| timeout < Duration::ns(100)) {
         return Err((key, "it must be 100ns or longer".into()));
     }
@@ -175,7 +175,7 @@ pub trait Transport: Sized {
     /// Makes the transport from settled parameters.
     fn new(params: &Self::Params, framing: &Framing) -> Self;
     /// Returns the first invalid key of the table, with the problem.
-    fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), Wrong> {
+    fn validate(_params: &Self::Params, _framing: &Framing) -> Result<(), ParamError> {
         Ok(())
     }
     /// Returns the rules by which receivers pull, for transports with pulls; `line` belongs to a host.

@@ -17,7 +17,7 @@ use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.transport.go_back_n`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +87,7 @@ impl Transport for GoBackN {
         Self { rto: params.rto.unwrap_or(RTO), nack_interval: params.nack_interval }
     }
 
-    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         check_timeout("rto", params.rto)
     }
 

@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
-use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::sack_bitmap::Beyond;
 use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.transport.irn`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -142,7 +142,7 @@ impl Transport for Irn {
         Self { window, rto_low, rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low), rto_low_threshold: params.rto_low_threshold }
     }
 
-    fn validate(params: &Params, framing: &Framing) -> Result<(), Wrong> {
+    fn validate(params: &Params, framing: &Framing) -> Result<(), ParamError> {
         check_timeout("rto_low", params.rto_low)?;
         check_timeout("rto_high", params.rto_high)?;
         if let Some(high) = params.rto_high

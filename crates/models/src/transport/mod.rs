@@ -1,7 +1,7 @@
 //! Transports: retransmission at senders, and answers of receivers. The registry of transports is in this file.
 
-pub mod beyond;
 pub mod contract;
+pub mod sack_bitmap;
 
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment};

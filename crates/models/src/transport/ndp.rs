@@ -23,8 +23,8 @@ use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
+use crate::param_error::ParamError;
 use crate::pulls::{Demand, PULLS, Rules};
-use crate::wrong::Wrong;
 
 /// `host.transport.ndp`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -137,7 +137,7 @@ impl Transport for Ndp {
         Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
-    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         if params.window == Some(0) {
             return Err(("window", "nothing would ever arrive to be answered with a pull; it must be above zero".into()));
         }

@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Bytes, Duration, Moment, index};
 
-use super::beyond::Beyond;
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::sack_bitmap::Beyond;
 use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `host.transport.selective`
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -155,12 +155,12 @@ impl Sender {
 #[derive(Debug, Clone, Default)]
 pub struct Receiver {
     kept: Option<Box<Beyond>>,
-    owed: Option<Box<Owed>>,
+    pending_ack: Option<Box<PendingAck>>,
 }
 
 /// Packets since the last answer.
 #[derive(Debug, Clone, Default)]
-struct Owed {
+struct PendingAck {
     packets: Vec<u32>,
     bytes: u64,
     /// A packet that requests an answer arrived while earlier packets are missing.
@@ -169,10 +169,10 @@ struct Owed {
 
 impl State for Receiver {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        let Self { kept, owed } = self;
+        let Self { kept, pending_ack } = self;
         kept.walk(walk);
-        walk.value(u64::from(owed.is_some()));
-        if let Some(Owed { packets, bytes, was_asked }) = owed.as_deref_mut() {
+        walk.value(u64::from(pending_ack.is_some()));
+        if let Some(PendingAck { packets, bytes, was_asked }) = pending_ack.as_deref_mut() {
             for seq in packets.iter_mut() {
                 walk.packet(seq);
             }
@@ -185,25 +185,25 @@ impl Selective {
     /// Answers a packet, or delays the answer until more packets have arrived.
     fn answer(&self, expected: u32, arrival: Arrival, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) {
         let Some(every) = self.sack_threshold else { return replies.acknowledge_one(expected, packet.seq()) };
-        let is_first = receiver.owed.is_none();
-        let owed = receiver.owed.get_or_insert_default();
+        let is_first = receiver.pending_ack.is_none();
+        let pending_ack = receiver.pending_ack.get_or_insert_default();
         if arrival == Arrival::New {
-            owed.packets.push(packet.seq());
-            owed.bytes += u64::from(packet.bytes());
+            pending_ack.packets.push(packet.seq());
+            pending_ack.bytes += u64::from(packet.bytes());
         }
         let has_gaps = receiver.kept.as_ref().is_some_and(|beyond| beyond.end() > expected);
-        owed.was_asked |= packet.has(Packet::ASKS);
+        pending_ack.was_asked |= packet.has(Packet::ASKS);
         let is_due = is_first
             || packet.has(Packet::ASKS)
             || packet.has(Packet::CE)
             || arrival == Arrival::Again
-            || owed.bytes >= every
-            || (owed.was_asked && !has_gaps);
+            || pending_ack.bytes >= every
+            || (pending_ack.was_asked && !has_gaps);
         if is_due {
-            owed.was_asked &= has_gaps;
-            owed.bytes = 0;
+            pending_ack.was_asked &= has_gaps;
+            pending_ack.bytes = 0;
             replies.acknowledge_one(expected, packet.seq());
-            replies.also = std::mem::take(&mut owed.packets);
+            replies.also = std::mem::take(&mut pending_ack.packets);
             replies.also.retain(|seq| *seq > expected && *seq != packet.seq());
         }
     }
@@ -228,7 +228,7 @@ impl Transport for Selective {
         }
     }
 
-    fn validate(params: &Params, _: &Framing) -> Result<(), Wrong> {
+    fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         check_timeout("rto", params.rto)?;
         if params.sack_threshold == Some(Bytes(0)) {
             return Err(("sack_threshold", "it must be above zero; leave it out to answer every packet".into()));

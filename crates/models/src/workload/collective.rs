@@ -13,8 +13,8 @@ use xoff_units::{Bytes, Duration, index, number, wide};
 use super::{Connections, Host, Made, Making, Problem, Together, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::{self, Builder, Shared, What, Work};
+use crate::param_error::ParamError;
 use crate::topology::Reach;
-use crate::wrong::Wrong;
 
 /// `workload[…].collective`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +84,7 @@ impl Traffic for Params {
 }
 
 /// Adds the key of the table to a problem.
-fn below(key: &str, (name, why): Wrong) -> Problem {
+fn below(key: &str, (name, why): ParamError) -> Problem {
     (if name.is_empty() { key.into() } else { format!("{key}.{name}") }, why)
 }
 
@@ -96,7 +96,7 @@ impl Params {
     }
 
     /// Makes a job of one operation; returns the number of messages.
-    fn job(&self, collective: &Collective, builder: &mut Builder) -> Result<u64, Wrong> {
+    fn job(&self, collective: &Collective, builder: &mut Builder) -> Result<u64, ParamError> {
         let ranks = builder.ranks();
         let (name, label) = (builder.name(self.operation.name()), builder.label("all"));
         let group = builder.group("all", (0..ranks).collect());
@@ -110,7 +110,7 @@ impl Params {
 }
 
 /// Returns the messages among `ranks` ranks at these nodes as flows. Messages of a channel between two ranks leave in order.
-fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, Wrong> {
+fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, ParamError> {
     let mut last = HashMap::new();
     let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {
         after.extend(last.insert((piece.channel, piece.from, piece.to), place));

@@ -2,15 +2,15 @@
 //!
 //! Listed flows wait in a list. Drawn flows are drawn one at a time from a stream of their source, when their time comes.
 
-mod feed;
+mod builder;
+mod collective_summary;
+mod flow_ids;
 mod host;
-mod making;
-mod numbering;
 mod placement;
 mod row;
 pub mod sizes;
-mod together;
-mod warm;
+mod source_queue;
+mod warm_start;
 
 use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
@@ -19,14 +19,14 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
 
-pub use self::feed::Feed;
+pub use self::builder::{MAX_FLOWS, MAX_LISTED, Made, Making};
+pub use self::collective_summary::Together;
+pub use self::flow_ids::{AllFlows, MAX_START};
 pub use self::host::Host;
-pub use self::making::{MAX_FLOWS, MAX_LISTED, Made, Making};
-pub use self::numbering::{AllFlows, MAX_START};
 pub use self::placement::Placement;
 pub use self::row::Flow;
-pub use self::together::Together;
-pub use self::warm::Warm;
+pub use self::source_queue::Feed;
+pub use self::warm_start::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;
 
@@ -192,7 +192,7 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
             making.check_alone(workloads)?;
         }
     }
-    numbering::number(making, workloads, names)
+    flow_ids::number(making, workloads, names)
 }
 
 /// A flow as the source knows it.

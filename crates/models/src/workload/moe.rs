@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, wide};
 
-use super::making::{fits, waits_fit};
+use super::builder::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].moe`

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, wide};
 
-use super::making::{fits, waits_fit};
+use super::builder::{fits, waits_fit};
 use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].parameter_server`

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, wide};
 
-use super::making::fits;
+use super::builder::fits;
 use super::{Host, Made, Making, Problem, Traffic};
 
 /// `workload[…].repeated_incast`

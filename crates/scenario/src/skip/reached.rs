@@ -9,7 +9,7 @@ use xoff_engine::random::fold;
 use xoff_engine::state::{Across, Origin};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, Round, Shape, Stretch, Turns, Way, What};
+use xoff_models::job::{Graph, LoopRegion, Round, SeriesStride, Shape, Way, What};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::topology::Wiring;
@@ -124,12 +124,12 @@ impl Reached {
         for (of, (graph, way)) in (0..).zip(endpoint.programs.ways(self.across)) {
             let key = (way.job, way.rank);
             self.epoch =
-                [key.0, key.1, way.stretch.start, way.stretch.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
+                [key.0, key.1, way.region.start, way.region.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
             self.graphs.entry(way.job).or_insert_with(|| graph.clone());
             self.ranks.insert((endpoint.node(), of), key);
             self.operations.insert(key, way.begun);
-            for Turns { series, first, by } in &way.stretch.turns {
-                self.turns.entry((way.job, *series)).or_insert(first + by * way.stretch.periods(way.begun));
+            for SeriesStride { series, first, by } in &way.region.strides {
+                self.turns.entry((way.job, *series)).or_insert(first + by * way.region.periods(way.begun));
             }
             self.ways.insert(key, way);
         }
@@ -203,12 +203,12 @@ impl Reached {
             if further == 0 {
                 continue;
             }
-            let Stretch { start, by, end, turns } = &way.stretch;
+            let LoopRegion { start, by, end, strides } = &way.region;
             if !further.is_multiple_of(*by) || way.begun.checked_sub(further)? < *start {
                 return None;
             }
             times = times.min((end.checked_sub(1 + way.top)? / further).into());
-            for Turns { series, by: goes_on, .. } in turns {
+            for SeriesStride { series, by: goes_on, .. } in strides {
                 let series = (way.job, *series);
                 if once.turns.get(&series).copied().unwrap_or(0) != goes_on * (further / by) {
                     return None;
@@ -267,7 +267,7 @@ impl Reached {
     /// Messages of collectives that were not handed over, or periods of operations to come, of all ranks.
     pub fn rounds_left(&self) -> u64 {
         let messages = self.rounds.values().map(|round| round.run.end - round.posted);
-        let periods = self.ways.values().map(|way| (way.stretch.end - way.begun) / way.stretch.by);
+        let periods = self.ways.values().map(|way| (way.region.end - way.begun) / way.region.by);
         messages.chain(periods).map(u64::from).sum()
     }
 

@@ -37,11 +37,11 @@ impl Row for Failed {
                 meaning: "The link, node or host.",
                 data: Data::Name((0..f.len() as u32).collect(), Arc::new(targets)),
             },
-            Column { name: "start_ps", meaning: "When it began.", data: times(f.iter().map(|f| f.fault.spell.start)) },
+            Column { name: "start_ps", meaning: "When it began.", data: times(f.iter().map(|f| f.fault.outage.start)) },
             Column {
                 name: "end_ps",
                 meaning: "When it ended; null if it lasted at the end of the run.",
-                data: Data::MaybeU64(f.iter().map(|f| f.fault.spell.end.map(xoff_units::Moment::ps)).collect()),
+                data: Data::MaybeU64(f.iter().map(|f| f.fault.outage.end.map(xoff_units::Moment::ps)).collect()),
             },
             Column { name: "lost_packets", meaning: "Data packets lost by it.", data: number(|f| f.fault.lost.packets) },
             Column { name: "lost_bytes", meaning: "Their wire bytes.", data: number(|f| f.fault.lost.bytes) },

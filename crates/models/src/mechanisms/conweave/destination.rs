@@ -204,7 +204,7 @@ impl Destination {
             self.tell(id, Says::Clear, u32::from(hold.epoch), effects);
         }
         let [queue, own] = hold.queues;
-        effects.push(Effect::Pour(hold.port, queue, own));
+        effects.push(Effect::MoveQueue(hold.port, queue, own));
         effects.push(Effect::Unblock(hold.port, Queues::One(queue)));
     }
 

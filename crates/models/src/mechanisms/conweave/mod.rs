@@ -24,9 +24,9 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::Effects;
 use crate::frames::Kind;
-use crate::mechanism::{Around, Hooks, Install, Properties, Site, Verdict, Watches};
+use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `switch.routing.conweave`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,7 +174,7 @@ impl Install for ConWeave {
         Properties { routes: true, assigns_queues: true, tags_data: true, reorder_queues: params.queues, ..Properties::default() }
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         let times = [
             ("reply_slack", params.reply_slack),
             ("path_pause", params.path_pause),
@@ -188,13 +188,13 @@ impl Install for ConWeave {
         if !(1..=64).contains(&params.queues) {
             return Err(("queues", format!("{} is out of range; allowed are 1 to 64", params.queues)));
         }
-        if let Some(other) = around.other(|o| o.counts_queues) {
+        if let Some(other) = context.other(|o| o.counts_queues) {
             let why = format!(
                 "what it holds moves from queue to queue, where {other} counts what comes and goes; give one of them, or count PFC's inputs (pfc.accounting = \"ingress\")"
             );
             return Err(("", why));
         }
-        if around.queueing != Queueing::Oq {
+        if context.queueing != Queueing::Oq {
             return Err(("", "what is held goes on behind the rest of its class, in one queue; switch.queueing must be oq".into()));
         }
         Ok(())

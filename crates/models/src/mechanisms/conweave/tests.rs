@@ -104,7 +104,7 @@ impl Leaf {
             }
             Effect::Block(PortId(0), Queues::One(queue), Asker::Itself) => format!("block {queue}"),
             Effect::Unblock(PortId(0), Queues::One(queue)) => format!("unblock {queue}"),
-            Effect::Pour(PortId(0), from, to) => format!("pour {from} {to}"),
+            Effect::MoveQueue(PortId(0), from, to) => format!("pour {from} {to}"),
             Effect::Timer(at, 13) => format!("timer {at}"),
             other => panic!("{other:?} is nothing that it asks for"),
         };

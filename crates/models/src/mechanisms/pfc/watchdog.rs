@@ -17,8 +17,8 @@ use xoff_units::{Duration, Moment};
 
 use crate::core::Queueing;
 use crate::effects::{Effect, Effects};
-use crate::mechanism::Around;
-use crate::wrong::Wrong;
+use crate::mechanism::ValidationContext;
+use crate::param_error::ParamError;
 
 /// Action of the watchdog on a class in a storm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ impl Params {
         Duration(self.detection.ps().next_multiple_of(self.poll().ps().max(1))) + self.poll()
     }
 
-    pub(super) fn validate(&self, around: &Around<'_>) -> Result<(), Wrong> {
+    pub(super) fn validate(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         let times = [("watchdog.detection", self.detection), ("watchdog.restoration", self.restoration())];
         for (key, time) in times {
             if !(Duration::us(1)..=Duration::ms(60_000)).contains(&time) {
@@ -81,7 +81,7 @@ impl Params {
         if self.poll() < Duration::ns(100) {
             return Err(("watchdog.poll", format!("{} is out of range; it must be 100ns or longer", self.poll())));
         }
-        if self.action == Action::Drop && around.queueing == Queueing::Iq {
+        if self.action == Action::Drop && context.queueing == Queueing::Iq {
             let why = "it empties the queues of outputs, and `iq` has none: set switch.queueing to oq or voq, or this to forward";
             return Err(("watchdog.action", why.into()));
         }

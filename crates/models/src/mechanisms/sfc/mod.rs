@@ -23,9 +23,11 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
-use crate::mechanism::{Around, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, Verdict, Watches};
+use crate::mechanism::{
+    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches,
+};
 use crate::packet::Packet;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 use point::Point;
 use proxy::Proxy;
@@ -217,20 +219,20 @@ impl Install for Sfc {
         }
     }
 
-    fn warn(params: &Params, levels: &Levels) -> Option<Wrong> {
+    fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         let is_above = params.threshold.is_some_and(|t| t.0 > levels.xoff);
         is_above.then(|| ("threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }
 
-    fn check_port(params: &Params, _: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), Wrong> {
+    fn check_port(params: &Params, _: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         if params.dynamic.is_some_and(|d| d.threshold) && levels.is_some_and(|l| l.is_dynamic) {
             return Err(("dynamic.threshold", "it keeps below XOFF, which moves in a shared buffer; give pfc.xoff".into()));
         }
         Ok(())
     }
 
-    fn validate(params: &Params, around: &Around<'_>) -> Result<(), Wrong> {
-        let has_pfc = around.other(|o| o.pauses_neighbours).is_some();
+    fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        let has_pfc = context.other(|o| o.pauses_neighbours).is_some();
         for (key, level) in [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)] {
             if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
                 return Err((key, format!("{bytes} is out of range; it must be above zero and below 4GiB")));
@@ -252,7 +254,7 @@ impl Install for Sfc {
         if params.dynamic.is_some() && params.round_trip.is_none() {
             return Err(("round_trip", "it is needed to compute pauses or thresholds from the number of sources".into()));
         }
-        if dynamic.threshold && around.other(|o| o.has_levels).is_none() {
+        if dynamic.threshold && context.other(|o| o.has_levels).is_none() {
             return Err(("dynamic", "a dynamic threshold lies below XOFF, so switch.flow_control.pfc is needed".into()));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
@@ -262,7 +264,7 @@ impl Install for Sfc {
                 return Err((key, "it must be below the threshold".into()));
             }
         }
-        if params.signals == Signals::LastHop && around.queueing == Queueing::Iq {
+        if params.signals == Signals::LastHop && context.queueing == Queueing::Iq {
             return Err(("signals", "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into()));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {

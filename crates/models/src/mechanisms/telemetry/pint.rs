@@ -17,8 +17,8 @@ use xoff_units::Duration;
 
 use crate::line::check_round_trip;
 use crate::mechanism::Site;
+use crate::param_error::ParamError;
 use crate::telemetry::Hop;
-use crate::wrong::Wrong;
 
 /// `switch.telemetry.pint`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Default for Params {
 
 impl Params {
     /// Refuses values out of range.
-    pub(super) fn validate(&self) -> Result<(), Wrong> {
+    pub(super) fn validate(&self) -> Result<(), ParamError> {
         if !(1.0002..=2.0).contains(&self.base) {
             return Err(("pint.base", format!("{} is out of range; allowed are numbers from 1.0002 to 2", self.base)));
         }

@@ -22,7 +22,7 @@ use super::placement::Placement;
 use super::{Host, Making, Problem, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::graph::Flops;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `workload[…].training.compute`: how long a rank computes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -172,7 +172,9 @@ impl Traffic for Params {
         let key = making.key();
         let below = |table: &'static str| {
             let key = &key;
-            move |(name, why): Wrong| (format!("{key}.{table}{}{name}", if table.is_empty() || name.is_empty() { "" } else { "." }), why)
+            move |(name, why): ParamError| {
+                (format!("{key}.{table}{}{name}", if table.is_empty() || name.is_empty() { "" } else { "." }), why)
+            }
         };
         let model = self.model.model().map_err(below("model"))?;
         self.parallel.check(&model).map_err(below("parallel"))?;
@@ -199,7 +201,7 @@ impl Params {
     }
 
     /// Micro-batches of a replica in an iteration.
-    fn micro_batches(&self) -> Result<u64, Wrong> {
+    fn micro_batches(&self) -> Result<u64, ParamError> {
         if self.micro_batch == 0 || self.micro_batch > 1 << 16 {
             return Err(("micro_batch", format!("{} is out of range; allowed are 1 to {}", self.micro_batch, 1 << 16)));
         }
@@ -218,7 +220,7 @@ impl Params {
         Ok(micro_batches)
     }
 
-    fn check(&self, model: &model::Model, micro_batches: u64) -> Result<(), Wrong> {
+    fn check(&self, model: &model::Model, micro_batches: u64) -> Result<(), ParamError> {
         for (key, value, most) in [("iterations", self.iterations, 1 << 12), ("buckets", self.buckets, 1 << 12)] {
             if value == 0 || value > most {
                 return Err((key, format!("{value} is out of range; allowed are 1 to {most}")));
@@ -239,7 +241,7 @@ impl Params {
 }
 
 impl Compute {
-    fn check(&self) -> Result<(), Wrong> {
+    fn check(&self) -> Result<(), ParamError> {
         if !(self.peak >= 1e6 && self.peak <= 1e24) {
             return Err(("peak", format!("{} is out of range; allowed are 1e6 to 1e24 operations a second", self.peak)));
         }

@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// A model by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,7 +146,7 @@ impl Preset {
 
 impl Params {
     /// In numbers.
-    pub fn model(&self) -> Result<Model, Wrong> {
+    pub fn model(&self) -> Result<Model, ParamError> {
         let of = self.preset.map(Preset::model);
         let number = |key: &'static str, given: Option<u64>, preset: Option<u64>| match given.or(preset) {
             None => Err((key, "it is missing: give a preset, or all numbers of a model".into())),

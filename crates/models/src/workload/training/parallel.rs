@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::Model;
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// `workload[…].training.parallel`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,7 +124,7 @@ impl Parallel {
     }
 
     /// Refuses parallelism that does not fit the model.
-    pub fn check(&self, model: &Model) -> Result<(), Wrong> {
+    pub fn check(&self, model: &Model) -> Result<(), ParamError> {
         let degrees = [
             ("tensor", self.tensor),
             ("pipeline", self.pipeline),

@@ -17,10 +17,10 @@ use super::parallel::{Axis, Parallel, Place};
 use super::schedule::{Pass, passes};
 use crate::job::collective::Operation as Does;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
-use crate::wrong::Wrong;
+use crate::param_error::ParamError;
 
 /// Makes the programs of all ranks.
-pub fn build(params: &Params, model: Model, micro_batches: u64, builder: Builder, streams: Vec<Stream>) -> Result<Graph, Wrong> {
+pub fn build(params: &Params, model: Model, micro_batches: u64, builder: Builder, streams: Vec<Stream>) -> Result<Graph, ParamError> {
     let mut all = All { params, model, micro_batches, builder, groups: FxHashMap::default(), shared: FxHashMap::default() };
     for (rank, stream) in (0..).zip(streams) {
         Program::new(&mut all, rank, stream).list()?;
@@ -106,7 +106,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.all.params.bytes.activation * self.tokens() * self.all.model.hidden
     }
 
-    fn list(&mut self) -> Result<(), Wrong> {
+    fn list(&mut self) -> Result<(), ParamError> {
         let Parallel { pipeline, interleave, .. } = *self.parallel();
         for iteration in 0..self.all.params.iterations {
             self.iteration = iteration as u16;
@@ -132,7 +132,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.piece(pass) + 1 == self.parallel().pipeline * self.parallel().interleave
     }
 
-    fn forward(&mut self, pass: Pass) -> Result<(), Wrong> {
+    fn forward(&mut self, pass: Pass) -> Result<(), ParamError> {
         let (way, micro_batch) = ("forward", pass.micro_batch);
         if self.is_first(pass) {
             let does = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
@@ -161,7 +161,7 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    fn backward(&mut self, pass: Pass) -> Result<(), Wrong> {
+    fn backward(&mut self, pass: Pass) -> Result<(), ParamError> {
         let (way, micro_batch) = ("backward", pass.micro_batch);
         if self.is_last(pass) {
             self.logits(way, micro_batch);
@@ -188,7 +188,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Lists attention or a network, and the exchange of tensor-parallel ranks.
-    fn shared_by_tensor(&mut self, half: Half, way: &'static str, name: &str) -> Result<(), Wrong> {
+    fn shared_by_tensor(&mut self, half: Half, way: &'static str, name: &str) -> Result<(), ParamError> {
         let (bytes, what) = (self.activations(), half.name());
         if self.parallel().sequence {
             self.between(Axis::Tensor, Does::AllGather, bytes, &format!("{what} {name}"))?;
@@ -199,7 +199,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Lists the network of a layer, or its experts.
-    fn network(&mut self, way: &'static str, name: &str) -> Result<(), Wrong> {
+    fn network(&mut self, way: &'static str, name: &str) -> Result<(), ParamError> {
         let Model { experts, top_k, .. } = self.all.model;
         if experts == 1 {
             return self.shared_by_tensor(Half::Network, way, name);
@@ -213,7 +213,7 @@ impl<'a, 'b> Program<'a, 'b> {
         self.between(Axis::Expert, Does::AllToAll, routed, &format!("from experts, {name}"))
     }
 
-    fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), Wrong> {
+    fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), ParamError> {
         let Model { hidden, heads, kv_heads, sequence, .. } = self.all.model;
         let tokens = self.all.params.micro_batch * sequence;
         let bytes = self.all.params.bytes.activation * tokens * 2 * hidden * kv_heads / heads / self.parallel().tensor;
@@ -257,7 +257,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Lists a collective that the next operation waits for.
-    fn between(&mut self, axis: Axis, does: Does, bytes: u64, name: &str) -> Result<(), Wrong> {
+    fn between(&mut self, axis: Axis, does: Does, bytes: u64, name: &str) -> Result<(), ParamError> {
         let after = self.last;
         if let Some(place) = self.collective(axis, does, bytes, name, after.as_slice())? {
             self.last = Some(place);
@@ -266,7 +266,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Lists a collective of this rank's group, if the group has several ranks, after other operations of the rank.
-    fn collective(&mut self, axis: Axis, does: Does, bytes: u64, name: &str, after: &[u32]) -> Result<Option<u32>, Wrong> {
+    fn collective(&mut self, axis: Axis, does: Does, bytes: u64, name: &str, after: &[u32]) -> Result<Option<u32>, ParamError> {
         let size = self.parallel().size(axis);
         if size == 1 || bytes == 0 {
             return Ok(None);
@@ -346,7 +346,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// With `ZeRO` 3, gathers the parameters of a layer during the computation of the layer before.
-    fn gather(&mut self, name: &str) -> Result<(), Wrong> {
+    fn gather(&mut self, name: &str) -> Result<(), ParamError> {
         if self.parallel().zero < 3 {
             return Ok(());
         }
@@ -388,7 +388,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Completes the gradients of a layer with the last micro-batch, and reduces a full bucket.
-    fn gradients(&mut self, micro_batch: u64, layer: u64) -> Result<(), Wrong> {
+    fn gradients(&mut self, micro_batch: u64, layer: u64) -> Result<(), ParamError> {
         if self.parallel().zero == 3 {
             // Of each micro-batch, since nobody keeps them.
             self.waiting = self.of_layer();
@@ -413,7 +413,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Reduces the waiting gradients in parallel to computations.
-    fn reduce(&mut self, name: &str) -> Result<(), Wrong> {
+    fn reduce(&mut self, name: &str) -> Result<(), ParamError> {
         let does = if self.parallel().zero == 0 { Does::AllReduce } else { Does::ReduceScatter };
         let waiting = std::mem::take(&mut self.waiting);
         for (axis, parameters) in [(Axis::Data, waiting[0]), (Axis::ExpertData, waiting[1])] {
@@ -427,7 +427,7 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Ends an iteration: the remaining gradients, the optimizer, and the changed parameters.
-    fn update(&mut self) -> Result<(), Wrong> {
+    fn update(&mut self) -> Result<(), ParamError> {
         let ends = self.of_ends();
         let [shared, own] = self.of_layer().map(|of| of * self.layers() * self.parallel().interleave);
         self.waiting[0] += ends;

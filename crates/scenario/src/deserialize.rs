@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// What is wrong, and the path of the key below the value that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct ValueError {
     /// Path of the key; empty for the value itself.
     pub path: String,
     /// What is wrong, and what would be right.
@@ -20,11 +20,11 @@ pub struct Wrong {
 }
 
 /// Reads a value.
-pub fn parse<T: de::DeserializeOwned>(value: Value) -> Result<T, Wrong> {
+pub fn parse<T: de::DeserializeOwned>(value: Value) -> Result<T, ValueError> {
     T::deserialize(Reader(value))
 }
 
-impl Wrong {
+impl ValueError {
     fn below(mut self, key: &str) -> Self {
         let key = shown(key);
         self.path = match self.path.chars().next() {
@@ -36,13 +36,13 @@ impl Wrong {
     }
 }
 
-impl Display for Wrong {
+impl Display for ValueError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ValueError {}
 
 /// What was expected, in a user's words.
 fn wanted(expected: &dyn Expected) -> String {
@@ -132,7 +132,7 @@ fn allowed(names: &[&str]) -> String {
     format!("allowed {} {}", if names.len() > 1 { "are" } else { "is" }, choices(names))
 }
 
-impl de::Error for Wrong {
+impl de::Error for ValueError {
     fn custom<T: Display>(message: T) -> Self {
         Self { path: String::new(), message: message.to_string() }
     }
@@ -170,9 +170,9 @@ impl de::Error for Wrong {
 struct Reader(Value);
 
 impl<'de> Deserializer<'de> for Reader {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(value),
@@ -196,11 +196,11 @@ impl<'de> Deserializer<'de> for Reader {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -209,7 +209,7 @@ impl<'de> Deserializer<'de> for Reader {
         name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ValueError> {
         let _ = (name, fields);
         match self.0 {
             Value::Array(_) => Err(de::Error::invalid_type(Unexpected::Seq, &"a table")),
@@ -218,7 +218,12 @@ impl<'de> Deserializer<'de> for Reader {
         }
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, variants: &'static [&'static str], visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
         let wrong = |what: &str| Err(de::Error::custom(format_args!("{what} given; exactly one of {} is needed", variants.join(", "))));
         match self.0 {
             Value::String(name) => visitor.visit_enum(Choice { name, value: None }),
@@ -253,9 +258,9 @@ struct Items {
 }
 
 impl<'de> SeqAccess<'de> for &mut Items {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ValueError> {
         let Some(value) = self.list.next() else { return Ok(None) };
         let index = self.next;
         self.next += 1;
@@ -273,15 +278,15 @@ struct Entries {
 }
 
 impl<'de> MapAccess<'de> for Entries {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         self.next = self.entries.next();
         let Some((key, _)) = &self.next else { return Ok(None) };
-        seed.deserialize(StrDeserializer::<Wrong>::new(key)).map(Some).map_err(|e| e.below(key))
+        seed.deserialize(StrDeserializer::<ValueError>::new(key)).map(Some).map_err(|e| e.below(key))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
         let (key, value) = self.next.take().unwrap_or_default();
         seed.deserialize(Reader(value)).map_err(|e| e.below(&key))
     }
@@ -293,41 +298,41 @@ struct Choice {
 }
 
 impl<'de> EnumAccess<'de> for Choice {
-    type Error = Wrong;
+    type Error = ValueError;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Wrong> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ValueError> {
         let is_table = self.value.is_some();
-        let variant = seed.deserialize(StrDeserializer::<Wrong>::new(&self.name));
+        let variant = seed.deserialize(StrDeserializer::<ValueError>::new(&self.name));
         // The key of a table is a place of its own; a text is the value of the key that holds it.
         Ok((variant.map_err(|e| if is_table { e.below(&self.name) } else { e })?, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Choice {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn unit_variant(self) -> Result<(), Wrong> {
+    fn unit_variant(self) -> Result<(), ValueError> {
         match self.value {
             None | Some(Value::Null) => Ok(()),
             Some(_) => {
-                Err(<Wrong as de::Error>::custom(format_args!("`{}` has no settings; write it as text", self.name)).below(&self.name))
+                Err(<ValueError as de::Error>::custom(format_args!("`{}` has no settings; write it as text", self.name)).below(&self.name))
             }
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
         let Some(value) = self.value else {
             return Err(de::Error::custom(format_args!("`{}` alone says too little; write {{ {} = … }}", self.name, self.name)));
         };
         seed.deserialize(Reader(value)).map_err(|e| e.below(&self.name))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Wrong> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ValueError> {
         Reader(self.value.unwrap_or_default()).deserialize_any(visitor).map_err(|e| e.below(&self.name))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Wrong> {
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, ValueError> {
         Reader(self.value.unwrap_or_default()).deserialize_struct("", fields, visitor).map_err(|e| e.below(&self.name))
     }
 }

@@ -29,7 +29,7 @@ pub enum Turn {
 
 /// The next turn of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relist {
+pub enum Requeue {
     /// The flow has no packet to send, or another event will list the flow.
     No,
     /// The flow joins the round of its queue.
@@ -88,7 +88,7 @@ impl Endpoint {
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
             transport: self.config.transport.sender(),
-            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.books))),
+            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.counters))),
             rate: scheme.start(),
             next_send: now,
             told: held_until.map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
@@ -136,7 +136,7 @@ impl Endpoint {
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         self.injected_bytes += u64::from(bytes);
         if s.credit.is_some() {
-            s.spend(&mut packet, config, &mut self.books);
+            s.spend(&mut packet, config, &mut self.counters);
         }
         let scheme = &config.schemes[s.port];
         let ends = now + wire_time(bytes);
@@ -199,26 +199,26 @@ impl Endpoint {
 
     /// Lists a flow again if the flow can send.
     #[inline]
-    pub fn relist(&mut self, flow: u32, now: Moment) -> Relist {
-        let Some(slot) = self.slot(flow) else { return Relist::No };
+    pub fn requeue(&mut self, flow: u32, now: Moment) -> Requeue {
+        let Some(slot) = self.slot(flow) else { return Requeue::No };
         let config = &self.config;
-        let Some(s) = &mut self.senders[slot] else { return Relist::No };
-        let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Relist::No };
+        let Some(s) = &mut self.senders[slot] else { return Requeue::No };
+        let Some(next) = config.transport.next(&s.progress, &s.transport) else { return Requeue::No };
         if s.is_listed || s.held_until() > now || !s.may_send(next, config) {
-            return Relist::No;
+            return Requeue::No;
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         let resumes = s.next_send.max(s.arrives(next));
         if resumes <= now {
             s.is_listed = true;
-            return Relist::Now { slot: number(slot), port: s.port, queue: s.queue };
+            return Requeue::Now { slot: number(slot), port: s.port, queue: s.queue };
         }
         // After its last packet nothing waits for the pace of a flow that goes back.
         if s.pace_at <= resumes {
-            return Relist::No;
+            return Requeue::No;
         }
         s.pace_at = resumes;
-        Relist::At(resumes)
+        Requeue::At(resumes)
     }
 
     /// Returns the reason why a flow waits; none after the end of the flow.

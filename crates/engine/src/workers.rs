@@ -2,7 +2,7 @@
 //!
 //! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers meet at one
 //! barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window, or on a machine whose cores are taken
-//! ([`Pace`]), is run by worker 0 alone, with the same code, while the others sleep: partitions decide results, workers do not.
+//! ([`Speedup`]), is run by worker 0 alone, with the same code, while the others sleep: partitions decide results, workers do not.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,20 +14,20 @@ use std::time::{Duration as WallTime, Instant};
 use cpu_time::ThreadTime;
 use xoff_units::{Duration, Moment};
 
+use crate::barrier::{Barrier, Gate, lock};
+use crate::channel::Batch;
 use crate::engine::{Checkpoint, Engine, Finish};
-use crate::meeting::{Barrier, Gate, lock};
-use crate::pace::Pace;
 use crate::partition::Partition;
-use crate::transit::Letters;
+use crate::speedup::Speedup;
 use crate::{END_OF_TIME, Node};
 
 /// A number on cache lines of its own.
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-type Mail<M> = Vec<Vec<Mutex<Letters<M>>>>;
+type Mail<M> = Vec<Vec<Mutex<Batch<M>>>>;
 
-struct Crew<'a, N: Node> {
+struct Pool<'a, N: Node> {
     partitions: &'a [Mutex<Partition<N>>],
     /// By window parity, sender, receiver: written before the barrier, read after it.
     mail: [Mail<N::Message>; 2],
@@ -49,7 +49,7 @@ struct Segment {
     workers: usize,
 }
 
-impl<N: Node> Crew<'_, N> {
+impl<N: Node> Pool<'_, N> {
     /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for somebody to look. False when
     /// another worker panicked.
     fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
@@ -65,10 +65,10 @@ impl<N: Node> Crew<'_, N> {
             for (p, partition) in &mut mine {
                 partition.run_window(end, self.window);
                 self.earliest[parity][*p].0.store(partition.next_event().0, Ordering::Release);
-                if partition.transit.calls() {
+                if partition.channel.calls() {
                     self.calls[parity].store(true, Ordering::Release);
                 }
-                for (to, outbox) in partition.transit.outbox.iter_mut().enumerate() {
+                for (to, outbox) in partition.channel.outbox.iter_mut().enumerate() {
                     if !outbox.is_empty() {
                         std::mem::swap(&mut *lock(&self.mail[parity][*p][to]), outbox);
                     }
@@ -79,9 +79,9 @@ impl<N: Node> Crew<'_, N> {
             }
             for (p, partition) in &mut mine {
                 for from in &self.mail[parity] {
-                    let mut letters = lock(&from[*p]);
-                    if !letters.is_empty() {
-                        partition.transit.receive(&mut letters);
+                    let mut batch = lock(&from[*p]);
+                    if !batch.is_empty() {
+                        partition.channel.receive(&mut batch);
                     }
                 }
             }
@@ -107,8 +107,8 @@ impl<N: Node> Crew<'_, N> {
             return;
         }
         for mut partition in self.partitions.iter().map(lock) {
-            call(calls, partition.transit.reached.take().as_slice());
-            for (at, by) in partition.transit.marked.drain(..) {
+            call(calls, partition.channel.reached.take().as_slice());
+            for (at, by) in partition.channel.marked.drain(..) {
                 calls.entry(at + self.window).or_default().push(by);
             }
         }
@@ -127,11 +127,11 @@ impl<N: Node> Engine<N> {
 fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
     let count = engine.partitions.len();
     let workers = engine.plan.threads;
-    let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Letters::new())).collect()).collect();
+    let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Batch::new())).collect()).collect();
     let minima = || (0..count).map(|_| Padded(AtomicU64::new(u64::MAX))).collect();
     // The crew borrows the partitions alone, so that checkpoints can read the rest of the engine.
     let partitions = std::mem::take(&mut engine.partitions);
-    let crew = Crew {
+    let pool = Pool {
         partitions: &partitions,
         mail: [mailbox(), mailbox()],
         earliest: [minima(), minima()],
@@ -146,15 +146,15 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
     let done = Barrier::default();
     let outcome = std::thread::scope(|scope| {
         for worker in 1..workers {
-            let (crew, gate, done, trouble) = (&crew, &gate, &done, &trouble);
+            let (pool, gate, done, trouble) = (&pool, &gate, &done, &trouble);
             scope.spawn(move || {
                 let mut seen = 0;
                 while let Some(segment) = gate.next(&mut seen) {
                     if worker < segment.workers {
-                        let result = catch_unwind(AssertUnwindSafe(|| crew.run_segment(worker, &segment)));
+                        let result = catch_unwind(AssertUnwindSafe(|| pool.run_segment(worker, &segment)));
                         if let Err(panic) = result {
                             *lock(trouble) = Some(panic);
-                            crew.barrier.poison();
+                            pool.barrier.poison();
                             done.poison();
                             return;
                         }
@@ -165,16 +165,16 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
                 }
             });
         }
-        let result = catch_unwind(AssertUnwindSafe(|| lead(engine, &crew, &gate, &done, workers, on_checkpoint)));
+        let result = catch_unwind(AssertUnwindSafe(|| lead(engine, &pool, &gate, &done, workers, on_checkpoint)));
         if result.is_err() {
-            crew.barrier.poison();
+            pool.barrier.poison();
             done.poison();
         }
         gate.close();
         result
     });
     let panic = lock(&trouble).take();
-    drop(crew);
+    drop(pool);
     engine.partitions = partitions;
     match (panic, outcome) {
         (Some(panic), _) | (None, Err(panic)) => resume_unwind(panic),
@@ -187,7 +187,7 @@ type Calls = BTreeMap<Moment, Vec<(u32, u64)>>;
 
 fn lead<N: Node>(
     engine: &mut Engine<N>,
-    crew: &Crew<'_, N>,
+    pool: &Pool<'_, N>,
     gate: &Gate<Segment>,
     done: &Barrier,
     workers: usize,
@@ -198,12 +198,12 @@ fn lead<N: Node>(
     let mut asked: Option<Moment> = None;
     let mut calls = Calls::new();
     let mut events_a_window = u64::MAX;
-    let mut pace = Pace::default();
+    let mut speedup = Speedup::default();
     let mut alone = true;
     loop {
         let (start, events) =
-            crew.partitions.iter().map(|p| lock(p)).fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
-        let windows = crew.windows.load(Ordering::Relaxed);
+            pool.partitions.iter().map(|p| lock(p)).fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
+        let windows = pool.windows.load(Ordering::Relaxed);
         if windows > engine.statistics.windows {
             events_a_window = (events - engine.statistics.events) / (windows - engine.statistics.windows);
         }
@@ -216,13 +216,13 @@ fn lead<N: Node>(
             return Finish::Idle;
         }
         if next > engine.plan.until {
-            let _ = on_checkpoint(&mut engine.checkpoint_of(crew.partitions, engine.plan.until));
+            let _ = on_checkpoint(&mut engine.checkpoint_of(pool.partitions, engine.plan.until));
             return Finish::Ended;
         }
         // What somebody calls for makes no checkpoint of the grid: those before which nothing happened are passed over.
         let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
         if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
-            let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
+            let mut checkpoint = engine.checkpoint_of(pool.partitions, now);
             checkpoint.called = calls.remove(&now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
@@ -231,7 +231,7 @@ fn lead<N: Node>(
             continue;
         }
         if let Some(now) = on_grid {
-            let mut checkpoint = engine.checkpoint_of(crew.partitions, now);
+            let mut checkpoint = engine.checkpoint_of(pool.partitions, now);
             if on_checkpoint(&mut checkpoint).is_break() {
                 return Finish::Stopped;
             }
@@ -242,22 +242,22 @@ fn lead<N: Node>(
             continue;
         }
         let is_forced = engine.plan.solo_below == 0;
-        alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || pace.pays());
+        alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || speedup.pays());
         let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1))).min(first_call.unwrap_or(Moment::NEVER));
         let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
         let clock = Instant::now();
         if alone {
-            crew.run_segment(0, &segment);
-            pace.ran_alone(clock.elapsed());
+            pool.run_segment(0, &segment);
+            speedup.ran_alone(clock.elapsed());
         } else {
-            crew.busy.store(0, Ordering::Relaxed);
+            pool.busy.store(0, Ordering::Relaxed);
             gate.open(segment);
-            if !crew.run_segment(0, &segment) || !done.wait(workers, &mut WallTime::default()) {
+            if !pool.run_segment(0, &segment) || !done.wait(workers, &mut WallTime::default()) {
                 return Finish::Stopped;
             }
-            pace.ran_together(clock.elapsed(), WallTime::from_nanos(crew.busy.load(Ordering::Relaxed)));
+            speedup.ran_together(clock.elapsed(), WallTime::from_nanos(pool.busy.load(Ordering::Relaxed)));
         }
-        crew.take_calls(&mut calls);
+        pool.take_calls(&mut calls);
     }
 }
 

@@ -15,7 +15,7 @@ const LONGEST: u32 = 16_384;
 
 /// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LoopRegion {
     /// The first.
     pub start: u32,
     /// How many are a period.
@@ -23,12 +23,12 @@ pub struct Stretch {
     /// The one after the last.
     pub end: u32,
     /// The series that they take part in.
-    pub turns: Vec<Turns>,
+    pub strides: Vec<SeriesStride>,
 }
 
 /// How a stretch takes part in a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turns {
+pub struct SeriesStride {
     /// The series.
     pub series: u32,
     /// The first place in it.
@@ -37,10 +37,10 @@ pub struct Turns {
     pub by: u32,
 }
 
-impl Stretch {
+impl LoopRegion {
     /// All of a program, if nothing of it is like anything before.
     pub const fn whole(operations: u32) -> Self {
-        Self { start: 0, by: u32::MAX, end: operations, turns: Vec::new() }
+        Self { start: 0, by: u32::MAX, end: operations, strides: Vec::new() }
     }
 
     /// Where the period begins that an operation is in.
@@ -57,7 +57,7 @@ impl Stretch {
 impl Graph {
     /// The series that what has a number is in, and its place there.
     pub fn turn(&self, number: u32) -> (u32, u32) {
-        self.turns[index(number)]
+        self.strides[index(number)]
     }
 
     /// The number of what has a place in a series.
@@ -104,14 +104,14 @@ impl Graph {
     }
 
     /// Whether each of these operations of a rank is like the one `by` before it, as are all that wait for it, and all series that they take
-    /// part in go on from one to the other as `turns` says.
-    pub fn are_again(&self, rank: u32, mut places: Range<u32>, by: u32, turns: impl Fn(u32) -> u32) -> bool {
+    /// part in go on from one to the other as `strides` says.
+    pub fn are_again(&self, rank: u32, mut places: Range<u32>, by: u32, strides: impl Fn(u32) -> u32) -> bool {
         let operations = self.ranks[index(rank)].operations();
         let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
         places.end <= number(operations.len())
             && places.all(|place| {
                 let goes_on = match (turn(place - by), turn(place)) {
-                    (Some(before), Some(now)) => now == (before.0, before.1 + turns(before.0)),
+                    (Some(before), Some(now)) => now == (before.0, before.1 + strides(before.0)),
                     (before, now) => before == now,
                 };
                 goes_on && self.is_like(rank, place, by) == Some(u32::MAX)
@@ -147,7 +147,7 @@ impl Graph {
 
     /// The stretch with the shortest period, of so many operations, that goes from a place of a rank's program on for a period more at least; and
     /// what it took to find it, in operations that were compared.
-    pub fn stretch(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<Stretch>, u64) {
+    pub fn region(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<LoopRegion>, u64) {
         let operations = number(self.ranks[index(rank)].operations().len());
         let mut cost = 0;
         for by in periods.start.max(1)..periods.end.min(LONGEST).min((operations - start) / 2 + 1) {
@@ -161,29 +161,29 @@ impl Graph {
             cost += u64::from(place - start - by) + 1;
             let end = place.min(end);
             if end >= start + 2 * by
-                && let Some((end, turns)) = self.turns_of(rank, start, by, end)
+                && let Some((end, strides)) = self.turns_of(rank, start, by, end)
             {
-                return (Some(Stretch { start, by, end, turns }), cost);
+                return (Some(LoopRegion { start, by, end, strides }), cost);
             }
         }
         (None, cost)
     }
 
     /// By how much a period brings on each series, and as far as it does so by as much each time.
-    fn turns_of(&self, rank: u32, start: u32, by: u32, end: u32) -> Option<(u32, Vec<Turns>)> {
+    fn turns_of(&self, rank: u32, start: u32, by: u32, end: u32) -> Option<(u32, Vec<SeriesStride>)> {
         let operations = self.ranks[index(rank)].operations();
-        let mut turns: Vec<Turns> = Vec::new();
+        let mut strides: Vec<SeriesStride> = Vec::new();
         let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
         for place in start + by..end {
             let (Some((series, now)), Some((_, before))) = (turn(place), turn(place - by)) else { continue };
             let further = now.checked_sub(before)?;
-            match turns.iter().find(|turn| turn.series == series) {
-                None => turns.push(Turns { series, first: before, by: further }),
+            match strides.iter().find(|turn| turn.series == series) {
+                None => strides.push(SeriesStride { series, first: before, by: further }),
                 Some(turn) if turn.by == further => {}
-                Some(_) => return (place >= start + 2 * by).then_some((place, turns)),
+                Some(_) => return (place >= start + 2 * by).then_some((place, strides)),
             }
         }
-        Some((end, turns))
+        Some((end, strides))
     }
 }
 
@@ -229,24 +229,24 @@ mod tests {
     #[test]
     fn layers_are_like_one_another_up_to_the_optimizer() {
         let graph = job(0, Lines::Shared(1));
-        let (stretch, _) = graph.stretch(1, 2, 1..u32::MAX);
+        let (region, _) = graph.region(1, 2, 1..u32::MAX);
         let series = graph.turn(3).0;
         // The first layer waits for nothing; the last lets the optimizer go alone.
-        assert_eq!(stretch, Some(Stretch { start: 2, by: 2, end: 15, turns: vec![Turns { series, first: 1, by: 1 }] }));
-        let stretch = stretch.unwrap();
-        assert_eq!((stretch.begin(2), stretch.begin(7), stretch.periods(7)), (2, 6, 2));
+        assert_eq!(region, Some(LoopRegion { start: 2, by: 2, end: 15, strides: vec![SeriesStride { series, first: 1, by: 1 }] }));
+        let region = region.unwrap();
+        assert_eq!((region.begin(2), region.begin(7), region.periods(7)), (2, 6, 2));
         assert_eq!((graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)), (Some(3), None, 2));
         // Iterations are, from where layers are not any more.
-        assert_eq!(graph.stretch(0, 16, 1..u32::MAX).0, None, "there is no third");
-        assert_eq!(graph.stretch(0, 2, 1..2).0, None, "none is shorter");
+        assert_eq!(graph.region(0, 16, 1..u32::MAX).0, None, "there is no third");
+        assert_eq!(graph.region(0, 2, 1..2).0, None, "none is shorter");
         // A connection of its own for each message, or every other one, is none of those before.
-        assert_eq!(job(0, Lines::Own).stretch(1, 2, 1..u32::MAX).0, None);
-        assert_eq!(job(0, Lines::Shared(2)).stretch(1, 2, 1..u32::MAX).0.map(|stretch| stretch.by), Some(4));
+        assert_eq!(job(0, Lines::Own).region(1, 2, 1..u32::MAX).0, None);
+        assert_eq!(job(0, Lines::Shared(2)).region(1, 2, 1..u32::MAX).0.map(|region| region.by), Some(4));
     }
 
     #[test]
     fn a_layer_that_takes_longer_ends_a_stretch() {
-        let (stretch, _) = job(1, Lines::Shared(1)).stretch(0, 2, 1..u32::MAX);
-        assert_eq!(stretch.map(|stretch| (stretch.by, stretch.end)), Some((2, 8)));
+        let (region, _) = job(1, Lines::Shared(1)).region(0, 2, 1..u32::MAX);
+        assert_eq!(region.map(|region| (region.by, region.end)), Some((2, 8)));
     }
 }

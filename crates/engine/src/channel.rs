@@ -3,8 +3,8 @@
 use xoff_units::Moment;
 
 use crate::Message;
-use crate::calendar::Calendar;
-use crate::calendar::{Arrival, Waiting, key_of};
+use crate::event_set::EventSet;
+use crate::event_set::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
 use crate::state::{State, Walk};
 
@@ -29,13 +29,13 @@ pub(crate) struct Post<M> {
 }
 
 /// Messages for another partition, in the order they were sent.
-pub(crate) struct Letters<M: Message> {
+pub(crate) struct Batch<M: Message> {
     posts: Vec<Post<M>>,
     /// What travels beside some of them, with their places.
     sides: Vec<(u32, M::Side)>,
 }
 
-impl<M: Message> Letters<M> {
+impl<M: Message> Batch<M> {
     pub const fn new() -> Self {
         Self { posts: Vec::new(), sides: Vec::new() }
     }
@@ -57,7 +57,7 @@ pub(crate) struct Inbox<M> {
 pub(crate) const BLOCK: usize = 16;
 
 /// Messages under way, and who has to look at them.
-pub(crate) struct Transit<M: Message> {
+pub(crate) struct Channel<M: Message> {
     /// Per node.
     pub inboxes: Vec<Inbox<M>>,
     /// Per node: the time of its earliest event, arrivals included.
@@ -65,7 +65,7 @@ pub(crate) struct Transit<M: Message> {
     /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
     pub next_of_block: Vec<Moment>,
     /// Per partition: what to hand over at the end of the window.
-    pub outbox: Vec<Letters<M>>,
+    pub outbox: Vec<Batch<M>>,
     /// What travels beside messages that are here.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
@@ -75,14 +75,14 @@ pub(crate) struct Transit<M: Message> {
     pub reached: Option<Moment>,
 }
 
-impl<M: Message> Transit<M> {
+impl<M: Message> Channel<M> {
     /// Without nodes yet, among so many partitions.
     pub fn new(partitions: usize) -> Self {
         Self {
             inboxes: Vec::new(),
             next: Vec::new(),
             next_of_block: Vec::new(),
-            outbox: (0..partitions).map(|_| Letters::new()).collect(),
+            outbox: (0..partitions).map(|_| Batch::new()).collect(),
             sides: Slab::default(),
             outbox_next: Moment::NEVER,
             marked: Vec::new(),
@@ -132,15 +132,15 @@ impl<M: Message> Transit<M> {
     }
 
     /// Finds the earliest event of a node anew, after moments there have changed.
-    pub fn look(&mut self, node: usize, calendar: &Calendar<M>) {
-        self.next[node] = calendar.first().min(self.first_in_inbox(node));
+    pub fn look(&mut self, node: usize, event_set: &EventSet<M>) {
+        self.next[node] = event_set.first().min(self.first_in_inbox(node));
         self.settle(node / BLOCK);
     }
 
     /// When the first arrives of what a calendar has not taken yet.
     pub fn first_in_inbox(&self, node: usize) -> Moment {
         let inbox = &self.inboxes[node];
-        let messages = inbox.messages.iter().map(|arrival| Calendar::<M>::time_of(arrival.key));
+        let messages = inbox.messages.iter().map(|arrival| EventSet::<M>::time_of(arrival.key));
         let express = inbox.express.iter().map(|waiting| Moment(waiting.turn.0));
         messages.chain(express).fold(Moment::NEVER, Moment::min)
     }
@@ -148,17 +148,17 @@ impl<M: Message> Transit<M> {
     #[inline]
     pub fn post(&mut self, route: Route, post: Post<M>) {
         self.outbox_next = self.outbox_next.min(post.arrival);
-        let letters = &mut self.outbox[route.partition as usize];
+        let batch = &mut self.outbox[route.partition as usize];
         if let Some(slot) = post.message.side() {
-            letters.sides.push((letters.posts.len() as u32, self.sides.remove(slot)));
+            batch.sides.push((batch.posts.len() as u32, self.sides.remove(slot)));
         }
-        letters.posts.push(post);
+        batch.posts.push(post);
     }
 
     /// Takes in what another partition sent.
-    pub fn receive(&mut self, letters: &mut Letters<M>) {
-        let mut sides = letters.sides.drain(..).peekable();
-        for (place, mut post) in letters.posts.drain(..).enumerate() {
+    pub fn receive(&mut self, batch: &mut Batch<M>) {
+        let mut sides = batch.sides.drain(..).peekable();
+        for (place, mut post) in batch.posts.drain(..).enumerate() {
             if let Some((_, side)) = sides.next_if(|s| s.0 as usize == place) {
                 post.message = post.message.at_side(self.sides.insert(side));
             }

@@ -13,7 +13,7 @@ use crate::tables::Names;
 
 /// How a run ended that did not end by itself.
 #[derive(Debug, Clone)]
-pub enum Trouble {
+pub enum Abort {
     /// These wait for one another.
     Deadlock(Moment, Vec<Waiter>),
     /// Nothing new has arrived anywhere since then, though flows keep sending.
@@ -26,7 +26,7 @@ pub struct End {
     /// What the engine says.
     pub finish: Finish,
     /// What was wrong.
-    pub trouble: Option<Trouble>,
+    pub abort: Option<Abort>,
 }
 
 /// What of a run audits look at: wire bytes of data, and what was counted beside them.
@@ -115,10 +115,10 @@ impl Ledger {
 
     /// Pauses that were never taken back, if the run is over.
     fn unpaired(&self, names: &Names, end: &End) -> Option<String> {
-        let is_over = match end.trouble {
+        let is_over = match end.abort {
             None => end.finish == Finish::Idle,
-            Some(Trouble::Stall(_)) => true,
-            Some(Trouble::Deadlock(..)) => false,
+            Some(Abort::Stall(_)) => true,
+            Some(Abort::Deadlock(..)) => false,
         };
         let (id, port, class) = self.standing.first().filter(|_| is_over)?;
         let at = names.port(*id, *port);
@@ -127,8 +127,8 @@ impl Ledger {
 
     fn incomplete(&self, end: &End) -> Option<String> {
         let Self { missing, flows, .. } = self;
-        match &end.trouble {
-            Some(Trouble::Stall(since)) => Some(format!(
+        match &end.abort {
+            Some(Abort::Stall(since)) => Some(format!(
                 "{missing} of {flows} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again"
             )),
             _ => (end.finish == Finish::Idle && (*missing > 0 || self.stuck.is_some())).then(|| {
@@ -141,13 +141,13 @@ impl Ledger {
     /// Flows that were under way, or still to come, when the run was ended: there is nothing to judge on them.
     fn cut(&self, end: &End) -> Option<String> {
         let Self { missing, flows, .. } = self;
-        (end.trouble.is_none() && end.finish != Finish::Idle && *missing > 0)
+        (end.abort.is_none() && end.finish != Finish::Idle && *missing > 0)
             .then(|| format!("{missing} of {flows} flows were not over when the run was ended"))
     }
 }
 
 fn cycle(names: &Names, end: &End) -> Option<String> {
-    let Some(Trouble::Deadlock(at, cycle)) = &end.trouble else { return None };
+    let Some(Abort::Deadlock(at, cycle)) = &end.abort else { return None };
     let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port))).collect();
     Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
 }

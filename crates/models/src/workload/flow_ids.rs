@@ -10,7 +10,7 @@ use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use xoff_units::{Moment, index, wide};
 
-use super::making::{DrawnAt, Listed, MAX_FLOWS, Making};
+use super::builder::{DrawnAt, Listed, MAX_FLOWS, Making};
 use super::row::place;
 use super::{Feed, Flow, FlowSpec, Problem, Start, Together, Workload};
 use crate::endpoint::{Connection, Log};

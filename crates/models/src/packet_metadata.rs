@@ -5,20 +5,20 @@ use xoff_engine::{Slab, state};
 
 use crate::telemetry::Hop;
 
-/// Makes [`Beside`]: a line is how a record is walked, a field and its type. Records are used again, and keep their memory.
+/// Makes [`Metadata`]: a line is how a record is walked, a field and its type. Records are used again, and keep their memory.
 macro_rules! records {
     ($($(#[doc = $about:literal])* $class:ident $field:ident: $type:ty;)*) => {
         /// The records beside one frame; those that no part has written are empty.
         #[derive(Debug, Clone, Default)]
-        pub struct Beside {
+        pub struct Metadata {
             $($(#[doc = $about])* pub $field: $type,)*
         }
 
-        state!(Beside {
+        state!(Metadata {
             $($class: $field;)*
         });
 
-        impl Beside {
+        impl Metadata {
             /// Empties them.
             pub fn clear(&mut self) {
                 $(Empty::empty(&mut self.$field);)*
@@ -63,4 +63,4 @@ macro_rules! numbers {
 numbers! { u32 i32 f64 }
 
 /// The records beside packets that are here.
-pub type Records = Slab<Beside>;
+pub type Records = Slab<Metadata>;

@@ -11,13 +11,13 @@ const TIMES_LOST: u32 = 32;
 
 /// What is known so far.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct Speedup {
     all: WallTime,
     /// What segments took longer than one worker would have needed.
     lost: WallTime,
 }
 
-impl Pace {
+impl Speedup {
     /// Whether to run the next segment together.
     pub(crate) fn pays(&self) -> bool {
         self.lost * TIMES_LOST <= self.all
@@ -44,25 +44,25 @@ mod tests {
 
     #[test]
     fn together_pays_while_it_is_sooner() {
-        let mut pace = Pace::default();
+        let mut speedup = Speedup::default();
         for _ in 0..100 {
-            assert!(pace.pays());
-            pace.ran_together(MS(6), MS(10));
+            assert!(speedup.pays());
+            speedup.ran_together(MS(6), MS(10));
         }
     }
 
     #[test]
     fn attempts_lose_a_thirty_second() {
         // Cores are taken: together a segment takes 40 ms, alone 10 ms.
-        let mut pace = Pace::default();
+        let mut speedup = Speedup::default();
         let (mut attempts, mut took) = (0, MS(0));
         for _ in 0..10_000 {
-            if pace.pays() {
+            if speedup.pays() {
                 attempts += 1;
-                pace.ran_together(MS(40), MS(10));
+                speedup.ran_together(MS(40), MS(10));
                 took += MS(40);
             } else {
-                pace.ran_alone(MS(10));
+                speedup.ran_alone(MS(10));
                 took += MS(10);
             }
         }
@@ -72,17 +72,17 @@ mod tests {
 
     #[test]
     fn what_was_gained_is_not_lost_later() {
-        let mut pace = Pace::default();
-        (0..1_000).for_each(|_| pace.ran_together(MS(6), MS(10)));
+        let mut speedup = Speedup::default();
+        (0..1_000).for_each(|_| speedup.ran_together(MS(6), MS(10)));
         // Then cores are taken. An attempt loses 30 ms, and n of them may lose (6 s + n · 40 ms) / 32: that holds up to n = 6.
         let attempts = (0..1_000).take_while(|_| {
-            let pays = pace.pays();
-            pace.ran_together(MS(40), MS(10));
+            let pays = speedup.pays();
+            speedup.ran_together(MS(40), MS(10));
             pays
         });
         assert_eq!(attempts.count(), 7);
         // They are free again after a while alone.
-        (0..10_000).for_each(|_| pace.ran_alone(MS(10)));
-        assert!(pace.pays());
+        (0..10_000).for_each(|_| speedup.ran_alone(MS(10)));
+        assert!(speedup.pays());
     }
 }

@@ -60,7 +60,7 @@ impl<M> Ord for Waiting<M> {
 /// What each event needs comes first.
 #[derive(Clone)]
 #[repr(C)]
-pub(crate) struct Calendar<M> {
+pub(crate) struct EventSet<M> {
     /// The minimum of all.
     first: u64,
     /// The key of the next arrival of this window.
@@ -91,7 +91,7 @@ pub(crate) enum Slot {
     Output(usize),
 }
 
-impl<M> Calendar<M> {
+impl<M> EventSet<M> {
     pub fn new(in_links: usize, outputs: usize) -> Self {
         let inner = (outputs + 2 - 1).div_ceil(3);
         Self {
@@ -312,7 +312,7 @@ impl<M> Calendar<M> {
     }
 }
 
-impl<M: State> Calendar<M> {
+impl<M: State> EventSet<M> {
     /// Shows what is pending between windows, the messages and the express ones of its inbox included: whether a message waits there or here makes no difference.
     pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn orders_arrival_timer_output_at_one_instant() {
         for ports in 1..70 {
-            let mut c: Calendar<u8> = Calendar::new(ports, ports);
+            let mut c: EventSet<u8> = EventSet::new(ports, ports);
             let t = Moment(77);
             c.set_output(0, t);
             c.set_output(ports - 1, t);
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn outputs_due_now_keep_their_turn_among_those_asked_for_earlier() {
         for outputs in [1, 3, 64, 65, 200] {
-            let mut c: Calendar<u8> = Calendar::new(2, outputs);
+            let mut c: EventSet<u8> = EventSet::new(2, outputs);
             let now = Moment(5);
             for output in (0..outputs).rev() {
                 if output % 3 == 0 { c.set_output(output, now) } else { c.set_output_due(output, now) }

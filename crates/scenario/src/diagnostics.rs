@@ -8,9 +8,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use xoff_units::Bytes;
 
+use crate::deserialize::{ValueError, parse};
 use crate::document::Scenario;
 use crate::error::InputError;
-use crate::value::{Wrong, parse};
 
 /// More would be read by nobody.
 const MOST: usize = 20;
@@ -61,7 +61,7 @@ struct TakenOut {
 
 impl TakenOut {
     /// Takes out what is wrong; false if it is not there, or is the document itself.
-    fn take(&mut self, document: &mut Value, wrong: &Wrong) -> bool {
+    fn take(&mut self, document: &mut Value, wrong: &ValueError) -> bool {
         let parts = split(&wrong.path);
         let Some((last, way)) = parts.split_last() else { return false };
         let mut at = document;

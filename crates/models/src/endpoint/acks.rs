@@ -4,16 +4,16 @@ use xoff_units::{Duration, Moment, index, number};
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, slow, token};
-use crate::beside::Beside;
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
+use crate::packet_metadata::Metadata;
 use crate::transport::contract::{News, Progress};
 
 impl Sender {
     /// Passes an answer to congestion control; `before` packets had arrived earlier.
     #[cold]
-    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Beside>, config: &Config, now: Moment) {
+    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Metadata>, config: &Config, now: Moment) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
         let bytes = u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before)) * payload;
@@ -76,7 +76,7 @@ impl Endpoint {
 
     /// Handles an answer of the receiver. True when the flow may be able to send again.
     #[inline]
-    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Beside>, now: Moment) -> bool {
+    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Metadata>, now: Moment) -> bool {
         let Some(slot) = self.slot(packet.flow()) else { return false };
         if packet.has(Packet::ECHO) {
             self.on_notice(packet, now);
@@ -94,7 +94,7 @@ impl Endpoint {
             s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
         }
         if let (Some(credit), Some(rules)) = (&mut s.credit, &config.pulls) {
-            credit.hear(rules, &mut self.books);
+            credit.hear(rules, &mut self.counters);
         }
         if let Some(loss) = news.loss {
             config.schemes[s.port].on_loss(&mut s.rate, loss, now);
@@ -140,7 +140,7 @@ impl Endpoint {
         if is_outstanding {
             let lost = transport.on_timeout(&mut s.progress, &mut s.transport, now);
             if let (Some(credit), Some(rules)) = (&mut s.credit, &self.config.pulls) {
-                credit.time_out(rules, lost, &mut self.books);
+                credit.time_out(rules, lost, &mut self.counters);
             }
             for _ in 0..lost {
                 self.config.schemes[s.port].on_loss(&mut s.rate, Loss::Timeout, now);
@@ -156,7 +156,7 @@ impl Endpoint {
         let is_stuck = !is_outstanding && self.config.loses_frames && waits_for_frame;
         if let (true, Some(credit), Some(rules)) = (is_stuck, &mut s.credit, &self.config.pulls) {
             // All that it sent was answered, and the pulls that went with it were lost.
-            credit.time_out(rules, 1, &mut self.books);
+            credit.time_out(rules, 1, &mut self.counters);
         }
         s.deadline = transport.deadline(&s.progress, &s.transport, now);
         effects.push(Effect::Alarm(token::RTO, s.deadline.min(shortest), flow));
