@@ -586,7 +586,7 @@ def bench(
     rows: Annotated[bool, typer.Option("--rows", help="Measures what probes and tables on disk cost.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measures data packet-hops per CPU-second, memory and the gain of a second thread, alone or against a build."""
+    """Measures packet-hops per CPU-second, memory and the gain of a second thread, alone or against another program."""
     from xoff.bench.command import command
 
     code = command(

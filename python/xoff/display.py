@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class _Harmless(Console):
-    """A console that removes control characters from text, which may be from a foreign file, and keeps Rich's own."""
+    """A console that replaces control characters in text, which may be foreign, and keeps the controls of Rich."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

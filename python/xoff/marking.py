@@ -5,9 +5,9 @@ a packet of each flow, and falls by half the root of 2 N (C · RTT + K) packets 
 SIGCOMM 2010, equations 8 to 13). Thresholds of DCQCN are published values scaled by the rate: of its paper (Y. Zhu et
 al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, at 40 Gb/s) and of the evaluation of HPCC (Y.
 Li et al., SIGCOMM 2019, at 25 Gb/s). NSCC marks between a fifth and four fifths of a bandwidth-delay product (Ultra
-Ethernet Specification 1.0). Under PFC, marks must come before pauses however the memory is distributed: below β (B − c
-n h) / (c n (β + 1)), for n ports, c classes, headroom h and a dynamic threshold of factor β (the paper of DCQCN,
-section 4).
+Ethernet Specification 1.0). Under PFC, marks must come before pauses for any distribution of the memory: below the
+threshold β (B − c n h) / (c n (β + 1)), for n ports, c classes, headroom h and a dynamic threshold of factor β (the
+paper of DCQCN, section 4).
 
 ``size buffer``. N senders at the rate of the link begin at once with a window W each: (N − 1) W bytes queue. Long flows
 with sawtooth windows need C · RTT / √N (G. Appenzeller, I. Keslassy and N. McKeown, "Sizing Router Buffers", SIGCOMM

@@ -307,7 +307,7 @@ def _skipped(performance: Mapping[str, Any]) -> str:
     skipped, apart = fast_forward.get("packet_hops", 0), fast_forward.get("packet_hops_in_components", 0)
     parts = f" ({apart / hops:.1%} in independent components)" if apart else ""
     blockers = fast_forward.get("blockers", [])
-    # Only a run of `_WAITED` seconds that fast-forwarded less than half of its packet-hops names its blockers.
+    # Only a run of `_WAITED` CPU-seconds that fast-forwarded less than half of its packet-hops names its blockers.
     is_long = performance.get("cpu_seconds", 0) >= _WAITED and skipped < hops / 2
     why = wording.plain(f"; kept from fast-forwarding by {', '.join(blockers)}") if is_long and blockers else ""
     return (f"; {skipped / hops:.1%} fast-forwarded{parts}" if skipped else "") + why

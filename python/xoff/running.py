@@ -160,8 +160,8 @@ def run_prepared(
 ) -> Result:
     """Simulates a scenario that `prepare` returned; arguments as for `run`.
 
-    keep: the tables that the directory holds; if None, all recorded tables and the inputs. Without a directory, the
-        result has all tables if None, and no table otherwise: rows are then discarded as they come.
+    keep: the tables that the directory holds; if None, all recorded tables and the inputs. Without a directory, None
+        keeps all tables in the result, and any other value keeps none: rows are then discarded as they come.
     poll: called ten times a second from the start on; an exception from it stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:

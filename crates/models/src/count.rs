@@ -57,6 +57,16 @@ pub struct Group {
     pub label: &'static str,
     /// What it counts.
     pub counts: &'static [Count],
+    /// The mechanism of switches that the part needs to act.
+    pub listens_to: Option<&'static str>,
+}
+
+/// Returns the name of the mechanism that a part listens to.
+pub const fn listened(to: Option<(&'static str, &'static str)>) -> Option<&'static str> {
+    match to {
+        Some((name, _)) => Some(name),
+        None => None,
+    }
 }
 
 /// Takes what parts counted.

@@ -114,7 +114,7 @@ const DUPLICATES: Count = Count::number("spurious_retransmissions", "spurious re
 const HELD_BACK: Count = Count::number("held_back", "packets held back by full sources");
 
 /// Counts of endpoints with any transport.
-pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK] };
+pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK], listens_to: None };
 
 /// The progress of a flow.
 #[derive(Debug, Clone, Copy)]

@@ -348,8 +348,6 @@ pub struct Properties {
     pub reorders: bool,
     /// It foretells the ports that ECMP chooses.
     pub foretells_routes: bool,
-    /// The mechanism at switches whose marks it hears, each on the answer to its packet, and what follows if there is none.
-    pub listens_to: Option<(&'static str, &'static str)>,
     /// It tags data packets, or reads what the congestion control that listens to it tagged them with; at most one part may.
     pub tags_data: bool,
     /// It writes beside data packets, where tags are of use to hosts alone from then on.
@@ -422,6 +420,8 @@ pub trait Install: Sized {
     const LABEL: &'static str;
     /// What it counts.
     const COUNTS: &'static [Count] = &[];
+    /// The mechanism of switches that the part needs to act, and the warning for scenarios without that mechanism.
+    const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The mechanism for a node, if it has a part there.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
     /// A port of a switch has a table of its own (`switch.overrides`). Levels are asked for by port anyway.

@@ -327,7 +327,7 @@ impl Configs {
         let schemes: Vec<Scheme> = rates.iter().map(|rate| Scheme::new(&stack.congestion_control, self.lines.of(*rate))).collect();
         let transport = Protocol::new(&stack.transport, self.lines.fastest(&rates));
         let whole = self.lines.whole(&rates);
-        let on_answers = settings.mechanisms().any(|p| p.listens_to.is_some()).then_some(Echo::EVERY);
+        let on_answers = settings.mechanisms().parts().iter().any(|p| p.listens_to().is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
             echo: schemes.first().and_then(Scheme::echo).or(on_answers),

@@ -79,11 +79,11 @@ pub enum Acks {
 }
 
 /// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
-pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED] };
+pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED], listens_to: None };
 
 /// What faults lost, and queues that waited for a link that was down.
 pub const FAULT: Group =
-    Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, RETRIED, RETRIED_BYTES, REROUTES, PAUSED] };
+    Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, RETRIED, RETRIED_BYTES, REROUTES, PAUSED], listens_to: None };
 /// Faults that began.
 pub const FAULTS: Count = Count::number("began", "faults that began");
 /// Data packets lost by them.

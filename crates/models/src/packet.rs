@@ -209,9 +209,15 @@ impl Packet {
         self.word()
     }
 
-    /// Tags data, and comes before any record.
+    /// Writes the tag of data. At most one part of a scenario tags data (`Properties::tags_data`), and tags data before a record
+    /// is attached: with a record the word of the tag holds the record's slot.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a record is attached: the part that tags has not declared `tags_data`, or tags too late.
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
+        assert!(!self.has(Self::SIDE), "a part tags a packet that has a record: declare `Properties::tags_data`");
         self.set_word(tag);
     }
 

@@ -80,6 +80,12 @@ fn groups() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
 }
 
+/// Parts that need a mechanism of switches to act, as JSON: the mechanism by the name of the part.
+#[pyfunction]
+fn listeners() -> PyResult<String> {
+    serde_json::to_string(&xoff_scenario::listeners()).map_err(broken)
+}
+
 /// The tables of a result, as JSON: what a row is, and each column with its type and meaning.
 #[pyfunction]
 fn tables() -> PyResult<String> {
@@ -298,6 +304,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(renames, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
+    module.add_function(wrap_pyfunction!(listeners, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;

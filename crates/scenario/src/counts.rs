@@ -29,6 +29,11 @@ pub fn groups() -> Vec<Declared> {
     list
 }
 
+/// Returns the parts that need a mechanism of switches to act, with that mechanism.
+pub fn listeners() -> BTreeMap<&'static str, &'static str> {
+    network::groups().filter_map(|group| Some((group.name, group.listens_to?))).collect()
+}
+
 /// Sums over all nodes, by part and name.
 pub struct Counts {
     /// All that parts declare, zero where nothing was counted.

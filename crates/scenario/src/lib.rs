@@ -35,7 +35,7 @@ mod verdicts;
 mod warnings;
 
 pub use check::check;
-pub use counts::{Declared, groups};
+pub use counts::{Declared, groups, listeners};
 pub use derived_defaults::settle;
 pub use document::{Audits, HostSettings, Judgement, Probe, Scenario, Switch, Turns};
 pub use error::{InputError, InputErrors};

@@ -263,7 +263,7 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     if let (Some(own), Some(other)) = (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism)) {
         return wrong(&format!("host.congestion_control.{own}"), format!("it tags packets, and so does {other}; only one may"));
     }
-    if let Some(hears) = mechanisms.parts().iter().find(|p| p.properties().listens_to.is_some()) {
+    if let Some(hears) = mechanisms.parts().iter().find(|p| p.listens_to().is_some()) {
         if !acknowledges {
             return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
         }

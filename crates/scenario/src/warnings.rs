@@ -276,7 +276,7 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
         of_control.zip(stack.congestion_control.listens_to()).into_iter().chain(of_transport).collect::<Vec<_>>()
     };
     let of_hosts = runner.settings.stacks.list().iter().zip(runner.settings.protocols()).flat_map(of_stack);
-    let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.properties().listens_to?)));
+    let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.listens_to()?)));
     let listeners: Vec<_> = of_hosts.chain(of_parts).collect();
     let signal = |part: &dyn Part| part.properties().signals_as.unwrap_or(part.name());
     let mut list = Vec::new();

@@ -58,7 +58,7 @@ class _Node:
     values: dict[str, Any] = field(default_factory=dict)
 
     def wrong(self, path: Path, why: str) -> InputError:
-        """Returns an error that names the node."""
+        """Returns an error with the name of the node."""
         called = f" ({shown(self.name)})" if self.name else ""
         return InputError(f"{path}: node {self.id}{called}: {why}")
 
@@ -148,7 +148,7 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
 
 
 def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Notes, source: Source) -> Operation:
-    """Returns the computation of a node, with its duration or its floating-point operations."""
+    """Returns the computation of a node, with the duration or the floating-point operations."""
     name, after = f"n{node.id}", tuple(f"n{other}" for other in dict.fromkeys(node.after))
     unit = "cpu" if node.values.get("is_cpu_op") else "gpu"
     flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))

@@ -85,7 +85,7 @@ _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
     7: ("timely", {"RATE_AI": "additive_increase", "RATE_HAI": "hyper_increase", "MIN_RATE": "minimum_rate"}),
     8: ("dctcp", {"EWMA_GAIN": "g", "DCTCP_RATE_AI": "additive_increase", "MIN_RATE": "minimum_rate"}),
 }
-"""Congestion controls by CC_MODE: their key in a scenario, and their settings."""
+"""Congestion controls by CC_MODE: the key in a scenario, and the settings."""
 _NAMES = {1: "DCQCN", 3: "HPCC", 7: "TIMELY", 8: "DCTCP", 10: "HPCC-PINT"}
 # The values that xoff models for controls with a window or telemetry, and the note on other values.
 _VARIANTS = {
@@ -232,7 +232,7 @@ class Settings:
         }
 
     def _faults(self, mode: int, payload: int) -> list[Table]:
-        """Returns the faults of links that lose packets at random, with their own rates or the rate of the settings."""
+        """Returns the faults of links with random losses, at the link's rate or the rate of the settings."""
         key = "ERROR_RATE_PER_LINK"
         given = float(self._decimal(key) or 0)
         if given:
@@ -516,7 +516,7 @@ class Settings:
             self._say_of_file(f"the window of all flows is {product} B there; {text}")
 
     def _value(self, key: str, path: str) -> Value:
-        """Returns the value of a setting, of the kind that the path needs."""
+        """Returns the value of a setting, of the kind of the path."""
         source, word, line = self._one(key)
         kind = known.kind(path)
         if kind == "ps":
@@ -623,7 +623,7 @@ def _acks_at_switches() -> Table:
 
 
 def _overrides(*differences: dict[int, dict[str, Value]]) -> list[Table]:
-    """Returns one override for each rate with differences."""
+    """Returns an override for each rate with differences."""
     found: dict[int, dict[str, Value]] = {}
     for of_rate in differences:
         for bps, values in of_rate.items():

@@ -154,7 +154,7 @@ def _interval(one: dict[str, Any]) -> Interval:
 
 
 def study_sentences(study: Study) -> list[str]:
-    """Returns up to four sentences on a study, about the first of its metrics."""
+    """Returns two or three sentences on a study, about the first of its metrics."""
     metric = study.metrics()[0]
     means = study.means(metric)
     ordered = sorted(means, key=lambda mean: mean.interval.mean)

@@ -9,19 +9,19 @@ An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``. It d
 - ``figure(results, path)``: writes the figure to a path;
 - ``PARAMETERS``, optional: a table of values with their place in the document (`given`) or a reason (`chosen`);
 - ``tables(results)``, optional: tables of the experiment by title: rows of cells, the heads first. A line of
-  ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; other tables follow the figure;
+  ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; further tables follow the figure;
 - ``folded(results)``, optional: texts by title that the page shows when opened;
 - ``DERIVED``, optional: settings that follow changes of ``--set`` (`changes.Derived`).
 
 ``CLAIMS``, ``scenarios`` and ``claims`` are usually those of a `Judged`: statements, predicates on `Readings`, `Cases`
-to run, open choices with which each statement is also judged, and reasons for statements that do not hold. A statement
+to run, open choices with which each statement is also judged, and reasons for failing statements. A statement
 has one claim with two judgements: a *direction*, a `Decision` over the seeds, and a *size*, published beside measured
 numbers (`verdict.py`).
 
 The folder ``xoff/experiments/sfc_proxy`` is the document ``sfc-proxy``. A file with empty ``CLAIMS`` is left out. Files
 whose name begins with an underscore are shared by the experiments of a document; ``page.md`` is the introduction of its
 page; ``_design.py`` declares the open choices that ``--design`` screens (`design.py`). ``python -m xoff.reproduce``
-records the verdicts of the quick variants, which a test compares.
+records the verdicts of the quick variants for comparison by a test.
 """
 
 from __future__ import annotations

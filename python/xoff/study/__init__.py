@@ -366,8 +366,8 @@ class Study:
     def compare(self, metric: str, first: Any, second: Any, of: str = VARIANT) -> list[Compared]:
         """Compares two values of a column by a metric, paired by seed, at all points that are otherwise equal.
 
-        metric: a column of `runs`, such as ``fct_mean_ps``. first, second: two variants, or two values of the column,
-            as numbers (``5000000``) or as text (``"5us"``).
+        metric: a column of `runs`, such as ``fct_mean_ps``.
+        first, second: two variants, or two values of the column, as numbers (``5000000``) or as text (``"5us"``).
         of: the column.
 
         A setting that varies on one side only (an axis of a variant) does not count as a difference.

@@ -1,8 +1,8 @@
 """The store of a study's runs: a directory for each run, named by the key of the run, which is complete or absent.
 
 A run is written into a separate work directory, flushed to the disk and then renamed. Several processes may share a
-store: if two processes compute the same run, the results are equal and the first stays. Of a run with a violated audit,
-    the message is kept, since the run would fail again.
+store. If two processes compute the same run, the results are equal and the first stays. Of a run with a violated audit,
+only the message is kept, since the run would fail again.
 
 A work directory is locked until its process ends. The lock identifies left-overs of killed processes.
 """

@@ -7,7 +7,7 @@ use xoff_engine::state::{self, Walk};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
-use crate::count::Group;
+use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::pulls::Rules;
 
@@ -44,7 +44,7 @@ macro_rules! registry {
 
         /// Counts of each congestion control, given or not.
         pub const GROUPS: &[Group] =
-            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
+            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS, listens_to: listened($module::$name::LISTENS_TO) },)*];
 
         const NAMES: &[&str] = &[$(stringify!($module)),*];
         /// Names of the congestion controls with pulls; empty names for the rest.

@@ -10,7 +10,7 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
 
 use crate::core::{Core, Queueing};
-use crate::count::{Group, Tally};
+use crate::count::{Group, Tally, listened};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
@@ -67,7 +67,7 @@ macro_rules! registry {
 
         /// Counts of all mechanisms, given or not.
         pub const GROUPS: &[Group] = &[
-            $($(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*)*
+            $($(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS, listens_to: listened($module::$name::LISTENS_TO) },)*)*
         ];
 
         /// All mechanisms.
@@ -228,6 +228,8 @@ pub trait Part {
     fn path(&self) -> &'static str;
     /// Returns the label in messages.
     fn label(&self) -> &'static str;
+    /// See [`Install::LISTENS_TO`].
+    fn listens_to(&self) -> Option<(&'static str, &'static str)>;
     /// See [`Install::properties`].
     fn properties(&self) -> Properties;
     /// See [`Install::validate`].
@@ -274,6 +276,9 @@ impl<M: Install> Part for Given<'_, M> {
     }
     fn label(&self) -> &'static str {
         M::LABEL
+    }
+    fn listens_to(&self) -> Option<(&'static str, &'static str)> {
+        M::LISTENS_TO
     }
     fn properties(&self) -> Properties {
         M::properties(self.params)

@@ -160,6 +160,8 @@ impl Install for Reps {
     type Params = Params;
     const LABEL: &'static str = "REPS";
     const COUNTS: &'static [Count] = &[RECYCLED];
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("ecn", "no switch marks packets (switch.ecn), so REPS leaves a path for losses alone"));
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         Some(Self {
@@ -175,8 +177,7 @@ impl Install for Reps {
     }
 
     fn properties(_: &Params) -> Properties {
-        let listens_to = Some(("ecn", "no switch marks packets (switch.ecn), so REPS leaves a path for losses alone"));
-        Properties { routes: true, scatters: true, tags_data: true, listens_to, ..Properties::default() }
+        Properties { routes: true, scatters: true, tags_data: true, ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {

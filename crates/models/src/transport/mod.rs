@@ -7,7 +7,7 @@ use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
-use crate::count::Group;
+use crate::count::{Group, listened};
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
@@ -50,7 +50,7 @@ macro_rules! registry {
 
         /// Counts of each transport, given or not.
         pub const GROUPS: &[Group] =
-            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS },)*];
+            &[$(Group { name: stringify!($module), label: $module::$name::LABEL, counts: $module::$name::COUNTS, listens_to: listened($module::$name::LISTENS_TO) },)*];
 
         const NAMES: &[&str] = &[$(stringify!($module)),*];
 
