@@ -95,6 +95,13 @@ def test_a_port_that_is_dead_further_on_is_left_when_its_node_has_told() -> None
     assert again[spine] > 300
 
 
+def test_packets_without_a_good_port_are_counted() -> None:
+    cut = {"link": "leaf0-spine*", "state": "down", "at": "10000001ps", "duration": "20us"}
+    result = xoff.run(clos([cut], {}, switch={"routing": PACKET}))
+    # Both links are down for 20 us: each packet that reaches the leaf meanwhile finds none, and is lost.
+    assert 100 < result.summary["adaptive"]["no_good_port"] <= result.summary["fault"]["lost"]
+
+
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(xoff.InputError, match=r"switch\.routing\.adaptive\.load_update_interval: 1ns is out of range"):
         xoff.check(two_leaves({"adaptive": {"load_update_interval": "1ns"}}))

@@ -267,7 +267,9 @@ def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
 def plain(scenario: dict[str, Any], path: str) -> dict[str, Any]:
     """Return what a scenario has of parts beside that at a path: as few as can be."""
     switch = {
-        key: part for key, part in scenario["switch"].items() if key in ("delay", "queueing", "classes", "buffer")
+        key: part
+        for key, part in scenario["switch"].items()
+        if key in ("forwarding_latency", "queueing", "classes", "buffer")
     }
     base = {key: part for key, part in scenario.items() if key in ("seed", "network", "framing")}
     section, _, part = path.partition(".")
