@@ -64,7 +64,7 @@ Seed = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
 ]
 Threads = Annotated[
-    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; the result does not depend on it.")
+    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; results are equal for any number.")
 ]
 
 
@@ -147,7 +147,7 @@ def check(
         Path | None,
         typer.Option(
             metavar="FILE.json",
-            help="Where a deadlock is possible: writes a scenario of flows that close the circle.",
+            help="If a deadlock is possible: writes a scenario of the flows that close the cyclic buffer dependency.",
             show_default=False,
         ),
     ] = None,
@@ -165,7 +165,7 @@ def check(
         else:
             from xoff.study.command import check as check_study
         if set or seed is not None or deadlock is not None:
-            raise InputError("--set, --seed and --deadlock: are for scenarios; a study has its own settings and seeds")
+            raise InputError("--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study")
         raise typer.Exit(check_study(file, as_json=as_json))
     report = running.check(file, overrides=settings(set), seed=seed)
     found = report["deadlock"] or {}
@@ -187,17 +187,17 @@ def check(
         display.out.print("workload: " + escape(wording.listed(report["workload"])))
     if report["load"]:
         _show_load(report["load"])
-    _show_records("what was not given stands for", _shortened(report["settled"]))
+    _show_records("derived defaults", _shortened(report["settled"]))
     for key in ("headroom", "paths", "failures"):
         _show_records(key, report.get(key) or [])
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     if found.get("possible") is False:
-        display.out.print("No circle of pauses can close on the routes of these flows: no deadlock.")
+        display.out.print("No cyclic buffer dependency on the routes of these flows: no deadlock is possible.")
     if deadlock is not None and found.get("possible"):
-        display.out.print(f"A scenario that closes the circle is in [b]{escape(str(deadlock))}[/b]")
+        display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")
     elif deadlock is not None:
-        display.out.print(f"No deadlock was found, so that {escape(str(deadlock))} was not written")
+        display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
 
 
 def _is_study(file: Path) -> bool:
@@ -230,7 +230,7 @@ def _show_load(load: dict[str, Any]) -> None:
     begin, end = wording.time(load["from_ps"]), wording.time(load["to_ps"])
     _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
     if load["waiting_flows"]:
-        display.out.print(f"It leaves out {load['waiting_flows']:,} flows that wait for others.")
+        display.out.print(f"The load excludes {load['waiting_flows']:,} flows that wait for others.")
 
 
 def _show_records(title: str, records: list[Any]) -> None:
@@ -250,7 +250,7 @@ def _show_records(title: str, records: list[Any]) -> None:
         table.add_row(*[escape(wording.keyed(column, record.get(column))) for column in columns])
     display.out.print(table)
     if len(records) > 20:
-        display.out.print(f"… and {len(records) - 20:,} more (all of them with --json)")
+        display.out.print(f"… and {len(records) - 20:,} more (--json lists all)")
 
 
 @app.command()
@@ -266,13 +266,13 @@ def sweep(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keeps the study in this directory. Default: out/ and the name of its file, with its folder if it has "
+            help="Keeps the study in this directory. Default: out/ and the name of the file, with the folder if there is "
             "one: out/headroom for headroom.toml, out/a-headroom for a/headroom.toml.",
             show_default=False,
         ),
     ] = None,
     force: Force = False,
-    status: Annotated[bool, typer.Option("--status", help="Says how far the study is, and runs nothing.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Prints the progress of the study without running it.")] = False,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Does the I-th of N parts of the study, as in a job array.")
     ] = "1/1",
@@ -285,7 +285,7 @@ def sweep(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Runs on the workers of a Dask scheduler: its address, or its scheduler file.",
+            help="Runs on the workers of a Dask scheduler: address, or scheduler file.",
             show_default=False,
         ),
     ] = None,
@@ -293,7 +293,7 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="Keeps this table of each run, too, such as pauses; repeatable. Else xoff explain repeats the run.",
+            help="Also keeps this table of each run, such as pauses; repeatable. Without the table, xoff explain repeats the run.",
             show_default=False,
         ),
     ] = None,
@@ -325,7 +325,7 @@ def sweep(
 def tune(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The study, with what to look for in [objective].", show_default=False),
+        typer.Argument(metavar="FILE", help="The study, with goals and limits in [objective].", show_default=False),
     ],
     out: Annotated[
         Path | None,
@@ -336,7 +336,7 @@ def tune(
     force: Force = False,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Replaces objective.runs, what the search may cost.", show_default=False),
+        typer.Option(min=1, metavar="N", help="Replaces objective.runs, the budget of the search.", show_default=False),
     ] = None,
     workers: Annotated[
         int | None,
@@ -368,18 +368,18 @@ def explain(
         typer.Option(min=1, metavar="N", help="Names the flows with the largest slowdowns.", show_default=False),
     ] = None,
     pauses: Annotated[
-        bool, typer.Option("--pauses", help="Says where pauses begin, who filled that port, and whom they cost.")
+        bool, typer.Option("--pauses", help="Names the ports where pauses begin, the flows that filled them, and the delayed flows.")
     ] = False,
     port: Annotated[
         str | None,
-        typer.Option(metavar="NODE:PORT", help="Says what passed, queued and was paused there.", show_default=False),
+        typer.Option(metavar="NODE:PORT", help="Lists the flows, queues and pauses of this port.", show_default=False),
     ] = None,
     job: Annotated[bool, typer.Option("--job", help="Follows jobs along their critical paths, by cause.")] = False,
     what_if: Annotated[
         bool | None,
         typer.Option(
             "--what-if/--no-what-if",
-            help="With --job: measures by second runs what a faster link, and no pauses, would gain. Default: where a "
+            help="With --job: measures the gain of a faster link, and of no pauses, by second runs. Default: if a "
             "run is short.",
             show_default=False,
         ),
@@ -404,7 +404,7 @@ def report(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="What to write: html (the page), svg, png, pdf (figures); repeatable. Default: html, svg and png.",
+            help="Formats: html (the page), svg, png, pdf (figures); repeatable. Default: html, svg and png.",
             show_default=False,
             autocompletion=lambda: ["html", "svg", "png", "pdf"],
         ),
@@ -463,7 +463,7 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="LINK",
-            help="The frames on a link, for Wireshark: the names of its ends, such as [b]leaf1-spine3[/b], in either "
+            help="The frames on a link, for Wireshark: the names of both ends, such as [b]leaf1-spine3[/b], in either "
             "order; [b]*[/b] stands for any characters; repeatable.",
             show_default=False,
         ),
@@ -472,7 +472,7 @@ def export(
         str | None,
         typer.Option(
             metavar="FORM",
-            help="Completion times as the scripts of another simulator read them: [b]hpcc[/b].",
+            help="Completion times in the format of another simulator's scripts: [b]hpcc[/b].",
             show_default=False,
             autocompletion=_complete_fct,
         ),
@@ -507,18 +507,18 @@ def reproduce(
         ),
     ] = None,
     list_only: Annotated[
-        bool, typer.Option("--list", help="Lists the experiments and their claims, and runs nothing.")
+        bool, typer.Option("--list", help="Lists the experiments and their claims without running them.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Runs the small variants.")] = False,
     design: Annotated[
-        bool, typer.Option("--design", help="Screens a document's open choices, too: which of them decide a statement.")
+        bool, typer.Option("--design", help="Also screens the open choices of a document: the choices that decide each statement.")
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the figures go.")] = Path("out/reproduce"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the figures.")] = Path("out/reproduce"),
     runs: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keeps the runs here, and does those alone that are not here yet: goes on where it was interrupted.",
+            help="Keeps the runs here. Only missing runs are run, also after an interruption.",
             show_default=False,
         ),
     ] = None,
@@ -527,7 +527,7 @@ def reproduce(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Writes the scenarios and a study of each experiment here, as commented TOML, and runs nothing.",
+            help="Writes the scenarios and a study of each experiment here, as commented TOML, without running them.",
             show_default=False,
         ),
     ] = None,
@@ -559,19 +559,19 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="CASE",
-            help="Which cases; all if none. training, and then its cases: jobs, whose repetitions are skipped.",
+            help="Names of cases; default: all. training and its cases: jobs, with fast-forward.",
             show_default=False,
         ),
     ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, help="Takes the best of this many runs, or the median of as many pairs.")
     ] = 3,
-    list_only: Annotated[bool, typer.Option("--list", help="Lists the cases, and runs nothing.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Lists the cases without running them.")] = False,
     kernel: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Builds the reference kernel from its Cargo package in this directory, and takes turns with it.",
+            help="Builds the reference kernel from the Cargo package in this directory, and alternates with it.",
             show_default=False,
         ),
     ] = None,
@@ -579,11 +579,11 @@ def bench(
         str | None,
         typer.Option(
             metavar="COMMIT",
-            help="Builds this commit of the checkout around the current directory, and takes turns with it.",
+            help="Builds this commit of the checkout around the current directory, and alternates with it.",
             show_default=False,
         ),
     ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="Measures what probes and tables on disk cost.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="Measures the cost of probes and of tables on disk.")] = False,
     as_json: Json = False,
 ) -> None:
     """Measures packet-hops per CPU-second, memory and the gain of a second thread, alone or against another program."""
@@ -623,7 +623,7 @@ def new(
         str,
         typer.Argument(
             metavar="NAME",
-            help="The file of the first four; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
+            help="The file, for the first four; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
             "DOCUMENT/NAME.",
             show_default=False,
         ),

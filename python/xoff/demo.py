@@ -96,7 +96,7 @@ def _example() -> Path:
 def main() -> None:
     """Runs the demonstration as a command."""
     parser = argparse.ArgumentParser(prog="python -m xoff.demo", description=demonstrate.__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where results and figure go")
+    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="directory of results and figure")
     arguments = parser.parse_args()
     sys.exit(failures.guarded(lambda: demonstrate(arguments.out)))
 

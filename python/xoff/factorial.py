@@ -111,7 +111,7 @@ def effects(choices: Sequence[str], runs: Sequence[Mapping[int, float]], levels:
         raise ValueError("each run needs a level for each choice")
     seeds = sorted(set(runs[0]).intersection(*runs[1:]))
     if not seeds:
-        raise ValueError("there is no seed of which all runs have the metric")
+        raise ValueError("no seed has the metric in all runs")
     found = []
     for chosen, others, high in _distinct(choices, levels):
         signs = [1 if high >> index & 1 else -1 for index in range(len(runs))]
@@ -144,6 +144,6 @@ def _distinct(
         # A column and its complement are the same effect with opposite signs.
         groups.setdefault(min(column, every ^ column), []).append(name)
     if any(2 * (one ^ other).bit_count() != len(levels) for one, other in itertools.combinations([0, *groups], 2)):
-        raise ValueError("the runs are no design in which each level meets each other one equally often")
+        raise ValueError("the runs are not a balanced design: each pair of levels needs equally many runs")
     high = dict(candidates)
     return [(names[0], tuple(names[1:]), high[names[0]]) for names in groups.values()]

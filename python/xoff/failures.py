@@ -64,7 +64,7 @@ def guarded(command: Callable[[], object]) -> int:
         print("xoff: interrupted", file=sys.stderr)
         return 130
     except MemoryError:
-        return _fail("there is not enough memory for this", 2)
+        return _fail("not enough memory", 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)

@@ -71,7 +71,7 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
     # In whole frames: `low` loses packets, `high` loses none.
     low, high = _BEFORE, _BEFORE + answer["headroom_bytes"] // frame + 3
     if loses(high):
-        raise RuntimeError(f"a port of {high} frames loses packets: the calculation is wrong, please report it")
+        raise RuntimeError(f"a port of {high} frames loses packets: the calculation is wrong; please report this")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if loses(middle) else (low, middle)

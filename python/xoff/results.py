@@ -569,7 +569,7 @@ def _holds_a_result(directory: Path) -> bool:
 
 
 _HIGH_WATER = {
-    "ingress": "most at an input",
+    "ingress": "ingress high-water mark",
     "headroom": "most above XOFF",
     "pool": "most of a pool",
     "queue": "longest queue",

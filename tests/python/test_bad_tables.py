@@ -34,7 +34,7 @@ def _table(**columns: Any) -> pa.Table:
         (_table(src=[-1]), "[0].src", "`-1`"),
         (_table(src=[1.5]), "[0].src", "`1.5`"),
         (_table(src=[float("nan")]), "[0].src", "NaN"),
-        (_table(src=[True]), "", "only numbers and text"),
+        (_table(src=[True]), "", "allowed are numbers and text"),
         (_table(src=[None]), "[0].src", "empty"),
         (_table(size=["a lot"]), "[0].size", "a lot"),
         (_table(size=["9" * 100_000]), "[0].size", "too large"),
@@ -46,11 +46,11 @@ def _table(**columns: Any) -> pa.Table:
         (_table(size=[1e30]), "[0].size", "too large"),
         (_table(size=pa.array([2**64 - 1], pa.uint64())), "[0].size", "too large"),
         (_table(size=[None]), "[0].size", "empty"),
-        (_table(size=[datetime.date(2024, 1, 1)]), "", "only numbers and text"),
-        (_table(size=[decimal.Decimal("1.5")]), "", "only numbers and text"),
-        (_table(size=[b"\xff"]), "", "only numbers and text"),
-        (_table(size=[[1]]), "", "only numbers and text"),
-        (_table(size=[{"a": 1}]), "", "only numbers and text"),
+        (_table(size=[datetime.date(2024, 1, 1)]), "", "allowed are numbers and text"),
+        (_table(size=[decimal.Decimal("1.5")]), "", "allowed are numbers and text"),
+        (_table(size=[b"\xff"]), "", "allowed are numbers and text"),
+        (_table(size=[[1]]), "", "allowed are numbers and text"),
+        (_table(size=[{"a": 1}]), "", "allowed are numbers and text"),
         (_table(start=["soon"]), "[0].start", "soon"),
         (_table(start=[-1]), "[0].start", "negative"),
         (_table(colour=[1]), "", "unknown column `colour`"),
@@ -98,7 +98,7 @@ def test_bad_points(scenario: dict[str, Any], bytes_: list[Any], percent: list[A
         ("nodes", "kind", "type", "nodes_table: "),
         ("links", "delay", "latency", "links_table: "),
         ("links", "100Gbps", "-1Gbps", "links_table[0].rate: "),
-        ("links", "100Gbps", "100", "a link of 100bps"),
+        ("links", "100Gbps", "100", "a link rate of 100bps"),
         ("links", "1us", "soon", "links_table[0].delay: "),
         ("links", "b,s", "c,s", "links_table[1].a: "),
         ("links", "b,s", "s,s", "links_table[1]: "),
@@ -188,9 +188,9 @@ def test_columns_that_say_little_are_read(scenario: dict[str, Any], tmp_path: Pa
 
 def test_a_list_beside_a_table_is_refused(scenario: dict[str, Any]) -> None:
     scenario["workload"] = [{"table": _table(), "flows": [{"src": 1, "dst": 0, "size": "1KB"}]}]
-    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.table: `flows` is given too"):
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.table: mutually exclusive with `flows`"):
         xoff.check(scenario)
     points = pa.table({"bytes": [0, 10], "percent": [0, 100]})
     drawn = {"load": 0.5, "flows": 10, "cdf_file": points, "cdf": [[0, 0], [10, 100]]}
-    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.cdf_file: `cdf` is given too"):
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.poisson\.cdf_file: mutually exclusive with `cdf`"):
         xoff.check(scenario | {"workload": [{"poisson": drawn}]})

@@ -103,8 +103,8 @@ def test_the_kernel_takes_turns_with_its_case(xoff_here: Command, tmp_path: Path
     [
         ("fn main() { 1 }", "does not build: error[E0308]: mismatched types"),
         ('fn main() { eprintln!("no such window"); std::process::exit(3); }', "does not run: no such window"),
-        ("fn main() {}", "its answer is not that of 1536 packet-hops"),
-        ('fn main() { println!("ev/hop 3.00 evs 4000"); }', "its answer is not that of 1536 packet-hops"),
+        ("fn main() {}", "the answer does not equal 1536 packet-hops"),
+        ('fn main() { println!("ev/hop 3.00 evs 4000"); }', "the answer does not equal 1536 packet-hops"),
         (None, "is no Cargo package"),
     ],
 )
@@ -237,7 +237,7 @@ def test_another_commit_takes_turns(
     assert [case["name"] for case in other["cases"]] == ["first", "second"]
     assert other["cases"][0]["same_fingerprint"] is False
     assert other["cases"][0]["building_apart"] is True
-    assert other["cases"][1]["refused"].endswith("does not run it: seed: 2 is not yet possible")
+    assert other["cases"][1]["refused"].endswith("does not run the case: seed: 2 is not yet possible")
     assert _names(temporary) == []
     now = (_git(checkout, "status", "--porcelain"), _git(checkout, "worktree", "list"), _names(checkout / ".git"))
     assert now == state
@@ -252,9 +252,9 @@ def _bench(xoff_here: Command, *words: str) -> str:
 @pytest.mark.parametrize(
     ("commit", "why"),
     [
-        ("nonsense", "it is no commit of the checkout"),
-        ("--all", "it is no commit of the checkout"),
-        ("HEAD:python", "it is no commit of the checkout"),
+        ("nonsense", "not a commit of the checkout"),
+        ("--all", "not a commit of the checkout"),
+        ("HEAD:python", "not a commit of the checkout"),
         ("empty", "it has no crates/python/Cargo.toml"),
     ],
 )
@@ -328,7 +328,7 @@ def test_what_is_measured(xoff_here: Command, monkeypatch: pytest.MonkeyPatch) -
     assert case["cache_misses_per_packet_hop"] is None or case["cache_misses_per_packet_hop"] > 0
     text = xoff_here("bench", "first", "--repeats", "1").stdout
     assert (
-        "24 a host, 25 a port, 26 a link with its two ports, 27 a queued packet, 28 an active flow, 29 a waiting flow"
+        "24 a host, 25 a port, 26 a link with two ports, 27 a queued packet, 28 an active flow, 29 a waiting flow"
         in text
     )
     assert ("cache misses: not counted here" in text) == (case["cache_misses_per_packet_hop"] is None)
@@ -359,4 +359,4 @@ def test_a_program_that_fails_says_why() -> None:
     done = processes.run(words, environment=os.environ)
     assert (done.code, done.reason()) == (1, "error: one")
     done = processes.run([sys.executable, "-c", "raise SystemExit(7)"], environment=os.environ)
-    assert done.reason() == "it ended with code 7"
+    assert done.reason() == "exit code 7"

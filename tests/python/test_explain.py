@@ -113,7 +113,7 @@ def test_what_is_not_there_is_refused(xoff_here: Command, kept: Path, tmp_path: 
 
 
 def test_flows_that_are_not_there_cannot_be_traced(scenario: dict[str, Any]) -> None:
-    with pytest.raises(xoff.InputError, match=r"probe\.delays: flow 3 is none of this scenario; it has flows 0 to 2"):
+    with pytest.raises(xoff.InputError, match=r"probe\.delays: unknown flow 3; the scenario has flows 0 to 2"):
         xoff.run({**scenario, "probe": {"delays": [0, 3]}})
     for wrong in ("some", 3, [1.5], [-1], {"flow": 3}):
         with pytest.raises(xoff.InputError, match=r"probe\.delays"):

@@ -306,7 +306,7 @@ def test_a_run_without_packets_says_what_to_run(tmp_path: Path, xoff_here: Comma
     again = "xoff run 'my run/scenario.json' --set probe.packets=true --out 'my run-again'"
     assert (done.returncode, done.stderr) == (
         2,
-        f"xoff: error: this run did not keep `packets`; repeat it: {again}\n",
+        f"xoff: error: the result has no `packets`; repeat the run: {again}\n",
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my run", "s.json"]
     repeated = xoff_here(
@@ -469,7 +469,7 @@ def test_what_never_ended_has_no_end(result: xoff.Result, tmp_path: Path) -> Non
     _, events = _trace((tmp_path / "trace").read_bytes())
     counts = Counter(event["type"] for event in events)
     assert counts[1] == counts[2] + 2
-    assert _export(cut, "fct", tmp_path / "fct", "hpcc").notes == ("1 flows did not end and are not in it",)
+    assert _export(cut, "fct", tmp_path / "fct", "hpcc").notes == ("1 flows did not end and are left out",)
 
 
 def test_perfettos_own_messages_read_a_trace(result: xoff.Result, tmp_path: Path) -> None:
@@ -616,7 +616,7 @@ def test_results_are_exported_beside_themselves_and_nothing_is_overwritten(
         ([], "no format: give --perfetto, --pcapng, --fct or --csv"),
         (
             ["--csv", "--perfetto", "--out", "x"],
-            "--out: is the place of one format, and there are 2; export one at a time",
+            "--out: takes one format, and 2 were given; export one format at a time",
         ),
     ]:
         done = xoff_here("export", "run", *arguments)
@@ -643,7 +643,7 @@ def test_a_run_of_a_study_can_be_exported(tmp_path: Path) -> None:
     assert written.parts == {"flows": 3}
     assert [note.split("`")[1] for note in written.notes] == ["pauses", "samples"]
     with pytest.raises(
-        InputError, match=r"this run did not keep `links`; repeat it: xoff run .*/scenario\.json --out "
+        InputError, match=r"the result has no `links`; repeat the run: xoff run .*/scenario\.json --out "
     ):
         _export(kept, "fct", tmp_path / "fct", "hpcc")
 

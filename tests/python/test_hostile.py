@@ -302,7 +302,7 @@ def test_a_value_with_several_lines_is_no_second_message(tmp_path: Path, xoff_he
     done = xoff_here("check", "case.toml")
     assert done.returncode == 2
     assert done.stderr == (
-        "xoff: error: network.explicit.nodes_table[1].kind: `a\ufffdxoff: error: b` is no kind; allowed are host, "
+        "xoff: error: network.explicit.nodes_table[1].kind: unknown kind `a\ufffdxoff: error: b`; allowed are host, "
         "switch, relay\n"
     )
 

@@ -203,7 +203,7 @@ def _weights(said: dict[str, Any], text: str) -> list[bool]:
     return [note["matters"] for note in said["notes"] if text in note["message"]]
 
 
-_KEEPS = "the window follows the rate here; there it keeps its size"
+_KEEPS = "the window follows the rate in xoff, and is constant in the original"
 
 
 @pytest.mark.parametrize(
@@ -213,16 +213,16 @@ _KEEPS = "the window follows the rate here; there it keeps its size"
         ("CC_MODE 7\nHAS_WIN 1\nVAR_WIN 0", f"VAR_WIN: {_KEEPS}", [True]),
         ("CC_MODE 7\nHAS_WIN 0\nVAR_WIN 0", "VAR_WIN: has an effect with a window alone", [False]),
         # What they are there if they are not given.
-        ("CC_MODE 7", f"VAR_WIN: 0 if it is not given; {_KEEPS}", [True]),
-        ("CC_MODE 3\nVAR_WIN 1", "MULTI_RATE: 1 if it is not given; a flow has one rate here", [True]),
+        ("CC_MODE 7", f"VAR_WIN: missing; the default is 0; {_KEEPS}", [True]),
+        ("CC_MODE 3\nVAR_WIN 1", "MULTI_RATE: missing; the default is 1; in xoff a flow has one rate", [True]),
         ("CC_MODE 3\nVAR_WIN 1\nMULTI_RATE 0", "MULTI_RATE: ", []),
-        ("CC_MODE 0", "HAS_WIN: flows have a window of 104000 B there, and none here", [True]),
-        ("CC_MODE 0\nHAS_WIN 0", "HAS_WIN: flows have no window here", [False]),
+        ("CC_MODE 0", "HAS_WIN: flows have a window of 104000 B in the original, and none in xoff", [True]),
+        ("CC_MODE 0\nHAS_WIN 0", "HAS_WIN: flows have no window in xoff", [False]),
         # The law of HPCC alone asks for it.
-        ("CC_MODE 3\nFAST_REACT 0", "FAST_REACT: each ACK changes the rate here", [True]),
+        ("CC_MODE 3\nFAST_REACT 0", "FAST_REACT: in xoff each ACK changes the rate", [True]),
         *((f"CC_MODE {mode}\nFAST_REACT 0", "each ACK changes", []) for mode in (1, 7, 8, 10)),
-        ("CC_MODE 3\nINT_MULTI 4", "INT_MULTI: telemetry is exact here", [True]),
-        ("CC_MODE 3\nINT_MULTI 1", "INT_MULTI: telemetry is exact here", [False]),
+        ("CC_MODE 3\nINT_MULTI 4", "INT_MULTI: telemetry is exact in xoff", [True]),
+        ("CC_MODE 3\nINT_MULTI 1", "INT_MULTI: telemetry is exact in xoff", [False]),
         ("ENABLE_QCN 1", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
         ("ACK_HIGH_PRIO 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
         ("ENABLE_PFC 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [False]),
@@ -297,7 +297,7 @@ def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Co
     done = xoff_here("import", "hpcc", TOPOLOGY, FLOWS, CONFIG, "--verbose")
     assert done.returncode == 0
     assert done.stdout == "out/hpcc-flows/scenario.toml: 5 flows of 2.0 MB together\n"
-    line = "hpcc-config.txt, line 5: TOPOLOGY_FILE: the topology that `xoff import` was given is taken"
+    line = "hpcc-config.txt, line 5: TOPOLOGY_FILE: the topology of the command line is used"
     assert f"xoff: {line}\n" in done.stderr
     comment = (tmp_path / "out" / "hpcc-flows" / "scenario.toml").read_text("utf-8").replace("\n#  ", "")
     assert f"# - {line}\n" in comment
@@ -317,11 +317,11 @@ def test_what_changes_results_is_said_first(
         xoff_here("import", kind, *paths, "--out", f"out{index}", *options).stderr.splitlines()
         for index, options in enumerate(([], ["--verbose"]))
     )
-    first, second = "Not as there, which changes results:", "Without effect on results:"
+    first, second = "Different from the original, with effect on results:", "Without effect on results:"
     assert (short[0], full[0]) == (f"xoff: {first}",) * 2
     assert short[: matters + 1] == full[: matters + 1]
     if rest:
-        assert short[matters + 1 :] == [f"xoff: … and {rest} notes without effect on results; --verbose lists them"]
+        assert short[matters + 1 :] == [f"xoff: … and {rest} notes without effect on results; --verbose lists all"]
         assert full[matters + 1] == f"xoff: {second}"
     assert all(note["message"] in line for note, line in zip(notes[:matters], full[1:], strict=False))
     assert all(note["message"] in line for note, line in zip(notes[matters:], full[matters + 2 :], strict=True))
@@ -390,7 +390,7 @@ def test_links_are_carried_over_in_their_order(imported: Import) -> None:
 
 
 _HOSTILE = {
-    "empty topology": (["", _FIVE], "0.txt", 1, "the file ends where the number of nodes"),
+    "empty topology": (["", _FIVE], "0.txt", 1, "the file ends; the number of nodes"),
     "truncated topology": ([_LEAF_SPINE.partition("bps")[0], _FIVE], "0.txt", 3, "`100G` is not a rate"),
     "missing links": (["3 1 9\n0\n1 0 1Gbps 1us 0\n2 0 1Gbps 1us 0\n", _FIVE], "0.txt", 5, "the file ends"),
     "huge counts": (["99999999999 1 1\n", _FIVE], "0.txt", 1, "the number of nodes: `99999999999`"),
@@ -399,12 +399,12 @@ _HOSTILE = {
     "no such node": (["3 1 1\n0\n1 7 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "a node of a link: `7`"),
     "itself": (["3 1 1\n0\n1 1 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "linked to itself"),
     "alone": (["3 1 1\n0\n1 0 1Gbps 1us 0\n", _FIVE], "0.txt", 3, "node 2 has no link"),
-    "zero rate": (["2 1 1\n0\n1 0 0Gbps 1us 0\n", _FIVE], "0.txt", 3, "the rate of a link: it is zero"),
+    "zero rate": (["2 1 1\n0\n1 0 0Gbps 1us 0\n", _FIVE], "0.txt", 3, "the rate of a link: must be above zero"),
     "rate": (["2 1 1\n0\n1 0 9e9Gbps 1us 0\n", _FIVE], "0.txt", 3, "is not a rate"),
     "delay": (["2 1 1\n0\n1 0 9Gbps 1min 0\n", _FIVE], "0.txt", 3, "`1min` is not a time"),
     "NUL": ([_LEAF_SPINE.replace("7", "\0", 1), _FIVE], "0.txt", 2, "`\ufffd` is not a whole number"),
     "many flows": ([_LEAF_SPINE, "999999999999\n"], "1.txt", 1, "the number of flows"),
-    "truncated flows": ([_LEAF_SPINE, "2\n0 1 3 100 9 2.0\n0 1 3\n"], "1.txt", 4, "the file ends where"),
+    "truncated flows": ([_LEAF_SPINE, "2\n0 1 3 100 9 2.0\n0 1 3\n"], "1.txt", 4, "the file ends;"),
     "columns": ([_LEAF_SPINE, "1\n0 1 3 2.0\n"], "1.txt", 2, "4 values; a flow has 6"),
     "switch sends": ([_LEAF_SPINE, "1\n4 1 3 9 2.0\n"], "1.txt", 2, "node 4 is a switch"),
     "to itself": ([_LEAF_SPINE, "1\n1 1 3 9 2.0\n"], "1.txt", 2, "sends to itself"),
@@ -419,7 +419,7 @@ _HOSTILE = {
     "start": ([_LEAF_SPINE, "1\n0 1 3 9 nan\n"], "1.txt", 2, "`nan` is not a number"),
     "late": ([_LEAF_SPINE, "1\n0 1 3 9 1e9\n"], "1.txt", 2, "is too late"),
     "group": ([_LEAF_SPINE, "1\n0 1 8 9 2.0\n"], "1.txt", 2, "the priority group of a flow: `8`"),
-    "map": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 2 1 2 3\n"], "2.txt", 2, "the file ends where an entry of KMIN_MAP"),
+    "map": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 2 1 2 3\n"], "2.txt", 2, "the file ends; an entry of KMIN_MAP"),
     "map count": ([_LEAF_SPINE, _FIVE, "KMIN_MAP 1000000000\n"], "2.txt", 1, "entries of KMIN_MAP"),
     "no value": ([_LEAF_SPINE, _FIVE, "CC_MODE"], "2.txt", 1, "the value of CC_MODE"),
     "no number": ([_LEAF_SPINE, _FIVE, f"CC_MODE 1\nRP_TIMER x\nHAS_WIN 0\n{_MAPS}"], "2.txt", 2, "RP_TIMER: `x`"),

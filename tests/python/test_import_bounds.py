@@ -103,7 +103,7 @@ def test_a_barrier_of_many_for_many_is_refused(xoff_here: Command, tmp_path: Pat
     text = text.replace("\n", "\nConnections 6000\nTriggers 1\n", 1)
     file = _file(tmp_path / "m.cm", text)
     done = xoff_here("import", "htsim", file, "--start-unit", "us", "--out", "imported")
-    why = "line 6004: 3,000 connections wait for 3,000 each; 4,194,304 waits are possible in all"
+    why = "line 6004: 3,000 connections wait for 3,000 each; 4,194,304 waits are allowed in all"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"xoff: error: {file}: {why}\n")
 
 
@@ -127,7 +127,7 @@ def test_rates_and_places_of_hosts_are_bounded(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(InputError, match=f"topology: line 1: {why}"):
             hpcc.convert(read(topology), read(_file(tmp_path / "flows", "0\n")), None)
 
-    refused(300, 300, "its links have 300 rates; 256 are possible")
+    refused(300, 300, "the links have 300 rates; at most 256 are allowed")
     monkeypatch.setattr(hpcc_topology, "_MAX_SEARCH", 1599)
     refused(40, 1, "hosts at 40 places and 40 links; 1,599 are possible, one times the other")
 
@@ -142,7 +142,7 @@ def test_what_is_said_of_many_words_is_said_once(imported: Import) -> None:
     assert len([text for text in texts if "at random" in text]) == 1
     assert len([text for text in texts if "not known" in text]) == notes._MOST + 1
     # What is said of keys that are known stays.
-    assert "RATE_BOUND: flows are paced here" in texts
+    assert "RATE_BOUND: xoff paces flows" in texts
     last = next(note for note in said["notes"] if note["message"].startswith("more words are not known"))
     assert last["lines"] == [[notes._MOST + 1, many]]
     assert document_of(said)["network"]

@@ -59,7 +59,7 @@ def test_triggers_that_never_fire_are_said(imported: Import) -> None:
     where = {note["message"].partition(":")[0].partition(",")[0]: note["lines"] for note in said["notes"]}
     assert where["never starts"] == [[5, 7], [9, 9]]
     assert where["size 0"] == [[10, 10]]
-    assert where["links do not fail here"] == [[17, 17]]
+    assert where["link failures are not carried over"] == [[17, 17]]
 
 
 def test_multishot_starts_one_flow_for_each(imported: Import) -> None:
@@ -154,15 +154,15 @@ _BAD_MATRICES = {
     "negative host": ("Nodes 4\n-1->2 start 0 size 9\n", 2, "is not two hosts"),
     "no host": ("Nodes 4\n0->4 start 0 size 9\n", 2, "a host: `4`"),
     "itself": ("Nodes 4\n1->1 start 0 size 9\n", 2, "sends to itself"),
-    "no size": ("Nodes 4\n0->1 start 0\n", 2, "its size is missing"),
+    "no size": ("Nodes 4\n0->1 start 0\n", 2, "size is missing"),
     "no start": ("Nodes 4\n0->1 size 9\n", 2, "either a start or a trigger"),
     "both": ("Nodes 4\n0->1 size 9 start 0 trigger 1\n", 2, "either a start or a trigger"),
     "cut": ("Nodes 4\n0->1 size\n", 2, "size: `` is not a whole number"),
     "word": ("Nodes 4\n0->1 start 0 size 9 path ../../x\n", 2, "`path` is not known"),
     "line": ("Nodes 4\n../../x\n", 2, "`../../x` is none of"),
     "unit": ("Nodes 4\nConnections 1\n0->1 start 5 size 9\n", 3, "give --start-unit"),
-    "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "the id 3 is that of line 2"),
-    "no trigger": ("Nodes 4\nConnections 1\n0->1 trigger 9 size 9\n", 3, "there is no trigger 9"),
+    "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "duplicate id 3 (also in line 2)"),
+    "no trigger": ("Nodes 4\nConnections 1\n0->1 trigger 9 size 9\n", 3, "unknown trigger 9"),
     "two shots": (
         "Nodes 4\nConnections 2\nTriggers 1\n0->1 start 0 size 9 send_done_trigger 1\n"
         "0->2 start 0 size 9 send_done_trigger 1\ntrigger id 1 oneshot\n", 5, "a barrier waits for several",
@@ -183,7 +183,7 @@ _BAD_TOPOLOGIES = {
     "tiers": ("Tiers 4\n", 1, "Tiers: 4; 2 or 3"),
     "missing tier": ("Nodes 4\nTiers 2\nTier 0\n", 4, "Tier 1 is missing"),
     "key": ("Nodes 4\nBuffer 9\n", 2, "`Buffer` is none of"),
-    "twice": ("Nodes 4\nNodes 5\n", 2, "is given in line 1"),
+    "twice": ("Nodes 4\nNodes 5\n", 2, "is also given in line 1"),
     "negative": ("Nodes -4\n", 1, "Nodes: `-4`"),
     "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up stands behind a Tier"),
     "cut": ("Nodes", 1, "Nodes: `` is not a whole number"),

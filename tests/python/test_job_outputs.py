@@ -194,7 +194,7 @@ def test_a_connection_lasts_until_its_last_message_and_has_no_time_of_its_own(
     assert max(end or 0 for end in last.values()) <= result.summary["simulated_ps"]
     written = fct.write(result, tmp_path / "fct.txt", [])
     assert written.parts == {"flows": 0}
-    assert written.notes == ("8 connections of jobs are not in it: their times are those of their messages",)
+    assert written.notes == ("8 connections of jobs are left out: completion times belong to messages",)
     cut = xoff.run({**SCENARIO, "until": "100us"})
     ends = connections.ends(cut)
     assert set(ends) == set(cut.flows["flow"].to_pylist())

@@ -101,13 +101,13 @@ def test_messages_are_short_and_plain(scenario_file: Path, xoff_here: Command, s
 def test_millions_of_workloads_are_refused(scenario_file: Path, xoff_here: Command) -> None:
     scenario_file.write_text(TOML + "[[workload]]\n" * 70_000)
     done = xoff_here("check", scenario_file)
-    assert (done.returncode, "workload: more than the 65535 that are possible" in done.stderr) == (2, True)
+    assert (done.returncode, "workload: too many workloads; the maximum is 65535" in done.stderr) == (2, True)
 
 
 def test_a_table_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"src": [1] * 100}), tmp_path / "flows.parquet")
     monkeypatch.setattr(tables, "MAX_ROWS", 99)
-    with pytest.raises(InputError, match=r"workload\[0\].table: .*flows.parquet has 100 rows; 99 are possible"):
+    with pytest.raises(InputError, match=r"workload\[0\].table: .*flows.parquet has 100 rows; the maximum is 99"):
         tables.read_table("workload[0].table", tmp_path / "flows.parquet")
 
 
@@ -126,7 +126,7 @@ def test_a_table_that_memory_has_no_room_for_is_refused_before_it_is_read(
     with pytest.raises(InputError, match=wanted):
         tables.read_table(key, file)
     monkeypatch.setattr(tables, "MAX_ROWS", 99)
-    with pytest.raises(InputError, match=r"has 10\d rows; 99 are possible"):
+    with pytest.raises(InputError, match=r"has 10\d rows; the maximum is 99"):
         tables.read_table(key, file)
 
 
@@ -143,7 +143,7 @@ def test_millions_of_rows_in_a_small_file_end_in_one_message_under_a_limit(tmp_p
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "xoff: error: workload[0].table: flows.parquet has 20,000,000 rows; 16,777,216 are possible\n",
+        "xoff: error: workload[0].table: flows.parquet has 20,000,000 rows; the maximum is 16,777,216\n",
     )
 
 

@@ -114,9 +114,9 @@ def test_checks_say_what_holds_at_ports_of_each_setting() -> None:
             {"network.overrides": [{"link": "leaf0-spine7", "rate": "1Gbps"}]},
             "network.overrides[0].link: no link is called",
         ),
-        ({"network.overrides": [{"link": "leaf0-spine0"}]}, "network.overrides[0]: it changes nothing"),
-        ({"network.overrides": [{"link": "*", "rate": "1Kbps"}]}, "slower than the 1Mbps"),
-        ({"switch.overrides": [{"rate": "1Gbps"}]}, "switch.overrides[0]: it changes nothing"),
+        ({"network.overrides": [{"link": "leaf0-spine0"}]}, "network.overrides[0]: an empty override"),
+        ({"network.overrides": [{"link": "*", "rate": "1Kbps"}]}, "below the minimum of 1Mbps"),
+        ({"switch.overrides": [{"rate": "1Gbps"}]}, "switch.overrides[0]: an empty override"),
         (
             {
                 "switch.overrides": [{"switches": ["spin0"], "pfc": {"xoff": "1KB"}}],
@@ -126,15 +126,15 @@ def test_checks_say_what_holds_at_ports_of_each_setting() -> None:
         ),
         (
             {"switch.overrides": [{"pfc": {"xoff": "1KB"}}]},
-            "switch.overrides[0].pfc: there is no switch.flow_control.pfc",
+            "switch.overrides[0].pfc: switch.flow_control.pfc is missing",
         ),
         (
             {"switch.overrides": [{"ecn": {"step": {"threshold": "1KB"}}}]},
-            "switch.overrides[0].ecn: there is no switch.ecn",
+            "switch.overrides[0].ecn: switch.ecn is missing",
         ),
         (
             {"switch.overrides": [{"buffer": {"alpha": 1}}]},
-            "switch.overrides[0].buffer: there is no switch.buffer.shared",
+            "switch.overrides[0].buffer: switch.buffer.shared is missing",
         ),
         (
             {

@@ -287,7 +287,7 @@ def test_memory_that_is_used_up_is_told_in_one_line(
 
     monkeypatch.setattr("xoff.running.prepare", full)
     done = xoff_here("run", scenario_file)
-    assert (done.returncode, done.stderr) == (2, "xoff: error: there is not enough memory for this\n")
+    assert (done.returncode, done.stderr) == (2, "xoff: error: not enough memory\n")
 
 
 def test_limits_of_descriptors_are_told(scenario: dict[str, Any], tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def warnings(**overrides: Any) -> list[str]:
 
 def test_a_rate_of_an_override_is_blamed_where_it_stands() -> None:
     slow = [{"link": "leaf0-spine0", "rate": "0bps"}]
-    with pytest.raises(InputError, match=r"^network\.overrides\[0\]\.rate: .*slower than the 1Mbps.*fault"):
+    with pytest.raises(InputError, match=r"^network\.overrides\[0\]\.rate: .*below the minimum of 1Mbps.*fault"):
         xoff.check(_FABRIC, overrides={"network.overrides": slow})
 
 
@@ -42,7 +42,7 @@ def test_a_size_for_a_buffer_says_whose_it_is() -> None:
 
 
 def test_trimming_beside_pfc_says_what_to_leave_out() -> None:
-    with pytest.raises(InputError, match=r"^switch\.trimming: pfc pauses .*leave out one of the two"):
+    with pytest.raises(InputError, match=r"^switch\.trimming: mutually exclusive with pfc.*remove one of the two"):
         xoff.check(_FABRIC, overrides={"switch.trimming.limit": "64KB"})
 
 
@@ -51,7 +51,7 @@ def test_trimming_beside_pfc_says_what_to_leave_out() -> None:
 def test_spraying_under_go_back_n_is_warned_of(scheme: str, transport: str) -> None:
     parameters = {"timeout": "50us"} if scheme == "flowlet" else {}
     found = warnings(**{f"switch__routing__{scheme}": parameters, f"host__transport__{transport}": {}})
-    told = [one for one in found if "throws away what overtakes" in one]
+    told = [one for one in found if "drops and retransmits out-of-order packets" in one]
     # Flowlets keep their order: a gap is longer than paths differ.
     assert bool(told) == (transport == "go_back_n" and scheme != "flowlet")
     assert all(one.startswith(f"switch.routing.{scheme}: ") and "host.transport.selective" in one for one in told)
@@ -82,7 +82,7 @@ def test_a_loss_names_the_headroom_that_check_knows() -> None:
         "switch.flow_control.pfc.xoff": "398KB",
         "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "5MB"}}],
     }
-    with pytest.raises(xoff.AuditError, match=r"found no room above XOFF; `xoff check` says what headroom"):
+    with pytest.raises(xoff.AuditError, match=r"B above XOFF; `xoff check` lists needed and available headroom"):
         xoff.run(_FABRIC, overrides=small)
     needed = {row["needed_bytes"] for row in xoff.check(_FABRIC, overrides=small)["headroom"]}
     from xoff import headroom
@@ -192,7 +192,7 @@ def test_xoff_is_swept_alone_where_xon_follows_it(scenario_file: Path) -> None:
     )
     scenario_file.write_text(fixed)
     refused = xoff.Study(base, scenario_file.parent / "refused").plan.impossible
-    assert ["without xon it follows xoff" in one.message for one in refused] == [True]
+    assert ["remove it to derive xon from xoff" in one.message for one in refused] == [True]
     found = xoff.sweep(base | {"unset": ["switch.flow_control.pfc.xon"]}, out=scenario_file.parent / "study")
     assert found.status().complete == 2
     assert all("xon" not in one.scenario["switch"]["flow_control"]["pfc"] for _, _, one in found.results())

@@ -89,10 +89,10 @@ def test_a_pause_of_their_class_holds_acks() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"switch.queueing": "iq"}, "host.acks: with one FIFO an input"),
+        ({"switch.queueing": "iq"}, 'host.acks: switch.queueing = "iq" has no queues of classes'),
         (
             {"switch.flow_control.congestion_isolation": {"low": "10KB", "high": "50KB"}, "switch.classes": 2},
-            "host.acks: congestion_isolation puts the packets",
+            "host.acks: congestion_isolation assigns packets",
         ),
     ],
 )

@@ -105,5 +105,5 @@ def test_packets_without_a_good_port_are_counted() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(xoff.InputError, match=r"switch\.routing\.adaptive\.load_update_interval: 1ns is out of range"):
         xoff.check(two_leaves({"adaptive": {"load_update_interval": "1ns"}}))
-    with pytest.raises(xoff.InputError, match="with one FIFO an input"):
+    with pytest.raises(xoff.InputError, match="which chooses ports late"):
         xoff.check(leaf_spine({"routing": PACKET, "queueing": "iq"}))

@@ -108,7 +108,7 @@ def test_loss_names_the_port_and_the_missing_headroom(queueing: str) -> None:
     assert list(failed) == ["loss"]
     assert "1 packets of a lossless class" in failed["loss"]
     assert "s port 0 (to u), class 0" in failed["loss"]
-    assert f"where {MTU} B found no room above XOFF; `xoff check` says" in failed["loss"]
+    assert f"with {MTU} B above XOFF; `xoff check` lists" in failed["loss"]
     assert result.summary["drops"] == result.drops.num_rows == 1
     # With what it asks for nothing is lost.
     scenario["switch"]["buffer"] = {"per_port": f"{peak}B"}
@@ -136,7 +136,7 @@ def test_a_pause_that_is_never_taken_back() -> None:
     # 60 packets from each: all are on their way when the last resume is due, so that everything is delivered.
     result, failed = violations(star("45KB", lose_resumes=1))
     assert list(failed) == ["pauses"]
-    assert "1 pauses were never taken back, the first at host1 port 0 (to switch0), class 0" in failed["pauses"]
+    assert "1 pauses never ended, the first at host1 port 0 (to switch0), class 0" in failed["pauses"]
     assert result.summary["flows"] == {"total": 2, "completed": 2}
     (open_pause,) = [row for row in result.pauses.to_pylist() if row["end_ps"] is None]
     assert (open_pause["node"], open_pause["peer"]) == ("host1", "switch0")
@@ -166,7 +166,7 @@ def test_deadlock_names_the_cycle_port_by_port(queueing: str, switches: int) -> 
     # After those to hosts the first switch has links to the next and the last one; others, to the one before first.
     towards = {i: hosts if i == 0 else hosts + 1 for i in range(switches)}
     places = [f"s{i} port {towards[i]} (to s{(i + 1) % switches}), class 0" for i in range(switches)]
-    cycle = failed["deadlock"].partition("these wait for one another: ")[2].split(" → ")
+    cycle = failed["deadlock"].partition("these queues wait for one another: ")[2].split(" → ")
     assert cycle == places
     # Nothing moved any more when it was found: all of the ring is paused, and no flow was delivered.
     assert result.summary["flows"]["completed"] == 0
@@ -237,7 +237,7 @@ def test_order_notices_a_packet_that_overtakes() -> None:
     }
     result, failed = violations(scenario)
     assert list(failed) == ["order"]
-    assert failed["order"] == "failed: 1 packets arrived out of order in their flow"
+    assert failed["order"] == "failed: 1 packets arrived out of order within a flow"
     assert result.summary["flows"]["completed"] == 1
 
 

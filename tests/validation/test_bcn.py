@@ -189,7 +189,7 @@ def test_qcn_keeps_its_queue_short_and_its_link_full() -> None:
     [
         ("switch.flow_control.bcn.q_eq", "1B", "switch.flow_control.bcn.q_eq: 1B is out of range"),
         ("switch.flow_control.bcn.sample_base", "0B", "switch.flow_control.bcn.sample_base: 0B is out of range"),
-        ("switch.queueing", "iq", "switch.flow_control.bcn.q_eq: with one FIFO an input"),
+        ("switch.queueing", "iq", "switch.flow_control.bcn.q_eq: congestion points need output queues"),
         ("host.congestion_control.bcn.gd", "-1", "host.congestion_control.bcn.gd: -1 is out of range"),
         ("host.congestion_control.qcn", "{}", "host.congestion_control: bcn and qcn are given; give at most one"),
         ("host.transport.irn", "{}", "host.transport: irn and raw are given; give at most one"),

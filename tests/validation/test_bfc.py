@@ -106,9 +106,9 @@ def test_every_pause_has_its_resume_and_every_flow_its_order() -> None:
     ("switch", "why"),
     [
         ({"flow_control": {"bfc": {"queues": 0}}}, "bfc.queues: 0 is out of range"),
-        ({"flow_control": {"bfc": {}, "pfc": {}}}, "bfc: it takes the place of pfc"),
-        ({"flow_control": {"bfc": {}}, "classes": 2}, "bfc: it has queues of its own"),
-        ({"flow_control": {"bfc": {}}, "queueing": "voq"}, "bfc: it looks at the queues of outputs"),
+        ({"flow_control": {"bfc": {}, "pfc": {}}}, "bfc: mutually exclusive with pfc"),
+        ({"flow_control": {"bfc": {}}, "classes": 2}, "bfc: BFC has its own queues"),
+        ({"flow_control": {"bfc": {}}, "queueing": "voq"}, "bfc: BFC needs output queues"),
         ({"flow_control": {"bfc": {}}, "telemetry": {}}, "it writes onto packets"),
     ],
 )

@@ -326,11 +326,11 @@ def test_the_nearest_switch_reduces_and_none_is_refused() -> None:
     del scenario["network"]["reducers"]
     for connections in ("persistent", "per_message"):
         scenario["workload"][0]["connections"] = connections
-        with pytest.raises(xoff.InputError, match=r"workload\[0\]\.collective\.algorithm: no switch that reduces"):
+        with pytest.raises(xoff.InputError, match=r"workload\[0\]\.collective\.algorithm: no reducer can be reached"):
             xoff.check(scenario)
     for reducers, why in [
         ([{"switches": "host*", "link": FAST}], r"network\.reducers\[0\]\.switches: no switch is called `host\*`"),
-        (2 * [{"switches": "spine0", "link": FAST}], r"network\.reducers\[1\]\.switches: there is a `spine0\.reducer`"),
+        (2 * [{"switches": "spine0", "link": FAST}], r"network\.reducers\[1\]\.switches: `spine0\.reducer` exists already"),
     ]:
         scenario["network"]["reducers"] = reducers
         with pytest.raises(xoff.InputError, match=why):
@@ -359,7 +359,7 @@ def test_the_groups_of_a_training_job_take_switches_that_reduce() -> None:
         "collectives": {"tensor": "in_network", "data": "in_network"},
     }
     scenario["workload"] = [{"training": training}]
-    with pytest.raises(xoff.InputError, match=r"training\.collectives\.tensor: no switch that reduces"):
+    with pytest.raises(xoff.InputError, match=r"training\.collectives\.tensor: no reducer can be reached"):
         xoff.check(scenario)
     scenario["network"]["reducers"] = [{"switches": "*", "link": FAST}]
     result = xoff.run(scenario)
@@ -382,14 +382,14 @@ def measured_of(result: xoff.Result) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("collective", "ranks", "why"),
     [
-        ({**ALL_REDUCE, "algorithm": "halving_doubling"}, 6, "as many ranks as a power of two; there are 6; use ring"),
-        ({**ALL_REDUCE, "algorithm": "direct"}, 4, "all_reduce is not done by `direct`; there are ring, double_tree"),
-        ({**ALL_REDUCE, "algorithm": "hierarchical"}, 4, r"collective\.group: it is missing"),
+        ({**ALL_REDUCE, "algorithm": "halving_doubling"}, 6, "a power of two of ranks; 6 were given; use ring"),
+        ({**ALL_REDUCE, "algorithm": "direct"}, 4, "all_reduce has no algorithm `direct`; allowed are ring, double_tree"),
+        ({**ALL_REDUCE, "algorithm": "hierarchical"}, 4, r"collective\.group: missing"),
         ({**ALL_REDUCE, "algorithm": "hierarchical", "group": 3}, 8, r"collective\.group: 3 is out of range; 8 ranks"),
         ({**ALL_REDUCE, "hosts": [1]}, 4, r"collective\.hosts: a collective needs two ranks or more"),
-        ({**ALL_REDUCE, "size": "3B"}, 4, r"collective\.size: 3B is too little"),
+        ({**ALL_REDUCE, "size": "3B"}, 4, r"collective\.size: 3B is too small"),
         ({**ALL_REDUCE, "chunk": "0B"}, 4, r"collective\.chunk: 0 is out of range"),
-        ({**ALL_REDUCE, "chunk": "1B", "size": "1TB"}, 4, "it has"),
+        ({**ALL_REDUCE, "chunk": "1B", "size": "1TB"}, 4, "too many messages"),
     ],
 )
 def test_what_makes_no_sense_is_refused(collective: dict[str, Any], ranks: int, why: str) -> None:

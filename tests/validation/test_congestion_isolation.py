@@ -102,7 +102,7 @@ def test_a_full_table_degrades_and_says_so() -> None:
     roomy, full = (xoff.run(scenario({"max_flows": size}, incast(), buffer="unlimited")) for size in (1024, 1))
     assert roomy.summary["congestion_isolation"]["flow_table_full"] == 0
     assert full.summary["congestion_isolation"]["flow_table_full"] > 0
-    row = "Congestion Isolation: flows refused for a full table"
+    row = "Congestion Isolation: flows refused by a full table"
     assert row in dict(full.rows())
     assert row not in dict(roomy.rows())
     assert deepest(full, 1) > 2 * deepest(roomy, 1)

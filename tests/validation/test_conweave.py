@@ -184,11 +184,11 @@ def test_what_makes_no_sense_is_refused(key: str, value: object, said: str) -> N
 @pytest.mark.parametrize(
     ("switch", "said"),
     [
-        ({"queueing": "voq"}, "must be oq"),
-        ({"telemetry": {}}, "it writes onto packets"),
-        ({"flow_control": {"bfc": {}}}, "only one may"),
+        ({"queueing": "voq"}, "set switch.queueing to oq"),
+        ({"telemetry": {}}, "writes onto packets, as does"),
+        ({"flow_control": {"bfc": {}}}, "chooses queues for packets, as does"),
         ({"flow_control": {"pfc": {"xoff": "50KB", "accounting": "egress"}}}, "pfc.accounting"),
-        ({"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}}, "what comes and goes"),
+        ({"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}}, "moves packets between the queues"),
     ],
 )
 def test_what_it_cannot_be_beside(switch: dict[str, Any], said: str) -> None:

@@ -135,7 +135,7 @@ def test_the_computed_window_is_enough_both_ways_and_a_packet_less_is_not() -> N
     scenario["switch"]["flow_control"]["credits"] = {"window": window(25), **QUIET}
     (warning,) = xoff.check(scenario)["warnings"]
     assert warning["path"] == "switch.flow_control.credits.window"
-    assert f"27200B is less than the {26 * 17 * 64}B" in warning["message"]
+    assert f"27200B is below the {26 * 17 * 64}B" in warning["message"]
 
 
 def test_updates_keep_their_distance() -> None:
@@ -327,18 +327,18 @@ def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
         ({"overhead": 200}, {}, "credits.overhead: 200 is out of range"),
         ({"update_interval_bytes": "2MiB"}, {}, "credits.update_interval_bytes: 2MiB is out of range"),
         ({"refresh_interval": "1ns"}, {}, "credits.refresh_interval: 1ns is out of range"),
-        ({}, {"flow_control": {"pfc": {}}}, "credits: it takes the place of pfc"),
-        ({}, {"flow_control": {"bfc": {}}}, "bfc: it takes the place of credits"),
-        ({}, {"flow_control": {"portfc": {}}}, "PortFC takes the place of credits"),
+        ({}, {"flow_control": {"pfc": {}}}, "credits: mutually exclusive with pfc"),
+        ({}, {"flow_control": {"bfc": {}}}, "bfc: mutually exclusive with credits"),
+        ({}, {"flow_control": {"portfc": {}}}, "PortFC and credits are mutually exclusive"),
         ({}, {"trimming": {"limit": "20KB"}}, "trimming: credits"),
         (
             {},
             {"flow_control": {"congestion_isolation": {"low": "1KB", "high": "2KB"}}, "classes": 2},
-            "may put it into",
+            "assigns other queues",
         ),
-        ({}, {"buffer": {"shared": {"total": "1MB"}}}, "credits: a credit promises room"),
-        ({}, {"buffer": {"per_port": "19999B"}}, "20KB for each class is more than its share of the port's memory"),
-        ({"window": None}, {"buffer": {"per_port": "3KB"}, "classes": 3}, "a packet takes 17 blocks of 64 B"),
+        ({}, {"buffer": {"shared": {"total": "1MB"}}}, "credits: not allowed with a shared switch.buffer"),
+        ({}, {"buffer": {"per_port": "19999B"}}, "20KB exceeds the share of a class in the memory of the port"),
+        ({"window": None}, {"buffer": {"per_port": "3KB"}, "classes": 3}, "is below a packet of 17 blocks of 64 B"),
     ],
 )
 def test_what_makes_no_sense_is_refused(credits: dict[str, Any], switch: dict[str, Any], why: str) -> None:

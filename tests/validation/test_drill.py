@@ -79,5 +79,5 @@ def test_a_slow_link_further_on_is_not_seen(seed: int) -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(xoff.InputError, match=r"switch\.routing\.drill\.samples: 0 is out of range"):
         xoff.check(two_leaves({"drill": {"samples": 0}}))
-    with pytest.raises(xoff.InputError, match="with one FIFO an input"):
+    with pytest.raises(xoff.InputError, match="which chooses ports late"):
         xoff.check(leaf_spine({"routing": {"drill": {}}, "queueing": "iq"}))

@@ -79,7 +79,7 @@ def test_a_run_ends_when_only_faults_are_left() -> None:
     scenario = star(20, [cut, flaps], host={"transport": {"raw": {}}})
     first = {**scenario["workload"][0]["flows"][0], "id": "first"}
     scenario["workload"][0]["flows"] = [first, {"src": "host1", "dst": "host2", "size": "952B", "after": ["first"]}]
-    with pytest.raises(xoff.AuditError, match="completion: 1 of 2 flows were not delivered, and nothing is left to do"):
+    with pytest.raises(xoff.AuditError, match="completion: 1 of 2 flows were not delivered, and no event is left"):
         xoff.run(scenario)
 
 
@@ -171,7 +171,7 @@ def test_a_lossless_class_that_loses_by_a_fault_is_said_and_fails_nothing() -> N
     result = xoff.run(star(100, [outage], switch={"flow_control": {"pfc": {"xoff": "50KB"}}}))
     lost = result.summary["fault"]["lost"]
     assert lost > 0
-    assert result.audits["loss"] == f"recorded: faults took {lost} packets of a lossless class, and none lacked room"
+    assert result.audits["loss"] == f"recorded: faults lost {lost} packets of a lossless class; no packet lacked room"
 
 
 def test_a_node_that_is_down_loses_what_it_holds() -> None:
@@ -411,7 +411,7 @@ def test_whatever_fails_the_audits_hold_and_threads_change_nothing(seed: int) ->
         result = xoff.run(scenario)
     except xoff.AuditError as error:
         # A timeout may meet an outage that comes again in step with it each time.
-        if "they lose what they send again and again" in error.found:
+        if "each retransmission is lost again" in error.found:
             return
         error.add_note(json.dumps(scenario))
         raise

@@ -117,8 +117,8 @@ def test_what_packets_carry_does_not_depend_on_threads() -> None:
 @pytest.mark.parametrize(
     ("telemetry", "control", "said"),
     [
-        ({"pint": {}}, "hpcc", ["no switch writes telemetry", "no host reads what PINT writes"]),
-        ({}, "hpcc_pint", ["no switch writes what PINT has", "no host reads it"]),
+        ({"pint": {}}, "hpcc", ["no switch writes telemetry", "no host reads PINT telemetry"]),
+        ({}, "hpcc_pint", ["no switch writes PINT telemetry", "no host reads telemetry"]),
         ({}, "hpcc", []),
         ({"pint": {}}, "hpcc_pint", []),
     ],

@@ -59,7 +59,7 @@ def in_step_with_its_losses() -> dict[str, Any]:
 def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
     """That is what Go-Back-N does (the model has no jitter); the run must end all the same, and say so."""
     scenario = in_step_with_its_losses()
-    with pytest.raises(xoff.AuditError, match="none has gained a packet since"):
+    with pytest.raises(xoff.AuditError, match="no flow has gained a packet since"):
         xoff.run(scenario)
     result = xoff.run(scenario | {"audits": {"completion": "record"}})
     assert result.summary["flows"]["completed"] == 0
@@ -70,7 +70,7 @@ def test_work_without_progress_ends_a_run_whatever_its_timeouts() -> None:
     patient = {"transport": {"go_back_n": {"rto": "10s"}}}
     scenario = in_step_with_its_losses() | {"host": patient, "audits": {"completion": "record"}}
     result = xoff.run(scenario, fast_forward=False)
-    assert "none has gained a packet since" in result.summary["audits"]["completion"]
+    assert "no flow has gained a packet since" in result.summary["audits"]["completion"]
     assert result.summary["simulated_ps"] < 10**12
     assert result.summary["performance"]["events"] > 20_000_000
     assert xoff.run(scenario).summary["simulated_ps"] == result.summary["simulated_ps"]

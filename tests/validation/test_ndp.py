@@ -196,18 +196,18 @@ def test_lost_packets_go_again_after_a_timeout() -> None:
 @pytest.mark.parametrize(
     ("host", "switch", "why"),
     [
-        ({"transport": {"ndp": {"window": 0}}}, {}, "host.transport.ndp.window: nothing would ever"),
+        ({"transport": {"ndp": {"window": 0}}}, {}, "host.transport.ndp.window: must be above zero"),
         ({"transport": {"ndp": {"rate": 1.5}}}, {}, "host.transport.ndp.rate: 1.5 is out of range"),
-        ({"transport": {"ndp": {"rto": "1ns"}}}, {}, "host.transport.ndp.rto: it must be"),
+        ({"transport": {"ndp": {"rto": "1ns"}}}, {}, "host.transport.ndp.rto: must be"),
         (
             {"transport": {"ndp": {}}, "congestion_control": {"dctcp": {}}},
             {},
-            "host.congestion_control: dctcp is given, and ndp lets receivers",
+            "host.congestion_control: dctcp is not allowed with ndp, whose receivers",
         ),
         (
             {},
             {"trimming": {"limit": "9KB", "return_to_sender": True}},
-            "switch.trimming.return_to_sender: headers always",
+            "switch.trimming.return_to_sender: needs a limit",
         ),
     ],
 )

@@ -154,16 +154,16 @@ HOST: dict[str, Any] = {"transport": {"selective": {}}, "congestion_control": {"
 @pytest.mark.parametrize(
     ("host", "switch", "why"),
     [
-        (HOST | {"transport": {"irn": {}}}, {}, "rccc: what is sent again needs credit"),
-        (HOST | {"transport": {}}, {}, "rccc: what is sent again needs credit"),
-        (HOST | {"transport": {"raw": {}}}, {}, "rccc: raw frames are not acknowledged"),
-        (HOST | {"transport": {"ndp": {}}}, {}, "host.congestion_control: rccc is given, and ndp lets receivers"),
+        (HOST | {"transport": {"irn": {}}}, {}, "rccc: RCCC needs a transport whose retransmissions use credit"),
+        (HOST | {"transport": {}}, {}, "rccc: RCCC needs a transport whose retransmissions use credit"),
+        (HOST | {"transport": {"raw": {}}}, {}, "rccc: host.transport.raw returns no acknowledgement"),
+        (HOST | {"transport": {"ndp": {}}}, {}, "host.congestion_control: rccc is not allowed with ndp, whose receivers"),
         (
             {"congestion_control": {"bcn": {}}},
             {"flow_control": {"sfc": {"mode": "nic_isolation", "pause": "1us", "threshold": "1KB"}, "pfc": {}}},
-            "host.congestion_control.bcn: it tags packets, and so does sfc; only one may",
+            "host.congestion_control.bcn: tags packets, as does sfc; remove one of the two",
         ),
-        (HOST, {"routing": {"reps": {}}}, "rccc: it tags packets, and so does reps"),
+        (HOST, {"routing": {"reps": {}}}, "rccc: tags packets, as does reps"),
         (
             HOST | {"congestion_control": {"rccc": {}, "nscc": {}, "swift": {}}},
             {},

@@ -68,5 +68,5 @@ def test_what_waits_for_ever_is_sampled_to_the_end(probe: dict[str, Any]) -> Non
 
 def test_the_interval_is_given_or_found() -> None:
     both = ring(probe={"replay": True, "queues": "1us"})
-    with pytest.raises(xoff.InputError, match=r"probe\.replay: it finds the interval itself; leave out one of it and"):
+    with pytest.raises(xoff.InputError, match=r"probe\.replay: mutually exclusive with probe\.queues"):
         xoff.check(both)

@@ -97,14 +97,14 @@ def test_marks_that_nobody_sets_are_missed_and_those_that_it_hears_are_heard() -
     [
         (two_leaves({"reps": {"entropy_values": 1}}), "switch.routing.reps.entropy_values: 1 is out of range"),
         (two_leaves({"reps": {"buffer": 0}}), "switch.routing.reps.buffer: 0 is out of range"),
-        (two_leaves({"reps": {"freeze": "1ms"}}, trimming=None), "switch.routing.reps.freeze: without packets"),
-        (two_leaves({"reps": {}, "spray": {}}), "it chooses ports for packets, and so does spray"),
-        (two_leaves({"reps": {}}, telemetry={}), "it writes onto packets, and so does"),
+        (two_leaves({"reps": {"freeze": "1ms"}}, trimming=None), "switch.routing.reps.freeze: needs switch.trimming"),
+        (two_leaves({"reps": {}, "spray": {}}), "chooses ports for packets, as does spray"),
+        (two_leaves({"reps": {}}, telemetry={}), "writes onto packets, as does"),
         (
             two_leaves({"reps": {}}) | {"host": {"congestion_control": {"dcqcn": {"preset": "paper"}}}},
-            "it wants each mark on an ACK, and dcqcn",
+            "needs a mark on each ACK, and dcqcn",
         ),
-        (two_leaves({"reps": {}}, trimming=None) | {"host": {"transport": {"raw": {}}}}, "raw frames are not"),
+        (two_leaves({"reps": {}}, trimming=None) | {"host": {"transport": {"raw": {}}}}, "needs acknowledgements; host.transport.raw"),
     ],
 )
 def test_what_makes_no_sense_is_refused(scenario: dict[str, Any], why: str) -> None:

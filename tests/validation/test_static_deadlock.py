@@ -14,7 +14,7 @@ _POISSON = {"poisson": {"load": 0.5, "sizes": "websearch", "flows": 10}}
 def cycles(scenario: dict[str, Any]) -> list[str]:
     """The cycles that `check` names."""
     warnings = [w["message"] for w in xoff.check(scenario)["warnings"] if "can deadlock" in w["message"]]
-    return [message.partition("the last for the first: ")[2].partition("; flows")[0] for message in warnings]
+    return [message.partition("cyclic buffer dependency: ")[2].partition("; flows")[0] for message in warnings]
 
 
 @pytest.mark.parametrize("switches", [3, 4, 5])

@@ -182,8 +182,8 @@ def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(t
 @pytest.mark.parametrize(
     ("scenario", "why"),
     [
-        (incast(2, 3, switch={"trimming": {"limit": "9KB", "turns": 0}}), "switch.trimming.turns: headers would keep"),
-        (incast(2, 3, switch={"trimming": {}}), "switch.trimming.limit: the buffer is not limited"),
+        (incast(2, 3, switch={"trimming": {"limit": "9KB", "turns": 0}}), "switch.trimming.turns: must be above zero"),
+        (incast(2, 3, switch={"trimming": {}}), "switch.trimming.limit: missing"),
         (incast(2, 3, switch={"trimming": {"limit": "1000B"}}), "switch.trimming.limit: 1KB is too low"),
         (
             incast(2, 3, switch={"trimming": {"limit": "9KB"}, "flow_control": {"pfc": {"xoff": "9KB"}}}),
@@ -193,8 +193,8 @@ def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(t
             incast(2, 3, switch={"trimming": {"limit": "9KB", "size": "63B"}}),
             "switch.trimming.size: 63B is out",
         ),
-        (incast(2, 3, switch={"trimming": {"limit": "9KB"}, "queueing": "iq"}), "switch.trimming: it looks at egress"),
-        (incast(2, 3, host={"transport": {"raw": {}}}), "switch.trimming: raw frames are not sent again"),
+        (incast(2, 3, switch={"trimming": {"limit": "9KB"}, "queueing": "iq"}), "switch.trimming: needs egress"),
+        (incast(2, 3, host={"transport": {"raw": {}}}), "switch.trimming: host.transport.raw does not retransmit"),
     ],
 )
 def test_what_makes_no_sense_is_refused(scenario: dict[str, Any], why: str) -> None:

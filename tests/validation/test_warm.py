@@ -120,5 +120,5 @@ def test_what_is_no_number_of_flows_is_refused(changes: dict[str, Any], words: s
 def test_more_than_may_be_listed_are_refused_before_they_are_made() -> None:
     scenario = star(10_000)
     scenario["network"]["star"]["hosts"] = 2000
-    with pytest.raises(xoff.InputError, match=r"workload\[0\].poisson.warm_start: these are more flows than"):
+    with pytest.raises(xoff.InputError, match=r"workload\[0\].poisson.warm_start: too many flows"):
         xoff.check(scenario)

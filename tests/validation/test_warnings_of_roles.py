@@ -46,7 +46,7 @@ def job(name: str, hosts: list[int] | None = None) -> dict[str, Any]:
 
 def test_two_training_jobs_at_one_host_are_refused_and_other_jobs_warned_of() -> None:
     network = {"network": {"star": {"hosts": 4, "link": LINK}}}
-    with pytest.raises(xoff.InputError, match=r"workload\[1\]\.training\.hosts: host0 trains workload\[0\], too"):
+    with pytest.raises(xoff.InputError, match=r"workload\[1\]\.training\.hosts: host0 is also a host of workload\[0\]"):
         xoff.check(network | {"workload": [job("a"), job("b")]})
     assert not [path for path in paths(network | {"workload": [job("a"), job("b", [2, 3])]}) if "workload" in path]
     ring = {"collective": {"operation": "all_reduce", "size": "1MB", "hosts": [1, 2]}}

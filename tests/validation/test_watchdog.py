@@ -159,8 +159,8 @@ def test_a_longer_one_is_a_storm_at_its_poll(poll_us: int) -> None:
         ({"restoration": "61s"}, {}, "pfc.watchdog.restoration: 61s is out of range"),
         ({"detection": "1ms", "poll": "2ms"}, {}, "pfc.watchdog.poll: 2ms is longer than detection, 1ms"),
         ({"restoration": "1ms", "poll": "2ms"}, {}, "pfc.watchdog.poll: 2ms is longer than restoration, 1ms"),
-        ({"poll": "1ns"}, {}, "pfc.watchdog.poll: 1ns is out of range"),
-        ({}, {"queueing": "iq"}, "pfc.watchdog.action: it empties the queues of outputs"),
+        ({"poll": "1ns"}, {}, "pfc.watchdog.poll: 1ns is below the minimum"),
+        ({}, {"queueing": "iq"}, "pfc.watchdog.action: drop needs queues at the outputs"),
     ],
 )
 def test_what_makes_no_sense_is_refused(watchdog: dict[str, Any], switch: dict[str, Any], why: str) -> None:

@@ -54,10 +54,7 @@ impl<M: Message> Context<'_, M> {
     #[inline]
     fn check(&self, route: Route, arrival: Moment) {
         let horizon = if route.same_cluster { self.horizon } else { self.outer_horizon };
-        assert!(
-            arrival >= horizon && arrival <= END_OF_TIME,
-            "a message arrives inside the window it was sent in, or after the end of time"
-        );
+        assert!(arrival >= horizon && arrival <= END_OF_TIME, "a message arrives within its own window, or after the end of time");
     }
 
     /// Asks for [`crate::Node::on_output`] at `at`; it must not be asked for yet.

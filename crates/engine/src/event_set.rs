@@ -315,7 +315,7 @@ impl<M> EventSet<M> {
 impl<M: State> EventSet<M> {
     /// Shows what is pending between windows, the messages and the express ones of its inbox included: whether a message waits there or here makes no difference.
     pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
-        debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "all that was due in a window is done");
+        debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "no event of the window is left");
         let key = |walk: &mut Walk<'_>, key: &mut u64| {
             let (mut at, slot) = (Moment(*key >> SLOT_BITS), *key & SLOT_MASK);
             if *key == NO_EVENT {

@@ -41,13 +41,13 @@ impl<N: Node> Engine<N> {
             degree[link.from.0 as usize].0 += 1;
             degree[link.to.0 as usize].1 += 1;
             if link.lookahead == Duration::ZERO {
-                return Err(PlanError("a link has neither length nor a smallest frame, so nothing bounds when its frames arrive".into()));
+                return Err(PlanError("a link without delay and without a smallest frame gives no lookahead; give one of them".into()));
             }
         }
         if let Some(widest) = degree.iter().map(|d| d.0.max(d.1)).max()
             && widest > MAX_PORTS
         {
-            return Err(PlanError(format!("a node has {widest} ports; at most {MAX_PORTS} are possible")));
+            return Err(PlanError(format!("a node has {widest} ports; the maximum is {MAX_PORTS}")));
         }
         let threads = plan.threads.clamp(1, std::thread::available_parallelism().map_or(1, usize::from));
         let parts = plan.partitions.unwrap_or(threads).clamp(1, nodes.len().clamp(1, usize::from(u16::MAX)));

@@ -46,7 +46,7 @@ impl Count {
 pub const PAUSED: Count = Count::time("paused_ps", "paused");
 
 /// Holds of flows that were over: what the node counts for a mechanism.
-pub const LATE: Count = Count::number("late_holds", "holds that came too late");
+pub const LATE: Count = Count::number("late_holds", "late holds");
 
 /// The counts of one part, such as a mechanism: a group of the summary.
 #[derive(Debug, Clone, Copy, Serialize)]

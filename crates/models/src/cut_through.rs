@@ -192,7 +192,7 @@ impl CutThrough {
     pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
         let port = packet.in_port().index();
         if let Some(input) = &self.inputs[port] {
-            debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the one before it is in");
+            debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the end of the previous packet");
             self.arriving[port] = Arriving { until: now + input.tail(packet, routing), packet: *packet, rest: None };
         }
     }

@@ -172,7 +172,9 @@ impl Settings {
             }
             BufferParams::Shared(shared) => {
                 let groups = PortId::each(levels).flat_map(|(port, levels)| {
-                    let BufferParams::Shared(here) = self.memory(node, port, is_host) else { unreachable!("overrides keep its kind") };
+                    let BufferParams::Shared(here) = self.memory(node, port, is_host) else {
+                        unreachable!("an override keeps the kind of buffer")
+                    };
                     // Nothing is set aside where nobody pauses in time to use it.
                     let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
                     std::iter::repeat_n(Share { alpha: here.alpha, headroom: headroom as i64 }, classes)

@@ -82,8 +82,12 @@ pub enum Acks {
 pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED], listens_to: None };
 
 /// What faults lost, and queues that waited for a link that was down.
-pub const FAULT: Group =
-    Group { name: "fault", label: "faults", counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, RETRIED, RETRIED_BYTES, REROUTES, PAUSED], listens_to: None };
+pub const FAULT: Group = Group {
+    name: "fault",
+    label: "faults",
+    counts: &[FAULTS, LOST, LOST_BYTES, LOST_CONTROL, RETRIED, RETRIED_BYTES, REROUTES, PAUSED],
+    listens_to: None,
+};
 /// Faults that began.
 pub const FAULTS: Count = Count::number("began", "faults that began");
 /// Data packets lost by them.
@@ -93,9 +97,9 @@ pub const LOST_BYTES: Count = Count::bytes("lost_bytes", "data lost by faults");
 /// Changes of the routes of all nodes after faults.
 pub const REROUTES: Count = Count::number("reroutes", "changes of all routes");
 /// Frames that links sent again.
-pub const RETRIED: Count = Count::number("retried", "frames that links sent again");
+pub const RETRIED: Count = Count::number("retried", "frames retransmitted by links");
 /// Their wire bytes.
-pub const RETRIED_BYTES: Count = Count::bytes("retried_bytes", "what links sent again");
+pub const RETRIED_BYTES: Count = Count::bytes("retried_bytes", "bytes retransmitted by links");
 /// All other frames lost by them.
 pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
 

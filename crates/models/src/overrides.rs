@@ -77,7 +77,7 @@ pub struct Local {
 impl Override {
     /// Lays it over what holds otherwise; an error has the key below the override, and what is wrong.
     pub fn lay_over(&self, local: &mut Local) -> Result<(), (&'static str, String)> {
-        let missing = |key: &str| format!("there is no {key} that this could differ from; give it");
+        let missing = |key: &str| format!("{key} is missing; give the value for all switches");
         local.cut_through = self.cut_through.or(local.cut_through);
         if let Some(ecn) = &self.ecn {
             let place = local.mechanisms.stamping.ecn.as_mut().ok_or_else(|| ("ecn", missing("switch.ecn")))?;

@@ -217,7 +217,7 @@ impl Packet {
     /// Panics if a record is attached: the part that tags has not declared `tags_data`, or tags too late.
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
-        assert!(!self.has(Self::SIDE), "a part tags a packet that has a record: declare `Properties::tags_data`");
+        assert!(!self.has(Self::SIDE), "a mechanism tags a packet with a record: declare `Properties::tags_data`");
         self.set_word(tag);
     }
 

@@ -49,13 +49,13 @@ impl Params {
             return Err(("frames", format!("{} is out of range; allowed are 1 to {}", self.frames, 1 << 20)));
         }
         if self.buffer.0 < largest || self.buffer.0 > 1 << 40 {
-            return Err(("buffer", format!("{} is out of range; it must hold a frame of {largest} B, and be 1TiB or less", self.buffer)));
+            return Err(("buffer", format!("{} is out of range; must hold a frame of {largest} B, and be 1TiB or less", self.buffer)));
         }
         if !(Duration::ns(1)..=Duration::ms(1_000)).contains(&self.timeout) {
             return Err(("timeout", format!("{} is out of range; allowed are 1ns to 1s", self.timeout)));
         }
         if self.max_retries == 0 {
-            return Err(("max_retries", "0 is out of range; each frame is sent once".into()));
+            return Err(("max_retries", "0 is out of range; must be at least 1".into()));
         }
         Ok(())
     }

@@ -122,13 +122,13 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     let of = |step, bytes| Step { step, time_ps: request.rate.time(bytes).ps(), bytes };
     let steps = vec![
         of(if counted_after < frame { "the head of the packet that crosses XOFF" } else { "the packet that crosses XOFF" }, counted_after),
-        of("the pause waits for a frame that is being sent", frame),
+        of("the pause waits for a frame in transmission", frame),
         of("the pause is sent", pause),
-        during("it travels", request.link_delay),
-        during("the neighbour acts on it", request.response_time),
-        of("the neighbour ends the frame that it has begun", frame),
-        during("what is on the link arrives", request.link_delay),
-        during("what is in the switch's pipeline comes out of it", request.switch_delay),
+        during("the pause propagates", request.link_delay),
+        during("the response time of the neighbour", request.response_time),
+        of("the neighbour ends a frame in transmission", frame),
+        during("bytes on the link arrive", request.link_delay),
+        during("bytes in the pipeline of the switch arrive", request.switch_delay),
     ];
     // Rounded once: a scenario's headroom is the same.
     let delay = request.switch_delay + request.response_time;
@@ -232,7 +232,7 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     if let Some(buffer) = request.buffer
         && request.pfc_threshold > buffer
     {
-        return Err(format!("pfc_threshold: {} is above buffer, {buffer}: it would never be reached", request.pfc_threshold));
+        return Err(format!("pfc_threshold: {} is above buffer, {buffer}", request.pfc_threshold));
     }
     if let Some(pause) = request.pause {
         within("pause", pause, Duration::ns(1), Duration::ms(1_000))?;
@@ -261,7 +261,7 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     let mut warnings = Vec::new();
     if u128::from(available) < needed {
         warnings.push(format!(
-            "the {} between the SFC and PFC thresholds are short of the {} needed: PFC will fire",
+            "the {} between the SFC and PFC thresholds are below the {} needed: PFC will act",
             Bytes(available),
             Bytes(capped(needed))
         ));
@@ -269,11 +269,12 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     if let Some(buffer) = request.buffer
         && buffer.0 < request.pfc_threshold.0 + pfc_headroom
     {
-        warnings.push(format!("buffer less PFC threshold is short of the PFC headroom of {}: packets may be lost", Bytes(pfc_headroom)));
+        warnings
+            .push(format!("the buffer above the PFC threshold is below the PFC headroom of {}: packets may be lost", Bytes(pfc_headroom)));
     }
     if let Some(pause) = request.pause {
         if u128::from(pause.0) <= pause_min {
-            warnings.push(format!("a pause of {pause} is too short: the queue is still above its threshold after it"));
+            warnings.push(format!("a pause of {pause} is too short: the queue stays above the threshold"));
         }
         if u128::from(pause.0) >= pause_max {
             warnings.push(format!("a pause of {pause} is too long: the queue runs dry and the link idles"));
@@ -375,13 +376,13 @@ mod tests {
             (r.incast, r.links) = (1 << 20, 64);
             (r.link_delay, r.switch_delay, r.rate) = (Duration::ms(1_000), Duration::ms(1_000), Rate::MAX);
         });
-        assert!(extreme.unwrap().warnings[0].contains("PFC will fire"));
+        assert!(extreme.unwrap().warnings[0].contains("PFC will act"));
     }
 
     #[test]
     fn answers_the_reverse_and_warns() {
         assert_eq!(row(7, 5, 150, 300, 780, 200).largest_incast, Some(6));
-        assert!(row(7, 5, 150, 300, 780, 200).warnings[0].contains("PFC will fire"));
+        assert!(row(7, 5, 150, 300, 780, 200).warnings[0].contains("PFC will act"));
         assert!(row(5, 5, 150, 300, 780, 200).warnings.is_empty());
         assert_eq!(row(3, 3, 150, 300, 380, 200).pfc_headroom_bytes, 15_000);
     }

@@ -26,7 +26,7 @@ mod caller;
 
 use crate::caller::Caller;
 
-create_exception!(_core, InputError, PyValueError, "Bad input: the one complete message names the key, its value, and what is allowed.");
+create_exception!(_core, InputError, PyValueError, "Invalid input. The message names the key, the value and the allowed values.");
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
     InputError::new_err(error.to_string())
@@ -109,7 +109,7 @@ fn measures() -> PyResult<String> {
 /// Reads a scenario, sets `overrides` on it and checks it. Returns it as JSON with every default filled in, and the tables that it
 /// names: path of the key, file.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "what the interpreter hands over")]
+#[allow(clippy::needless_pass_by_value, reason = "the interpreter passes owned values")]
 fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<(String, Vec<(String, String)>)> {
     let scenario = match format {
         "toml" => xoff_scenario::from_toml(text, &overrides),
@@ -150,7 +150,7 @@ fn input(path: &str, table: PyTable) -> PyResult<Input> {
         let mut all: Option<Cells> = None;
         for batch in &batches {
             let part = cells(batch.column(i)).ok_or_else(|| {
-                bad(format!("{path}: column `{}` is {}; only numbers and text are read", field.name(), field.data_type()))
+                bad(format!("{path}: column `{}` has type {}; allowed are numbers and text", field.name(), field.data_type()))
             })?;
             all = Some(match (all, part) {
                 (Some(Cells::Int(mut a)), Cells::Int(b)) => {
@@ -230,14 +230,14 @@ impl Output {
     /// A table, as an object that hands its rows over as an Arrow C stream.
     fn table(&self, name: &str) -> PyResult<PyTable> {
         let table = self.tables.iter().find(|t| t.name == name);
-        stream(table.ok_or_else(|| PyValueError::new_err(format!("there is no table `{name}`")))?)
+        stream(table.ok_or_else(|| PyValueError::new_err(format!("unknown table `{name}`")))?)
     }
 }
 
 /// Runs a resolved scenario.
 #[pyfunction]
 #[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true))]
-#[allow(clippy::too_many_arguments, reason = "what the interpreter hands over")]
+#[allow(clippy::too_many_arguments, reason = "the interpreter passes owned values")]
 fn run(
     py: Python<'_>,
     resolved: &str,

@@ -1,4 +1,4 @@
-//! Audits of a run: what must hold whatever the mechanisms do.
+//! Audits of a run: invariants that hold for every mechanism.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,13 @@ use xoff_units::{Duration, Moment};
 
 use crate::document::Judgement;
 
-/// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` where the run was ended before there was anything to judge.
+/// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit could
+/// judge.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts(pub BTreeMap<&'static str, String>);
 
 impl Verdicts {
-    /// Enters a verdict; `problem` is what was found.
+    /// Enters a verdict; `problem` describes a violation.
     pub fn enter(&mut self, name: &'static str, judgement: Judgement, problem: Option<String>) {
         let text = match (problem, judgement) {
             (None, _) => "ok".to_string(),
@@ -25,20 +26,20 @@ impl Verdicts {
         self.0.insert(name, text);
     }
 
-    /// Says of an audit that found nothing wrong what it could not see, since the run was ended before.
+    /// Adds to a passed audit the part that a run with an early end could not check.
     pub fn note(&mut self, name: &'static str, unseen: String) {
         self.0.insert(name, format!("cut: {unseen}"));
     }
 }
 
-/// An output of a node, by class: what can wait.
+/// An output of a node, with a class.
 pub type Waiter = (u32, PortId, u8);
 
-/// A port that sent nothing for this long while paused may be part of a deadlock.
+/// Time without transmission after which a paused port may belong to a deadlock.
 pub const STILL: Duration = Duration::ms(1);
 
-/// Whether ports of these nodes may stand still in a circle, or may have at some moment since pauses were last taken: each was paused for so
-/// long by a neighbour that was.
+/// True if ports of these nodes may form a standing ring, now or at a moment since pauses were last taken: each port
+/// was paused for `so_long` by a neighbour that was paused as well.
 pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u32>, so_long: Duration) -> bool {
     let mut waits: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for node in nodes.map(|id| cp.node(id)) {
@@ -47,7 +48,7 @@ pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u3
             waits.entry(node.core.id).or_default().push(node.core.ports[pause.port].peer);
         }
     }
-    // Who waits for nobody that waits is in no circle.
+    // A port that waits for a port outside the set is in no ring.
     loop {
         let waiting: BTreeSet<u32> = waits.keys().copied().collect();
         waits.retain(|_, peers| peers.iter().any(|peer| waiting.contains(peer)));
@@ -57,14 +58,14 @@ pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u3
     }
 }
 
-/// Looks for ports that wait for one another in a circle: each is paused by a neighbour that cannot drain because what came by
-/// that link waits for the next port of the circle, or that only passes on the pause of that port. A port counts when it has sent
-/// no data since `still_since`. It is looked for among some nodes.
+/// Searches some nodes for a ring of ports that wait for one another. A port of the ring is paused by a neighbour
+/// that cannot drain: packets from the port wait there for the next port of the ring, or the neighbour passes on the
+/// pause of the next port. Only ports without data sent since `still_since` count.
 pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment, among: impl Fn(u32) -> bool) -> Option<Vec<Waiter>> {
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in (0..cp.nodes()).filter(|id| among(*id)) {
         let node = cp.node(id);
-        // What waits for a link that is down waits for nobody else.
+        // A port with a link that is down waits for the link alone.
         for pause in node.open_pauses.iter().filter(|pause| pause.cause != FAULT.name) {
             let (port, class) = (pause.port, pause.class);
             let p = &node.core.ports[port];
@@ -107,7 +108,7 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment, among: impl
     None
 }
 
-/// Whether packets that came from `from` wait at this output.
+/// True if packets from `from` wait at the output.
 fn holds_from(node: &Node, port: PortId, class: u8, from: u32) -> bool {
     let came_from = |in_port: PortId| node.core.ports[in_port].peer == from;
     let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port())));

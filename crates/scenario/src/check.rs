@@ -1,4 +1,4 @@
-//! `xoff check`: what a scenario is, in numbers, and what looks wrong with it.
+//! `xoff check`: numbers about a scenario, and warnings.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ use crate::single_failures::failures;
 use crate::table::Input;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
 
-/// Checks a scenario and explains it.
+/// Checks a scenario and returns a description.
 pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
     let runner = Runner::new(scenario, tables)?;
     let (t, s) = (&runner.topology, runner.scenario());
@@ -44,7 +44,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 warnings.push(Warning::new(
                     waits.path(),
                     format!(
-                        "{} can deadlock: on the routes of these flows each of these can wait for the next, and the last for the first: {}; flows that close the circle: {}",
+                        "{} can deadlock: the routes form a cyclic buffer dependency: {}; flows of the cycle: {}",
                         waits.label(),
                         names.join(" → "),
                         listed.join("; ")
@@ -53,7 +53,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 json!({ "possible": true, "cycle": names, "flows": flows, "scenario": reproduction(s, &flows) })
             }
             Search::TooLarge => {
-                warnings.push(Warning::new("network", "it is too large for the search for deadlocks, which was left out"));
+                warnings.push(Warning::new("network", "too large for the search for cyclic buffer dependencies; the search was left out"));
                 Value::Null
             }
         };
@@ -86,7 +86,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     }))
 }
 
-/// A flow with the nodes between its ends.
+/// A flow of the cycle, with the nodes of the path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Closing {
     src: String,
@@ -100,7 +100,7 @@ fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness])
     let mut list: Vec<Closing> = Vec::new();
     for (i, witness) in witnesses.iter().enumerate() {
         let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else { continue };
-        // Switches stand for their hosts at either end.
+        // Switches stand for their hosts at both ends.
         let (Some(src), Some(dst)) = (traffic.host_at(witness.from, i), traffic.host_at(witness.to, i)) else { continue };
         if witness.path == 0 && src != witness.from {
             nodes.insert(0, witness.from);
@@ -116,11 +116,12 @@ fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness])
     list
 }
 
-/// Flows of each path, and their payload, in a scenario that is to deadlock: enough to fill every buffer of the circle.
+/// Number of flows per path in a scenario that reproduces a deadlock, and their payload: enough to fill every buffer
+/// of the cycle.
 const COPIES: usize = 8;
 const FILLING: u64 = 16_000_000;
 
-/// The same network with nothing but flows that close a circle, each path several times, and started one after the other.
+/// Returns a scenario of the same network with flows of the cycle alone, several per path, started one after another.
 fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     let list = flows.iter().enumerate().flat_map(|(i, f)| {
         (0..COPIES).map(move |_| Flow {
@@ -135,7 +136,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     });
     Scenario {
         name: Some("deadlock".into()),
-        description: Some("Flows that close a circle of links which can wait for one another.".into()),
+        description: Some("Flows whose routes form a cyclic buffer dependency.".into()),
         until: Some(Moment::ms(50)),
         workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
         audits: Audits { deadlock: Judgement::Record, pauses: Judgement::Record, completion: Judgement::Record, loss: Judgement::Record },
@@ -143,7 +144,7 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     }
 }
 
-/// Shortest paths from the first host to the others: a row for each distance and number of paths, with the first such host.
+/// Shortest paths from the first host: a row for each distance and number of paths, with the first host of the row.
 fn paths(t: &Topology, ports: &[Vec<PortSpec>]) -> Vec<Value> {
     let Some(first) = t.hosts().first().copied() else { return Vec::new() };
     let mut links = vec![u32::MAX; t.nodes.len()];

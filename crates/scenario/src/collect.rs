@@ -1,4 +1,4 @@
-//! Gathers what nodes wrote down, at checkpoints and in node order, and judges the run.
+//! Collects the records of nodes at checkpoints, in node order, and judges the run.
 
 mod ends;
 mod jobs;
@@ -52,12 +52,12 @@ const BATCH: usize = 1 << 16;
 
 pub struct Collector {
     names: Names,
-    /// A mechanism chooses among ports, so that each packet of a flow has a way of its own.
+    /// A mechanism chooses ports, and each packet of a flow may take another path.
     is_routed: bool,
     rows: Rows,
     pub delays: Delays,
     measures: Measures,
-    /// Of all flows but those of warm starts; to the last byte, and to the last ACK.
+    /// Completion times, to the last byte and to the last ACK, of all flows without warm starts.
     times: Times,
     fct_acked: Vec<u64>,
     ends: Ends,
@@ -65,16 +65,16 @@ pub struct Collector {
     shortage: Shortage,
     stuck: Stuck,
     shut_out: ShutOut,
-    /// The first flow, or message, that took less than alone in the network, and both times.
+    /// The first flow or message faster than the ideal FCT, with both times.
     too_fast: Option<(u32, [Duration; 2])>,
     warnings: Vec<Warning>,
     keeps_flows: bool,
-    /// What all parts counted.
+    /// Counts of all components.
     counts: Counts,
     high_water: BTreeMap<&'static str, HighWater>,
     /// A frame had nowhere to go.
     pub is_astray: bool,
-    /// The run ended although something was left to do.
+    /// The run ended before the last event.
     was_cut: bool,
     /// Data packets started on links.
     pub hops: u64,
@@ -85,20 +85,20 @@ pub struct Collector {
     pub faults: Faults,
 }
 
-/// Drops of one port and class within this time count as one shortage of headroom.
+/// Drops at one port and class within this time count as one shortage of headroom.
 const BURST: Duration = Duration::us(20);
 
-/// What was dropped for want of room.
+/// Drops for lack of room.
 #[derive(Default)]
 struct Shortage {
-    /// The first drop, and wire bytes dropped by then at its port and class within [`BURST`].
+    /// The first drop, and the wire bytes dropped at the same port and class within [`BURST`].
     first: Option<(Drop, u64)>,
     drops: u64,
 }
 
 impl Shortage {
     fn note(&mut self, d: &Drop) {
-        // What a mechanism drops lacked no room.
+        // A drop by a mechanism is no lack of room.
         if d.by.is_some() {
             return;
         }
@@ -110,32 +110,32 @@ impl Shortage {
     }
 }
 
-/// What all flows have gained.
+/// Progress of all flows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Gains {
-    /// New packets that have arrived anywhere.
+    /// New packets that have arrived.
     pub packets: u64,
-    /// When the last of them did.
+    /// Time of the last arrival of a new packet.
     pub at: Moment,
-    /// When a flow or a message began last.
+    /// Last start of a flow or message.
     pub begun: Moment,
-    /// A flow has something to send or to hear; connections whose ranks compute have not.
+    /// A flow has data to send or waits for an acknowledgement. Connections of computing ranks do not count.
     pub is_busy: bool,
 }
 
-/// Flows that their congestion control held slow on an empty path.
+/// Flows that a congestion control slowed on an idle path.
 #[derive(Default)]
 struct Stuck {
     flows: u64,
-    /// The one that was for longest: its number, and for how many round trips.
+    /// The flow with the most slow round trips, with their number.
     worst: Option<(u32, u32)>,
 }
 
-/// Flows that sent half of their packets again, or more: others take the room that they need.
+/// Flows that retransmitted half of their packets or more.
 #[derive(Default)]
 struct ShutOut {
     flows: u64,
-    /// The one that did so most: its number, the packets that it has, and those that it sent again.
+    /// The flow with the largest share of retransmissions: number, packets, retransmissions.
     worst: Option<(u32, u64, u64)>,
 }
 
@@ -157,14 +157,14 @@ impl ShutOut {
     fn warning(&self) -> Option<Warning> {
         let (flow, own, again) = self.worst?;
         let why = format!(
-            "{} flows sent half of their packets again, or more: others shut them out, or they time out too early; flow {flow} sent {again} packets again, of {own}",
+            "{} flows retransmitted half of their packets or more: starvation by competing flows, or early timeouts; flow {flow} retransmitted {again} of {own} packets",
             self.flows
         );
         Some(Warning::new("host.transport", why))
     }
 }
 
-/// Round trips below a tenth of a path's rate, without any rise, that call for a warning.
+/// Number of slow round trips without a rise that causes a warning.
 const STUCK: u32 = 25;
 
 impl Stuck {
@@ -181,7 +181,7 @@ impl Stuck {
     fn warning(&self) -> Option<Warning> {
         let (flow, round_trips) = self.worst?;
         let why = format!(
-            "{} flows stood below a tenth of their path's rate for {STUCK} round trips or more and became no faster, though no queue, mark or loss was in their way; flow {flow} did for {round_trips} (slow_rtts in the table of flows)",
+            "{} flows stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)",
             self.flows
         );
         Some(Warning::new("host.congestion_control", why))
@@ -229,8 +229,8 @@ impl Collector {
         self.ends.progress(now, until)
     }
 
-    /// When a run ended in which nothing is left to do: with the last flow or operation, or, where some are unfinished, with the last data
-    /// packet that left a port.
+    /// Returns the end of a run without further events: the end of the last flow or operation or, with unfinished
+    /// flows, the departure of the last data packet.
     pub fn end(&self, cp: &Checkpoint<'_, Node>) -> Moment {
         let ended = self.ends.last.max(self.ends.last_operation);
         if self.ends.missing() == 0 {
@@ -240,22 +240,22 @@ impl Collector {
         ports.map(|p| p.last_data).fold(ended, Moment::max)
     }
 
-    /// Nothing has happened yet.
+    /// Starts the collection.
     pub fn begin(&mut self, cp: &Checkpoint<'_, Node>) {
         self.alone.routing = cp.node(0).core.routing.clone();
     }
 
-    /// The routes that held when the run began.
+    /// Routes at the start of the run.
     pub fn whole_map(&self) -> Arc<Map> {
         self.alone.routing.clone()
     }
 
-    /// Takes what was written down since the last time, and hands on what makes a batch.
+    /// Takes the records since the last call, and passes complete batches to the observer.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.drain_until(cp.now, cp, plan, observer);
     }
 
-    /// Takes flows that are over since the last time, and leaves everything else where it is.
+    /// Takes flows that ended since the last call, and leaves other records in place.
     pub fn take_flows(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
         self.is_astray |= (0..cp.nodes()).any(|id| cp.node(id).counts.lost > 0);
         for s in self.ends.arrivals(cp) {
@@ -266,7 +266,7 @@ impl Collector {
         }
     }
 
-    /// The same, of samples those before a moment.
+    /// Same as `drain`; takes samples only before a moment.
     pub fn drain_until(&mut self, samples_until: Moment, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
         self.delays.drain(cp);
         self.take_messages(cp, plan);
@@ -274,7 +274,7 @@ impl Collector {
             self.add_flow(plan, &s);
         }
         if self.sampling.interval.is_some() {
-            // A node writes down at its next event what has waited since its last, which may be long after others did.
+            // A node writes samples at its next event, which may be long after the events of other nodes.
             self.catch_up(cp);
         }
         let Rows { drops, pauses, packets, samples, .. } = &mut self.rows;
@@ -285,14 +285,14 @@ impl Collector {
             drops.append(&mut node.records.drops);
             pauses.append(&mut node.records.pauses);
             packets.append(&mut node.records.packets);
-            // What was skipped may have been written down here, and not elsewhere yet.
+            // Rows of skipped time may exist here before the rows of other nodes.
             let until = node.records.samples.partition_point(|sample| sample.at < samples_until);
             samples.extend(node.records.samples.drain(..until));
         }
-        // What happened between two checkpoints is in node order; within a node it is in order of time already.
+        // Rows between two checkpoints are in node order. The rows of a node are in order of time.
         drops[known.0..].sort_by_key(|d| d.at);
         pauses[known.1..].sort_by_key(|p| p.end);
-        // At one moment a node's arrivals come first, then its departures by port.
+        // At one moment, arrivals of a node come first, then departures by port.
         packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port.0) } else { 0 }));
         samples[known.3..].sort_by_key(|s| s.at);
         for s in self.ends.departures(cp) {
@@ -308,7 +308,7 @@ impl Collector {
         }
     }
 
-    /// Cuts the times of flows whose sources are not done with them: up to the last byte where that has arrived, and else up to now.
+    /// Cuts the completion times of unfinished flows: up to the last byte, or up to now for an undelivered flow.
     pub fn close_delays(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
         let unfinished = |id| cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(cp.now));
         for s in (0..cp.nodes()).flat_map(unfinished).filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow))) {
@@ -326,7 +326,7 @@ impl Collector {
         self.sampling.catch_up(cp, &mut self.rows.samples);
     }
 
-    /// Hands on each table that has at least `least` rows; samples of a replay stay until the end.
+    /// Passes each table with at least `least` rows to the observer. Samples of a replay stay until the end.
     fn hand_on(&mut self, least: usize, observer: &mut dyn Observer) {
         self.rows.delays.append(&mut self.delays.rows);
         self.rows.contributions.append(&mut self.delays.contributions);
@@ -337,8 +337,8 @@ impl Collector {
         }
     }
 
-    /// Whether nothing is left to do but what faults make: nothing is anywhere, and nothing starts any more. Flows that lost packets which
-    /// nobody sends again may be unfinished.
+    /// True when only events of faults are left: no frame is in the network, and no flow will start. Flows with lost
+    /// packets that are not retransmitted may be unfinished.
     pub fn is_over(&self, cp: &Checkpoint<'_, Node>) -> bool {
         let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
         let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
@@ -346,7 +346,7 @@ impl Collector {
             return false;
         }
         let failing = || nodes().filter_map(|node| node.failing.as_ref());
-        // What nobody reads may be what flows wait for.
+        // A stalled host may hold data that flows wait for.
         let has_stalled = failing().any(|failing| failing.is_stalled());
         let is_missed = self.ends.missing() > 0;
         if is_missed && (has_stalled || failing().any(|failing| failing.waiting().next().is_some())) {
@@ -357,12 +357,12 @@ impl Collector {
         !ledger.is_paused() && (cp.is_quiet() || has_stalled)
     }
 
-    /// Whether a flow has something to do, or will, without anything else having to happen.
+    /// True if a flow has an action of its own left, now or later.
     pub fn goes_on(cp: &Checkpoint<'_, Node>) -> bool {
         (0..cp.nodes()).any(|id| cp.node(id).endpoint.as_ref().is_some_and(|e| e.goes_on(cp.now)))
     }
 
-    /// What flows have gained.
+    /// Returns the progress of flows.
     pub fn gains(cp: &Checkpoint<'_, Node>) -> Gains {
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
         endpoints.fold(Gains::default(), |sum, e| Gains {
@@ -378,7 +378,7 @@ impl Collector {
         let workload = plan.name_of(s.flow);
         let arrived = self.ends.arrival(s.flow);
         let fct = arrived.map(|at| (at - s.start).ps());
-        // A connection is idle at times: its messages are measured in its place.
+        // A connection has idle times, and messages are measured instead.
         let is_connection = plan.messages.contains_key(&workload);
         if is_connection {
             self.delays.forget(s.flow);
@@ -410,7 +410,7 @@ impl Collector {
             dst: s.dst,
             size: s.size,
             start: s.start.ps(),
-            // A connection is idle at times: its messages are measured in its place.
+            // A connection has idle times, and messages are measured instead.
             fct: fct.filter(|_| !is_connection),
             acked,
             ideal: ideal.own.ps(),
@@ -427,7 +427,7 @@ impl Collector {
         });
     }
 
-    /// What a flow, or a message of one, took by what it takes alone.
+    /// Returns the completion time of a flow or message divided by its ideal FCT.
     fn slowdown(&mut self, flow: u32, fct: u64, ideal: Duration) -> f64 {
         if fct < ideal.ps() {
             self.too_fast.get_or_insert((flow, [Duration(fct), ideal]));
@@ -442,7 +442,7 @@ impl Collector {
         }
     }
 
-    /// Counts, and the verdicts of all audits; the ledger knows what is on links.
+    /// Computes counts and the verdicts of all audits. The ledger adds frames on links.
     pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, ledger: Ledger) -> Verdicts {
         self.was_cut = end.finish != Finish::Idle;
         let (mut ledger, mut marked) = (ledger, 0);
@@ -454,7 +454,7 @@ impl Collector {
             self.count(node, cp.now);
             ledger.enter(id, node, |peer| cp.node(peer));
         }
-        // Marks are one count, whoever sets them.
+        // Marks are one count for all mechanisms.
         self.counts.declaring(MARKED).add(MARKED, marked);
         ledger.first_drop = self.shortage.first.map(|(drop, bytes)| (drop, bytes, self.shortage.drops));
         ledger.missing = self.ends.missing();
@@ -464,7 +464,7 @@ impl Collector {
         judge(&ledger, &self.names, scenario, end)
     }
 
-    /// Adds what a node, its mechanisms and its endpoint counted.
+    /// Adds the counts of a node, its mechanisms and its endpoint.
     fn count(&mut self, node: &Node, now: Moment) {
         let open = node.open_pauses.iter().map(|p| (p.cause, now.since(p.start)));
         for (cause, time) in node.paused_by.iter().map(|p| (*p.0, *p.1)).chain(open) {
@@ -486,7 +486,7 @@ impl Collector {
         }
     }
 
-    /// Rows of what is not over, and of ports and queues; the tables that were not handed on.
+    /// Adds rows of unfinished flows, of ports and of queues, and returns the remaining tables.
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment) -> Vec<Table> {
         for s in self.ends.unsettled() {
             self.add_flow(plan, &s);
@@ -507,7 +507,7 @@ impl Collector {
             }
             for (i, p) in PortId::each(&node.core.ports) {
                 let spec = &self.names.ports[index(id)][i];
-                // Of a frame that is cut short only what was sent counts as time on the link.
+                // For a frame in transmission at the end, only the sent part counts as link time.
                 let busy_ps = node.sending_time(i).saturating_sub(p.busy_until.since(end)).ps().min(end.ps());
                 self.rows.links.push(Link {
                     node: id,
@@ -544,7 +544,7 @@ impl Collector {
         let marks = |id: u32| high_water::marks(&cp.node(id).core).map(move |mark| Count { node: id, mark });
         let marks: Vec<Count> = (0..cp.nodes()).flat_map(marks).collect();
         self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), highest(*kind, &marks, &self.names))).collect();
-        // The depths of queues have a table of their own.
+        // Depths of queues are in the table `queues`.
         self.rows.high_water = marks.into_iter().filter(|m| m.mark.kind != high_water::Kind::Queue).collect();
         self.add_faults(cp, now);
         open.sort_by_key(|p| (p.start, p.node, p.port, p.queue));
@@ -555,7 +555,7 @@ impl Collector {
         self.rows.tables(&self.names)
     }
 
-    /// What failed, and what was lost by it.
+    /// Adds the faults with their losses.
     fn add_faults(&mut self, cp: &Checkpoint<'_, Node>, now: Moment) {
         for failing in (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()) {
             let mut counts = self.counts.of(FAULT.name);
@@ -584,9 +584,9 @@ impl Collector {
         now: Moment,
     ) -> Summary {
         self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
-        // A fault may make a link faster than the network has it.
+        // A fault may raise the rate of a link above the rate of the network.
         let too_fast = self.too_fast.filter(|_| scenario.fault.is_empty());
-        let too_fast = too_fast.map(|(flow, [took, ideal])| format!("flow {flow} took {took}; its ideal is {ideal}"));
+        let too_fast = too_fast.map(|(flow, [took, ideal])| format!("flow {flow} took {took}, less than the ideal FCT of {ideal}"));
         verdicts.enter("slowdown", Judgement::Fail, too_fast);
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();

@@ -1,4 +1,5 @@
-//! What parts of a network counted: a group for each that there is, given in the scenario or not, so that runs compare.
+//! Counts of the components of a network: a group for each registered component, given in the scenario or not, which
+//! keeps runs comparable.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +7,18 @@ use serde::Serialize;
 use xoff_models::count::{Count, Tally};
 use xoff_models::network::{self, Settings};
 
-/// What a part counts, whether it lives at switches, at hosts, or at both.
+/// Counts of a component at switches, at hosts, or at both.
 #[derive(Debug, Clone, Serialize)]
 pub struct Declared {
-    /// The part's name: the key of its group in summaries.
+    /// Name of the component, the key of its group in summaries.
     pub name: &'static str,
-    /// What people call it.
+    /// Label for readers.
     pub label: &'static str,
-    /// Its counts, in the order in which people read them.
+    /// Counts of the component, in the order of summaries.
     pub counts: Vec<Count>,
 }
 
-/// All groups of a summary, in the order in which people read them.
+/// Returns all groups of a summary, in the order of summaries.
 pub fn groups() -> Vec<Declared> {
     let mut list: Vec<Declared> = Vec::new();
     for group in network::groups().filter(|g| !g.counts.is_empty()) {
@@ -29,34 +30,34 @@ pub fn groups() -> Vec<Declared> {
     list
 }
 
-/// Returns the parts that need a mechanism of switches to act, with that mechanism.
+/// Returns the components that need a mechanism of switches, each with its mechanism.
 pub fn listeners() -> BTreeMap<&'static str, &'static str> {
     network::groups().filter_map(|group| Some((group.name, group.listens_to?))).collect()
 }
 
 /// Sums over all nodes, by part and name.
 pub struct Counts {
-    /// All that parts declare, zero where nothing was counted.
+    /// All declared counts, zero by default.
     pub groups: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
-    /// The parts that the scenario gives.
+    /// Components given in the scenario.
     pub components: Vec<&'static str>,
 }
 
-/// Adds to the group of one part.
+/// Adds to the group of one component.
 pub struct Of<'a> {
     counts: &'a mut Counts,
     part: &'static str,
 }
 
 impl Counts {
-    /// Nothing yet.
+    /// Returns empty counts.
     pub fn new(settings: &Settings) -> Self {
         let zeros = |d: Declared| (d.name, d.counts.iter().map(|c| (c.name, 0)).collect());
         let all = groups().into_iter().map(zeros).collect();
         Self { groups: all, components: settings.parts() }
     }
 
-    /// The group of the part that declares a count, which others count for it.
+    /// Returns the group of the component that declares a count; another component may add to the count.
     pub fn declaring(&mut self, count: Count) -> Of<'_> {
         let part = groups().into_iter().find(|group| group.counts.contains(&count)).map_or("", |group| group.name);
         self.of(part)

@@ -1,4 +1,4 @@
-//! Completion times cut into parts: what nodes wrote down of packets that might complete their flow, joined when a flow has ended.
+//! Parts of completion times: records of nodes about packets that may complete a flow, joined at the end of the flow.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use xoff_models::node::{FAULT, Node};
 use xoff_models::topology::PortSpec;
 use xoff_units::{Duration, Moment, index};
 
-/// A part of a flow's completion time, and where it went by.
+/// A part of the completion time of a flow, with its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The flow.
     pub flow: u32,
-    /// Of a connection: which of its messages, by the operation's number and its place there.
+    /// For a connection: the message, as the number of the operation and the place in the operation.
     pub message: Option<(u32, u32)>,
-    /// Which link of its way: that of its source is number 0.
+    /// Link on the path; the link of the source is number 0.
     pub hop: u16,
-    /// The node that sends there.
+    /// Sending node of the link.
     pub node: u32,
-    /// Its port.
+    /// Sending port of the link.
     pub port: PortId,
-    /// What went by with what.
+    /// Kind, cause and duration.
     pub part: Part,
 }
 
-/// A flow, or a message of one, that has been delivered: when it started, and when its last byte came where.
+/// A delivered flow or message: start, and arrival of the last byte.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered {
     pub flow: u32,
@@ -36,14 +36,14 @@ pub struct Delivered {
     pub dst: u32,
 }
 
-/// What nodes wrote down of a flow.
+/// Records of nodes about a flow.
 #[derive(Debug, Default)]
 struct Trail {
-    /// Its source, in order: packets that started, and messages that were handed over.
+    /// Records of the source, in order: starts of packets, and posted messages.
     source: Vec<Passage>,
-    /// Others.
+    /// Records of other nodes.
     hops: Vec<Passage>,
-    /// Once it has completed a message: the next begins with the first that is handed over from this place of `source` on.
+    /// For a connection with a completed message: the index in `source` of the first message of the next part.
     begun: Option<usize>,
 }
 
@@ -52,7 +52,8 @@ impl Trail {
         if passage.before.is_some() { self.source.push(passage) } else { self.hops.push(passage) }
     }
 
-    /// The passages of the packet that completed a flow, from its source on: where it came from is known at each node by the moment.
+    /// Returns the passages of the packet that completed a flow, from the source on. At each node the moment
+    /// identifies the previous passage.
     fn way(&self, flow: &Delivered, ports: &[Vec<PortSpec>]) -> Option<Vec<&Passage>> {
         let (mut at, mut node) = (flow.arrived, flow.dst);
         let mut way = Vec::new();
@@ -61,7 +62,7 @@ impl Trail {
                 let next = if p.stays { p.node } else { ports[index(p.node)][p.port].peer };
                 p.reaches == at && next == node
             };
-            // What completes a message is near the end.
+            // The passage that completes a message is near the end.
             let passage = self.source.iter().rev().chain(self.hops.iter().rev()).find(leads_here)?;
             way.push(passage);
             if passage.before.is_some() {
@@ -72,7 +73,7 @@ impl Trail {
         }
     }
 
-    /// Where in what its source did the time of the next message begins.
+    /// Returns the index in `source` at which the time of the next message begins.
     fn first(&self) -> usize {
         let is_message = |p: &Passage| p.reaches == Moment::NEVER;
         let Some(begun) = self.begun else { return 0 };
@@ -92,12 +93,12 @@ impl Trail {
         };
         let (first, last) = (self.first(), self.source.iter().position(|p| std::ptr::eq(p, way[0]))?);
         if last < first {
-            // The packet that was missing is of a message before, and was on its way when this one was handed over.
+            // The missing packet belongs to an earlier message, and was in flight when this message was posted.
             let time = flow.arrived - flow.start;
             let waits = Part { kind: Kind::AwaitingAck, flow: None, cause: None, from: None, pause: None, time };
             return Some(vec![row(0, way[0], &waits)]);
         }
-        // Until the packet that completes the flow starts, passages of others are among what its source does.
+        // Before the start of the completing packet, passages of other packets are among the records of the source.
         let before = self.source[first..=last].iter();
         let before = before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part)));
         let after = way.iter().enumerate().flat_map(|(hop, p)| p.parts.iter().map(move |part| row(hop, p, part)));
@@ -110,23 +111,23 @@ impl Trail {
     }
 }
 
-/// What is gathered of delays.
+/// Collected records of delays.
 #[derive(Debug, Default)]
 pub struct Delays {
-    /// Of flows that have not ended.
+    /// Records of unfinished flows.
     trails: BTreeMap<u32, Trail>,
-    /// Flows that lost packets or answers, and whether faults took all of them.
+    /// Flows with lost packets or acknowledgements; true if faults caused all losses.
     lost: BTreeMap<u32, bool>,
-    /// Rows that nobody has taken yet.
+    /// Rows not yet taken.
     pub rows: Vec<Row>,
-    /// What made nodes pause their neighbours, which nobody has taken yet.
+    /// Contributions to pauses, not yet taken.
     pub contributions: Vec<Contribution>,
-    /// The first flow whose parts do not add up, and by how much they should.
+    /// The first flow whose parts do not add up to the completion time, with that time.
     pub wrong: Option<(u32, Duration)>,
 }
 
 impl Delays {
-    /// Takes what nodes wrote down since the last time.
+    /// Takes the records of nodes since the last call.
     pub fn drain(&mut self, cp: &mut Checkpoint<'_, Node>) {
         let known = self.contributions.len();
         for id in 0..cp.nodes() {
@@ -146,14 +147,15 @@ impl Delays {
         self.contributions[known..].sort_by_key(|c| c.at);
     }
 
-    /// Says of a part of a flow of which faults alone took packets or answers that it went by for these, if it waited, or sent again.
+    /// Names faults as the cause of a part of waiting or retransmission, for a flow that lost packets or
+    /// acknowledgements by faults alone.
     fn blame(&self, flow: u32, part: &Part) -> Part {
         let is_for_losses = matches!(part.kind, Kind::Retransmission | Kind::AwaitingAck) && part.cause.is_none();
         let by_fault = is_for_losses && self.lost.get(&flow).is_some_and(|by_faults| *by_faults);
         Part { cause: if by_fault { Some(FAULT.name) } else { part.cause }, ..*part }
     }
 
-    /// Cuts the completion time of a flow, or of a message, whose delays were written down.
+    /// Cuts the completion time of a recorded flow or message.
     pub fn complete(&mut self, flow: &Delivered, ports: &[Vec<PortSpec>]) {
         let Some(trail) = self.trails.get_mut(&flow.flow) else { return };
         let expected = flow.arrived - flow.start;
@@ -172,13 +174,13 @@ impl Delays {
         self.merge(first);
     }
 
-    /// A connection has carried all its messages.
+    /// Drops the records of a connection that has delivered all messages.
     pub fn forget(&mut self, flow: u32) {
         self.trails.remove(&flow);
     }
 
-    /// Flows that have not been delivered by the end of the run: what went by at their sources. Of those that have been, and whose last
-    /// ACK is under way, nothing is left to say.
+    /// Adds the time at the source for flows undelivered at the end of the run. Delivered flows that wait for the
+    /// last ACK need no rows.
     pub fn close(&mut self, cp: &mut Checkpoint<'_, Node>, has_arrived: impl Fn(u32) -> bool) {
         let now = cp.now;
         for id in 0..cp.nodes() {
@@ -193,7 +195,7 @@ impl Delays {
         }
     }
 
-    /// Adds up rows of one kind, one place and one origin, from a row on.
+    /// Adds up rows with equal kind, place and origin, from a row on.
     fn merge(&mut self, first: usize) {
         let mut sums: BTreeMap<_, Row> = BTreeMap::new();
         let rows: Vec<Row> = self.rows.drain(first..).collect();
@@ -225,7 +227,7 @@ mod tests {
         vec![vec![port(2)], vec![port(2)], vec![port(0), port(1)]]
     }
 
-    /// A packet of flow 3 that leaves host 0 at 500 ns, and another that left before and was lost.
+    /// A packet of flow 3 that leaves host 0 at 500 ns, and an earlier packet that was lost.
     fn passages(way: u64) -> Vec<Passage> {
         let at_source = |start: u64, before: Vec<Part>| Passage {
             flow: 3,

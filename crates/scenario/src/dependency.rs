@@ -1,10 +1,11 @@
-//! Deadlocks before a run: cycles of buffers that can wait for one another on the routes of the scenario's flows.
+//! Search for cyclic buffer dependencies (CBDs) before a run. Under PFC a full buffer at the end of a link can stop
+//! the link. A link therefore depends on every link that its packets take next. Routes without a cycle cannot
+//! deadlock (Dally, Seitz 1987).
 //!
-//! Under PFC what waits at the end of a link can stop the link, so that a link depends on every link that its packets take next
-//! (Dally, Seitz 1987: routes whose dependencies have no cycle cannot deadlock). A pinned flow has its one path; any other may take
-//! every shortest path. A relay that only passes pauses on makes a link wait for all its other links; where classes rise with each
-//! relay, a link waits in each class for itself. Where a mechanism plans the queues of ports by where packets go, queues wait for
-//! queues, by its own account; where flows share queues by chance (BFC), any two of a link may. A cycle is possible trouble, not certain: whether it closes depends on the traffic.
+//! A pinned flow has one path; other flows may take every shortest path. A relay that passes pauses on makes a link
+//! wait for all other links of the relay. With `hop_classes` a link waits in each class separately. For a mechanism
+//! that plans queues, queues depend on queues by its own rule; with BFC any two queues of a link may be shared. A
+//! cycle may close or not, depending on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use xoff_units::{index, number, wide};
@@ -19,26 +20,26 @@ use xoff_models::workload::{AllFlows, Start};
 
 use crate::audit::Waiter;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Search {
     /// No cycle.
     None,
-    /// Each waits for the next, and the last for the first; with a flow for each that makes it wait.
+    /// A cycle of links, each waiting for the next, with a flow for each dependency.
     Cycle(Vec<Waiter>, Vec<Witness>),
-    /// Nothing was searched: it would take too long.
+    /// No search was made, as the search would take too long.
     TooLarge,
 }
 
 /// Links to look at for all destinations: seconds.
 const MAX_WORK: u64 = 1 << 28;
 
-/// Who sends to whom in a class, as far as routes can tell them apart.
+/// Sources and destinations of a class, as far as routes distinguish them.
 #[derive(Default)]
 struct Class {
-    /// For each destination's switch the switches that send to it.
+    /// Source switches of each destination switch.
     pairs: BTreeMap<u32, BTreeSet<u32>>,
-    /// Pinned paths with the nodes where they begin and end.
+    /// Pinned paths with their first and last nodes.
     pinned: BTreeSet<(u32, u32, u16)>,
 }
 
@@ -48,21 +49,21 @@ struct Drawn<'a> {
     sources: BTreeSet<u32>,
 }
 
-/// What can be paused: a link and a class.
+/// A link and a class.
 type Buffer = (u32, u8);
 
-/// A flow that makes one link wait for another.
+/// A flow that makes one link wait for another link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Witness {
-    /// Where it begins: a host, or the switch of hosts with one link.
+    /// Source: a host, or the switch of hosts with one link.
     pub from: u32,
-    /// Where it ends.
+    /// Destination.
     pub to: u32,
-    /// Its pinned path, or 0.
+    /// Pinned path, or 0.
     pub path: u16,
 }
 
-/// A network with what decides which packets take which links.
+/// A network, with the settings that decide the links of packets.
 pub struct Traffic<'a> {
     /// Nodes and links.
     pub topology: &'a Topology,
@@ -72,16 +73,16 @@ pub struct Traffic<'a> {
     pub plan: &'a AllFlows,
     /// Mechanisms, and the rule of first hops.
     pub settings: &'a Settings,
-    /// Links by number: those of a node from here on.
+    /// First link number of each node.
     first: Vec<u32>,
-    /// Links between nodes that forward; hosts with one link are stood for by their switch.
+    /// Links between forwarding nodes. A host with one link is represented by its switch.
     fabric: Vec<Vec<(PortId, u32)>>,
-    /// Where routes to each node lead: hosts with one link are found at their switch.
+    /// Root of the routes to each node: the switch, for a host with one link.
     pub roots: Vec<u32>,
-    /// Something that pauses raises classes at relays, or passes pauses on there.
+    /// A pausing mechanism raises classes at relays, or passes pauses on at relays.
     raises_classes: bool,
     passes_pauses_on: bool,
-    /// Relays hold flows at their sources, and nothing that pauses waits for what waits there.
+    /// Relays hold flows at their sources, and pauses do not depend on their queues.
     holds_at_relays: bool,
 }
 
@@ -115,7 +116,8 @@ impl<'a> Traffic<'a> {
         self.first[index(node)] + u32::from(port.0)
     }
 
-    /// The node and port of a link. Nodes without links share the first link of the next one, and come before it.
+    /// Returns the node and port of a link. Nodes without links share the first link of the next node, and precede
+    /// that node.
     fn end(&self, link: u32) -> (u32, PortId) {
         let node = self.first.partition_point(|f| *f <= link) - 1;
         (number(node), PortId::at((link - self.first[node]) as usize))
@@ -126,23 +128,23 @@ impl<'a> Traffic<'a> {
         node.is_host && node.forwards
     }
 
-    /// Whether the node passes pauses on without looking at what waits.
+    /// True if the node passes pauses on, independent of its queues.
     fn passes_on(&self, node: u32) -> bool {
         self.is_relay(node) && self.passes_pauses_on
     }
 
-    /// Whether what waits at the node stops no link.
+    /// True if packets that wait at the node stop no link.
     fn holds_at(&self, node: u32) -> bool {
         self.is_relay(node) && self.holds_at_relays
     }
 
-    /// The class in which a node sends on what came in a class.
+    /// Returns the class of a relayed packet that arrived in a class.
     fn class_after(&self, node: u32, class: u8) -> u8 {
         let rises = self.is_relay(node) && self.raises_classes;
         (class + u8::from(rises)).min(self.settings.counted_classes() - 1)
     }
 
-    /// Distances to a destination over nodes that forward.
+    /// Computes distances to a destination over forwarding nodes.
     pub fn distances(&self, destination: u32, distance: &mut [u32]) {
         distance.fill(u32::MAX);
         distance[index(destination)] = 0;
@@ -160,7 +162,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// The ports on shortest paths, and where they lead, by the distances to a destination.
+    /// Returns the ports on shortest paths with their next nodes, from the distances to a destination.
     pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
         let is_nearer = |peer: u32| to[index(peer)] < to[index(node)] && (peer == destination || self.topology.nodes[index(peer)].forwards);
         let mut list: Vec<(PortId, u32)> = self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
@@ -170,7 +172,7 @@ impl<'a> Traffic<'a> {
         list
     }
 
-    /// Looks for a circle of links that can wait for one another.
+    /// Searches for a cycle of links that can wait for one another.
     pub fn find_cycle(&self) -> Search {
         let Some(edges) = self.edges() else { return Search::TooLarge };
         let tells = |p: Properties| p.plans_queues && p.foretells_routes;
@@ -192,7 +194,7 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// The circle of queues that can wait for one another, of those that a mechanism planned and some flow joins.
+    /// Searches for a cycle among queues planned by a mechanism and joined by a flow.
     fn queue_cycle(&self, planner: &dyn Part, pairs: &Edges) -> Search {
         let wiring = self.topology.wiring();
         let mut queues: BTreeMap<QueueAt, Witness> = BTreeMap::new();
@@ -226,7 +228,7 @@ impl<'a> Traffic<'a> {
         })
     }
 
-    /// Which link can wait for which, or none when it would take too long.
+    /// Returns the dependencies between links, or `None` if the search would take too long.
     fn edges(&self) -> Option<Edges> {
         let (t, plan) = (self.topology, self.plan);
         let mut classes: BTreeMap<u8, Class> = BTreeMap::new();
@@ -238,7 +240,7 @@ impl<'a> Traffic<'a> {
                 class.pairs.entry(self.roots[index(flow.dst)]).or_default().insert(self.roots[index(src)]);
             }
         }
-        // Sources of one workload share their destinations: those are looked through once.
+        // Sources of one workload share destinations, which are searched once.
         let mut drawn: Vec<(u8, Drawn<'_>)> = Vec::new();
         for (src, starts) in plan.starts.iter().enumerate() {
             for start in starts {
@@ -291,8 +293,8 @@ impl<'a> Traffic<'a> {
         Some(edges)
     }
 
-    /// Packets take a link to a node that passes pauses on, even if they end there: the link can wait for all others of the node,
-    /// in the class above if classes rise.
+    /// Adds dependencies of a link into a node that passes pauses on: the link can wait for all other links of the
+    /// node, in the next class with `hop_classes`. Packets that end at the node count as well.
     fn add_passed_on(&self, link: Buffer, at: u32, witness: Witness, edges: &mut Edges) {
         let class = link.1 + u8::from(self.raises_classes);
         if !self.passes_on(at) || class >= self.settings.counted_classes() {
@@ -304,13 +306,13 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Adds what waits for what on all shortest paths between those who send to each other.
+    /// Adds the dependencies on all shortest paths between sources and destinations.
     fn add_shortest(&self, class: u8, flows: &Class, edges: &mut Edges) {
         let n = self.topology.nodes.len();
         let mut distance = vec![u32::MAX; n];
-        // The sets of next links that a node has toward any destination, by number: many destinations share them.
+        // Sets of next links of a node by number; many destinations share a set.
         let mut sets: Vec<HashMap<Vec<PortId>, u32>> = vec![HashMap::new(); n];
-        // Links and classes with sets of their far end that they are known to wait for.
+        // Links and classes, with the sets of next links already added.
         let mut done: HashSet<(u32, u8, u32)> = HashSet::new();
         let mut set_of = vec![u32::MAX; n];
         for (destination, sources) in &flows.pairs {
@@ -348,7 +350,8 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// The nodes between the ends of a flow whose path takes one link and then the next node's link, as a pinned path names them.
+    /// Returns the nodes between the ends of a flow whose path takes one link and then a link of the next node, in
+    /// the form of a pinned path.
     pub fn path_through(&self, witness: Witness, (node, port, _): Waiter, (_, next, _): Waiter) -> Option<Vec<u32>> {
         let target = self.ports[index(node)][port].peer;
         if witness.path > 0 {
@@ -363,7 +366,8 @@ impl<'a> Traffic<'a> {
         }
         let mut distance = vec![u32::MAX; self.topology.nodes.len()];
         self.distances(witness.to, &mut distance);
-        // To the first link by depth-first search, then over it, and on by any way, by the second link if that is on a shortest path.
+        // To the first link by depth-first search, across the link, then by the second link if on a shortest path,
+        // and on by any path.
         let mut path = Vec::new();
         let mut tried = HashSet::new();
         if !self.reach(witness.from, node, witness.to, &distance, &mut path, &mut tried) {
@@ -396,7 +400,7 @@ impl<'a> Traffic<'a> {
         false
     }
 
-    /// A host that is, or hangs at, a node; the n-th of them, around.
+    /// Returns a host at or behind a node; the n-th host, modulo the number of hosts.
     pub fn host_at(&self, node: u32, n: usize) -> Option<u32> {
         if self.topology.nodes[index(node)].is_host {
             return Some(node);
@@ -407,7 +411,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// Which link waits for which, and a flow that makes it wait.
+/// Dependencies between links, with a flow for each.
 #[derive(Default)]
 struct Edges {
     lists: BTreeMap<Buffer, Vec<Buffer>>,
@@ -496,7 +500,8 @@ mod tests {
     #[test]
     fn pinned_paths_around_a_ring_close_a_cycle() {
         let Search::Cycle(cycle, _) = clockwise(3) else { panic!("no cycle") };
-        // Hosts are nodes 0 to 2. The first switch is linked to its host, the next and the last switch, others to the one before first.
+        // Hosts are nodes 0 to 2. The first switch has links to its host, the next and the last switch; other
+        // switches first to the previous switch.
         let mut cycle: Vec<_> = cycle.iter().map(|w| (w.0, w.2)).collect();
         cycle.sort_unstable();
         assert_eq!(cycle, [(3, 0), (4, 0), (5, 0)]);

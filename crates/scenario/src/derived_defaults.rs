@@ -1,4 +1,4 @@
-//! What the parameters of hosts stand for: defaults that follow from the network, and the values of presets.
+//! Derived defaults of hosts: values that follow from the network, and values of presets.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::error::InputError;
 use crate::runner::Runner;
 use crate::table::{Input, table_files};
 
-/// A parameter that was not given, and what it is.
+/// A parameter without a given value, and its derived value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Settled {
-    /// Its path.
+    /// Path of the parameter.
     key: String,
-    /// Its value, as a scenario has it.
+    /// Value in the form of a scenario.
     value: Value,
-    /// The line that it is for: of a transport, the fastest of its hosts.
+    /// Line of the value; for a transport, the fastest host.
     line: String,
 }
 
-/// Hosts that are alike, each kind once, in the order of hosts: the place of their stack, and the rates of their ports.
+/// Returns the kinds of hosts, each once, in the order of hosts: the index of the stack, and the rates of the ports.
 fn kinds(runner: &Runner) -> Vec<(usize, Vec<Rate>)> {
     let mut found = Vec::new();
     for host in runner.topology.hosts() {
@@ -53,7 +53,7 @@ fn tables(runner: &Runner, lines: &Lines, (place, rates): &(usize, Vec<Rate>)) -
     [vec![(fastest, table(transport))], controls.into_iter().map(|(rate, control)| (rate, table(control))).collect()]
 }
 
-/// All that was not given, for each kind of host.
+/// Returns all derived values, for each kind of host.
 pub fn settled(runner: &Runner) -> Vec<Settled> {
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut list = Vec::new();
@@ -75,12 +75,13 @@ pub fn settled(runner: &Runner) -> Vec<Settled> {
     list
 }
 
-/// A scenario with all that its network settles, as JSON.
+/// Returns a scenario with all derived values, as JSON.
 pub fn settle(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
     Ok(filled(&Runner::new(scenario, tables)?))
 }
 
-/// The scenario with them in it, as JSON; what hosts at several lines do not agree on is left out.
+/// Returns the scenario with derived values as JSON. Values that differ between hosts of different lines are left
+/// out.
 fn filled(runner: &Runner) -> Value {
     let scenario: &Scenario = runner.scenario();
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
@@ -93,7 +94,7 @@ fn filled(runner: &Runner) -> Value {
             table.remove(key);
         }
     }
-    // Each table of the scenario with all hosts that it is for.
+    // Each table of the scenario with all hosts of the table.
     let mut all: BTreeMap<(usize, Option<usize>), Vec<Parts>> = BTreeMap::new();
     for kind in kinds(runner) {
         let of = runner.settings.stacks.list()[kind.0].of;

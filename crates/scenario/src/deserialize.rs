@@ -1,7 +1,7 @@
-//! From a JSON value to the document's types, with errors that say where and in a user's words.
+//! From a JSON value to the types of the document, with errors in words of the user that name the key.
 //!
-//! A reader of its own, because serde's words for what it expects are Rust's (`u64`, `struct Params`), and because a reader of
-//! JSON takes a table's values by position from a list, which nobody can mean here.
+//! The reader replaces serde's own: serde names Rust types (`u64`, `struct Params`), and accepts a list in place of a
+//! table.
 
 use std::fmt::Display;
 
@@ -10,12 +10,12 @@ use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAc
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
-/// What is wrong, and the path of the key below the value that is read.
+/// A problem, with the path of the key below the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
     /// Path of the key; empty for the value itself.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The problem, and the remedy.
     pub message: String,
 }
 
@@ -44,7 +44,7 @@ impl Display for ValueError {
 
 impl std::error::Error for ValueError {}
 
-/// What was expected, in a user's words.
+/// Returns the expected type in words of the user.
 fn wanted(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     let plain = match text.as_str() {
@@ -82,7 +82,7 @@ fn given(unexpected: &Unexpected<'_>) -> String {
     }
 }
 
-/// A text of the user as a message can hold it: in one line, and not too long.
+/// Returns a text of the user for a message: one line, limited in length.
 pub fn shown(text: &str) -> String {
     let mut made: String =
         text.chars().take(SHOWN).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
@@ -92,10 +92,10 @@ pub fn shown(text: &str) -> String {
     made
 }
 
-/// So many characters of a text of the user are shown.
+/// Maximum number of shown characters of a text of the user.
 const SHOWN: usize = 200;
 
-/// What people call keys that have another name here.
+/// Common names of keys with another name here.
 const ALIASES: &[(&str, &str)] = &[
     ("ci", "congestion_isolation"),
     ("duration", "until"),
@@ -107,7 +107,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("gbn", "go_back_n"),
 ];
 
-/// The key that is meant, if one is near: an alias, or else the most similar one.
+/// Returns the nearest key: an alias, or the most similar key.
 fn nearest<'a>(field: &str, expected: &[&'a str]) -> Option<&'a str> {
     let plain = field.to_lowercase();
     let alias = ALIASES.iter().filter(|a| a.0 == plain).find_map(|a| expected.iter().find(|name| **name == a.1));
@@ -180,7 +180,7 @@ impl<'de> Deserializer<'de> for Reader {
                 (Some(value), _, _) => visitor.visit_u64(value),
                 (_, Some(value), _) => visitor.visit_i64(value),
                 (_, _, Some(value)) => visitor.visit_f64(value),
-                _ => Err(de::Error::custom(format_args!("{number} is not a number that can be read"))),
+                _ => Err(de::Error::custom(format_args!("{number} is not a readable number"))),
             },
             Value::String(text) => visitor.visit_string(text),
             Value::Array(list) => {
@@ -304,7 +304,7 @@ impl<'de> EnumAccess<'de> for Choice {
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ValueError> {
         let is_table = self.value.is_some();
         let variant = seed.deserialize(StrDeserializer::<ValueError>::new(&self.name));
-        // The key of a table is a place of its own; a text is the value of the key that holds it.
+        // The key of a table has a path of its own. A text is the value of its key.
         Ok((variant.map_err(|e| if is_table { e.below(&self.name) } else { e })?, self))
     }
 }

@@ -1,7 +1,7 @@
-//! All that is wrong with a document at once, each with its line.
+//! All problems of a document at once, each with its line.
 //!
-//! A reader of types stops at the first value that does not fit. Here that value is taken out and the rest is read again, until
-//! nothing is wrong any more: what is left has been read as if the user had mended the first mistakes.
+//! Type errors end a reading at the first problem. Here the wrong value is removed and the rest is read again, until
+//! no problem is left.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -12,10 +12,10 @@ use crate::deserialize::{ValueError, parse};
 use crate::document::Scenario;
 use crate::error::InputError;
 
-/// More would be read by nobody.
+/// Maximum number of reported problems.
 const MOST: usize = 20;
 
-/// All that types say of a document of which something does not fit.
+/// Returns all type errors of a document with at least one error.
 pub fn all(mut document: Value) -> Vec<InputError> {
     let mut found: Vec<InputError> = Vec::new();
     let mut out = TakenOut::default();
@@ -23,7 +23,7 @@ pub fn all(mut document: Value) -> Vec<InputError> {
         let Err(wrong) = parse::<Scenario>(document.clone()) else { break };
         let missing = wrong.message.strip_prefix("missing key `").and_then(|rest| rest.split('`').next());
         let path = out.original(&wrong.path);
-        // A key that was taken out is not missing, and what is wrong with a table may be that it was.
+        // A removed key is not missing, and a problem of a table may result from the removal.
         let is_ours = missing.map_or_else(|| out.has_within(&path), |key| out.paths.contains(&join(&path, key)));
         if !is_ours {
             found.push(InputError::new(path.clone(), hinted(&path, wrong.message.clone())));
@@ -35,14 +35,12 @@ pub fn all(mut document: Value) -> Vec<InputError> {
     found
 }
 
-/// What a list of tables is in TOML is the slip behind most tables where a list is needed.
+/// The usual cause of a table in place of a list in TOML is a missing pair of brackets.
 fn hinted(path: &str, message: String) -> String {
     let is_buffer = path.rsplit('.').next() == Some("buffer");
     let size = message.strip_prefix("unknown choice `").and_then(|rest| rest.split('`').next()).filter(|t| t.parse::<Bytes>().is_ok());
     if let Some(size) = size.filter(|_| is_buffer) {
-        return format!(
-            "{message}; a size is of a port or of a switch: {{ per_port = \"{size}\" }} or {{ shared = {{ total = \"{size}\" }} }}"
-        );
+        return format!("{message}; name the scope of the size: {{ per_port = \"{size}\" }} or {{ shared = {{ total = \"{size}\" }} }}");
     }
     if message == "a table was given; a list is needed" {
         return format!("{message}; in TOML each entry begins with the name in two brackets, such as [[workload]]");
@@ -50,17 +48,17 @@ fn hinted(path: &str, message: String) -> String {
     message
 }
 
-/// What was taken out of a document.
+/// Removed parts of a document.
 #[derive(Default)]
 struct TakenOut {
-    /// Keys, as they were called in the document of the user.
+    /// Removed keys, by their original paths.
     paths: Vec<String>,
-    /// Entries of lists, with the path of the list as it is called now.
+    /// Removed list entries, with the present path of the list.
     entries: Vec<(String, usize)>,
 }
 
 impl TakenOut {
-    /// Takes out what is wrong; false if it is not there, or is the document itself.
+    /// Removes the wrong value. False for a missing value, and for the document itself.
     fn take(&mut self, document: &mut Value, wrong: &ValueError) -> bool {
         let parts = split(&wrong.path);
         let Some((last, way)) = parts.split_last() else { return false };
@@ -86,15 +84,15 @@ impl TakenOut {
         }
     }
 
-    /// Whether a key within a table was taken out.
+    /// True if a key within a table was removed.
     fn has_within(&self, table: &str) -> bool {
         self.paths.iter().any(|path| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('[')))
     }
 
-    /// What a path of the document as it is now is in that of the user.
+    /// Returns the original path of a path in the present document.
     fn original(&self, path: &str) -> String {
         let mut made = path.to_string();
-        // The last that was taken out first.
+        // The latest removal first.
         for (list, taken) in self.entries.iter().rev() {
             let entry = made.strip_prefix(list.as_str()).and_then(|rest| rest.strip_prefix('[')).and_then(|rest| rest.split_once(']'));
             let Some((index, behind)) = entry else { continue };
@@ -126,7 +124,8 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
-/// Adds to each mistake the line of a TOML text that it is in: that of its key, or of the table that lacks it; and sorts them.
+/// Adds line numbers of a TOML text to problems, and sorts the problems. The line is the line of the key, or of the
+/// table without the key.
 pub fn locate(text: &str, mistakes: &mut [InputError]) {
     let Ok(document) = DeTable::parse(text) else { return };
     for mistake in mistakes.iter_mut() {
@@ -137,7 +136,7 @@ pub fn locate(text: &str, mistakes: &mut [InputError]) {
     mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
 }
 
-/// Where the text has the last part of a path that it has.
+/// Returns the position in the text of the longest prefix of a path found there.
 fn place(document: &Spanned<DeTable<'_>>, parts: &[Part<'_>]) -> Option<usize> {
     let (first, rest) = parts.split_first()?;
     let Part::Key(key) = first else { return None };

@@ -21,20 +21,20 @@ use xoff_models::transport::Table as Transport;
 use xoff_models::workload::Workload;
 use xoff_units::{Bytes, Duration, Moment};
 
-/// A scenario: a network, its switches and hosts, and what is sent.
+/// A scenario: a network, switches, hosts and workloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Shown in results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is about.
+    /// Description for readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Of all random numbers.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Ends the run at this time even if flows are under way. Default: when nothing is left to do.
+    /// Ends the run at this time, also with unfinished flows. Default: the last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Moment>,
     /// Nodes and links.
@@ -48,16 +48,16 @@ pub struct Scenario {
     /// All hosts.
     #[serde(default)]
     pub host: HostSettings,
-    /// What is sent.
+    /// Traffic.
     #[serde(default)]
     pub workload: Vec<Workload>,
-    /// What fails: links, nodes and hosts, at moments that are given or drawn.
+    /// Faults of links, nodes and hosts, at given or drawn moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fault: Vec<Fault>,
-    /// What is written down beside the usual tables.
+    /// Additional tables.
     #[serde(default)]
     pub probe: Probe,
-    /// What happens when an audit fails.
+    /// Reaction to a failed audit.
     #[serde(default)]
     pub audits: Audits,
 }
@@ -106,7 +106,7 @@ impl Framing {
     }
 }
 
-/// How classes of a port take turns.
+/// Turns of the classes of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Turns {
@@ -123,20 +123,21 @@ pub enum Turns {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
-    /// Fixed processing delay of what is forwarded.
+    /// Fixed processing delay of forwarded packets.
     pub forwarding_latency: Duration,
-    /// Handles frames when their headers are in, and not at their last bit.
+    /// Handles a frame once the header has arrived, before the last bit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<cut_through::Params>,
-    /// Where packets wait.
+    /// Place where packets wait.
     pub queueing: Queueing,
     /// Memory.
     pub buffer: buffer::Params,
     /// Priority classes of data, 1 to 8.
     pub classes: u8,
-    /// How classes take turns. The queues of one class, such as those of the inputs with `voq`, share its turns packet by packet.
+    /// Turns of classes. The queues of one class, such as the input queues of `voq`, share the turns of the class
+    /// packet by packet.
     pub scheduler: Turns,
-    /// Where classes take turns: so many of the highest classes are served strictly before all others.
+    /// For a scheduler with turns: this many of the highest classes are served strictly before all other classes.
     pub strict_priority_classes: u8,
     /// ECN marking.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,10 +150,11 @@ pub struct Switch {
     pub trimming: Option<trimming::Params>,
     /// Flow control.
     pub flow_control: FlowControl,
-    /// Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does.
+    /// Choice among several ports on shortest paths, packet by packet. Default: a hash of the flow.
     #[serde(skip_serializing_if = "is_default")]
     pub routing: Routing,
-    /// What is different at some switches, or at their ports of some speed; of several that are for a port the last one counts.
+    /// Different values for some switches, or for ports of some rate. For a port named by several entries the last
+    /// entry counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
     /// Broken on purpose, to see the audits notice.
@@ -165,14 +167,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Switch {
-    /// All mechanisms that are given.
+    /// Returns all given mechanisms.
     pub fn mechanisms(&self) -> Tables {
         let stamping = Stamping { ecn: self.ecn.clone(), telemetry: self.telemetry.clone() };
         let admission = Admission { trimming: self.trimming.clone() };
         Tables { stamping, admission, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
     }
 
-    /// What holds at a port without overrides.
+    /// Returns the settings of a port without overrides.
     pub fn local(&self) -> Local {
         Local { mechanisms: self.mechanisms(), buffer: self.buffer.clone(), cut_through: self.cut_through }
     }
@@ -207,22 +209,23 @@ pub struct HostSettings {
     pub transport: Transport,
     /// Rates.
     pub congestion_control: CongestionControl,
-    /// Where ACKs and NACKs wait.
+    /// Queue of ACKs and NACKs.
     #[serde(skip_serializing_if = "is_default")]
     pub acks: Acks,
-    /// Which class a flow gets, when it is not that of its workload.
+    /// Class of a flow that differs from the class of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classify: Option<Classify>,
-    /// Packets of a flow start up to this share of a packet's time late, each by a draw of its own: 0 to 10. Nothing is skipped then, as
-    /// nothing repeats itself.
+    /// Random delay of packet starts, as a share of the packet time: each packet of a flow starts up to this share
+    /// late, with an independent draw; 0 to 10. Jitter disables fast-forward.
     #[serde(skip_serializing_if = "is_default")]
     pub jitter: f64,
-    /// By which of several ports a flow leaves its host. Default: `lowest` in `network.rail`, elsewhere `hash`.
+    /// Port by which a flow leaves a host with several ports. Default: `lowest` in `network.rail`, `hash` elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_hop: Option<FirstHop>,
-    /// Hosts that pass packets on.
+    /// Hosts that relay packets.
     pub relay: relay::Params,
-    /// Other transports and congestion controls at some hosts: of several that name a host the last holds, table by table.
+    /// Other transports and congestion controls for some hosts. For a host named by several entries the last entry
+    /// counts, table by table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<HostOverride>,
 }
@@ -238,19 +241,20 @@ impl HostSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Probe {
-    /// Writes each frame that leaves or arrives to the table `packets`.
+    /// Writes each departure and arrival of a frame to the table `packets`.
     pub packets: bool,
     /// Writes queue lengths at this interval to the table `samples`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<Duration>,
-    /// Cuts the completion times of these flows, or of `all`, into what they went by with, in the table `delays`; and writes to the
-    /// table `contributions` whose bytes made a switch pause its neighbours.
+    /// Cuts the completion times of these flows, or of `all`, into parts, in the table `delays`. The table
+    /// `contributions` lists the bytes that made a switch pause its neighbours.
     #[serde(skip_serializing_if = "Traced::is_none")]
     pub delays: Traced,
-    /// Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): each 100 ns at first,
-    /// and half as often whenever there would be more than 100,000 rows.
+    /// Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): every 100 ns
+    /// at first. The interval doubles whenever more than 100,000 rows would result.
     pub replay: bool,
-    /// Reports completion times of each workload by size, too: flows below the first of these, below the second, and so on.
+    /// Also reports completion times of each workload by size: flows below the first size, below the second size, and
+    /// above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub size_classes: Vec<Bytes>,
     /// Writes a row for each flow to the table `flows`.
@@ -258,12 +262,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// How often queues are looked at, to begin with.
+    /// Returns the initial sampling interval of queues.
     pub fn interval(&self) -> Option<Duration> {
         self.queues.or(self.replay.then_some(Self::FINEST))
     }
 
-    /// The interval that `replay` begins with.
+    /// Initial interval of `replay`.
     const FINEST: Duration = Duration::ns(100);
 }
 
@@ -273,14 +277,14 @@ impl Default for Probe {
     }
 }
 
-/// Whether a violation fails the run or is only recorded, for scenarios that study it.
+/// Reaction to a violation: fail the run, or only record the violation, for scenarios that study violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The run fails.
     #[default]
     Fail,
-    /// The result carries it.
+    /// Adds the violation to the result.
     Record,
 }
 
@@ -290,10 +294,10 @@ pub enum Judgement {
 pub struct Audits {
     /// A loss in a class under PFC.
     pub loss: Judgement,
-    /// A cycle of ports that wait for one another.
+    /// A ring of ports that wait for one another.
     pub deadlock: Judgement,
-    /// A pause that is never taken back.
+    /// A pause that never ends.
     pub pauses: Judgement,
-    /// Flows that are not delivered when nothing is left to do.
+    /// Flows that are undelivered after the last event.
     pub completion: Judgement,
 }

@@ -1,13 +1,13 @@
 //! Bad input, in a user's words.
 
-/// Bad input; prints as one message that begins with the path of the key.
+/// Invalid input. Prints as one message that begins with the path of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     /// Path of the key, such as `switch.flow_control.pfc.xoff`; empty for the document.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The problem, and the remedy.
     pub message: String,
-    /// The line of the file, where it is known.
+    /// Line of the file, if known.
     pub line: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ impl std::fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// All that is wrong with a document; prints as one message, a line for each.
+/// All problems of a document. Prints as one message, a line for each problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputErrors(pub Vec<InputError>);
 

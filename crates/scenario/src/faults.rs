@@ -1,4 +1,4 @@
-//! The faults of a run, as those see them who look at all nodes: which last, which began, and what each lost.
+//! Faults of a run as seen by observers of all nodes: active faults, past faults, and the losses of each fault.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use xoff_models::routing::{Map, Paths};
 use xoff_models::topology::Topology;
 use xoff_units::{Duration, Moment, number};
 
-/// A spell of a fault, and what was lost by it.
+/// An outage of a fault, with its losses.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     /// The fault in the plan.
     pub unit: u32,
-    /// When.
+    /// Start and end.
     pub outage: Outage,
-    /// What was lost.
+    /// Losses.
     pub lost: Lost,
 }
 
@@ -31,25 +31,26 @@ pub struct Reroutes {
     after: Duration,
     basis: Basis,
     plan: Plan,
-    /// Of each fault that takes links down.
+    /// Next change of each fault that takes links down.
     next: Vec<Known>,
-    /// Links that are known to be down, by both of their ends, and by how many faults.
+    /// Links known to be down, from both ends, with the number of faults.
     avoided: BTreeMap<(u32, PortId), u32>,
 }
 
-/// What is known of a fault, and when.
+/// Knowledge of a fault, with its time.
 struct Known {
     unit: u32,
-    /// When it is known next to be there, or over.
+    /// Moment of the next known change; true for the beginning of an outage.
     change: Option<(Moment, bool)>,
-    /// Spells that may come after that.
+    /// Later outages.
     outages: Spells,
 }
 
 type Spells = std::iter::Peekable<Schedule>;
 
 impl Reroutes {
-    /// Those of a scenario, if there may be any, with the network, its pinned paths, the nodes at which flows start or end, and routes.
+    /// Returns the reroutes of a scenario with faults, from the network, its pinned paths, the nodes at which flows
+    /// start or end, and the routes.
     pub fn of(settings: &Settings, network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>)) -> Option<Self> {
         let after = settings.failover.convergence_time.filter(|_| !settings.failures.is_empty())?;
         let (topology, paths, is_end, whole) = network();
@@ -65,7 +66,7 @@ impl Reroutes {
         Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
     }
 
-    /// Changes the routes of all nodes if that is due, and asks to be called again when it will be; says when that is.
+    /// Changes the routes of all nodes if a change is due, and returns the moment of the next change.
     pub fn look(&mut self, cp: &mut Checkpoint<'_, Node>) -> Option<Moment> {
         let mut is_changed = false;
         for Known { unit, change, outages } in &mut self.next {
@@ -92,7 +93,7 @@ impl Reroutes {
     }
 }
 
-/// When the next spell is known that lasts so long, and so is not over before.
+/// Returns the moment at which the next outage longer than `after` becomes known.
 fn known_down(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
     let is_short = |outage: &Outage| outage.end.is_some_and(|end| end - outage.start <= after);
     for _ in 0..MANY {
@@ -105,7 +106,7 @@ fn known_down(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
     None
 }
 
-/// When it is known that the spell is over: when nothing has failed again for so long.
+/// Returns the moment at which the end of an outage becomes known: `after` without another failure.
 fn known_back(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
     for _ in 0..MANY {
         let end = outages.next()?.end?;
@@ -116,15 +117,15 @@ fn known_back(outages: &mut Spells, after: Duration) -> Option<(Moment, bool)> {
     None
 }
 
-/// So many failures that are never known of are as good as no end of them.
+/// Number of unnoticed failures treated as an endless sequence.
 const MANY: usize = 1_000_000;
 
-/// The faults of a scenario, each at the spell that lasts or comes next.
+/// Faults of a scenario, each at the present or next outage.
 pub struct Faults {
-    /// What fails.
+    /// Failing parts.
     pub plan: Plan,
     next: Vec<(Schedule, Option<Outage>)>,
-    /// When an outage or a stall was last over, of those that [`Self::will_mend`] has passed.
+    /// Last end of an outage or stall, among those passed by [`Self::will_mend`].
     pub mended: Moment,
 }
 
@@ -139,12 +140,13 @@ impl Faults {
         Self { next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(), plan, mended: Moment::ZERO }
     }
 
-    /// Whether an outage or a stall lasts at a moment that takes longer than this and will be over; moments may not go back.
+    /// True if an outage or stall longer than `least` is active now and will end. Moments may not decrease between
+    /// calls.
     pub fn will_mend(&mut self, now: Moment, least: Duration) -> bool {
         let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
         for (unit, (schedule, outage)) in self.plan.units.iter().zip(&mut self.next) {
             while let Some((start, end)) = outage.and_then(|outage| Some((outage.start, outage.end?))).filter(|ends| ends.1 <= now) {
-                // Who meets short outages again and again waits for none of them.
+                // Repeated short outages delay a flow without being waited for.
                 if stops(unit) && end - start >= least {
                     self.mended = self.mended.max(end);
                 }
@@ -155,7 +157,7 @@ impl Faults {
         self.plan.units.iter().zip(&self.next).any(|(unit, next)| stops(unit) && next.1.is_some_and(lasts))
     }
 
-    /// All spells that began until the end of a run, in the order of their beginnings, with what nodes say was lost by them.
+    /// Returns all outages up to the end of a run, in order of their starts, with the losses counted by nodes.
     pub fn rows(&self, cp: &Checkpoint<'_, Node>, end: Moment) -> Vec<Fault> {
         let mut lost: BTreeMap<OutageId, Lost> = BTreeMap::new();
         for (id, by) in (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost) {
@@ -166,7 +168,7 @@ impl Faults {
         }
         let mut rows = Vec::new();
         for (unit, of) in self.plan.units.iter().enumerate() {
-            // What is sent again in vain may be lost after the end.
+            // A retransmission may be lost after the end of the outage.
             let last = lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
             let outages = (0..).zip(of.schedule.clone());
             for (number, outage) in outages.take_while(|(number, outage)| last.is_some_and(|last| *number <= last) || outage.start <= end) {

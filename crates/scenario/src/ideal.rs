@@ -1,4 +1,5 @@
-//! How long a flow would take alone in the network: by the way that it took, and by the fastest of the shortest ways.
+//! Ideal FCT: the completion time of a flow alone in the network, on the path taken, and on the fastest of the
+//! shortest paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -14,12 +15,12 @@ use xoff_units::{Duration, Rate, index, number};
 
 use crate::runner::Runner;
 
-/// A link on a flow's way, and the delay to the next link: propagation, and that of the node there if it is not the last.
+/// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Hop {
     rate: Rate,
     delay: Duration,
-    /// The bytes after which that node knows where a frame goes, if it cuts through.
+    /// For a cut-through node: the bytes after which the route of a frame is known.
     header: Option<u64>,
     /// As many links of this rate as packets of the flow may take side by side.
     parallel: u64,
@@ -40,33 +41,33 @@ impl Hop {
 
 type Way = Vec<Hop>;
 
-/// Times of flows that are alone.
+/// Ideal FCTs.
 #[derive(Debug)]
 pub struct IdealFct {
     framing: Framing,
     switch_delay: Vec<Duration>,
-    /// The header of each input that cuts through, by node and port; empty where none does.
+    /// Header size of each cut-through input, by node and port; empty without cut-through.
     headers: Vec<Vec<Option<u64>>>,
-    /// The routes as the run began: what they changed to is no part of what a flow would take in the network as it should be.
+    /// Routes at the start of the run. Reroutes do not change ideal times.
     pub routing: Arc<Map>,
     /// Packets of a flow may take all shortest ways at once, as a mechanism chooses for each.
     is_routed: bool,
-    /// Packets of a flow may overtake one another.
+    /// Packets of a flow may arrive out of order.
     overtake: bool,
-    /// All links between nodes that forward are alike, so that shortest ways between two hosts are, too.
+    /// All links between forwarding nodes are equal, and shortest paths between two hosts have equal times.
     is_uniform: bool,
-    /// The ways between two nodes where routes begin and end, those left out that another beats on every link.
+    /// Paths between two roots of routes, without paths that are worse on every link than another path.
     known: HashMap<(u32, u32), Rc<Vec<Way>>>,
 }
 
-/// What a flow would take alone, and where it went.
+/// Ideal times of a flow, and its path.
 #[derive(Debug)]
 pub struct Ideal {
-    /// By the way that it took.
+    /// On the path taken.
     pub own: Duration,
-    /// By the fastest of the shortest ways, or by its own if that is faster.
+    /// On the fastest of the shortest paths, or on the path taken if faster.
     pub fastest: Duration,
-    /// The nodes between its ends.
+    /// Nodes between source and destination.
     pub via: Vec<u32>,
 }
 
@@ -87,7 +88,7 @@ impl IdealFct {
         let is_uniform = locals.iter().all(|local| local.cut_through == locals[0].cut_through)
             && inner.next().is_none_or(|first| inner.all(|other| other == first))
             && delays.next().is_none_or(|first| delays.all(|other| other == first))
-            // A host with ports of its own choice may have several that differ.
+            // A host with several ports may have links that differ.
             && runner.ports.iter().zip(nodes).all(|(ports, n)| n.forwards || ports.iter().all(|p| p.link == ports[0].link));
         let is_routed = runner.scenario().switch.mechanisms().any(|p| p.routes);
         let overtake = is_routed || runner.scenario().switch.mechanisms().any(|p| p.reorders);
@@ -95,7 +96,7 @@ impl IdealFct {
         Self { framing, switch_delay, headers, routing: Arc::default(), is_routed, overtake, is_uniform, known: HashMap::new() }
     }
 
-    /// For a flow whose probe packet is bound for its destination on its own path, and that left `src` by a port.
+    /// Returns the ideal times of a flow whose probe packet left `src` by a port toward its destination.
     pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: PortId, probe: Packet, size: u64) -> Ideal {
         let (own, via) = self.walk(ports, src, port, probe);
         let time = self.time(&own, size);
@@ -103,7 +104,7 @@ impl IdealFct {
             return Ideal { own: time, fastest: time, via };
         }
         let dst = probe.dst();
-        // Hosts with one link share the ways between their switches.
+        // Hosts with one link share the paths between their switches.
         let root = |n: u32| if ports[index(n)].len() == 1 { ports[index(n)][0].peer } else { n };
         let (from, to) = (root(src), root(dst));
         let ways = match self.known.get(&(from, to)) {
@@ -136,8 +137,8 @@ impl IdealFct {
         Hop { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
     }
 
-    /// The same of a port of a node among others, by each of which packets may go on that came side by side: as many as that makes at
-    /// most, and no more than there are links into the destination.
+    /// Returns the hop of a port of a node with several possible next ports, for packets that arrived in parallel: at
+    /// most the number of these packets, and at most the number of links into the destination.
     fn leg_among(&self, ports: &[Vec<PortSpec>], (node, out): (u32, PortId), choices: &[PortId], before: Option<&Hop>, dst: u32) -> Hop {
         let own = &ports[index(node)];
         let leg = self.leg(&own[out.index()], dst);
@@ -150,7 +151,7 @@ impl IdealFct {
         Hop { parallel: parallel.min(into), ..leg }
     }
 
-    /// The way that a flow took: by which port it left its source is the host's choice, and from there on routes decide.
+    /// Returns the path of a flow. The host chose the first port; from the next node on, routes decide.
     fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: PortId, mut probe: Packet) -> (Way, Vec<u32>) {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
@@ -194,9 +195,10 @@ impl IdealFct {
         front.remove(&to).unwrap_or_default()
     }
 
-    /// The time that a flow alone takes to its last byte. Full packets follow one another at the pace of the slowest link so far;
-    /// the last one, which may be shorter, follows them at some link and goes on alone: the link where that takes longest decides.
-    /// A packet is on the next link when its head is in, which at nodes that store it is all of it.
+    /// Returns the time of a flow alone in the network, to the last byte. Full packets follow one another at the rate
+    /// of the slowest link so far. The last packet, which may be shorter, follows the full packets up to some link
+    /// and continues alone; the link with the largest total decides. A packet is on the next link once its head has
+    /// arrived, or the whole packet at a store-and-forward node.
     fn time(&self, way: &[Hop], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
@@ -223,7 +225,8 @@ impl IdealFct {
     }
 }
 
-/// From the start of a frame on a link of a way until it may start on the next: its head is in, or, at its end, all of it.
+/// Returns the time from the start of a frame on a link until its earliest start on the next link: arrival of the
+/// head, or of the whole frame at the end.
 fn head(way: &[Hop], n: usize, bytes: u64) -> u64 {
     match (way[n].header, way.get(n + 1)) {
         (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
@@ -231,9 +234,10 @@ fn head(way: &[Hop], n: usize, bytes: u64) -> u64 {
     }
 }
 
-/// A lower bound on the time, without latency, of several packets that may overtake one another. Three bounds hold, and the greatest
-/// is returned: the source sends the last packet after all others; the full packets take turns at each link, or at the links side by
-/// side; and a link that all packets take is busy with all of them from the first to come, whichever of them is the last to go.
+/// Returns a lower bound, without latency, for several packets that may arrive out of order. The result is the
+/// maximum of three bounds: the source sends the last packet after all others; full packets take turns at each link
+/// or parallel links; and a link of all packets is busy with all packets from the first arrival on, with any packet
+/// last.
 fn least_of_overtaking(way: &[Hop], packets: u64, [full, last]: [u64; 2], [of_full, of_last]: [&[u64]; 2]) -> u64 {
     let whole: u64 = of_full.iter().sum();
     let sent = (packets - 1) * way[0].rate.time(full).ps();
@@ -255,7 +259,7 @@ fn least_of_overtaking(way: &[Hop], packets: u64, [full, last]: [u64; 2], [of_fu
     longest
 }
 
-/// Adds a way, unless another is as good on every link; leaves out those that it beats.
+/// Adds a path unless another path is as good on every link, and removes paths that are worse on every link.
 fn add(ways: &mut Vec<Way>, way: Way) {
     let beats = |a: &Way, b: &Way| a.iter().zip(b).all(|(a, b)| a.is_as_good_as(b));
     if !ways.iter().any(|known| beats(known, &way)) {

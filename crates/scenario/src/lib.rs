@@ -1,7 +1,7 @@
-//! The scenario document: its schema, how it is read and checked, and how it becomes results.
+//! The scenario document: schema, reading, checks, and the run.
 //!
-//! The types here are the only source of the schema: the JSON Schema, the typed Python classes and the parameter reference are
-//! generated from them.
+//! The types here are the only source of the schema. JSON Schema, typed Python classes and the parameter reference
+//! are generated from these types.
 
 mod audit;
 mod check;

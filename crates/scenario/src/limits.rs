@@ -1,4 +1,4 @@
-//! What would take absurd memory or time, or would not fit together in the network it was built for: refused before it is built.
+//! Limits checked before a network is built: memory, time, and settings that do not fit together.
 
 use std::collections::{BTreeSet, VecDeque};
 use xoff_units::{index, number, wide};
@@ -21,7 +21,7 @@ const MAX_QUEUES: u64 = 1 << 24;
 /// Routing entries of all nodes: 4 GiB.
 const MAX_ROUTES: u64 = 1 << 29;
 
-/// Refuses networks that would not fit into memory, or whose paths are longer than a packet can go.
+/// Refuses networks that exceed memory, or with paths longer than a packet can record.
 pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     let ports = t.ports();
     let mechanisms = s.switch.mechanisms();
@@ -43,7 +43,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
     if queues > MAX_QUEUES {
         let key = if s.switch.queueing == Queueing::Voq { "switch.queueing" } else { "network" };
         let why = "a queue for each output, class and, with voq, input";
-        return Err(InputError::new(key, format!("the switches would have {queues} queues ({why}); {MAX_QUEUES} are possible")));
+        return Err(InputError::new(key, format!("the switches would have {queues} queues ({why}); the maximum is {MAX_QUEUES}")));
     }
     let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
     let roots: BTreeSet<u32> = (0..number(t.nodes.len())).map(|n| root(t, &ports, n)).collect();
@@ -52,7 +52,7 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         return Err(InputError::new(
             shape,
             format!(
-                "its {} nodes would hold routes to {} switches each, {routes} in all; {MAX_ROUTES} are possible",
+                "{} nodes with routes to {} switches each need {routes} routes; the maximum is {MAX_ROUTES}",
                 t.nodes.len(),
                 roots.len()
             ),
@@ -62,13 +62,13 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         let name = |n: u32| &t.nodes[index(n)].name;
         return Err(InputError::new(
             shape,
-            format!("the shortest path from {} to {} passes {switches} switches; {MAX_SWITCHES} are possible", name(a), name(b)),
+            format!("the shortest path from {} to {} passes {switches} switches; the maximum is {MAX_SWITCHES}", name(a), name(b)),
         ));
     }
     Ok(())
 }
 
-/// For each node the links from `start` to it; only nodes that forward are passed.
+/// Computes the number of links from `start` to each node; paths pass forwarding nodes alone.
 fn distances(t: &Topology, ports: &[Vec<PortSpec>], start: u32, distance: &mut [u32]) {
     distance.fill(u32::MAX);
     distance[index(start)] = 0;
@@ -86,14 +86,14 @@ fn distances(t: &Topology, ports: &[Vec<PortSpec>], start: u32, distance: &mut [
     }
 }
 
-/// Two hosts whose shortest path passes more switches than a packet can, and how many.
+/// Returns two hosts whose shortest path passes too many switches, with the number of switches.
 fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     let n = t.nodes.len();
     let hosts = t.hosts();
     let most_links = number(MAX_SWITCHES) + 1;
     let mut distance = vec![u32::MAX; n];
     let mut is_near = vec![false; n];
-    // A host that is near one switch of its island is near every host of the island: most networks end here.
+    // A host near one switch of a connected part is near every host of the part. Most networks end here.
     for start in (0..n as u32).filter(|n| t.nodes[index(*n)].forwards) {
         if is_near[index(start)] {
             continue;
@@ -125,7 +125,7 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     None
 }
 
-/// Refuses mechanisms where hosts relay, or where flows pass more relays than they can stand.
+/// Refuses mechanisms that do not allow relays, and flows that pass too many relays.
 pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let mechanisms = s.switch.mechanisms();
     let parts = mechanisms.parts();
@@ -143,10 +143,7 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
     let Some((path, (key, most, why))) = parts.iter().find_map(|p| Some((p.path(), p.most_relays(above)?))) else { return Ok(()) };
     if let Some((a, b, relays)) = most_relays(t, ports, plan).filter(|found| found.2 > most) {
         let (a, b) = (&t.nodes[index(a)].name, &t.nodes[index(b)].name);
-        return Err(InputError::new(
-            at(path, key),
-            format!("a path from {a} to {b} passes {relays} relays, and {most} are possible: {why}"),
-        ));
+        return Err(InputError::new(at(path, key), format!("a path from {a} to {b} passes {relays} relays; the maximum is {most}: {why}")));
     }
     Ok(())
 }
@@ -158,7 +155,7 @@ fn highest_class(s: &Scenario) -> u8 {
     classify.mice.map_or(others, |mice| mice.class.max(others))
 }
 
-/// Refuses levels that make no sense at some port, beside others that are computed, or that a shared buffer does not have.
+/// Refuses levels that are invalid at some port, together with computed levels or a shared buffer.
 pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     let locals: Vec<_> = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
@@ -175,7 +172,7 @@ pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
     Ok(())
 }
 
-/// A source and a destination of flows whose path passes the most relays, and how many.
+/// Returns the source and destination of the path with the most relays, and the number of relays.
 fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option<(u32, u32, u32)> {
     let is_relay = |n: u32| t.nodes[index(n)].is_host && t.nodes[index(n)].forwards;
     if !(0..number(t.nodes.len())).any(is_relay) {
@@ -228,7 +225,7 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
     most
 }
 
-/// Refuses thresholds and reserves that do not fit into the switches' memory.
+/// Refuses thresholds and reserves that exceed the memory of a switch.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
         let buffer = &settings.locals.list()[0].buffer;
@@ -237,7 +234,7 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
                 let why =
-                    format!("{what} for all ports and classes of {} takes {bytes} B; {table}.buffer.shared.total is {total}", node.name);
+                    format!("{what} for all ports and classes of {} needs {bytes} B; {table}.buffer.shared.total is {total}", node.name);
                 Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
             };
             let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
@@ -306,7 +303,7 @@ mod tests {
         assert_eq!(ring(60, 1), None);
         assert_eq!(ring(119, 1), None);
         assert!(ring(120, 1).unwrap().contains("passes 61 switches"));
-        // Hosts with two links leave by the nearer one.
+        // Hosts with two links use the nearer link.
         assert_eq!(ring(121, 2), None);
         assert!(ring(122, 2).unwrap().contains("passes 61 switches"));
     }

@@ -1,9 +1,9 @@
-//! What links have to carry if nothing holds the workload back: its offered load, layer by layer, before anything is run.
+//! Offered load of links, layer by layer, before a run: the bytes a workload would send if no mechanism held it back.
 //!
-//! Poisson arrivals count as they are expected, listed flows as they are; a flow that is not pinned spreads evenly over its shortest
-//! paths, as ECMP does on average. Bytes are those on the wire, of data alone. The load is the mean over the time in which flows
-//! start. Left out are flows that wait for others, whose start nobody knows, and those that a warm start puts under way: they stand
-//! for what came before.
+//! Poisson arrivals count by expectation, listed flows by size. A flow without a pinned path spreads evenly over its
+//! shortest paths, as ECMP does on average. Bytes are wire bytes of data. The load is the mean over the time in which
+//! flows start. Flows that wait for other flows are left out, as their starts are unknown; flows of a warm start are
+//! left out, as they stand for earlier arrivals.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,13 +24,13 @@ pub struct Load {
     pub from_ps: u64,
     /// Until here.
     pub to_ps: u64,
-    /// Flows that are left out, since they wait for others.
+    /// Number of flows left out because they wait for other flows.
     pub waiting_flows: u64,
     /// From hosts upward, and then the other way.
     pub layers: Vec<Layer>,
 }
 
-/// Links from nodes of one name to nodes of another, names without their numbers.
+/// Links between two groups of nodes; a group shares a name without numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Layer {
     /// Both names.
@@ -38,31 +38,32 @@ pub struct Layer {
     pub name: String,
     /// Links in this direction.
     pub links: u64,
-    /// Load of all of them, as a share of what they carry.
+    /// Mean load of the links, as a share of capacity.
     pub mean: f64,
-    /// Load of the link that has the most.
+    /// Load of the most loaded link.
     pub highest: f64,
-    /// Which that is: node, port and the node there.
+    /// The most loaded link: node, port and peer.
     pub link: String,
 }
 
-/// Bytes that are to be carried.
+/// Offered bytes.
 struct Demand {
     /// For each node where routes lead, from which nodes bytes come.
     between: BTreeMap<u32, BTreeMap<u32, f64>>,
-    /// For each port of each node, what it carries.
+    /// Bytes of each port of each node.
     links: Vec<Vec<f64>>,
     from: Moment,
     to: Moment,
 }
 
-/// Sources that share their destinations, and the bytes of each.
+/// Sources with shared destinations, and the bytes of each source.
 struct Shared<'a> {
     destinations: &'a [u32],
     sources: Vec<(u32, f64)>,
 }
 
-/// The offered load; none where nothing is sent, or all at one moment, or where it would take too long to tell.
+/// Returns the offered load, or `None` for a workload without flows, with a single start time, or too large to
+/// analyse.
 pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     let plan = traffic.plan;
     let offers = || {
@@ -88,13 +89,14 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     Some(Load { from_ps: from.ps(), to_ps: to.ps(), waiting_flows, layers: demand.layers(traffic) })
 }
 
-/// Sources and flows that are listed and counted.
+/// Returns sources and flows that are listed and counted.
 fn listed(plan: &AllFlows) -> impl Iterator<Item = (u32, &FlowSpec)> {
     plan.starting().filter(|(_, flow)| !plan.is_warm(plan.name_of(flow.flow)))
 }
 
 impl Demand {
-    /// Sends bytes from a host toward a host; hosts with one link begin and end at their switch, once the link is counted.
+    /// Adds bytes from one host to another. Hosts with one link begin and end at their switch, after the link is
+    /// counted.
     fn enter(&mut self, traffic: &Traffic<'_>, src: u32, dst: u32, bytes: f64) {
         self.leave(traffic, src, bytes);
         self.arrive(traffic, dst, bytes);
@@ -120,9 +122,9 @@ impl Demand {
         }
     }
 
-    /// Takes in what is expected of sources that draw their flows, each with the destinations that it shares out evenly.
+    /// Adds the expected bytes of sources that draw flows, each with evenly shared destinations.
     fn draw(&mut self, traffic: &Traffic<'_>, offers: &[(u32, Offer, &[u32])]) -> Option<()> {
-        // Sources of one workload share their list of destinations, which is looked through once.
+        // Sources of one workload share a list of destinations, which is searched once.
         let mut place = HashMap::new();
         let mut workloads: Vec<Shared<'_>> = Vec::new();
         for (src, offer, destinations) in offers {
@@ -164,7 +166,7 @@ impl Demand {
         Some(())
     }
 
-    /// Takes in listed flows that start by themselves, and in time.
+    /// Adds listed flows that start independently, before the end of the run.
     fn list(&mut self, traffic: &Traffic<'_>) {
         let to = self.to;
         for (src, flow) in listed(traffic.plan).filter(|f| f.1.start <= to) {
@@ -181,7 +183,7 @@ impl Demand {
         }
     }
 
-    /// Spreads what crosses the fabric evenly over shortest paths.
+    /// Spreads bytes across the fabric evenly over shortest paths.
     fn route(&mut self, traffic: &Traffic<'_>) -> Option<()> {
         let nodes = traffic.topology.nodes.len();
         let links: u64 = traffic.ports.iter().map(|p| wide(p.len())).sum();
@@ -212,7 +214,7 @@ impl Demand {
         Some(())
     }
 
-    /// Links by the names of their ends: upward in the order in which they are listed, and then downward the other way round.
+    /// Returns links by the names of their ends: upward in the order of the list, then downward in reverse order.
     fn layers(&self, traffic: &Traffic<'_>) -> Vec<Layer> {
         let name = |node: u32| traffic.topology.nodes[index(node)].name.as_str();
         let stem = |node: u32| name(node).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', '.']);
@@ -242,7 +244,7 @@ impl Demand {
                 entry.0.links += 1;
                 entry.1 += bytes;
                 entry.2 += capacity;
-                // Of sums that are equal but for their order the first link's is named.
+                // For sums equal up to rounding the first link is named.
                 if bytes / capacity > entry.0.highest + 1e-9 {
                     entry.0.link = format!("{} port {p} (to {})", name(number(n)), name(port.peer));
                 }

@@ -1,18 +1,18 @@
-//! How much memory a run may take: it ends with a message before the system would end it without one.
+//! Memory limit of a run: the run ends with a message before the system would kill the process.
 
 use xoff_units::{Bytes, Moment};
 
 use crate::error::InputError;
 
-/// The variable of the environment that sets another limit.
+/// Environment variable that sets another limit.
 const VARIABLE: &str = "XOFF_MEMORY";
 
-/// What this process may hold.
+/// Memory limit of this process.
 pub struct Budget(Option<u64>);
 
 impl Budget {
-    /// What `XOFF_MEMORY` says, or what the process holds already and four fifths of what is free; no limit where the system
-    /// does not tell.
+    /// Returns the limit of `XOFF_MEMORY`, or the present size of the process plus four fifths of free memory. No
+    /// limit if the system does not report free memory.
     pub fn new() -> Result<Self, InputError> {
         if let Ok(text) = std::env::var(VARIABLE) {
             let bytes: Bytes = text.parse().map_err(|why| InputError::new(VARIABLE, format!("{why}")))?;
@@ -21,16 +21,16 @@ impl Budget {
         Ok(Self(held().zip(free()).map(|(held, free)| held + free / 5 * 4)))
     }
 
-    /// What the process holds, if that is more than it may.
+    /// Returns the size of the process if above the limit.
     pub fn passed(&self) -> Option<u64> {
         let limit = self.0?;
         held().filter(|held| *held > limit)
     }
 
-    /// Says that a run was ended, and what can be done.
+    /// Returns the error of a run that exceeded the limit, with remedies.
     pub fn refusal(&self, held: u64, now: Moment) -> InputError {
         let limit = self.0.unwrap_or(held);
-        // Who keeps failures of scenarios knows by the path that this is none.
+        // The path separates this error from failures of scenarios.
         InputError::new(
             VARIABLE,
             format!(
@@ -55,7 +55,7 @@ fn held() -> Option<u64> {
     kilobytes("/proc/self/status", "VmRSS:")
 }
 
-/// What is free, of the machine or of the group of processes that this one is confined to.
+/// Returns the free memory of the machine, or of the control group of the process.
 fn free() -> Option<u64> {
     let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
     let group = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));

@@ -1,10 +1,10 @@
-//! Who watches a run, and what is told of how far it is.
+//! Observers of a run, and the progress reported to them.
 
 use std::ops::ControlFlow;
 
 use crate::table::Table;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize)]
 pub struct Progress {
     /// Simulated time.
@@ -17,26 +17,25 @@ pub struct Progress {
     pub bytes_completed: u64,
     /// Payload in all.
     pub bytes_total: u64,
-    /// Operations of jobs that are over.
+    /// Finished operations of jobs.
     pub operations_completed: u64,
     /// Operations of jobs in all.
     pub operations_total: u64,
-    /// How much of the run is done, from 0 to 1: of its payload (of its operations where nothing is sent), or of its time if `until`
-    /// ends it and more of that is over.
+    /// Finished share of the run, 0 to 1: of payload (of operations without payload), or of `until`, if larger.
     pub share: f64,
 }
 
-/// Who watches a run.
+/// An observer of a run.
 pub trait Observer {
     /// Called at most ten times a second; breaking stops the run.
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
-    /// Whether rows are handed on in batches as they come; otherwise all are kept for the outcome.
+    /// True if rows are passed on in batches; otherwise all rows are kept for the outcome.
     fn takes_rows(&self) -> bool;
-    /// Rows that are complete.
+    /// Takes complete rows.
     fn rows(&mut self, table: Table);
 }
 
-/// Nobody.
+/// Ignores all reports.
 impl Observer for () {
     fn progress(&mut self, _: Progress) -> ControlFlow<()> {
         ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! Reading scenarios: text to document, with errors that say where, what, and what would be right.
+//! Reading of scenarios: from text to document, with errors that name key, problem and remedy.
 
 use serde::de::DeserializeOwned;
 
@@ -9,11 +9,11 @@ use crate::error::{InputError, InputErrors};
 use crate::renames;
 use crate::validate::{MAX_WORKLOADS, validate};
 
-/// Reads TOML, with `key=value` pairs set on top of it.
+/// Reads TOML, with `key=value` pairs on top.
 pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
-    // Before so long a text takes its time.
+    // Refused before parsing, as a text of this length takes long.
     if text.matches("[[workload]]").count() > MAX_WORKLOADS {
-        return Err(InputError::new("workload", format!("more than the {MAX_WORKLOADS} that are possible are listed")).into());
+        return Err(InputError::new("workload", format!("too many workloads; the maximum is {MAX_WORKLOADS}")).into());
     }
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
         let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].matches('\n').count() + 1);
@@ -23,7 +23,7 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     finite(&table, "")?;
     let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
     from_value(value, overrides).map_err(|mut wrong| {
-        // What was set on top of the text is in none of its lines.
+        // A value set on top of the text has no line.
         let is_below = |path: &str, key: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         let is_set = |path: &str| overrides.iter().any(|(key, _)| is_below(path, key));
         let (of_text, others): (Vec<_>, Vec<_>) = std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
@@ -34,7 +34,7 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     })
 }
 
-/// Reads JSON, with `key=value` pairs set on top of it.
+/// Reads JSON, with `key=value` pairs on top.
 pub fn from_json(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
     let value = serde_json::from_str(text).map_err(|e| InputError::new(format!("line {}", e.line()), format!("this is not JSON: {e}")))?;
     from_value(value, overrides)
@@ -65,20 +65,20 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
     if wrong.is_empty() { Ok(scenario) } else { Err(InputErrors(wrong)) }
 }
 
-/// Reads what a calculator is asked, from JSON.
+/// Reads the request of a calculator, from JSON.
 pub fn request<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
     let value = serde_json::from_str(text).map_err(|e| InputError::new("", format!("this is not JSON: {e}")))?;
     parse(value).map_err(|e: ValueError| InputError::new(e.path, e.message))
 }
 
-/// Sets a value by path, making tables on the way: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`. `null` takes what
-/// stands there away, so that its default holds.
+/// Sets a value by path, and creates missing tables: `switch.flow_control.pfc.xoff` or `workload[0].incast.size`.
+/// `null` removes the value, and the default holds.
 fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), InputError> {
     let bad = |why: &str| InputError::new(path, why.to_string());
     if text.contains(['\n', '\r']) {
-        return Err(bad("the value has more than one line; a setting is one value"));
+        return Err(bad("the value has more than one line; give a single line"));
     }
-    // A TOML value (number, boolean, list, quoted text); anything else is text as it stands.
+    // A TOML value (number, boolean, list, quoted text), or plain text.
     let value = match format!("v = {text}").parse::<toml::Table>() {
         Ok(table) => {
             finite(&table["v"], path)?;
@@ -92,10 +92,10 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
     while let Some(part) = parts.next() {
         let (key, mut rest) = part.find('[').map_or((part, ""), |i| part.split_at(i));
         if key.is_empty() {
-            return Err(bad("this is not a path; write keys with dots, such as switch.flow_control.pfc.xoff"));
+            return Err(bad("not a path; separate keys with dots, such as switch.flow_control.pfc.xoff"));
         }
         if key.contains(']') {
-            return Err(bad("this is not a path; an index stands in brackets after its list, such as workload[0].class"));
+            return Err(bad("not a path; write an index in brackets after the list, such as workload[0].class"));
         }
         if at.is_null() {
             *at = serde_json::json!({});
@@ -110,12 +110,12 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
             let (index, after) = rest
                 .strip_prefix('[')
                 .and_then(|r| r.split_once(']'))
-                .ok_or_else(|| bad("this is not a path; an index stands in brackets after its list, such as workload[0].class"))?;
+                .ok_or_else(|| bad("not a path; write an index in brackets after the list, such as workload[0].class"))?;
             if !index.bytes().all(|b| b.is_ascii_digit()) {
                 return Err(bad("an index is not a number"));
             }
             let n: usize = index.parse().map_err(|_| bad("an index is not a number"))?;
-            let list = at.as_array_mut().ok_or_else(|| bad("there is no list to index"))?;
+            let list = at.as_array_mut().ok_or_else(|| bad("the key before the index is not a list"))?;
             let length = list.len();
             at = list.get_mut(n).ok_or_else(|| bad(&format!("index {n} is out of range; the list has {length}")))?;
             rest = after;

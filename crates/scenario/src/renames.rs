@@ -1,4 +1,4 @@
-//! Old names of keys: a document that uses one is refused, and the message has the new name.
+//! Old names of keys. A document with an old name is refused, and the message gives the new name.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -12,19 +12,20 @@ use crate::error::InputError;
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renames {
-    /// New path of a key by its old path, without indices of lists.
+    /// New path of a key by old path, without list indices.
     pub scenario: BTreeMap<String, String>,
-    /// New values of a key by its old path. The key itself is renamed, too, so that the old path is refused with the values.
+    /// New values of a key by old path. The key is renamed as well, and the old path is refused together with old
+    /// values.
     pub values: BTreeMap<String, BTreeMap<String, Value>>,
-    /// New key of the summary by its old key.
+    /// New key of the summary by old key.
     pub summary: BTreeMap<String, String>,
-    /// New name of a column by the name of its table, a dot and the old name.
+    /// New name of a column by table name, a dot and the old name.
     pub columns: BTreeMap<String, String>,
-    /// New values of a column, with the new name of the column, by their old values.
+    /// New values of a column by old value, under the new name of the column.
     pub column_values: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Returns the table of renames. A table that is not well formed is empty, which a test excludes.
+/// Returns the table of renames. An invalid table would be empty, which a test excludes.
 pub fn renames() -> &'static Renames {
     static TABLE: OnceLock<Renames> = OnceLock::new();
     TABLE.get_or_init(|| toml::from_str(include_str!("../renames.toml")).unwrap_or_default())
@@ -43,8 +44,8 @@ pub fn refused(document: &Value) -> Vec<InputError> {
     found
 }
 
-/// Calls with the path of each value that a document has at `path`, also in overrides of hosts and switches. `path` has no indices of
-/// lists; the path of a value has them.
+/// Calls back with the path of each value at `path`, also in overrides of hosts and switches. `path` has no list
+/// indices; the path of a value has indices.
 fn each(document: &Value, path: &str, call: &mut impl FnMut(String)) {
     let keys: Vec<&str> = path.split('.').collect();
     below(document, &keys, String::new(), call);

@@ -28,38 +28,39 @@ use crate::verdicts::{Abort, End, Ledger};
 pub struct Outcome {
     /// Numbers of the whole run.
     pub summary: Summary,
-    /// Tables, less what was handed on before.
+    /// Tables, without rows already passed on.
     pub tables: Vec<Table>,
-    /// The observer stopped it.
+    /// The observer stopped the run.
     pub was_stopped: bool,
 }
 
-/// What is looked for while a run goes on: deadlocks, runs without progress or beyond their memory, and the wish to stop.
+/// Checks during a run: deadlocks, lack of progress, memory, and a stop by the observer.
 struct Watch<'a> {
     scenario: &'a Scenario,
-    /// How long a paused port has to be still to be part of a deadlock.
+    /// Time without transmission after which a paused port may belong to a deadlock.
     still: Duration,
-    /// How long, and for how many events, flows may gain nothing.
+    /// Time and number of events without progress of flows after which a run stalls.
     patience: (Duration, u64),
     budget: Budget,
     abort: Option<Abort>,
     was_stopped: bool,
-    /// Nothing is left to do but what faults make.
+    /// Only events of faults are left.
     is_over: bool,
     is_too_large: Option<InputError>,
-    /// Multiples of [`STILL`] that were passed.
+    /// Number of passed multiples of [`STILL`].
     last_search: u64,
-    /// Packets that flows had gained at the last look and since when they gained nothing, and how many events there were at the first look
-    /// that saw both.
+    /// Packets gained at the last check, the moment of the last gain, and the number of events at the first check
+    /// with this state.
     last: (u64, Moment, u64),
-    /// Since when nothing was gained although flows wait for nothing else, if that is [`STILL`] ago.
+    /// Start of a period without progress although flows wait for no other event, once the period is at least
+    /// [`STILL`] long.
     stuck_since: Option<Moment>,
     last_report: Instant,
 }
 
 impl<'a> Watch<'a> {
     fn new(scenario: &'a Scenario, settings: &Settings, cp: &Checkpoint<'_, Node>) -> Result<Self, InputError> {
-        // One that is ended before the run is over is none.
+        // A pause that ends by itself before the end of the run is no deadlock.
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
         let still =
             ends.filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends)).map_or(STILL, |ends| STILL.max(ends));
@@ -82,8 +83,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// `events` are all that there were, skipped ones too: what is looked for depends on what happened, and not on what was skipped. Nodes
-    /// that rest go on, whatever they look like.
+    /// `events` counts all events, skipped events included, which makes checks independent of fast-forward. Suspended
+    /// nodes count as running.
     fn look(
         &mut self,
         cp: &Checkpoint<'_, Node>,
@@ -120,14 +121,15 @@ impl<'a> Watch<'a> {
             return ControlFlow::Continue(());
         };
         self.abort.get_or_insert(Abort::Deadlock(cp.now, cycle));
-        // Without an end of its own the run would go on with timers alone.
+        // Without `until` the run would go on with timers alone.
         if self.scenario.audits.deadlock == Judgement::Fail || self.scenario.until.is_none() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
-    /// From when on the run may be given up, if nothing is gained until then: at a look, of which one comes within [`STILL`].
+    /// Returns the earliest moment at which the run may be given up without progress; a check follows within
+    /// [`STILL`].
     fn given_up(&self) -> Option<GivenUp> {
         let (gained, _, events) = self.last;
         self.stuck_since.filter(|_| self.abort.is_none()).map(|since| GivenUp {
@@ -137,8 +139,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Looks whether flows gain packets: the moments of what they gained, and of faults that were `mended`, do not depend on when it is
-    /// looked. Who waits for what will mend waits for something.
+    /// Updates the progress of flows. The moments of gains and of `mended` faults are independent of the checks. A
+    /// flow that waits for the end of a fault does not stall.
     fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, mended: Moment, is_waiting: bool) -> ControlFlow<()> {
         let gains = Collector::gains(cp);
         let (gained, before, by) = self.last;
@@ -158,7 +160,7 @@ impl<'a> Watch<'a> {
 /// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no progress.
 const STALL_TIMEOUTS: u64 = 25;
 const STALL_AT_LEAST: Duration = Duration::ms(100);
-/// Nor does one that handles so many events, and so many more for each node, without any flow gaining a packet.
+/// Events without progress of any flow after which a run stalls, plus a number per node.
 const STALL_EVENTS: u64 = 20_000_000;
 const STALL_EVENTS_A_NODE: u64 = 20_000;
 
@@ -168,8 +170,8 @@ impl Runner {
         self.run_with(engine, observer, |_| true)
     }
 
-    /// The same with somebody who looks at all nodes at each checkpoint, and may change them; what they wrote down stays with them
-    /// until it says that it may be taken.
+    /// Same as `run`, with an observer of all nodes at each checkpoint that may change nodes. Records stay with the
+    /// nodes until the observer allows the collection.
     pub fn run_with(
         self,
         engine: EnginePlan,
@@ -180,7 +182,7 @@ impl Runner {
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
-        // What comes later than that is beyond the engine's clock.
+        // Later moments exceed the clock of the engine.
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let (paths, is_end) = (whole.paths.clone(), whole.ends(topology.nodes.len()));
@@ -210,7 +212,7 @@ impl Runner {
             if is_stopping {
                 return ControlFlow::Break(());
             }
-            // A frame that went astray fails the run; senders would repeat it for ever.
+            // A stray frame fails the run; the sender would retransmit without end.
             let flow = if collector.is_astray {
                 ControlFlow::Break(())
             } else {
@@ -231,7 +233,7 @@ impl Runner {
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
         collector.drain(&mut cp, &plan, observer);
-        // When somebody would look again, with nothing left to look for, depends on what was skipped.
+        // The next check without further events would depend on fast-forward.
         if finish == Finish::Ended && cp.is_at_rest() && !Collector::goes_on(&cp) {
             finish = Finish::Idle;
         }
@@ -252,7 +254,7 @@ impl Runner {
     }
 }
 
-/// What is on its way when a run is over.
+/// Returns the frames on links at the end of a run.
 fn ledger(engine: &Engine<Node>) -> Ledger {
     let mut on_links = (0, 0);
     engine.for_each_under_way(|p| {

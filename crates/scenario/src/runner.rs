@@ -1,4 +1,4 @@
-//! From a scenario to what can run: network, flows and settings, or what cannot be.
+//! From a scenario to a runnable network with flows and settings, or an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -23,23 +23,23 @@ use crate::limits;
 use crate::table::{Input, fill};
 use crate::validate;
 
-/// A scenario that was checked and can run.
+/// A checked scenario, ready to run.
 pub struct Runner {
     /// The network.
     pub topology: Topology,
-    /// Its ports.
+    /// Ports of the network, by node.
     pub ports: Vec<Vec<PortSpec>>,
     /// All flows.
     pub plan: AllFlows,
     /// Models' settings.
     pub settings: Settings,
     pub(crate) scenario: Scenario,
-    /// When the building began.
+    /// Start of the building.
     pub(crate) began: (Instant, ProcessTime),
 }
 
 impl Runner {
-    /// Builds network and flows; refuses what cannot be.
+    /// Builds network and flows. Refuses impossible scenarios.
     pub fn new(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
         let began = (Instant::now(), ProcessTime::now());
         fill(&mut scenario, tables)?;
@@ -101,19 +101,19 @@ impl Runner {
     }
 }
 
-/// Refuses to trace flows that there are not.
+/// Refuses `probe.delays` of unknown flows.
 fn traced(delays: &Traced, flows: u64) -> Result<(), InputError> {
     let Traced::Flows(list) = delays else { return Ok(()) };
     match list.iter().find(|flow| u64::from(**flow) >= flows) {
         Some(flow) => {
-            let why = format!("flow {flow} is none of this scenario; it has flows 0 to {}", flows.saturating_sub(1));
+            let why = format!("unknown flow {flow}; the scenario has flows 0 to {}", flows.saturating_sub(1));
             Err(InputError::new("probe.delays", why))
         }
         None => Ok(()),
     }
 }
 
-/// Refuses stragglers at hosts that compute nothing.
+/// Refuses stragglers at hosts without ranks of a job.
 fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Result<(), InputError> {
     for (i, fault) in scenario.fault.iter().enumerate().filter(|(_, fault)| fault.compute.is_some()) {
         let pattern = fault.host.as_deref().unwrap_or_default();
@@ -121,29 +121,29 @@ fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Resul
             names::matches(pattern, &topology.nodes[index(*host)].name) && plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
         };
         if !topology.hosts().iter().any(computes) {
-            let why = format!("no job has a rank at {pattern}; it is of workloads that compute (graph, training)");
+            let why = format!("no job has a rank at {pattern}; compute needs a workload of kind graph or training");
             return Err(InputError::new(format!("fault[{i}].compute"), why));
         }
     }
     Ok(())
 }
 
-/// Refuses names of links that there are not, and links with retry between nodes that hosts pass packets on by.
+/// Refuses unknown names of links, and link-level retry in networks with hosts that relay.
 fn retrying(scenario: &Scenario, topology: &Topology) -> Result<(), InputError> {
     let Some(retry) = &scenario.network.link_retry else { return Ok(()) };
     let name = |node: u32| topology.nodes[index(node)].name.as_str();
     let links: Vec<_> = topology.links.iter().map(|l| (name(l.a), name(l.b))).collect();
     retry.known(&links).map_err(|(key, why)| InputError::new(format!("network.link_retry.{key}"), why))?;
     if topology.nodes.iter().any(|node| node.is_host && node.forwards) {
-        return Err(InputError::new("network.link_retry", "hosts relay here, and some frames pass their forwarding by; leave it out"));
+        return Err(InputError::new("network.link_retry", "not allowed with hosts that relay; remove it"));
     }
     Ok(())
 }
 
-/// Refuses flows between hosts that no path joins.
+/// Refuses flows between hosts without a path.
 fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
     let n = topology.nodes.len();
-    // Packets pass nodes that forward: nodes that are joined by these alone are an island.
+    // Packets pass forwarding nodes alone. Nodes joined by forwarding nodes form an island.
     let mut island = vec![u32::MAX; n];
     for start in (0..n).filter(|n| topology.nodes[*n].forwards) {
         if island[start] != u32::MAX {

@@ -1,4 +1,4 @@
-//! What a single failure cuts off: for each link and each node the pairs of hosts that no path joins without it.
+//! Effects of single failures: for each link and node, the pairs of hosts without a path after its failure.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use xoff_units::{index, number, wide};
 
 use crate::runner::Runner;
 
-/// Links and nodes, times what is looked at for each, that are few enough to try all of them.
+/// Maximum work: links and nodes, times the work for each.
 const MOST: usize = 100_000_000;
 
-/// What is left of a network without a link or a node: sets of nodes that forward and are joined.
+/// Returns the sets of connected forwarding nodes without a link or a node.
 fn left_without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Sets {
     let mut left = Sets::new(t.nodes.len());
     let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
@@ -24,10 +24,10 @@ fn left_without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Sets {
     left
 }
 
-/// Pairs of hosts that a path joins without a link or a node; of a node that is a host its own pairs are not counted.
+/// Returns the number of connected pairs of hosts without a link or a node. The pairs of a failed host do not count.
 fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
     let mut left = left_without(t, link, node);
-    // Hosts by the sets that they are on: most are on one.
+    // Hosts by the sets of their switches; most hosts belong to one set.
     let mut on: Vec<Vec<u32>> = vec![Vec::new(); t.nodes.len()];
     for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && ![l.a, l.b].into_iter().any(|n| Some(n) == node)) {
         for (host, other) in [(l.a, l.b), (l.b, l.a)] {
@@ -54,7 +54,8 @@ fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
         .sum()
 }
 
-/// Kinds of single failures that cut hosts off, the worst first; none where trying them would take too long.
+/// Returns the kinds of single failures that disconnect hosts, the worst first; an empty list if the search would
+/// take too long.
 pub fn failures(runner: &Runner) -> Vec<Value> {
     let t = &runner.topology;
     let size = t.nodes.len() + t.links.len();
@@ -105,7 +106,7 @@ mod tests {
     fn in_a_clos_only_the_way_to_a_host_is_its_only_one() {
         let link = r#"link = { rate = "100Gbps", delay = "1us" }"#;
         let clos = rows(&format!("leaf_spine = {{ leaves = 2, spines = 2, hosts_per_leaf = 3, {link} }}"));
-        // A leaf has 3 of 6 hosts: 9 pairs between leaves, and 3 within it.
+        // A leaf has 3 of 6 hosts: 9 pairs between leaves, and 3 pairs within a leaf.
         let expected = [
             ("a switch, such as leaf0", 2, 12),
             ("a link, such as host0-leaf0", 6, 5),

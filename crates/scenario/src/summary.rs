@@ -12,7 +12,7 @@ use crate::warnings::Warning;
 pub struct Flows {
     /// All.
     pub total: u64,
-    /// Those whose last byte arrived.
+    /// Flows whose last byte arrived.
     pub completed: u64,
 }
 
@@ -47,12 +47,12 @@ impl Fct {
     }
 }
 
-/// Which of `n` sorted numbers is a percentile.
+/// Returns the index of a percentile among `n` sorted numbers.
 fn rank(permille: usize, n: usize) -> usize {
     (permille * n).div_ceil(1000).max(1) - 1
 }
 
-/// Slowdowns: completion times over those that flows alone would have.
+/// Slowdowns: completion times divided by ideal FCTs.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Slowdown {
     /// Mean.
@@ -82,34 +82,35 @@ impl Slowdown {
     }
 }
 
-/// How fast a collective operation was; nothing if it has not ended. Of several in workloads of one name the slowest by the bus.
+/// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one name,
+/// the slowest by bus bandwidth.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct CollectiveSummary {
-    /// From its first message's start to its last one's arrival.
+    /// Time from the start of the first message to the arrival of the last message.
     pub time_ps: Option<u64>,
-    /// The data of a rank by that time.
+    /// Data of a rank divided by the time.
     pub algorithm_bps: Option<f64>,
-    /// The same by what each link has to carry of it.
+    /// Algorithm bandwidth times the load of each link.
     pub bus_bps: Option<f64>,
 }
 
-/// What fast-forward did in a run.
+/// Result of fast-forward in a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FastForward {
-    /// Data packet-hops that were not simulated, since they repeat simulated ones.
+    /// Data packet-hops that were not simulated, as repetitions of simulated packet-hops.
     pub packet_hops: u64,
-    /// `packet_hops` by the kind of period that repeated.
+    /// `packet_hops` by the kind of period.
     pub by_kind: PacketHopsByKind,
-    /// Those of `packet_hops` that independent components of the network repeated apart from one another.
+    /// Part of `packet_hops` repeated by independent components of the network separately.
     pub packet_hops_in_components: u64,
-    /// The most components that were fast-forwarded apart from one another at once.
+    /// Maximum number of components fast-forwarded separately at one time.
     pub components: u64,
-    /// Periods that were found to repeat; each is repeated as often as possible at once.
+    /// Detected periods. Each period is repeated as often as possible at once.
     pub periods: u64,
-    /// Busy periods that were replayed from a recorded one.
+    /// Busy periods replayed from a recorded busy period.
     pub episodes: u64,
-    /// Where detection failed most: the parts whose state never recurred, `traffic` if queues and packets under way never did, and
-    /// `flows` if flows began and ended before any state could recur.
+    /// Main reasons against fast-forward: components with a state that never recurred, `traffic` for queues and
+    /// packets in flight, `flows` for flows that began or ended too often.
     pub blockers: Vec<&'static str>,
 }
 
@@ -122,7 +123,7 @@ pub struct PacketHopsByKind {
     pub steps: u64,
     /// Layers, micro-batches and iterations of jobs.
     pub layers: u64,
-    /// Busy periods, from one quiet moment to the next.
+    /// Busy periods, each from one quiet moment to the next.
     pub episodes: u64,
 }
 
@@ -131,17 +132,17 @@ pub struct PacketHopsByKind {
 pub struct Performance {
     /// Data packets started on links.
     pub data_packet_hops: u64,
-    /// Those of them that were simulated.
+    /// Simulated data packet-hops.
     pub packet_hops_simulated: u64,
-    /// The packet-hops that were fast-forwarded.
+    /// Fast-forwarded packet-hops.
     pub fast_forward: FastForward,
     /// Events handled.
     pub events: u64,
     /// Windows run.
     pub windows: u64,
-    /// CPU time of building the network and simulating it, all threads.
+    /// CPU time of building and simulating the network, over all threads.
     pub cpu_seconds: f64,
-    /// What of it passed before the first event: network, flows and routes.
+    /// CPU time before the first event: network, flows and routes.
     pub build_cpu_seconds: f64,
     /// Time on the clock, with the building.
     pub wall_seconds: f64,
@@ -149,18 +150,19 @@ pub struct Performance {
     pub peak_rss_bytes: u64,
     /// Threads used.
     pub threads: usize,
-    /// Events that one thread handled alone, since more would have been no faster: too few events, or cores that others use.
+    /// Events handled by one thread alone, because more threads would not have been faster: too few events, or busy
+    /// cores.
     pub events_on_one_thread: u64,
 }
 
-/// The highest of the high-water marks of one kind.
+/// The largest high-water mark of one kind.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct HighWater {
-    /// The most that there ever was.
+    /// High-water mark.
     pub bytes: u64,
-    /// What it is compared with.
+    /// Threshold of the count; null without a fixed threshold.
     pub threshold_bytes: Option<u64>,
-    /// Where; empty if it was never above zero.
+    /// Place of the count; empty for a count that stayed zero.
     pub place: String,
 }
 
@@ -173,25 +175,25 @@ pub struct Summary {
     pub seed: u64,
     /// A hash of every event.
     pub fingerprint: String,
-    /// The end of what was simulated: when the last flow or operation ended; where some are unfinished, when the last data packet left a port;
-    /// where the run was ended before, that moment.
+    /// End of the simulated time: the end of the last flow or operation; with unfinished flows, the departure of the
+    /// last data packet; for a run that was ended early, the moment of the end.
     pub simulated_ps: u64,
-    /// How often queues were looked at, with `probe.queues` or `probe.replay`.
+    /// Sampling interval of queues, with `probe.queues` or `probe.replay`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled_every_ps: Option<u64>,
     /// Flows.
     pub flows: Flows,
-    /// Their times, start to the receiver's last byte, but of those that were under way when their workload began.
+    /// Completion times, start to the receiver's last byte, without flows of a warm start.
     pub fct_ps: Fct,
     /// The same, to the sender's last ACK.
     pub fct_acked_ps: Fct,
-    /// Their times over those that they would have alone in the network.
+    /// Completion times divided by ideal FCTs.
     pub slowdown: Slowdown,
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
-    /// The parts that the scenario gives: mechanisms, transport, congestion control.
+    /// Components given in the scenario: mechanisms, transport, congestion control.
     pub components: Vec<&'static str>,
-    /// What parts counted, by their names, whether the scenario gives them or not.
+    /// Counts by component, given in the scenario or not.
     #[serde(flatten)]
     pub counts: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     /// By kind of count.
@@ -200,7 +202,7 @@ pub struct Summary {
     pub drops: u64,
     /// Data packets sent again.
     pub retransmitted: u64,
-    /// What looks wrong with the scenario.
+    /// Warnings about the scenario.
     pub warnings: Vec<Warning>,
     /// Verdicts.
     pub audits: BTreeMap<&'static str, String>,

@@ -1,4 +1,4 @@
-//! Tables in and out: columns without Arrow, so that this layer needs no file formats.
+//! Tables in and out, as plain columns without Arrow. The crate therefore needs no file formats.
 
 mod graph;
 
@@ -12,7 +12,7 @@ use xoff_models::workload::{Flow, Host, MAX_LISTED};
 use crate::document::Scenario;
 use crate::error::InputError;
 
-/// Cells of a table that came in.
+/// Cells of an input table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cells {
     /// Whole numbers.
@@ -23,19 +23,19 @@ pub enum Cells {
     Text(Vec<Option<String>>),
 }
 
-/// A table that came in, by the path of the key that named it.
+/// An input table, with the path of the key that named the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Input {
     /// Columns by name.
     pub columns: Vec<(String, Cells)>,
 }
 
-/// A column that goes out.
+/// Data of an output column.
 #[derive(Debug, Clone)]
 pub enum Data {
     /// 64 bits.
     U64(Vec<u64>),
-    /// 64 bits or nothing.
+    /// Nullable 64-bit numbers.
     MaybeU64(Vec<Option<u64>>),
     /// 32 bits.
     U32(Vec<u32>),
@@ -45,47 +45,47 @@ pub enum Data {
     U8(Vec<u8>),
     /// A number.
     F64(Vec<f64>),
-    /// A number or nothing.
+    /// Nullable floating-point numbers.
     MaybeF64(Vec<Option<f64>>),
     /// Names by index.
     Name(Vec<u32>, Arc<Vec<String>>),
     /// Text.
     Static(Vec<&'static str>),
-    /// 16 bits or nothing.
+    /// Nullable 16-bit numbers.
     MaybeU16(Vec<Option<u16>>),
-    /// 32 bits or nothing.
+    /// Nullable 32-bit numbers.
     MaybeU32(Vec<Option<u32>>),
-    /// Names by index, or nothing.
+    /// Nullable names by index.
     MaybeName(Vec<Option<u32>>, Arc<Vec<String>>),
-    /// Text or nothing.
+    /// Nullable text.
     MaybeStatic(Vec<Option<&'static str>>),
-    /// Text or nothing.
+    /// Nullable text.
     MaybeText(Vec<Option<String>>),
 }
 
 /// A named column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Its name; what is a quantity ends in its unit.
+    /// Name of the column; the name of a quantity ends in the unit.
     pub name: &'static str,
-    /// What a cell says.
+    /// Meaning of a cell.
     pub meaning: &'static str,
-    /// Its cells.
+    /// Cells of the column.
     pub data: Data,
 }
 
-/// A table that goes out.
+/// An output table.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
-    /// What a row is.
+    /// Meaning of a row.
     pub about: &'static str,
-    /// Its columns, of one length.
+    /// Columns of equal length.
     pub columns: Vec<Column>,
 }
 
-/// The files that a scenario names: path of the key, file.
+/// Returns the files that a scenario names, as path of the key and file.
 pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
     let mut list = Vec::new();
     if let Some(explicit) = &s.network.explicit {
@@ -119,19 +119,19 @@ impl Input {
     fn column(&self, path: &str, name: &str) -> Result<&Cells, InputError> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1).ok_or_else(|| {
             let have: Vec<_> = self.columns.iter().map(|c| c.0.as_str()).collect();
-            InputError::new(path, format!("the table has no column `{name}`; it has {}", have.join(", ")))
+            InputError::new(path, format!("the table has no column `{name}`; columns are {}", have.join(", ")))
         })
     }
 
-    /// Refuses more rows than a scenario may have, before they are copied.
+    /// Refuses tables with more rows than a scenario may have, before copying.
     fn bounded(&self, path: &str, most: u64) -> Result<(), InputError> {
         match wide(self.rows()) {
-            rows if rows > most => Err(InputError::new(path, format!("the table has {rows} rows; {most} are possible"))),
+            rows if rows > most => Err(InputError::new(path, format!("the table has {rows} rows; the maximum is {most}"))),
             _ => Ok(()),
         }
     }
 
-    /// Refuses columns that nobody reads, so that a misspelt one is not ignored.
+    /// Refuses unknown columns, and thereby misspelt names.
     fn allow(&self, path: &str, names: &[&str]) -> Result<(), InputError> {
         match self.columns.iter().find(|c| !names.contains(&c.0.as_str())) {
             Some(c) => Err(InputError::new(path, format!("unknown column `{}`; allowed are {}", c.0, names.join(", ")))),
@@ -141,7 +141,7 @@ impl Input {
 }
 
 impl Cells {
-    /// A cell as text; whole numbers as they are.
+    /// Returns a cell as text; whole numbers without change.
     fn text(&self, row: usize) -> Option<String> {
         match self {
             Self::Int(v) => v[row].map(|n| n.to_string()),
@@ -176,12 +176,12 @@ fn missing(path: &str, row: usize, name: &str) -> InputError {
     InputError::new(format!("{path}[{row}].{name}"), "the cell is empty")
 }
 
-/// Refuses a list beside the table that would replace it.
+/// Refuses a list together with a table of the same data.
 fn alone(path: &str, list: &str, is_alone: bool) -> Result<(), InputError> {
-    if is_alone { Ok(()) } else { Err(InputError::new(path, format!("`{list}` is given too; give one of them"))) }
+    if is_alone { Ok(()) } else { Err(InputError::new(path, format!("mutually exclusive with `{list}`; remove one of the two"))) }
 }
 
-/// Puts the rows of tables where the scenario names them.
+/// Inserts the rows of tables at the keys that name the tables.
 pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
     for (path, file) in table_files(s) {
         let table = tables(&path).ok_or_else(|| InputError::new(&path, format!("the table `{file}` was not given")))?;
@@ -263,7 +263,7 @@ fn nodes(path: &str, table: &Input) -> Result<Vec<Node>, InputError> {
         .map(|r| {
             let kind = kind.text(r).ok_or_else(|| missing(path, r, "kind"))?;
             let role = serde_json::from_value(serde_json::Value::String(kind.clone())).map_err(|_| {
-                InputError::new(format!("{path}[{r}].kind"), format!("`{kind}` is no kind; allowed are host, switch, relay"))
+                InputError::new(format!("{path}[{r}].kind"), format!("unknown kind `{kind}`; allowed are host, switch, relay"))
             })?;
             let delay = delay.and_then(|d| d.quantity(r, "ps")).transpose();
             Ok(Node {

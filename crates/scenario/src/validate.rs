@@ -1,4 +1,4 @@
-//! What the types of a document cannot say: ranges, and what goes with what.
+//! Checks beyond the types of a document: ranges, and combinations of keys.
 
 use xoff_models::congestion_control::Scheme;
 use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
@@ -19,7 +19,7 @@ use crate::error::InputError;
 /// Workloads are numbered with 16 bits.
 pub const MAX_WORKLOADS: usize = 65_535;
 
-/// Says which keys of a document make no sense: the first of each part of it.
+/// Returns the invalid keys of a document, at most one for each part.
 pub fn validate(s: &Scenario) -> Vec<InputError> {
     [framing(s), switch(s), injected_faults(s), host(s), parts(s), overrides(s), faults(s), run(s)]
         .into_iter()
@@ -27,7 +27,7 @@ pub fn validate(s: &Scenario) -> Vec<InputError> {
         .collect()
 }
 
-/// A fault is injected into a mechanism that the scenario gives.
+/// Requires the mechanism of each injected fault.
 fn injected_faults(s: &Scenario) -> Result<(), InputError> {
     let (faults, flow_control) = (&s.switch.faults, &s.switch.flow_control);
     for (key, count, part, is_given) in [
@@ -35,7 +35,7 @@ fn injected_faults(s: &Scenario) -> Result<(), InputError> {
         ("lose_credit_updates", faults.lose_credit_updates, "credits", flow_control.credits.is_some()),
     ] {
         if count > 0 && !is_given {
-            return Err(InputError::new(format!("switch.faults.{key}"), format!("needs switch.flow_control.{part}, which is not given")));
+            return Err(InputError::new(format!("switch.faults.{key}"), format!("needs switch.flow_control.{part}, which is missing")));
         }
     }
     Ok(())
@@ -46,7 +46,7 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let f = &s.framing;
     if f.payload.0 == 0 {
-        return wrong("framing.payload", "a packet must carry at least one byte".into());
+        return wrong("framing.payload", "must be at least 1B".into());
     }
     let sizes = [
         ("payload", f.payload.0),
@@ -63,24 +63,24 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
         let of = || sizes.iter().filter(|s| parts.contains(&s.0));
         let bytes: u64 = of().map(|s| s.1).sum();
         if bytes > 65_535 {
-            // The largest part is the one to blame.
+            // Names the largest part.
             let largest = of().max_by_key(|s| s.1).map_or("", |s| s.0);
-            return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is larger than the 65535 B possible"));
+            return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is above the maximum of 65535 B"));
         }
     }
     for (key, bytes) in [("control_frame_size", f.control_frame_size.0), ("min_frame_size", f.min_frame_size.0)] {
         if bytes == 0 {
-            return wrong(&format!("framing.{key}"), "it must be above zero".into());
+            return wrong(&format!("framing.{key}"), "must be above zero".into());
         }
     }
     Ok(())
 }
 
-/// Switches, but their mechanisms.
+/// Checks switches, without their mechanisms.
 fn switch(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     if s.switch.forwarding_latency > Duration::ms(1_000) {
-        return wrong("switch.forwarding_latency", format!("{} is longer than the 1s that is supported", s.switch.forwarding_latency));
+        return wrong("switch.forwarding_latency", format!("{} is above the maximum of 1s", s.switch.forwarding_latency));
     }
     if let Some(cut_through) = &s.switch.cut_through {
         cut_through.validate().map_err(|(key, why)| InputError::new(format!("switch.cut_through.{key}"), why))?;
@@ -94,11 +94,11 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
         return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
     }
     if matches!(s.switch.scheduler, Turns::Drr(_)) && s.switch.queueing == Queueing::Iq {
-        let why = "with one FIFO an input (switch.queueing) inputs take turns by packets; use round_robin, or oq or voq";
+        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets; use round_robin, or oq or voq";
         return wrong("switch.scheduler.drr", why.into());
     }
     if s.switch.strict_priority_classes >= s.switch.classes {
-        return wrong("switch.strict_priority_classes", "some class must be left that is not served strictly first".into());
+        return wrong("switch.strict_priority_classes", "must be below switch.classes".into());
     }
     let f = &s.framing;
     let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
@@ -106,7 +106,7 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What some switches or ports have of their own: each as if it held everywhere.
+/// Checks overrides of switches and ports: each override as if valid for all switches.
 fn overrides(s: &Scenario) -> Result<(), InputError> {
     if switch(s).is_err() || parts(s).is_err() {
         return Ok(());
@@ -115,14 +115,14 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
     for (i, change) in s.switch.overrides.iter().enumerate() {
         let at = |key: &str| format!("switch.overrides[{i}].{key}");
         if change.cut_through.is_none() && change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
-            return Err(InputError::new(format!("switch.overrides[{i}]"), "it changes nothing; give cut_through, ecn, pfc or buffer"));
+            return Err(InputError::new(format!("switch.overrides[{i}]"), "an empty override; give cut_through, ecn, pfc or buffer"));
         }
         if let Some(cut_through) = &change.cut_through {
             cut_through.validate().map_err(|(key, why)| InputError::new(at(&format!("cut_through.{key}")), why))?;
         }
         let mut local = s.switch.local();
         change.lay_over(&mut local).map_err(|(key, why)| InputError::new(at(key), why))?;
-        // Keys of the switch's tables, as they are called here.
+        // Maps a key of the switch to the key of the override.
         let here = |error: InputError| {
             let key = error.path.strip_prefix("switch.").unwrap_or(&error.path);
             let key = key.strip_prefix("flow_control.").unwrap_or(key).replace("buffer.shared", "buffer");
@@ -134,7 +134,7 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Hosts, but their transport and congestion control.
+/// Checks hosts, without transport and congestion control.
 fn host(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let f = &s.framing;
@@ -157,25 +157,25 @@ fn host(s: &Scenario) -> Result<(), InputError> {
     }
     if s.host.acks != Acks::Control {
         let mechanisms = s.switch.mechanisms();
-        let refused = |why: &str| wrong("host.acks", format!("{why}; leave them with control frames"));
+        let refused = |why: &str| wrong("host.acks", format!("{why}; use host.acks = \"control\""));
         if s.switch.queueing == Queueing::Iq {
-            return refused("with one FIFO an input (switch.queueing) there is no queue of a class for them at outputs");
+            return refused("switch.queueing = \"iq\" has no queues of classes at outputs");
         }
         if let Some(other) = mechanisms.others().iter().find(|o| o.properties.plans_queues || o.properties.assigns_queues) {
-            return refused(&format!("{} puts the packets of a class into queues of its own", other.name));
+            return refused(&format!("{} assigns packets of a class to its own queues", other.name));
         }
         if mechanisms.interface_queues() > 1 {
-            return refused("the queues of an interface take the place of classes");
+            return refused("the queues of an interface replace classes");
         }
     }
     relay(s)?;
     for (i, change) in s.host.overrides.iter().enumerate() {
         let path = format!("host.overrides[{i}]");
         if change.transport.is_none() && change.congestion_control.is_none() {
-            return wrong(&path, "it changes nothing; give transport or congestion_control".into());
+            return wrong(&path, "an empty override; give transport or congestion_control".into());
         }
         if change.hosts.is_empty() {
-            return wrong(&at(&path, "hosts"), "it names no host; `*` stands for all".into());
+            return wrong(&at(&path, "hosts"), "the list is empty; `*` stands for all hosts".into());
         }
     }
     if let Some(FirstHop::Asymmetric(ate)) = &s.host.first_hop {
@@ -187,21 +187,21 @@ fn host(s: &Scenario) -> Result<(), InputError> {
             );
         }
         if ate.window < Duration::ns(100) {
-            return wrong("host.first_hop.asymmetric.window", "it must be 100ns or longer".into());
+            return wrong("host.first_hop.asymmetric.window", "must be 100ns or longer".into());
         }
     }
     Ok(())
 }
 
-/// Hosts that relay.
+/// Checks hosts that relay.
 fn relay(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let (relay, f) = (&s.host.relay, &s.framing);
     if relay.ecn && s.switch.ecn.is_none() {
-        return wrong("host.relay.ecn", "relays mark as switches do, and these mark nothing; give switch.ecn".into());
+        return wrong("host.relay.ecn", "relays mark by the rules of switch.ecn, which is missing; give switch.ecn".into());
     }
     if relay.delay > Duration::ms(1_000) {
-        return wrong("host.relay.delay", format!("{} is longer than the 1s that is supported", relay.delay));
+        return wrong("host.relay.delay", format!("{} is above the maximum of 1s", relay.delay));
     }
     let Some(bytes) = relay.per_flow else { return Ok(()) };
     let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
@@ -209,9 +209,9 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
         return wrong("host.relay.per_flow", format!("{bytes} is out of range; allowed are {largest} B, a frame, to below 4GiB"));
     }
     match &s.switch.flow_control.pfc {
-        None => wrong("host.relay.per_flow", "hosts that relay hold flows under PFC alone; give switch.flow_control.pfc".into()),
+        None => wrong("host.relay.per_flow", "needs PFC; give switch.flow_control.pfc".into()),
         Some(pfc) if pfc.relays.is_some() => {
-            wrong("host.relay.per_flow", "switch.flow_control.pfc.relays says that hosts that relay pause; leave one of both out".into())
+            wrong("host.relay.per_flow", "mutually exclusive with switch.flow_control.pfc.relays; remove one of the two".into())
         }
         Some(_) => Ok(()),
     }
@@ -224,14 +224,14 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
     let framing = s.framing.on_wire();
     mechanisms.validate(s.switch.classes, s.switch.queueing, &s.switch.buffer, &framing)?;
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
-        return wrong("switch.queueing", "with one FIFO an input no flow can have a congestion queue; allowed are oq and voq".into());
+        return wrong("switch.queueing", "iq has no congestion queues; use oq or voq".into());
     }
     if let Some(chooses) = mechanisms.parts().iter().find(|p| p.properties().routes && s.switch.queueing == Queueing::Iq) {
-        let why = "with one FIFO an input (switch.queueing) a packet's port is not chosen when it comes; use oq or voq";
+        let why = "not allowed with switch.queueing = \"iq\", which chooses ports late; use oq or voq";
         return wrong(chooses.path(), why.into());
     }
     if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
-        return wrong("switch.classes", "the queues of an interface take the place of classes; leave this at 1".into());
+        return wrong("switch.classes", "the queues of an interface replace classes; set it to 1".into());
     }
     stack(s, &s.host.stack())
 }
@@ -247,36 +247,38 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     let transport = Protocol::new(&stack.transport, line);
     let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
-        return wrong(cuts.path(), "raw frames are not sent again (host.transport.raw), so that no flow would bring what is cut".into());
+        return wrong(cuts.path(), "host.transport.raw does not retransmit trimmed packets; use another transport".into());
     }
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
-        let why = format!("{given} is given, and {} lets receivers say when senders send; leave it out", pulls.part);
+        let why = format!("{given} is not allowed with {}, whose receivers schedule the senders; remove it", pulls.part);
         return wrong("host.congestion_control", why);
     }
-    // A control and the mechanism that it listens to share the tag of packets.
+    // A congestion control and the mechanism of its signal share the tag of packets.
     let listens_to = control.listens_to().map(|(name, _)| name);
     let scheme = Scheme::new(control, line);
     let by_pulls = control.pulls(line).map(|pulls| pulls.part);
     let by_control = scheme.name().filter(|_| scheme.tag() != Tag::Unused);
     let by_mechanism = mechanisms.parts().into_iter().find(|p| p.properties().tags_data && Some(p.name()) != listens_to).map(|p| p.name());
     if let (Some(own), Some(other)) = (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism)) {
-        return wrong(&format!("host.congestion_control.{own}"), format!("it tags packets, and so does {other}; only one may"));
+        return wrong(&format!("host.congestion_control.{own}"), format!("tags packets, as does {other}; remove one of the two"));
     }
     if let Some(hears) = mechanisms.parts().iter().find(|p| p.listens_to().is_some()) {
         if !acknowledges {
-            return wrong(hears.path(), "raw frames are not acknowledged (host.transport.raw), so that it never hears of a path".into());
+            return wrong(hears.path(), "needs acknowledgements; host.transport.raw sends none".into());
         }
         let echo = Scheme::new(&stack.congestion_control, line).echo();
         if let (Some(control), true) = (stack.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
-            let why = format!("it wants each mark on an ACK, and {control} has receivers tell of marks in packets, or seldom");
+            let why = format!(
+                "needs a mark on each ACK, and {control} reports marks in notifications or for several packets; use another congestion control"
+            );
             return wrong(hears.path(), why);
         }
     }
     Ok(())
 }
 
-/// Hosts that are different: each stack by itself, and beside that of most.
+/// Checks hosts with different stacks: each stack alone, and together with the most common stack.
 pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
     let line = Line::nominal(s.framing.on_wire());
     let (base, acknowledges) = (&list[0], Protocol::new(&list[0].transport, line).acknowledges());
@@ -290,7 +292,7 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
         stack(s, other).map_err(here)?;
         let protocol = Protocol::new(&other.transport, line);
         if protocol.acknowledges() != acknowledges {
-            let why = "some hosts would send raw frames and others would not; either all receivers answer, or none";
+            let why = "host.transport.raw must be set for all hosts or for none";
             return Err(InputError::new(&paths[0], why));
         }
         let pulls =
@@ -298,14 +300,14 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
         let is_other = [base.transport != other.transport, base.congestion_control != other.congestion_control];
         let (here, there) = (pulls(other), pulls(base));
         if let Some(place) = (0..2).find(|place| (here[*place] || there[*place]) && is_other[*place]) {
-            let why = "receivers pull what all hosts send to them, or nothing; leave it out, or let it say what holds for all";
+            let why = "pulls must be the same at all hosts; remove the override, or give all hosts this setting";
             return Err(InputError::new(&paths[place], why));
         }
     }
     Ok(())
 }
 
-/// What fails, and what cannot go on after it.
+/// Checks faults, and settings that faults exclude.
 fn faults(s: &Scenario) -> Result<(), InputError> {
     s.network.failover.validate().map_err(|(key, why)| InputError::new(at("network.failover", key), why))?;
     let cuts = s.switch.cut_through.is_some() || s.switch.overrides.iter().any(|o| o.cut_through.is_some());
@@ -315,14 +317,17 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
             return wrong(key, why);
         }
         if cuts {
-            return wrong("", "what cuts through (switch.cut_through) has gone on when it is found damaged; leave one of them out".into());
+            return wrong(
+                "",
+                "mutually exclusive with switch.cut_through, which forwards a frame before its end; remove one of the two".into(),
+            );
         }
         if !s.probe.delays.is_none() {
-            return wrong("", "what it costs is in no part of a completion time (probe.delays); leave one of them out".into());
+            return wrong("", "mutually exclusive with probe.delays, which has no part for link retries; remove one of the two".into());
         }
         let changes = |fault: &Fault| fault.state.is_some() || fault.rate.is_some() || fault.delay.is_some();
         if let Some(i) = s.fault.iter().position(changes) {
-            let why = "links that send again (network.link_retry) neither go down nor change; give bit_error_rate, or leave link_retry out";
+            let why = "links with network.link_retry cannot go down or change; give bit_error_rate, or remove link_retry";
             return Err(InputError::new(format!("fault[{i}]"), why));
         }
     }
@@ -333,11 +338,11 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
         let flushes = (fault.state.is_some() && fault.queued == Queued::Flush).then_some("queued");
         let flushes = flushes.or(fault.node.as_ref().map(|_| "node"));
         if let Some(key) = flushes.filter(|_| s.switch.queueing == Queueing::Iq) {
-            let why = "with one FIFO an input (switch.queueing) nothing is known of what waits for a link; let it wait, or use oq or voq";
+            let why = "flushing needs per-output queues, and switch.queueing is iq; use oq, voq or, for a link, queued = \"wait\"";
             return Err(wrong(key, why.into()));
         }
         if let Some(key) = fault.rate.map(|_| "rate").or(fault.delay.map(|_| "delay")).filter(|_| cuts) {
-            let why = "what cuts through (switch.cut_through) has begun to send at the rates that links had; leave one of them out";
+            let why = "mutually exclusive with switch.cut_through; remove one of the two";
             return Err(wrong(key, why.into()));
         }
         let loses = fault.bit_error_rate.map(|_| "bit_error_rate").or(fault.state.map(|_| "state"));
@@ -354,7 +359,7 @@ fn faults(s: &Scenario) -> Result<(), InputError> {
     Ok(())
 }
 
-/// What is run and written down.
+/// Checks the run and its probes.
 fn run(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     if s.probe.size_classes.windows(2).any(|pair| pair[0] >= pair[1]) {
@@ -364,15 +369,15 @@ fn run(s: &Scenario) -> Result<(), InputError> {
         return wrong("probe.queues", "the interval must be 1ns or longer".into());
     }
     if s.probe.replay && s.probe.queues.is_some() {
-        let why = "it finds the interval itself; leave out one of it and probe.queues, of which the page makes a replay, too";
+        let why = "mutually exclusive with probe.queues, which also gives a replay; remove one of the two";
         return wrong("probe.replay", why.into());
     }
     if s.seed > i64::MAX as u64 {
-        // TOML has no larger numbers, and a seed is to be written in each of its ways.
+        // TOML has no larger integers, and every format must be able to hold a seed.
         return wrong("seed", format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX));
     }
     if s.until == Some(Moment::ZERO) {
-        return wrong("until", "a run of no time has no result; leave it out to run until nothing is left to do".into());
+        return wrong("until", "must be above zero; remove it to run until no event is left".into());
     }
     if let Some(until) = s.until.filter(|until| *until > MAX_START) {
         return wrong("until", format!("{until} is too late; a simulation ends before {MAX_START}"));
@@ -383,7 +388,7 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Memory of switches or relaying hosts that cannot be.
+/// Checks the memory of switches or relaying hosts.
 fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<(), InputError> {
     let wrong = |key: &str, message: String| Err(InputError::new(format!("{table}.buffer.{key}"), message));
     match memory {
@@ -391,7 +396,7 @@ fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<()
         buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
             let key = if matches!(memory, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
             if bytes.0 < largest || bytes.0 >= 1 << 32 {
-                return wrong(key, format!("{bytes} is out of range; it must hold a packet of {largest} B and be below 4GiB"));
+                return wrong(key, format!("{bytes} is out of range; must hold a packet of {largest} B and be below 4GiB"));
             }
         }
         buffer::Params::Shared(shared) => {
@@ -399,7 +404,7 @@ fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<()
                 return wrong("shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
             }
             if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
-                return wrong("shared.total", format!("{} is out of range; it must hold a packet and be below 1TB", shared.total));
+                return wrong("shared.total", format!("{} is out of range; must hold a packet and be below 1TB", shared.total));
             }
         }
     }

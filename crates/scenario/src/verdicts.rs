@@ -1,4 +1,4 @@
-//! The verdicts of all audits on a run that has ended.
+//! Verdicts of all audits on a run.
 
 use xoff_engine::Finish;
 use xoff_models::ids::PortId;
@@ -11,25 +11,25 @@ use crate::audit::{Verdicts, Waiter};
 use crate::document::{Judgement, Scenario};
 use crate::tables::Names;
 
-/// How a run ended that did not end by itself.
+/// Reason for an early end of a run.
 #[derive(Debug, Clone)]
 pub enum Abort {
-    /// These wait for one another.
+    /// Ports of a ring that wait for one another.
     Deadlock(Moment, Vec<Waiter>),
-    /// Nothing new has arrived anywhere since then, though flows keep sending.
+    /// No new packet has arrived since the moment, although flows send.
     Stall(Moment),
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone)]
 pub struct End {
-    /// What the engine says.
+    /// Result of the engine.
     pub finish: Finish,
-    /// What was wrong.
+    /// Reason for an early end, if any.
     pub abort: Option<Abort>,
 }
 
-/// What of a run audits look at: wire bytes of data, and what was counted beside them.
+/// Data for audits: wire bytes of data, and counts.
 #[derive(Debug, Default)]
 pub struct Ledger {
     injected: u64,
@@ -41,29 +41,30 @@ pub struct Ledger {
     reordered: u64,
     /// Data packets lost by faults.
     lost_by_faults: u64,
-    /// Records beside packets that are somewhere, and records that there are.
+    /// Side records of packets in the network, and all side records.
     records: (usize, usize),
-    /// Pauses that stand: node, port and class.
+    /// Active pauses: node, port and class.
     standing: Vec<(u32, PortId, u8)>,
-    /// The first drop, wire bytes dropped there within a burst, and packets dropped in all.
+    /// The first drop, wire bytes dropped there within a burst, and the number of dropped packets.
     pub first_drop: Option<(Drop, u64, u64)>,
-    /// Flows that were not delivered, and all.
+    /// Undelivered flows, and all flows.
     pub missing: u64,
     /// All flows.
     pub flows: u64,
-    /// Operations of jobs that wait for one another, in words.
+    /// Operations of jobs that wait for one another, as text.
     pub stuck: Option<String>,
-    /// A flow whose completion time is not the sum of its parts, and that time.
+    /// A flow whose parts do not add up to the completion time, with that time.
     pub uncut: Option<(u32, Duration)>,
 }
 
 impl Ledger {
-    /// Nothing yet but what is on links: wire bytes of data, records beside frames, and all records that there are.
+    /// Returns a ledger with the content of links alone: wire bytes of data, side records of frames, and all side
+    /// records.
     pub fn new(on_links: (u64, usize), records: usize) -> Self {
         Self { queued: on_links.0, records: (on_links.1, records), ..Self::default() }
     }
 
-    /// Enters what a node knows.
+    /// Adds the counts of a node.
     pub fn enter<'a>(&mut self, id: u32, node: &Node, peer: impl Fn(u32) -> &'a Node) {
         if let Some(e) = &node.endpoint {
             self.injected += e.injected_bytes;
@@ -76,7 +77,7 @@ impl Ledger {
         self.lost += node.counts.lost;
         let lost = node.failing.iter().flat_map(|failing| failing.lost.values());
         self.lost_by_faults += lost.map(|lost| lost.packets).sum::<u64>();
-        // A host that reads nothing pauses its neighbour as long as that lasts.
+        // A host that reads nothing pauses its neighbour until the fault ends.
         let asks_for_ever = |node: &Node| node.failing.as_ref().is_some_and(|failing| failing.is_stalled());
         for mechanism in node.mechanisms.iter().filter(|_| !asks_for_ever(node)) {
             mechanism.standing_pauses(&mut |port, class| self.standing.push((id, port, class)));
@@ -85,7 +86,7 @@ impl Ledger {
         self.standing.extend(node.open_pauses.iter().filter(stands).map(|p| (id, p.port, p.class)));
     }
 
-    /// Whether a pause stands that will be taken back.
+    /// True if a pause is active that will end.
     pub const fn is_paused(&self) -> bool {
         !self.standing.is_empty()
     }
@@ -94,7 +95,7 @@ impl Ledger {
         let Self { injected, delivered, dropped, queued, lost, .. } = self;
         let (beside, kept) = self.records;
         if beside != kept {
-            return Some(format!("{beside} packets have a record beside them, and {kept} records are kept"));
+            return Some(format!("{beside} packets have a side record, and {kept} side records are kept"));
         }
         (*injected != delivered + dropped + queued || *lost > 0).then(|| {
             format!(
@@ -107,13 +108,13 @@ impl Ledger {
         self.first_drop.map(|(d, bytes, packets)| {
             let at = names.port(d.node, d.in_port);
             format!(
-                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}, where {bytes} B found no room above XOFF; `xoff check` says what headroom each port needs and has",
+                "{packets} packets of a lossless class were dropped, the first at {} at {at}, class {}, out of port {}, with {bytes} B above XOFF; `xoff check` lists needed and available headroom of each port",
                 d.at, d.class, d.port,
             )
         })
     }
 
-    /// Pauses that were never taken back, if the run is over.
+    /// Returns pauses without an end, for a finished run.
     fn unpaired(&self, names: &Names, end: &End) -> Option<String> {
         let is_over = match end.abort {
             None => end.finish == Finish::Idle,
@@ -122,34 +123,34 @@ impl Ledger {
         };
         let (id, port, class) = self.standing.first().filter(|_| is_over)?;
         let at = names.port(*id, *port);
-        Some(format!("{} pauses were never taken back, the first at {at}, class {class}", self.standing.len()))
+        Some(format!("{} pauses never ended, the first at {at}, class {class}", self.standing.len()))
     }
 
     fn incomplete(&self, end: &End) -> Option<String> {
         let Self { missing, flows, .. } = self;
         match &end.abort {
             Some(Abort::Stall(since)) => Some(format!(
-                "{missing} of {flows} flows were not delivered, and none has gained a packet since {since}: they lose what they send again and again"
+                "{missing} of {flows} flows were not delivered, and no flow has gained a packet since {since}: each retransmission is lost again"
             )),
             _ => (end.finish == Finish::Idle && (*missing > 0 || self.stuck.is_some())).then(|| {
                 let stuck = self.stuck.as_ref().map_or_else(String::new, |stuck| format!(": {stuck}"));
-                format!("{missing} of {flows} flows were not delivered, and nothing is left to do{stuck}")
+                format!("{missing} of {flows} flows were not delivered, and no event is left{stuck}")
             }),
         }
     }
 
-    /// Flows that were under way, or still to come, when the run was ended: there is nothing to judge on them.
+    /// Reports flows that were active or pending at an early end of the run; the audit is not judged.
     fn cut(&self, end: &End) -> Option<String> {
         let Self { missing, flows, .. } = self;
         (end.abort.is_none() && end.finish != Finish::Idle && *missing > 0)
-            .then(|| format!("{missing} of {flows} flows were not over when the run was ended"))
+            .then(|| format!("{missing} of {flows} flows had not ended at the end of the run"))
     }
 }
 
 fn cycle(names: &Names, end: &End) -> Option<String> {
     let Some(Abort::Deadlock(at, cycle)) = &end.abort else { return None };
     let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port))).collect();
-    Some(format!("at {at} these wait for one another: {}", list.join(" → ")))
+    Some(format!("at {at} these queues wait for one another: {}", list.join(" → ")))
 }
 
 /// The verdicts of all audits.
@@ -159,20 +160,19 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("conservation", Judgement::Fail, ledger.imbalance());
     let is_lossless = mechanisms.any(|p| p.is_lossless);
     match ledger.loss(names).filter(|_| is_lossless) {
-        // A lossless class loses nothing for want of room; what a fault took is told, and no violation.
+        // A lossless class may not drop packets for lack of room. Losses by faults are recorded and are no violation.
         None if is_lossless && ledger.lost_by_faults > 0 => {
-            let told = format!("faults took {} packets of a lossless class, and none lacked room", ledger.lost_by_faults);
+            let told = format!("faults lost {} packets of a lossless class; no packet lacked room", ledger.lost_by_faults);
             verdicts.enter("loss", Judgement::Record, Some(told));
         }
         loss => verdicts.enter("loss", audits.loss, loss),
     }
     verdicts.enter("pauses", audits.pauses, ledger.unpaired(names, end));
-    // Where a mechanism chooses ports packet by packet, packets overtake one another.
-    // So may those of a flow that gets another way when a link goes down.
+    // A mechanism that chooses ports per packet, or a reroute after a fault, may reorder the packets of a flow.
     let is_rerouted = scenario.network.failover.is_given() && !scenario.fault.is_empty();
     let keeps_order = !mechanisms.any(|p| p.routes || p.reorders) && !is_rerouted;
     let disorder =
-        (keeps_order && ledger.reordered > 0).then(|| format!("{} packets arrived out of order in their flow", ledger.reordered));
+        (keeps_order && ledger.reordered > 0).then(|| format!("{} packets arrived out of order within a flow", ledger.reordered));
     verdicts.enter("order", Judgement::Fail, disorder);
     verdicts.enter("deadlock", audits.deadlock, cycle(names, end));
     verdicts.enter("completion", audits.completion, ledger.incomplete(end));

@@ -1,4 +1,4 @@
-//! What looks wrong with a scenario that can run: said by `xoff check`, and by every run.
+//! Warnings about a scenario that can run, printed by `xoff check` and by every run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use xoff_units::{Bytes, Duration, Rate, index, number};
 use crate::document::Turns;
 use crate::runner::Runner;
 
-/// Something that looks wrong, and the key that it is about.
+/// A warning, with the key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// The path of the key.
     pub path: String,
-    /// What, and why.
+    /// Problem and remedy.
     pub message: String,
 }
 
@@ -35,12 +35,13 @@ impl Warning {
     }
 }
 
-/// All but what takes a search: whether pauses can deadlock is `xoff check`'s to say, and a run notices it.
+/// Returns all warnings without a search. Possible deadlocks are found by `xoff check`, and actual deadlocks by the
+/// run.
 pub fn warnings(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let mut list = level_warnings(runner, &ingress_ports(runner));
     if s.host.relay.scheduler == Scheduler::PerFlow && s.switch.scheduler != Turns::Strict {
-        let why = "switch.scheduler shares ports among classes, and within one flows of relays and what they relay take turns by packets";
+        let why = "switch.scheduler divides ports among classes; within a class, own and relayed flows of a relay take turns by packets";
         list.push(Warning::new("host.relay.scheduler", why));
     }
     list.extend(port_warnings(runner));
@@ -56,33 +57,33 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
         s.network.failover.is_given(),
         s.fault.iter().position(|f| f.state.is_some() && f.duration.is_none() && f.time_between_failures.is_none()),
     ) {
-        let why = "it is down for ever, and nothing leaves it (network.failover): flows that go there never end";
+        let why = "a permanent fault without reroutes: flows across it never end; set network.failover";
         list.push(Warning::new(format!("fault[{i}]"), why));
     }
     if s.network.failover.is_given() && !s.fault.is_empty() && !runner.plan.paths.is_empty() {
-        let why = "flows with a path of their own (via) keep to it: what they send into a link that is down is lost until that is back";
+        let why = "flows with a pinned path (via) are not rerouted: packets into a link that is down are lost until the repair";
         list.push(Warning::new("network.failover", why));
     }
     if runner.plan.flows == 0 {
-        list.push(Warning::new("workload", "nothing is sent"));
+        list.push(Warning::new("workload", "the workload sends no packet"));
     }
     list
 }
 
-/// Jobs at hosts where another job is: the first of them with each.
+/// Warns of hosts with ranks of two jobs, once for each job.
 fn shared_hosts(runner: &Runner) -> Vec<Warning> {
     let jobs = &runner.plan.jobs;
     let warn = |(i, job): (usize, &Arc<Graph>)| {
         let (other, host) = jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;
         let name = &runner.topology.nodes[index(host)].name;
         let why =
-            format!("{name} has ranks of workload[{other}], too, and each computes as if it were alone; give `hosts` to tell them apart");
+            format!("{name} also has ranks of workload[{other}], and each rank computes at full speed; give each job its own `hosts`");
         Some(Warning::new(format!("workload[{}]", job.workload), why))
     };
     jobs.iter().enumerate().filter_map(warn).collect()
 }
 
-/// Timeouts that are over before an answer can come.
+/// Warns of timeouts below the longest round trip.
 fn hasty(runner: &Runner) -> Vec<Warning> {
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let longest = lines.longest_round_trip();
@@ -91,7 +92,7 @@ fn hasty(runner: &Runner) -> Vec<Warning> {
         let shortest = protocol.timeouts().0;
         (protocol.acknowledges() && shortest < longest).then(|| {
             let why = format!(
-                "times out after {shortest}, and the longest round trip without load takes {longest}: packets are sent again before their answers can come; give a longer timeout, or leave it out"
+                "the timeout of {shortest} is below the longest round trip without load, {longest}: packets are retransmitted too early; give a longer timeout, or remove it"
             );
             Warning::new(format!("{}.{}", stack.paths()[0], protocol.name()), why)
         })
@@ -99,17 +100,17 @@ fn hasty(runner: &Runner) -> Vec<Warning> {
     runner.settings.stacks.list().iter().filter_map(warn).collect()
 }
 
-/// Headers that no packet is longer than.
+/// Warns of cut-through headers as large as a packet.
 fn uncut(runner: &Runner) -> Vec<Warning> {
     let (switch, largest) = (&runner.scenario().switch, runner.settings.framing.largest());
     let of_overrides = switch.overrides.iter().enumerate().map(|(i, o)| (format!("switch.overrides[{i}]"), o.cut_through));
     let all = std::iter::once(("switch".to_string(), switch.cut_through)).chain(of_overrides);
     let longer = all.filter_map(|(path, cut)| Some((path, cut?.header))).filter(|cut| cut.1.0 >= largest);
-    let why = |header: Bytes| format!("{header} is no less than a packet, which takes {largest} B: nothing is cut through");
+    let why = |header: Bytes| format!("{header} is not below the size of a packet, {largest} B: cut-through has no effect");
     longer.map(|(path, header)| Warning::new(format!("{path}.cut_through.header"), why(header))).collect()
 }
 
-/// A switch that has ports of several rates on equally short paths: ECMP gives the slower ones as many flows.
+/// Warns of a switch with ports of different rates on equally short paths: ECMP divides flows evenly.
 fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warning> {
     let is_switch = |n: usize| topology.nodes[n].forwards && !topology.nodes[n].is_host;
     let uplinks = |n: usize| ports[n].iter().filter(|p| is_switch(index(p.peer)));
@@ -135,7 +136,7 @@ fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warni
             if let Some(other) = rates.find(|r| *r != first) {
                 let (at, leaf) = (&topology.nodes[at].name, &topology.nodes[leaf].name);
                 let why = format!(
-                    "{at} has ports of {first} and of {other} on equally short paths to {leaf}, and ECMP gives both as many flows: those on the slower ports are slowed"
+                    "{at} has ports of {first} and of {other} on equally short paths to {leaf}, and ECMP divides flows evenly: flows on the slower ports are slowed"
                 );
                 return Some(Warning::new("network", why));
             }
@@ -144,7 +145,7 @@ fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warni
     None
 }
 
-/// Switches with hosts to which paths are looked at; in a larger network the rest is taken to be like them.
+/// Maximum number of examined switches with hosts; further switches are assumed to be similar.
 const LEAVES: usize = 256;
 
 /// Ingress ports of equal links, levels and settings.
@@ -152,17 +153,18 @@ pub struct IngressPorts {
     pub rate: Rate,
     pub delay: Duration,
     pub levels: Levels,
-    /// Bytes of the largest frame that are in at most when it is counted.
+    /// Maximum bytes of the largest frame that have arrived when the frame is counted.
     pub counted_after: u64,
-    /// Of their settings, in [`xoff_models::overrides::Locals::list`].
+    /// Index of the settings in [`xoff_models::overrides::Locals::list`].
     pub place: usize,
-    /// How many there are.
+    /// Number of such ports.
     pub count: u64,
     /// The node is a host that relays.
     pub is_host: bool,
 }
 
-/// All ingress ports where levels are; thresholds that move are as they are for a port that alone uses the switch's memory.
+/// Returns all ingress ports with levels. Dynamic thresholds are computed for a port that uses the memory of the
+/// switch alone.
 pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
@@ -200,7 +202,7 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     found.into_values().collect()
 }
 
-/// What looks wrong with levels, and beside them.
+/// Warns of doubtful levels and headroom.
 fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     let mut list = Vec::new();
     let classes = runner.scenario().switch.classes;
@@ -216,7 +218,7 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 let shared = if classes > 1 { format!("with the buffer shared by {classes} classes, ") } else { String::new() };
                 let (available, xoff, needed) = (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
                 let why = format!(
-                    "{shared}{available} above XOFF {xoff} is less than the {needed} that a {rate} link of {delay} may need: packets may be lost"
+                    "{shared}{available} above XOFF {xoff} is below the {needed} of headroom for a {rate} link of {delay}: packets may be lost"
                 );
                 list.push(Warning::new(at(part.path(), "xoff"), why));
             }
@@ -229,12 +231,12 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
     list
 }
 
-/// Whether a part marks packets at switches, and not at hosts that relay.
+/// True if a component marks packets at switches and not at hosts that relay.
 fn marks_at_switches_alone(runner: &Runner, part: &dyn Part) -> bool {
     part.properties().marks_data && !runner.scenario().host.relay.ecn
 }
 
-/// What looks wrong at ports, said once of those that are alike.
+/// Warns of doubtful ports, once for equal ports.
 fn port_warnings(runner: &Runner) -> Vec<Warning> {
     let mut list: Vec<Warning> = Vec::new();
     let parts = runner.settings.mechanisms().parts();
@@ -250,21 +252,21 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
     list
 }
 
-/// Packets by several paths to receivers that throw away what is not next.
+/// Warns of packets on several paths to receivers that drop out-of-order packets.
 fn scattered(runner: &Runner) -> Option<Warning> {
     let stacks = runner.settings.stacks.list();
     let (stack, protocol) = stacks.iter().zip(runner.settings.protocols()).find(|one| !one.1.bears_reordering())?;
     let parts = runner.settings.mechanisms().parts();
     let part = parts.iter().find(|p| p.properties().scatters)?;
     let why = format!(
-        "it sends packets of a flow by several paths, and {}.{} throws away what overtakes and sends it again; host.transport.selective or irn keeps it",
+        "packets of a flow take several paths, and {}.{} drops and retransmits out-of-order packets; use host.transport.selective or irn",
         stack.paths()[0],
         protocol.name()
     );
     Some(Warning::new(part.path(), why))
 }
 
-/// Mechanisms that nobody hears, and congestion controls that nobody tells.
+/// Warns of mechanisms without a reacting host, and of congestion controls without a signalling switch.
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let parts = runner.settings.mechanisms().parts();

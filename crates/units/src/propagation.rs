@@ -58,7 +58,7 @@ impl JsonSchema for Propagation {
         let units = UNITS.iter().map(|u| u.0).collect::<Vec<_>>().join("|");
         json_schema!({
             "type": "string",
-            "description": "a delay such as \"150ns\", or a length such as \"30m\", at 5 ns a metre",
+            "description": "a delay such as \"150ns\", or a length such as \"30m\", at 5 ns per metre",
             "pattern": format!("^[0-9][0-9_]*(\\.[0-9]+)? ?({units})$|^0$"),
             "examples": ["150ns", "30m"]
         })

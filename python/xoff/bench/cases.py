@@ -62,7 +62,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "fat-tree-1024": ("k = 16, permutation of 8.192 MB, PFC", _fat_tree(16, "8.192MB")),
     "fat-tree-8192": ("k = 32, permutation of 409.6 KB, PFC", _fat_tree(32, "409.6KB")),
     "incast-64": ("64-to-1 of 2 MB, PFC + RED + DCQCN", _incast()),
-    LARGE: ("k = 64, one packet a host, PFC: only when it is named", _fat_tree(64, "4096B")),
+    LARGE: ("k = 64, one packet a host, PFC: only by name", _fat_tree(64, "4096B")),
 }
 
 

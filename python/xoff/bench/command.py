@@ -42,7 +42,7 @@ def command(
     ):
         if given and (names or others):
             raise InputError(
-                f"bench {option}: it has cases of its own; give no cases and no other measurement beside it"
+                f"bench {option}: has its own cases; remove the cases and the other measurements"
             )
     chosen = list(names) or [name for name in CASES if name != LARGE]
     if list_only:
@@ -64,7 +64,7 @@ def _training(names: Sequence[str], list_only: bool, has_others: bool, as_json: 
         if name not in JOBS:
             raise InputError(f"bench training: `{name}` is not a case; the cases are {', '.join(JOBS)}")
     if has_others:
-        raise InputError("bench training: it has cases of its own; give no other measurement beside it")
+        raise InputError("bench training: has its own cases; remove the other measurements")
     if list_only:
         _list(as_json, JOBS)
     else:
@@ -110,7 +110,7 @@ def _measure(names: Sequence[str], repeats: int, as_json: bool) -> None:
 _PARTS = {
     "bytes_per_host": "a host",
     "bytes_per_port": "a port",
-    "bytes_per_link": "a link with its two ports",
+    "bytes_per_link": "a link with two ports",
     "bytes_per_queued_packet": "a queued packet",
     "bytes_per_active_flow": "an active flow",
     "bytes_per_waiting_flow": "a waiting flow",

@@ -43,7 +43,7 @@ def compare(commit: str, names: Sequence[str], pairs: int) -> dict[str, Any]:
     what = f"bench --compare {wording.plain(commit)}"
     checkout, full = _found(commit, what)
     with building.workplace() as place:
-        display.err.print(f"building {full[:12]}, which takes as long as the first build of a checkout")
+        display.err.print(f"building {full[:12]} (as slow as the first build of a checkout)")
         other = _built(checkout, full, place, what)
         cases = [_measured(name, other, place, pairs) for name in names]
     return {"commit": full, "cases": cases}
@@ -58,13 +58,13 @@ def _found(commit: str, what: str) -> tuple[Path, str]:
     top = _git("rev-parse", "--show-toplevel")
     checkout = Path(top.output.removesuffix("\n"))
     if top.code != 0 or not (checkout / _CORE).is_file():
-        raise InputError(f"{what}: the current directory is in no checkout of xoff, whose commits could be built")
+        raise InputError(f"{what}: the current directory is not in a checkout of xoff")
     named = _git("-C", checkout, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
     full = named.output.strip()
     if named.code != 0:
-        raise InputError(f"{what}: it is no commit of the checkout {wording.plain(str(checkout))}")
+        raise InputError(f"{what}: not a commit of the checkout {wording.plain(str(checkout))}")
     if _git("-C", checkout, "cat-file", "-e", f"{full}:{_CORE}").code != 0:
-        raise InputError(f"{what}: it has no {_CORE}, so that there is nothing to build")
+        raise InputError(f"{what}: {_CORE} is missing in this commit")
     return checkout, full
 
 
@@ -87,7 +87,7 @@ def _built(checkout: Path, commit: str, place: Path, what: str) -> Path:
         if Path(name).suffix in {".so", ".dylib"}
     ]
     if len(libraries) != 1 or not (tree / "python" / "xoff").is_dir():
-        raise InputError(f"{what}: its build makes no core of a Python package")
+        raise InputError(f"{what}: the build gave no core of a Python package")
     shutil.copy(libraries[0], tree / "python" / "xoff" / "_core.abi3.so")
     return tree / "python"
 
@@ -104,7 +104,7 @@ def _measured(name: str, other: Path, place: Path, pairs: int) -> dict[str, Any]
         environment = QUIET | {"PYTHONPATH": str(package)}
         done = processes.run([sys.executable, "-c", _RUN], text=request, directory=place, environment=environment)
         if done.code != 0:
-            raise _RefusedError(f"{side} does not run it: {done.reason()}")
+            raise _RefusedError(f"{side} does not run the case: {done.reason()}")
         answer = json.loads(done.output)
         if not Path(answer["file"]).resolve().is_relative_to(package):
             raise InputError(f"bench --compare: Python imports xoff from {answer['file']}, and not from {package}")

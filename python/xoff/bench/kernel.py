@@ -62,7 +62,7 @@ def _measured(program: Path, what: str, name: str, hosts: int, packets: int, *, 
         done = _run(program, what, hosts, packets)
         answer = _ANSWER.search(done.output)
         if answer is None or abs(int(answer[2]) / hops - float(answer[1])) > 0.006:
-            raise InputError(f"{what}: its answer is not that of {hops} packet-hops of the reference kernel's case")
+            raise InputError(f"{what}: the answer does not equal {hops} packet-hops of the reference kernel's case")
         return hops / max(done.cpu_seconds - building_alone, 1e-9)
 
     def ours() -> float:

@@ -28,7 +28,7 @@ class Done:
         """Returns the reason of a failure in a line: the first error, or else the last line of the messages."""
         lines = [line for line in self.messages.splitlines() if line.strip()]
         errors = [line for line in lines if line.lstrip().startswith("error")]
-        return wording.plain((errors[:1] or lines[-1:] or [f"it ended with code {self.code}"])[0].strip())
+        return wording.plain((errors[:1] or lines[-1:] or [f"exit code {self.code}"])[0].strip())
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
                 raise
     except (FileNotFoundError, PermissionError):
         name = wording.plain(str(words[0]))
-        raise InputError(f"bench: `{name}` cannot be started; it has to be installed, and on the PATH") from None
+        raise InputError(f"bench: `{name}` cannot be started; install it and add it to the PATH") from None
     finally:
         restore()
     return Done(process.returncode, output, messages, _cpu_seconds() - before)

@@ -57,7 +57,7 @@ def _collective(gpus: int, control: str, operation: str = "all_gather", of: int 
     switch, host = _CONTROLS[control]
     title = f"{gpus} GPUs on rails, GPT-13B's {operation.replace('_', '-')}, congestion control: {control}"
     if of > 1:
-        title += f"; of the data one part in {of}, as nothing of it repeats itself"
+        title += f"; of the data one part in {of} (without repetition)"
     return title, lambda part: {
         "network": _rails(gpus),
         "framing": _FRAMING,
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[str, Any]] = {
     "rails-128-reduce-scatter": _collective(128, "none", "reduce_scatter"),
     "rails-128-dcqcn": _collective(128, "DCQCN"),
     **{f"rails-128-{name.lower()}": _collective(128, name, of=16) for name in ("HPCC", "TIMELY")},
-    "fat-tree-128-ring": ("128 GPUs in a fat tree, one ring whose paths collide, PFC", _fat_tree),
+    "fat-tree-128-ring": ("128 GPUs in a fat tree, one ring with colliding paths, PFC", _fat_tree),
     "experts-64": ("64 GPUs on rails, all-to-all of a mixture of experts, PFC", _mixture),
     "gpt-13b-128": (
         "an iteration of GPT-13B on 128 GPUs, 8-fold tensor parallel, packets of 9000 B",

@@ -18,7 +18,7 @@ def command(directory: Path, chosen: dict[str, list[str]], *, out: Path | None, 
     if not chosen:
         raise InputError(f"no format: give {_listed([f'--{name}' for name in FORMATS])}")
     if out is not None and len(chosen) > 1:
-        raise InputError(f"--out: is the place of one format, and there are {len(chosen)}; export one at a time")
+        raise InputError(f"--out: takes one format, and {len(chosen)} were given; export one format at a time")
     result = load(directory)
     answers: list[dict[str, Any]] = []
     for name, choices in chosen.items():

@@ -50,11 +50,11 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
             times = " ".join(str((time + 500) // 1000) for time in (start, fct, ideal))
             file.write(f"{ends} {port} {kind} {size} {times}\n")
             written += 1
-    notes = [f"{left_out:,} flows did not end and are not in it"] if left_out else []
+    notes = [f"{left_out:,} flows did not end and are left out"] if left_out else []
     if carried:
-        notes.append(f"{len(carried):,} connections of jobs are not in it: their times are those of their messages")
+        notes.append(f"{len(carried):,} connections of jobs are left out: completion times belong to messages")
     if given(result, "probe", "flows") is False:
-        notes.append(f"this run did not record flows; repeat it with them: {again(result, 'probe.flows=true')}")
+        notes.append(f"the result has no table of flows; repeat the run:  {again(result, 'probe.flows=true')}")
     return Written({"flows": written}, tuple(notes))
 
 

@@ -41,9 +41,9 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
             if name in result.tables and (probe is not None or result.table(name).num_rows):
                 found[name] = put(result, tracks)
             elif probe is not None:
-                notes.append(f"`{name}` are not in it; repeat the run for them: {again(result, probe)}")
+                notes.append(f"`{name}` are missing; repeat the run to add them: {again(result, probe)}")
     if not found:
-        raise InputError(f"this run kept nothing to show over time; repeat it: {again(result, '')}")
+        raise InputError(f"the result has no data over time; repeat the run: {again(result, '')}")
     return Written(found, tuple(notes))
 
 

@@ -47,7 +47,7 @@ def recorded(result: Result, name: str, setting: str = "") -> pa.Table:
     """
     if name in result.tables:
         return result.table(name)
-    raise InputError(f"this run did not keep `{name}`; repeat it: {again(result, setting)}")
+    raise InputError(f"the result has no `{name}`; repeat the run: {again(result, setting)}")
 
 
 def again(result: Result, setting: str) -> str:

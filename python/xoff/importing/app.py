@@ -12,7 +12,7 @@ from xoff._core import InputError
 from xoff.options import Json
 
 importing = typer.Typer(
-    help="Writes a scenario from the files of another simulator, and says what it could not carry over.",
+    help="Writes a scenario from the files of another simulator, and lists the parts that were not carried over.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -27,7 +27,7 @@ ImportedTo = Annotated[
     ),
 ]
 
-Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints what has no effect on results.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Also prints notes without effect on results.")]
 
 
 @importing.command("hpcc")
@@ -56,7 +56,7 @@ def import_htsim(
         str | None,
         typer.Option(
             metavar="UNIT",
-            help="What starts are in: us for main_uec and main_swift, ps for other programs. Needed if one is not 0.",
+            help="Unit of starts: us for main_uec and main_swift, ps for other programs. Needed if any start is not 0.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def import_htsim(
     from xoff.importing.htsim import UNITS, convert
 
     if start_unit is not None and start_unit not in UNITS:
-        raise InputError(f"--start-unit: `{start_unit}` is no unit of starts; allowed are {', '.join(UNITS)}")
+        raise InputError(f"--start-unit: `{start_unit}` is not a unit of starts; allowed are {', '.join(UNITS)}")
     started = partial(convert, unit=start_unit)
     command(started, [matrix, topology], name=matrix, out=out, as_json=as_json, is_verbose=verbose)
 
@@ -81,7 +81,7 @@ def import_goal(
         str,
         typer.Option(
             metavar="message|packet",
-            help="How messages of a rank leave: one after another, or packet by packet in turn.",
+            help="Order of the messages of a rank: one after another, or packet by packet in turn.",
         ),
     ] = "message",
     out: ImportedTo = None,
@@ -94,7 +94,7 @@ def import_goal(
     from xoff.importing.source import MAX_JOB_BYTES
 
     if order not in ORDERS:
-        raise InputError(f"--order: `{order}` is no order of messages; allowed are {', '.join(ORDERS)}")
+        raise InputError(f"--order: `{order}` is not an order of messages; allowed are {', '.join(ORDERS)}")
     command(
         partial(convert, order=order),
         [file],
@@ -111,7 +111,7 @@ def import_simai(
     file: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="A workload of AICB.", show_default=False)],
     gpus: Annotated[
         int | None,
-        typer.Option(min=1, max=2**20, metavar="N", help="GPUs, if the file does not say.", show_default=False),
+        typer.Option(min=1, max=2**20, metavar="N", help="Number of GPUs, if the file has none.", show_default=False),
     ] = None,
     per_server: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="GPUs of a server.")] = 8,
     out: ImportedTo = None,
@@ -132,18 +132,18 @@ def import_chakra(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="ET…", help="A trace for each rank, in their order: protobuf or JSON.", show_default=False
+            metavar="ET…", help="A trace for each rank, in the order of ranks: protobuf or JSON.", show_default=False
         ),
     ],
     groups: Annotated[
         Path | None,
-        typer.Option(metavar="JSON", help="The ranks of each group, by its name.", show_default=False),
+        typer.Option(metavar="JSON", help="The ranks of each group, by the name of the group.", show_default=False),
     ] = None,
     flops: Annotated[
         float | None,
         typer.Option(
             metavar="N",
-            help="FLOP/s of an accelerator, such as 1e15: nodes with num_ops take as long as it needs.",
+            help="FLOP/s of an accelerator, such as 1e15: sets the time of nodes with num_ops.",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +151,7 @@ def import_chakra(
         float | None,
         typer.Option(
             metavar="N",
-            help="Bytes of an accelerator's memory in a second, such as 3e12: computation reads its tensor_size.",
+            help="Memory bandwidth of an accelerator in B/s, such as 3e12: computation reads tensor_size bytes.",
             show_default=False,
         ),
     ] = None,

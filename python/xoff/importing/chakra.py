@@ -84,7 +84,7 @@ def convert(
     Raises `InputError` if the traces are not valid.
     """
     if len(paths) > MAX_STAR:
-        raise InputError(f"{paths[0]}: there are {len(paths):,} traces; {MAX_STAR:,} are possible")
+        raise InputError(f"{paths[0]}: {len(paths):,} traces were given; at most {MAX_STAR:,} are allowed")
     notes = Notes()
     job = Job("job")
     if flops is not None:
@@ -94,14 +94,14 @@ def convert(
         source = Source(path, b"")
         nodes = sorted(_read(path), key=lambda node: node.id)
         if len(job.operations) + len(nodes) > MAX_OPERATIONS:
-            raise InputError(f"{path}: with it the traces have more than {MAX_OPERATIONS:,} nodes")
+            raise InputError(f"{path}: the traces up to this file have more than {MAX_OPERATIONS:,} nodes")
         known = {node.id for node in nodes}
         if len(known) != len(nodes):
             raise InputError(f"{path}: two nodes have the same number")
         for node in nodes:
             lacking = next((other for other in node.after if other not in known), None)
             if lacking is not None:
-                raise InputError(f"{path}: node {node.id}: depends on node {lacking}, which is not there")
+                raise InputError(f"{path}: node {node.id}: depends on node {lacking}, which is missing")
             if node.type == "COMP":
                 job.operations.append(_computation(rank, node, job.processor, notes, source))
             else:
@@ -111,7 +111,7 @@ def convert(
         if len(members) > 1:
             job.groups[f"g{number}"] = members
     if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
-        raise InputError(f"{paths[lone.rank]}: {lone.name}: nobody else is in its group")
+        raise InputError(f"{paths[lone.rank]}: {lone.name}: the group has no other rank")
     text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
     notes.add(Source(paths[0], b""), (), text)
     tables = [
@@ -138,7 +138,7 @@ def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
         return found
     document = _json(file)
     if not isinstance(document, dict):
-        raise InputError(f"{file}: a table is expected: the ranks of each group, by its name")
+        raise InputError(f"{file}: a table is expected: the ranks of each group, by the name of the group")
     for name, members in document.items():
         is_list = isinstance(members, list) and all(isinstance(one, int) and 0 <= one < ranks for one in members)
         if not is_list or len(set(members)) != len(members):
@@ -154,22 +154,22 @@ def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Not
     flop, size = (node.whole(source.path, key, 2**63 - 1) for key in ("num_ops", "tensor_size"))
     if flop and unit == "gpu" and processor:
         if node.duration_ps:
-            notes.add(source, (), "with --flops the recorded durations of nodes that have num_ops are not taken")
+            notes.add(source, (), "with --flops the recorded durations of nodes with num_ops are ignored")
         if "memory" not in processor:
-            notes.add(source, (), "the memory is as fast as it has to be; --memory-bandwidth says how fast it is")
+            notes.add(source, (), "memory never limits computation; --memory-bandwidth sets a limit")
         elif not size:
-            notes.add(source, (), "computation with num_ops and no tensor_size takes no memory; there no time at all")
+            notes.add(source, (), "computation with num_ops and no tensor_size takes no memory; in ASTRA-sim it takes no time")
         memory = size if "memory" in processor and size else None
         return Operation(rank, "compute", name, after, unit=unit, flop=flop, memory=memory, where=node.id)
     if flop and not node.duration_ps:
         remedy = (
             "give --flops"
             if unit == "gpu"
-            else "give it a duration: --flops is of accelerators, and it runs on the CPU"
+            else "add a duration: the node runs on the CPU, and --flops applies to accelerators"
         )
         raise node.wrong(source.path, f"computes {flop:,} operations (num_ops) and has no duration; {remedy}")
     if not node.duration_ps:
-        notes.add(source, (), "computation with neither a duration nor num_ops takes no time here, and 1 ns there")
+        notes.add(source, (), "computation with neither a duration nor num_ops takes no time in xoff, and 1 ns in ASTRA-sim")
     return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps, where=node.id)
 
 
@@ -190,7 +190,7 @@ def _operation(
         size = max(node.whole(path, "comm_size", MAX_MESSAGE), 1) if is_send else None
         kind, unit = ("send", "comm") if is_send else ("recv", "")
         if is_send and not node.values.get("comm_size"):
-            notes.add(source, (), "a message of no bytes has one")
+            notes.add(source, (), "a message of 0 B is sent as 1 B")
         tag = node.whole(path, "comm_tag", 2**62)
         return Operation(rank, kind, name, after, unit=unit, peer=peer, tag=tag, size=size, where=node.id)
     if node.type == "COMM_COLL":
@@ -199,24 +199,24 @@ def _operation(
             _BY_NAME.get(given, -1) if isinstance(given, str) else node.whole(path, "comm_type", 9), ""
         )
         if not kind:
-            notes.add(source, (), "gathers and scatters are not carried over: they take no time")
+            notes.add(source, (), "gathers and scatters are not carried over and take no time")
             return nothing
         if "involved_dim" in node.values:
-            notes.add(source, (), "the dimensions that a collective is to use are not carried over")
+            notes.add(source, (), "the dimensions of a collective are not carried over")
         group = str(node.values.get("pg_name") or _ALL)
         if group == "0" and group not in groups:
             group = _ALL
         if group not in groups:
-            raise node.wrong(path, f"its group {shown(group)} is not known; give --groups with the ranks of each")
+            raise node.wrong(path, f"unknown group {shown(group)}; give --groups with the ranks of each group")
         number, members = groups[group]
         if rank not in members:
-            raise node.wrong(path, f"rank {rank} is not in its group {shown(group)}")
+            raise node.wrong(path, f"rank {rank} is not in the group {shown(group)}")
         size = None if kind == "barrier" else _data(kind, node.whole(path, "comm_size", 2**42), len(members))
         return Operation(
             rank, kind, name, after, unit="comm", size=size, group=f"g{number}", label="coll", where=node.id
         )
     if node.type.startswith("MEM"):
-        notes.add(source, (), "loads and stores of memory take no time here")
+        notes.add(source, (), "loads and stores of memory take no time in xoff")
     return nothing
 
 
@@ -254,10 +254,10 @@ def _of_json(path: Path) -> Iterator[_Node]:
         kind = _NODE_TYPES[kind] if isinstance(kind, int) and 0 <= kind < len(_NODE_TYPES) else str(kind)
         kind = kind.removesuffix("_NODE")
         if kind not in _NODE_TYPES:
-            raise InputError(f"{path}: node {one['Id']}: its type is none of {', '.join(_NODE_TYPES)}")
+            raise InputError(f"{path}: node {one['Id']}: unknown type; allowed are {', '.join(_NODE_TYPES)}")
         lists = [one.get(key) or [] for key in ("data_deps", "ctrl_deps")]
         if not all(isinstance(found, list) and all(isinstance(other, int) for other in found) for found in lists):
-            raise InputError(f"{path}: node {one['Id']}: what it depends on is not a list of numbers")
+            raise InputError(f"{path}: node {one['Id']}: the dependencies are not a list of numbers")
         name = one.get("Name")
         time = _micro(path, one["Id"], one.get("runtime", 0))
         yield _Node(one["Id"], kind, name if isinstance(name, str) else "", time, [*lists[0], *lists[1]], one)
@@ -266,7 +266,7 @@ def _of_json(path: Path) -> Iterator[_Node]:
 def _micro(path: Path, id: int, value: Any) -> int:
     """Returns a time in microseconds as picoseconds."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_NS // 1000:
-        raise InputError(f"{path}: node {id}: its time is not a number of microseconds from 0 to {MAX_NS // 1000}")
+        raise InputError(f"{path}: node {id}: the time is not a number of microseconds from 0 to {MAX_NS // 1000}")
     return round(value * 10**6)
 
 
@@ -288,10 +288,10 @@ def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
         try:
             message.ParseFromString(content[start:at])
         except DecodeError:
-            raise InputError(f"{path}: the message at byte {start} is none of a Chakra trace") from None
+            raise InputError(f"{path}: the message at byte {start} is not a message of a Chakra trace") from None
         if not is_first:
             if not 0 <= message.type < len(_NODE_TYPES):
-                raise InputError(f"{path}: node {message.id}: its type is none of {', '.join(_NODE_TYPES)}")
+                raise InputError(f"{path}: node {message.id}: unknown type; allowed are {', '.join(_NODE_TYPES)}")
             after = [*message.ctrl_deps, *message.data_deps]
             time = _micro(path, message.id, message.duration_micros)
             yield _Node(message.id, _NODE_TYPES[message.type], message.name, time, after, _values(message.attr))
@@ -316,4 +316,4 @@ def _length(path: Path, content: bytes, at: int) -> tuple[int, int]:
         at += 1
         if content[at - 1] < 0x80:
             return value, at
-    raise InputError(f"{path}: is no sequence of messages with their lengths, at byte {at}")
+    raise InputError(f"{path}: is not a sequence of messages with lengths, at byte {at}")

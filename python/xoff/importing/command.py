@@ -60,4 +60,4 @@ def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:
         yield from rest
     elif rest:
         many = "1 note" if len(rest) == 1 else f"{len(rest):,} notes"
-        yield f"… and {many} without effect on results; --verbose lists them"
+        yield f"… and {many} without effect on results; --verbose lists all"

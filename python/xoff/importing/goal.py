@@ -87,11 +87,11 @@ def convert(file: Source, order: str = "message") -> Imported:
                 )
     notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
     if any(one.kind != "calc" for operations in ranks.values() for one in operations):
-        text = "L, o, g, G, O and S of LogGOPS are not carried over: the network takes what it takes, and hosts nothing"
+        text = "L, o, g, G, O and S of LogGOPS are not carried over: the network sets transfer times, and hosts take no time"
         notes.add(file, (), text)
         says = {
-            "message": "messages of a rank leave one after another, as in LogGOPSim; --order packet lets them share",
-            "packet": "messages of a rank share its interface packet by packet; LogGOPSim sends one after another",
+            "message": "messages of a rank leave one after another, as in LogGOPSim; with --order packet they share the interface",
+            "packet": "messages of a rank share the interface packet by packet; LogGOPSim sends one after another",
         }
         notes.add(file, (), says[order])
     network = Table("network.star", {"hosts": max(len(ranks), 1)})
@@ -171,21 +171,21 @@ def _tags(
                 continue
             own = left.get(rank, Counter())
             if not own[one.peer, one.tag]:
-                file.wrong(one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for it")
+                file.wrong(one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for this receive")
             own[one.peer, one.tag] -= 1
             found[rank, number] = (one.peer, one.tag)
     offers = {rank: _Offers(left.get(rank, Counter())) for rank in dict.fromkeys(rank for rank, _, _ in wild)}
     for rank, number, one in wild:
         match = offers[rank].take(one.peer, one.tag)
         if match is None:
-            file.wrong(one.line, f"nobody sends rank {rank} a message for it")
+            file.wrong(one.line, f"no rank sends rank {rank} a message for this receive")
         found[rank, number] = match
-        text = "a receive from anybody, or of any tag, gets the first message of the file that is left; there the first"
+        text = "a receive from any rank, or of any tag, gets the first unmatched message of the file; in LogGOPSim the first"
         notes.add(file, one.line, f"{text} that arrives")
     for (to, tag), all_sends in sends.items():
         for rank, number in all_sends:
             if left[to][rank, tag]:
-                why = f"rank {to} receives no message of rank {rank} with the tag {tag} for it"
+                why = f"rank {to} receives no message of rank {rank} with the tag {tag} for this send"
                 file.wrong(ranks[rank][number].line, why)
     return found
 
@@ -201,14 +201,14 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
     for line, words in _statements(file):
         if count is None:
             if words[0] != "num_ranks" or len(words) != 2:
-                file.wrong(line, f"{shown(words[0])}: a schedule begins with num_ranks and their number")
+                file.wrong(line, f"{shown(words[0])}: a schedule begins with num_ranks and the number of ranks")
             count = file.whole(words[1], line, "num_ranks", MAX_STAR)
         elif current is None:
             if words[0] != "rank" or len(words) != 3 or words[2] != "{":
                 file.wrong(line, f"{shown(' '.join(words))}: `rank R {{` is expected")
-            current = file.whole(words[1], line, "rank", count - 1) if count else file.wrong(line, "there are no ranks")
+            current = file.whole(words[1], line, "rank", count - 1) if count else file.wrong(line, "no ranks: num_ranks is missing or 0")
             if current in ranks:
-                file.wrong(line, f"rank {current} stands there twice")
+                file.wrong(line, f"rank {current} is listed twice")
             ranks[current], labels, requirements = [], {}, []
         elif words == ["}"]:
             _require(file, ranks[current], labels, requirements)
@@ -218,10 +218,10 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
         else:
             total += 1
             if total > _MAX_OPERATIONS:
-                file.wrong(line, f"there are more than {_MAX_OPERATIONS:,} operations")
+                file.wrong(line, f"more than {_MAX_OPERATIONS:,} operations")
             _operation(file, line, words, ranks[current], labels, count, notes)
     if count is None or current is not None:
-        file.wrong(file.last, "the file ends before its last rank does")
+        file.wrong(file.last, "the file ends within a rank")
     for rank in range(count):
         ranks.setdefault(rank, [])
     return dict(sorted(ranks.items()))
@@ -243,7 +243,7 @@ def _operation(
         if not _LABEL.fullmatch(label):
             file.wrong(line, f"{shown(label)} is not a label: a letter, then letters, digits and underscores")
         if label in labels:
-            file.wrong(line, f"the label {shown(label)} stands there twice")
+            file.wrong(line, f"duplicate label {shown(label)}")
         labels[label] = len(operations)
     match words:
         case ["calc", time, *options]:
@@ -260,14 +260,14 @@ def _operation(
             file.wrong(line, f"{shown(' '.join(words))}: send, recv, calc, requires or irequires is expected")
     while options:
         if len(options) < 2 or options[0] not in _OPTIONS:
-            file.wrong(line, f"{shown(options[0])} is no option; there are {', '.join(_OPTIONS)}")
+            file.wrong(line, f"{shown(options[0])} is not an option; allowed are {', '.join(_OPTIONS)}")
         name, value, *options = options
         if name == "tag":
             one.tag = None if value == "-1" else file.whole(value, line, name, 2**63 - 1)
         elif name == "cpu":
             one.cpu = file.whole(value, line, name, 1000)
         elif file.whole(value, line, name):
-            notes.add(file, line, "a network interface beside the first is not carried over")
+            notes.add(file, line, "network interfaces beyond the first are not carried over")
     operations.append(one)
 
 

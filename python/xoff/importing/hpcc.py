@@ -45,7 +45,7 @@ def convert(topology: Source, flows: Source, config: Source | None) -> Imported:
     explicit = Table(
         "network.explicit",
         {"nodes_table": "nodes.csv", "links_table": "links.csv"},
-        "Node 7 of the topology is h7 if it is a host and s7 if it is a switch; its port p there is port p - 1 here.",
+        "Node 7 of the topology is h7 as a host and s7 as a switch. Port p of the original is port p - 1 in xoff.",
     )
     relays = _relays(flows, network, read.flows, notes)
     nodes: list[tuple[str, str, int | None]] = [
@@ -91,17 +91,17 @@ def _relays(source: Source, network: Network, flows: list[Flow], notes: Notes) -
         a, b = (int(str(end)[1:]) for end in (one.src, one.dst))
         if not meet(a, b):
             text = (
-                f"flow {index}, from {one.src} to {one.dst}, has no path over switches; hosts with several links pass"
+                f"flow {index}, from {one.src} to {one.dst}, has no path over switches; hosts with several links relay"
             )
-            notes.add(source, (), f"{text} packets on here (kind relay in nodes.csv), and there they do not")
+            notes.add(source, (), f"{text} packets in xoff (kind relay in nodes.csv), and not in the original")
             return network.joined_hosts()
     return set()
 
 
 def _said_of_flows(begin: int) -> str:
-    taken = f"Starts are those of the input less {time(begin)}. " if begin else ""
+    taken = f"Starts are the starts of the input less {time(begin)}. " if begin else ""
     return (
-        f"{taken}The id of a flow is its place in the input, from 0 on. A completion time there ends with the last ACK "
+        f"{taken}The id of a flow is the index in the input, from 0. A completion time of the original ends with the last ACK "
         "at the sender: fct_acked_ps of the table flows."
     )
 
@@ -139,15 +139,15 @@ def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]
         port = words.whole("the destination port of a flow", 65_535) if has_port else None
         size = words.whole("the bytes of a flow")
         if size == 0:
-            notes.add(source, words.line, "a flow of no bytes has one")
+            notes.add(source, words.line, "a flow of 0 B is sent as 1 B")
         start = source.scaled(words.take("the start of a flow"), words.line, "the start of a flow", 10**12)
         found.flows.append(Flow(names[ends[0]], names[ends[1]], max(1, size), start, index))
         found.of.append(found.kinds.setdefault((group, port), len(found.kinds)))
     if not count:
-        notes.add(source, (), "there are no flows")
-    notes.add(source, (), "where several paths are shortest, another hash chooses among them: not the same flows meet")
+        notes.add(source, (), "the file has no flows")
+    notes.add(source, (), "another hash chooses among equal paths: flows share other links than in the original")
     if any(pg == 0 for pg, _ in found.kinds):
-        notes.add(source, (), "priority group 0 is served before all others there, here in turn with them")
+        notes.add(source, (), "priority group 0 is served before all others in the original, and in turn with others in xoff")
     return not has_port, found
 
 
@@ -167,7 +167,7 @@ def _begin(source: Source, flows: list[Flow], settings: Settings) -> int:
     """Returns the time of the input that becomes time zero."""
     begin = settings.begin(_BEGIN_PS)
     if flows and min(one.start for one in flows) < begin:
-        why = f"flows start before {time(begin)}, so that nothing is taken off from times"
+        why = f"flows start before {time(begin)}: no time is subtracted from starts"
         settings.notes.add(source, (), why, matters=False)
         return 0
     return begin

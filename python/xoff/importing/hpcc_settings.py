@@ -39,19 +39,19 @@ _OUTPUTS = (
 )
 # Settings whose value does not matter, and the note on each.
 _WITHOUT_EFFECT = {
-    **dict.fromkeys(_OUTPUTS, "what is written down is chosen by `[probe]` here, and where by `xoff run --out`"),
-    **dict.fromkeys(("DATA_RATE", "LINK_DELAY", "LOAD"), "has no effect there"),
-    "TOPOLOGY_FILE": "the topology that `xoff import` was given is taken",
-    "FLOW_FILE": "the flows that `xoff import` was given are taken",
-    "USE_DYNAMIC_PFC_THRESHOLD": "thresholds follow the free buffer there, whatever it says; so they do here",
+    **dict.fromkeys(_OUTPUTS, "in xoff `[probe]` chooses the recorded data, and `xoff run --out` the place"),
+    **dict.fromkeys(("DATA_RATE", "LINK_DELAY", "LOAD"), "has no effect in the original"),
+    "TOPOLOGY_FILE": "the topology of the command line is used",
+    "FLOW_FILE": "the flows of the command line are used",
+    "USE_DYNAMIC_PFC_THRESHOLD": "ignored: thresholds always follow the free buffer, as in the original",
     "L2_CHUNK_SIZE": "has an effect with L2_BACK_TO_ZERO, or an L2_ACK_INTERVAL above 1",
-    "FLOWGEN_STOP_TIME": "flows are in their file; the run ends when all are done",
+    "FLOWGEN_STOP_TIME": "ignored: the run ends when all flows of the file are done",
 }
 # Settings of which xoff models one value, and the note on other values.
 _ONE_VALUE = {
-    "L2_ACK_INTERVAL": ("1", "every packet is acknowledged here"),
-    "L2_BACK_TO_ZERO": ("0", "a loss takes the sender back to the lost packet here, not to the beginning of its chunk"),
-    "RATE_BOUND": ("1", "flows are paced here"),
+    "L2_ACK_INTERVAL": ("1", "xoff acknowledges every packet"),
+    "L2_BACK_TO_ZERO": ("0", "after a loss the sender of xoff goes back to the lost packet, not to the beginning of the chunk"),
+    "RATE_BOUND": ("1", "xoff paces flows"),
 }
 _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
     1: (
@@ -89,12 +89,12 @@ _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
 _NAMES = {1: "DCQCN", 3: "HPCC", 7: "TIMELY", 8: "DCTCP", 10: "HPCC-PINT"}
 # The values that xoff models for controls with a window or telemetry, and the note on other values.
 _VARIANTS = {
-    "HAS_WIN": ("1", "flows have a window here"),
-    "VAR_WIN": ("1", "the window follows the rate here; there it keeps its size"),
-    "GLOBAL_T": ("1", "all flows have the longest round trip of the network here"),
-    "FAST_REACT": ("1", "each ACK changes the rate here"),
-    "MULTI_RATE": ("0", "a flow has one rate here, not one for each hop"),
-    "SAMPLE_FEEDBACK": ("0", "telemetry of every packet counts here"),
+    "HAS_WIN": ("1", "flows have a window in xoff"),
+    "VAR_WIN": ("1", "the window follows the rate in xoff, and is constant in the original"),
+    "GLOBAL_T": ("1", "in xoff all flows have the longest round trip of the network"),
+    "FAST_REACT": ("1", "in xoff each ACK changes the rate"),
+    "MULTI_RATE": ("0", "in xoff a flow has one rate, not one for each hop"),
+    "SAMPLE_FEEDBACK": ("0", "xoff uses the telemetry of every packet"),
 }
 # The defaults in both programs.
 _DEFAULTS = {
@@ -159,7 +159,7 @@ class Settings:
                 taken = [words.take(f"the value of {word}") for _ in range(_WORDS[word])]
             else:
                 if line != began and re.fullmatch("[A-Z][A-Z0-9_]+", word):
-                    why = "not known, and passed over there as well"
+                    why = "unknown, and ignored by the original as well"
                     self.notes.add(source, line, f"{shown(word)} is {why}", matters=False, many=f"more words are {why}")
                 began = line
                 continue
@@ -180,22 +180,22 @@ class Settings:
         if end is not None and end > begin:
             found["until"] = time(end - begin)
         elif end is not None:
-            self._say("SIMULATOR_STOP_TIME", "the run would end before traffic begins, and ends when all is done")
+            self._say("SIMULATOR_STOP_TIME", "ignored: before the first flow; the run ends when all flows are done")
         return found
 
     def tables(self, classes: int) -> list[Table]:
         """Returns all tables except those of network and workloads."""
         if self.source is None:
-            framing = Table("framing", self._framing(0, 1000), "Sizes of frames there, without telemetry.")
+            framing = Table("framing", self._framing(0, 1000), "Frame sizes of the original, without telemetry.")
             faults = self._faults(0, 1000)
-            comment = "No file of settings was given: nothing is lost, and flows go at line rate."
+            comment = "No file of settings was given: no packet is lost, and flows send at line rate."
             acks = [] if self._is_conweave else [_acks_at_switches()]
             pfc = Table("switch.flow_control.pfc", comment=comment)
             return [framing, *self._switch(classes, []), pfc, *acks, *faults]
         self._say_of_all()
         mode = self._whole("CC_MODE", 1)
         payload = self._whole("PACKET_PAYLOAD_SIZE", 1000)
-        framing = Table("framing", self._framing(mode, payload), "Sizes of frames there; they are not padded.")
+        framing = Table("framing", self._framing(mode, payload), "Frame sizes of the original, without padding.")
         headroom, headrooms = self._headrooms()
         marks, thresholds = self._marks()
         overrides = _overrides(thresholds, self._alphas(), headrooms)
@@ -208,17 +208,17 @@ class Settings:
         """Returns the place of ACKs: at HPCC's switches they queue with data, whatever the file says."""
         key = "ACK_HIGH_PRIO"
         if self._is_conweave:
-            self._say(key, "ACKs go before data there, whatever it says; so they do here", matters=False)
+            self._say(key, "ignored: ACKs precede data, as in the original", matters=False)
             return None
         if self._weaves(mode):
-            self._say_or_file(key, "ACKs go before data beside ConWeave here")
+            self._say_or_file(key, "in xoff ACKs precede data beside ConWeave")
             return None
         if self._whole(key, 0):
-            self._say(key, "ACKs wait with data at switches there, whatever it says; so they do here", matters=False)
+            self._say(key, "ignored: ACKs wait with data at switches, as in the original", matters=False)
         else:
             # The program checks the pause of this one group, whatever groups flows have.
             self._say_or_file(
-                key, "a pause of priority group 3 holds ACKs at hosts there, and not here", matters=self._has_pfc()
+                key, "a pause of priority group 3 holds ACKs at hosts in the original, and not in xoff", matters=self._has_pfc()
             )
         return _acks_at_switches()
 
@@ -239,7 +239,7 @@ class Settings:
             self._say(key, ERRORS)
         found = faults(self._network, payload + self._header(mode), given)
         if found and (self.source is None or self._has_pfc()):
-            comment = "A resume may be lost: a pause that is not refreshed ends by itself. There it would not."
+            comment = "A resume may be lost. A pause without refresh expires in xoff, and lasts in the original."
             found.append(Table("switch.flow_control.pfc", {"quanta": 65_535}, comment))
         return found
 
@@ -261,7 +261,7 @@ class Settings:
         """Returns the tables of switches, with the scheduler of classes if there are several."""
         if classes < 2:
             return tables
-        comment = "Priority groups are classes from 0 on, in their order."
+        comment = "Priority groups are classes from 0 on, in ascending order."
         return [Table("switch", {"classes": classes, "scheduler": "round_robin"}, comment), *tables]
 
     def _say_of_all(self) -> None:
@@ -271,7 +271,7 @@ class Settings:
         for key, (value, text) in _ONE_VALUE.items():
             self._say_unless(key, value, text)
         if "LINK_DOWN" in self._found and self._found["LINK_DOWN"][0][0] != "0":
-            self._say("LINK_DOWN", "links do not fail here")
+            self._say("LINK_DOWN", "link failures are not carried over")
         self._say_of_pauses()
 
     def _say_of_pauses(self) -> None:
@@ -285,11 +285,11 @@ class Settings:
             last = time(_PAUSE_PS if found is None else found // _MICROSECOND * _MICROSECOND)
             self._say_or_file(
                 key,
-                f"a pause ends after {last} there unless a packet that arrives renews it, and outputs drop in spite of "
-                "PFC (alpha 1), so that packets are lost there; here pauses last until the resume, and none is lost",
+                f"in the original a pause ends after {last} unless an arriving packet renews the pause, and outputs drop in spite of "
+                "PFC (alpha 1); in xoff pauses last until the resume, and no packet is lost",
             )
         else:
-            self._say(key, "pauses last until the resume there, whatever it says; so they do here", matters=False)
+            self._say(key, "ignored: pauses last until the resume, as in the original", matters=False)
 
     def _has_pfc(self) -> bool:
         return bool(self._whole("ENABLE_PFC", 1))
@@ -300,7 +300,7 @@ class Settings:
         ports = self._ports().values()
         most = max(ports, default=0)
         if not megabytes:
-            text = f"no size: 375 kB for each port there; here all switches have what the largest has, {most} ports"
+            text = f"no size: 375 kB for each port in the original; in xoff all switches have the buffer of {most} ports, the largest"
             # Switches of equal size have equal buffers in both programs.
             self._say_or_file("BUFFER_SIZE", text, matters=len(set(ports)) > 1)
         total = megabytes * _MEGABYTE or most * 375_000
@@ -308,7 +308,7 @@ class Settings:
         values["reserve"] = "1048B" if self._is_conweave else "4KiB"
         if headroom:
             values["headroom"] = f"{headroom}B"
-        said = "A port may take this share of what is free (alpha); reserve and headroom are those of each port there."
+        said = "A port may take this share of the free buffer (alpha). Reserve and headroom are those of each port of the original."
         return Table("switch.buffer.shared", values, said)
 
     def _alphas(self) -> dict[int, dict[str, Value]]:
@@ -338,7 +338,7 @@ class Settings:
         computed = sorted(bps for bps, headroom in given.items() if not headroom)
         if computed:
             where = "" if len(computed) == len(given) else f" at ports of {listed(map(rate, computed))}"
-            text = "that of each link is computed here, for what is on its way"
+            text = "xoff computes the headroom of each link from the bytes in transit"
             self._say_of_file(f"headroom of PFC{where}: {text}")
         main = 0 if computed or not given else given[network.main_rate()]
         others = {bps: headroom for bps, headroom in given.items() if headroom not in {0, main}}
@@ -368,7 +368,7 @@ class Settings:
         rates = self._network.switch_rates()
         missing = [key for key in _MAPS if key not in self._found]
         if missing or not rates:
-            self._say_of_file(f"{missing[0] if missing else 'ENABLE_QCN'}: not given, so that nothing is marked")
+            self._say_of_file(f"{missing[0] if missing else 'ENABLE_QCN'}: missing: no packet is marked")
             return [], others
         of_rate = {bps: self._thresholds(self.source, bps) for bps in rates}
         main = self._network.main_rate()
@@ -383,7 +383,7 @@ class Settings:
             if other is None:
                 lines = [self._found[key][1] for key in _MAPS]
                 self.notes.add(
-                    self.source, lines, f"a port of {rate(bps)} has no thresholds there; here those of {rate(main)}"
+                    self.source, lines, f"a port of {rate(bps)} has no thresholds in the original; xoff uses those of {rate(main)}"
                 )
             elif other != chosen:
                 red: dict[str, Value] = {"ecn.red.kmin": size(other[0]), "ecn.red.kmax": size(other[1])}
@@ -421,12 +421,12 @@ class Settings:
         elif key == "conweave":
             self._say(
                 "LB_MODE",
-                "ConWeave has no room in packets beside telemetry; a hash of the flow chooses its path (ECMP)",
+                "ConWeave and telemetry exclude each other; a hash of the flow chooses the path (ECMP)",
             )
         elif balancing and key and known.kind(f"switch.routing.{key}"):
             found.append(Table(f"switch.routing.{key}"))
         elif balancing:
-            self._say("LB_MODE", f"{name} is not there; a hash of the flow chooses its path (ECMP)")
+            self._say("LB_MODE", f"xoff does not have {name}; a hash of the flow chooses the path (ECMP)")
         for one in _CONWEAVE if not weaves else ():
             why = "a setting of ConWeave" if balancing == 9 else "has an effect with LB_MODE 9 alone"
             self._say(one, why, matters=False)
@@ -451,7 +451,7 @@ class Settings:
         there = _NAMES.get(mode, "")
         is_here = bool(name) and known.kind(f"host.congestion_control.{name}") is not None
         if there and not is_here:
-            self._say_or_file("CC_MODE", f"{there} is not there; flows go at line rate")
+            self._say_or_file("CC_MODE", f"xoff does not have {there}; flows send at line rate")
         values: dict[str, Value] = {}
         if mode == 1:
             values["preset"] = "conweave" if self._is_conweave else "hpcc_config"
@@ -467,12 +467,12 @@ class Settings:
                 self._say_unless(key, *_VARIANTS[key])
             elif key == "INT_MULTI" and mode == 3:
                 # The program scales lengths and bytes in telemetry by this number.
-                self._say(key, "telemetry is exact here", matters=self._whole(key, 1) != 1)
+                self._say(key, "telemetry is exact in xoff", matters=self._whole(key, 1) != 1)
             elif key == "PINT_LOG_BASE" and mode == 10:
                 # The base belongs to the switches' telemetry.
                 continue
             else:
-                why = f"a setting of another congestion control than CC_MODE {mode} chooses, or not there"
+                why = f"a setting of another congestion control than CC_MODE {mode}, or absent from the original"
                 self._say(key, why, matters=False)
         values |= self._window(mode if is_here else 0, payload)
         return Table(f"host.congestion_control.{name}", values) if is_here else None
@@ -482,15 +482,15 @@ class Settings:
         has_window = bool(self._whole("HAS_WIN", 1))
         if mode == 0 and has_window:
             product = self._farthest(payload)[1]
-            self._say_or_file("HAS_WIN", f"flows have a window of {product} B there, and none here")
+            self._say_or_file("HAS_WIN", f"flows have a window of {product} B in the original, and none in xoff")
         elif mode == 0:
-            self._say("HAS_WIN", "flows have no window here", matters=False)
+            self._say("HAS_WIN", "flows have no window in xoff", matters=False)
         if mode == 0 or (mode in {1, 7} and not has_window):
             for key in ("VAR_WIN", "GLOBAL_T"):
                 self._say(key, "has an effect with a window alone", matters=False)
             return {}
         if mode == 1:
-            self._say_unless("VAR_WIN", "0", "the window does not follow the rate here")
+            self._say_unless("VAR_WIN", "0", "in xoff the window does not follow the rate")
             self._say_unless("GLOBAL_T", *_VARIANTS["GLOBAL_T"])
             return {"window": f"{self._farthest(payload)[1]}B"}
         for key in _WINDOW:
@@ -502,7 +502,7 @@ class Settings:
         """Returns the longest round trip as the program computes it; xoff's includes headers and acknowledgements."""
         longest, _ = self._farthest(payload)
         if longest not in _ROUND_TRIPS_NS:
-            self._say_of_file("the longest round trip is computed here, as it is not between 10 ns and 1 s")
+            self._say_of_file("xoff computes the longest round trip: the given value is not between 10 ns and 1 s")
             return {}
         return {"round_trip": time(longest * _NANOSECOND)}
 
@@ -512,8 +512,8 @@ class Settings:
         ends = ((end, bps) for a, b, bps, _ in self._network.links for end in (a, b))
         rates = {bps for end, bps in ends if not self._network.is_switch[end]}
         if any(_product(longest, bps) != product for bps in rates):
-            text = "here it is the product of a host's rate and the longest round trip"
-            self._say_of_file(f"the window of all flows is {product} B there; {text}")
+            text = "in xoff the product of a host's rate and the longest round trip"
+            self._say_of_file(f"the window of all flows is {product} B in the original; {text}")
 
     def _value(self, key: str, path: str) -> Value:
         """Returns the value of a setting, of the kind of the path."""
@@ -603,7 +603,7 @@ class Settings:
         if key in self._found and self._found[key][0] != [value]:
             self._say(key, text)
         elif key not in self._found and (default := _DEFAULTS.get(key, value)) != value:
-            self._say_of_file(f"{key}: {default} if it is not given; {text}")
+            self._say_of_file(f"{key}: missing; the default is {default}; {text}")
 
     def _say_of_file(self, text: str, *, matters: bool = True) -> None:
         if self.source is not None:
@@ -618,7 +618,7 @@ class Settings:
 
 
 def _acks_at_switches() -> Table:
-    comment = "ACKs wait with data at switches and go before it at hosts, whatever ACK_HIGH_PRIO says."
+    comment = "ACKs wait with data at switches and precede data at hosts. ACK_HIGH_PRIO is ignored."
     return Table("host", {"acks": "switches"}, comment)
 
 

@@ -57,13 +57,13 @@ def read_topology(source: Source, notes: Notes) -> Network:
             source.wrong(line, f"node {a} is linked to itself")
         bps = source.rate(words.take("the rate of a link"), words.line, "the rate of a link")
         if bps == 0:
-            source.wrong(words.line, "the rate of a link: it is zero")
+            source.wrong(words.line, "the rate of a link: must be above zero")
         delay = source.time(words.take("the delay of a link"), words.line, "the delay of a link")
         error = float(source.number(words.take("the error rate of a link"), words.line, "the error rate of a link"))
         linked[a] = linked[b] = True
         if (pair := (min(a, b), max(a, b))) in seen:
             notes.add(
-                source, line, "one more link between two nodes: the last of them alone is used there, here all are"
+                source, line, "one more link between two nodes: the original uses the last of them only, xoff all"
             )
         seen.add(pair)
         # Of several links between two nodes the error rate of the last counts, as in the programs.
@@ -80,7 +80,7 @@ def _check(source: Source, words: Words, network: Network, linked: list[bool]) -
     if not all(linked):
         source.wrong(words.line, f"node {linked.index(False)} has no link")
     if (rates := len({bps for _, _, bps, _ in network.links})) > _MAX_RATES:
-        source.wrong(1, f"its links have {rates:,} rates; {_MAX_RATES} are possible")
+        source.wrong(1, f"the links have {rates:,} rates; at most {_MAX_RATES} are allowed")
     count = len(network.links)
     if (places := len(network.places())) * count > _MAX_SEARCH:
         why = f"{_MAX_SEARCH:,} are possible, one times the other"
@@ -105,7 +105,7 @@ def _header(source: Source, words: Words, notes: Notes) -> _Header:
     if has_tors and len(first) == 6:
         for what in ("the rate of servers", "the rate between switches"):
             source.rate(words.take(what), words.line, what)
-        notes.add(source, 1, "the rates of the first line shape buffers there; links have their own", matters=False)
+        notes.add(source, 1, "the rates of the first line set buffers in the original; links have rates of their own", matters=False)
     return _Header(nodes, switches, count)
 
 
@@ -122,5 +122,5 @@ def _of_simai(words: Words, source: Source, notes: Notes) -> _Header:
     switches = words.whole("the number of switches", nodes - nvswitches)
     count = words.whole("the number of links", _MAX_LINKS)
     words.take("the type of GPUs")
-    notes.add(source, 1, "NVSwitches are switches as the others are; GPUs of a server and their type shape collectives")
+    notes.add(source, 1, "NVSwitches are switches as the others are; GPUs per server and the GPU type affect only collectives")
     return _Header(nodes, nvswitches + switches, count)

@@ -86,19 +86,19 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
     read = _matrix(matrix, notes)
     network = default_fabric(read.nodes, matrix, notes) if topology is None else fabric(topology, notes)
     if topology is not None and network.hosts < read.nodes:
-        topology.wrong(1, f"it has {network.hosts} hosts; the {read.nodes} nodes of {matrix.name} need as many")
+        topology.wrong(1, f"has {network.hosts} hosts; {matrix.name} needs {read.nodes}")
     waits = _waits(matrix, read, notes)
     flows, messages = _flows(matrix, read, waits, unit, notes)
-    notes.add(matrix, (), "packets, queues, routes and transport are options of the program there; here see the tables")
+    notes.add(matrix, (), "packets, queues, routes and transport are options of the original program; in xoff see the tables")
     files = listed(one.name for one in (matrix, topology) if one is not None)
-    pfc = Table("switch.flow_control.pfc", comment="Not from the input: nothing is lost, and flows go at line rate.")
-    classes = Table("switch", {"classes": 2}, "Class 1 is that of messages that stand for triggers.")
+    pfc = Table("switch.flow_control.pfc", comment="Not from the input: no packet is lost, and flows send at line rate.")
+    classes = Table("switch", {"classes": 2}, "Class 1 carries the messages of triggers.")
     more = [
         Workload(
             "triggers",
             messages,
             1,
-            "Not of the input: a byte to the source of a flow whose trigger is fired elsewhere.",
+            "Not from the input: a message of 1 B to the source of a flow that a trigger of another host starts.",
             is_added=True,
         )
     ]
@@ -108,7 +108,7 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
         tables=[*network.tables, *([classes] if messages else []), pfc],
         nodes=network.nodes,
         links=network.links,
-        workloads=[Workload("connections", flows, 0, "The id of a flow is that of its connection."), *more],
+        workloads=[Workload("connections", flows, 0, "The id of a flow is the id of the connection."), *more],
         notes=notes,
     )
 
@@ -138,16 +138,16 @@ def _matrix(source: Source, notes: Notes) -> _Matrix:
                 source.wrong(line, "the number of nodes is needed before: Nodes 16")
             one = _connection(source, line, words, counts["Nodes"][0], notes)
             if one.id in ids:
-                source.wrong(line, f"the id {one.id} is that of line {ids[one.id]}, too")
+                source.wrong(line, f"duplicate id {one.id} (also in line {ids[one.id]})")
             ids[one.id] = line
             found.connections.append(one)
         elif first == "trigger":
             name, trigger = _trigger(source, line, words)
             if name in found.triggers:
-                source.wrong(line, f"trigger {name} is that of line {found.triggers[name].line}, too")
+                source.wrong(line, f"duplicate trigger {name} (also in line {found.triggers[name].line})")
             found.triggers[name] = trigger
         elif first == "failure":
-            notes.add(source, line, "links do not fail here")
+            notes.add(source, line, "link failures are not carried over")
             failures += 1
         else:
             source.wrong(
@@ -176,7 +176,7 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
     rest = iter(words[1:])
     for word in rest:
         if word not in {"id", "msg", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"}:
-            source.wrong(line, f"{shown(word)} is not known of a connection")
+            source.wrong(line, f"{shown(word)} is not a key of a connection")
         value = next(rest, "")
         if word == "start":
             source.number(value, line, word)
@@ -184,7 +184,7 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
             continue
         number = source.whole(value, line, word)
         if number == 0 and word not in {"size", "prio"}:
-            source.wrong(line, f"{word}: it is zero")
+            source.wrong(line, f"{word}: must be above zero")
         if word == "id":
             one.id = str(number)
         elif word == "msg":
@@ -195,11 +195,11 @@ def _connection(source: Source, line: int, words: list[str], nodes: int, notes: 
         elif word == "trigger":
             one.trigger = str(number)
         elif word == "prio":
-            notes.add(source, line, "prio: what receivers prefer is not carried over")
+            notes.add(source, line, "prio: priorities of receivers are not carried over")
         else:
             one.fires += (str(number),)
     if not has_size:
-        source.wrong(line, "its size is missing")
+        source.wrong(line, "size is missing")
     if (one.start is None) == (one.trigger is None):
         source.wrong(line, "a connection has either a start or a trigger")
     return one
@@ -217,7 +217,7 @@ def _trigger(source: Source, line: int, words: list[str]) -> tuple[str, _Trigger
         elif word == "count":
             trigger.count = source.whole(next(rest, ""), line, "count")
         else:
-            source.wrong(line, f"{shown(word)} is not known of a trigger")
+            source.wrong(line, f"{shown(word)} is not a key of a trigger")
     if not name or name == "0":
         source.wrong(line, "a trigger needs an id above zero")
     if not trigger.kind:
@@ -245,7 +245,7 @@ def _waits(source: Source, read: _Matrix, notes: Notes) -> dict[str, _Wait]:
                 queue += [one.id for one in wait.starts]
     never = [one.line for one in read.connections if one.trigger is not None and one.id not in waits]
     if never:
-        why = "never starts, as its trigger is not fired, or not often enough; it is left out"
+        why = "never starts, since the trigger does not fire, or not often enough; left out"
         notes.add(source, never, why, matters=False)
     return waits
 
@@ -261,7 +261,7 @@ def _of_trigger(source: Source, name: str, trigger: _Trigger, notes: Notes) -> l
         source.wrong(trigger.line, f"trigger {name} counts to {trigger.count}, and is fired {len(fired)} times")
     if trigger.kind == "multishot":
         if len(fired) > 1:
-            notes.add(source, trigger.line, "multishot: each flow waits for one, in the order in which they are listed")
+            notes.add(source, trigger.line, "multishot: the flows wait for one firing each, in the order of the file")
         return [_Wait(trigger.line, [by], [one], 1) for one, by in zip(starts, fired, strict=False)]
     if not fired or (trigger.kind == "barrier" and len(fired) < trigger.count):
         return []
@@ -281,7 +281,7 @@ def _following(waits: Iterable[_Wait]) -> dict[str, list[_Wait]]:
 
 def _named(source: Source, read: _Matrix, one: _Connection, name: str) -> _Trigger:
     if name not in read.triggers:
-        source.wrong(one.line, f"there is no trigger {name}")
+        source.wrong(one.line, f"unknown trigger {name}")
     return read.triggers[name]
 
 
@@ -293,7 +293,7 @@ def _flows(
     messages: dict[tuple[str, int], Flow] = {}
     for one in read.connections:
         if one.size == 0:
-            notes.add(source, one.line, "size 0: a flow without end is left out, and what waits for it")
+            notes.add(source, one.line, "size 0: flows without end are left out, with all flows that wait for them")
     endless = {one.id for one in read.connections if one.size == 0}
     _check_waits(source, waits.values())
     for one in _reachable(read.connections, waits, endless):
@@ -313,7 +313,7 @@ def _flows(
                 continue
             after.append(f"{by.id}-{one.src}")
             messages.setdefault((by.id, one.src), Flow(by.dst, one.src, 1, 0, after[-1], (by.id,)))
-            notes.add(source, one.line, "waits for a flow that ends elsewhere: a message of 1 B brings word of it")
+            notes.add(source, one.line, "waits for a flow that ends at another host: a message of 1 B carries the trigger")
         flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(after)))
     return flows, list(messages.values())
 
@@ -325,7 +325,7 @@ def _check_waits(source: Source, waits: Iterable[_Wait]) -> None:
         total += len(wait.starts) * len(wait.fired_by)
         if total > _MAX_WAITS:
             many = f"{len(wait.starts):,} connections wait for {len(wait.fired_by):,} each"
-            source.wrong(wait.line, f"{many}; {_MAX_WAITS:,} waits are possible in all")
+            source.wrong(wait.line, f"{many}; {_MAX_WAITS:,} waits are allowed in all")
 
 
 def _reachable(connections: list[_Connection], waits: dict[str, _Wait], endless: set[str]) -> Iterable[_Connection]:

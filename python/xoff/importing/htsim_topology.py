@@ -53,7 +53,7 @@ def fabric(source: Source, notes: Notes) -> Fabric:
     for tier in tiers:
         for key in ("queue_up", "queue_down"):
             if key in tier:
-                notes.add(source, tier[key][1], f"{key}: queues are those of [switch]")
+                notes.add(source, tier[key][1], f"{key}: not carried over; [switch] sets the queues")
     speeds = [_value(source, tier, "downlink_speed_gbps") * 10**9 for tier in tiers]
     delays = [_value(source, tier, "downlink_latency_ns") * 1000 for tier in tiers]
     own = [_value(source, tier, "switch_latency_ns", 0) * 1000 for tier in tiers]
@@ -104,15 +104,15 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
         if key == "tier":
             if value > 2 or value in tiers:
                 source.wrong(
-                    line, f"Tier {value}: " + ("it is there already" if value in tiers else "they are 0, 1 and 2")
+                    line, f"Tier {value}: " + ("duplicate" if value in tiers else "allowed are 0, 1 and 2")
                 )
             into = tiers[value] = {}
             continue
         if (key in _HEADER) != (into is header):
             where = "before the first Tier" if key in _HEADER else "behind a Tier"
-            source.wrong(line, f"{words[0]} stands {where}")
+            source.wrong(line, f"{words[0]} is {where}")
         if key in into:
-            source.wrong(line, f"{words[0]} is given in line {into[key][1]}, too")
+            source.wrong(line, f"{words[0]} is also given in line {into[key][1]}")
         into[key] = (value, line)
     count, line = header.get("tiers", (0, 1))
     if count not in {2, 3}:
@@ -127,7 +127,7 @@ def _value(source: Source, table: dict[str, tuple[int, int]], key: str, default:
     if key in table:
         value, line = table[key]
         if value == 0 and default != 0:
-            source.wrong(line, f"{key}: it is zero")
+            source.wrong(line, f"{key}: must be above zero")
         return value
     if default is None:
         source.wrong(max((line for _, line in table.values()), default=1), f"{key} is missing")

@@ -13,7 +13,7 @@ _SHOWN = 8
 # A note that quotes a word may repeat for each word: beyond this number, one note stands for the rest.
 _MOST = 100
 
-HEADINGS = ("Not as there, which changes results:", "Without effect on results:")
+HEADINGS = ("Different from the original, with effect on results:", "Without effect on results:")
 """The headings of notes that change results, and of other notes."""
 
 

@@ -66,9 +66,9 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
     header = _header(file, lines, gpus, notes)
     layers = [_layer(file, line, words, notes) for line, words in lines[2 : 2 + header.layers]]
     if len(layers) < header.layers:
-        file.wrong(file.last, f"{header.layers} layers are announced, and {len(layers)} are there")
+        file.wrong(file.last, f"{header.layers} layers are announced, and {len(layers)} are in the file")
     for line, _ in lines[2 + header.layers :]:
-        notes.add(file, line, "stands after the last layer, and is left out", matters=False)
+        notes.add(file, line, "is after the last layer, and left out", matters=False)
     job = Job("job")
     groups = {name: _groups(name, header) for name in ("TP", "DP", "EP", "DP_EP")}
     own = {name: _of_ranks(found) for name, found in groups.items()}
@@ -82,9 +82,9 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
     text = "the network is not in the file: rails as in SimAI's template, 2880 Gb/s in servers, 400 Gb/s on rails"
     notes.add(file, (), text)
     notes.add(
-        file, (), "a ring has one channel here; there as many as a server has of its ranks: the bytes are the same"
+        file, (), "a ring has one channel in xoff; in SimAI a channel for each rank of the group in a server; the bytes are equal"
     )
-    notes.add(file, (), "messages begin at once here; there after a latency of 6 us or of NCCL's table")
+    notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
     if header.ranks % per_server == 0 and header.ranks > per_server:
         tables = [
             Table("network.rail", {"servers": header.ranks // per_server, "gpus_per_server": per_server}),
@@ -106,7 +106,7 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
 
 def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
     if len(lines) < 2:
-        file.wrong(file.last, "the file ends before its layers")
+        file.wrong(file.last, "the file ends before the layers")
     line, words = lines[0]
     policy, *rest = words
     if policy != _POLICY:
@@ -122,16 +122,16 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
     if values.get("checkpoints") or values.get("checkpoint_initiates"):
         notes.add(file, line, "checkpoints are not carried over")
     if values.get("pp", 1) > 1 or values.get("pp_comm"):
-        text = "stages of a pipeline work at once, and nothing is sent between them, as in SimAI's network; the time of"
+        text = "stages of a pipeline work at once and send no messages to each other, as in SimAI's network; the time of"
         notes.add(
-            file, line, f"{text} bubbles and of messages between stages, which SimAI adds by a formula, is not here"
+            file, line, f"{text} bubbles and of messages between stages, a formula in SimAI, is missing"
         )
     ranks = gpus or values.get("all_gpus")
     if not ranks:
-        file.wrong(line, "it does not say how many GPUs there are; give --gpus")
+        file.wrong(line, "the number of GPUs is missing; give --gpus")
     tensor, expert, stages = (values.get(key, 1) or 1 for key in ("model_parallel_NPU_group", "ep", "pp"))
     if ranks > 2**16:
-        file.wrong(line, f"all_gpus: {ranks} is too many; {2**16} are possible")
+        file.wrong(line, f"all_gpus: {ranks} is too many; at most {2**16} are allowed")
     if ranks % (tensor * expert * stages):
         why = f"{stages} stages with EP groups of {expert} TP groups of {tensor} ranks"
         file.wrong(line, f"{ranks} GPUs do not make {why}; TP x EP x PP has to divide the GPUs")
@@ -144,7 +144,7 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
 
 def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Part, _Part, _Part]:
     if len(words) != 12:
-        file.wrong(line, f"a layer has 12 values; there are {len(words)}")
+        file.wrong(line, f"a layer has 12 values; found: {len(words)}")
     parts = []
     for place, (column, group) in enumerate((("forward", "TP"), ("input gradient", "TP"), ("weight gradient", "DP"))):
         time, kind, size = words[2 + 3 * place : 5 + 3 * place]
@@ -154,7 +154,7 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
                 bare, group = kind.removesuffix(suffix), suffix[1:]
                 break
         if bare not in _KINDS and bare != "NONE":
-            notes.add(file, line, f"{column}: {shown(kind)} is no collective that is known, and is left out, as there")
+            notes.add(file, line, f"{column}: {shown(kind)} is an unknown collective, and left out, as in SimAI")
         size_bytes = file.whole(size, line, f"{column}: size", 2**46)
         if place == 0 and 0 < size_bytes < _LEAST:
             size_bytes = _LEAST

@@ -146,7 +146,7 @@ class Words:
         """Returns the next word. Raises `InputError` at the end of the file."""
         word, line = next(self._left, ("", 0))
         if not line:
-            self.source.wrong(self.source.last, f"the file ends where {what} is expected")
+            self.source.wrong(self.source.last, f"the file ends; {what} is expected")
         self.line = line
         return word
 
@@ -175,7 +175,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     except ValueError:
         raise InputError(f"{str(path)!r}: is not the name of a file") from None
     if not is_regular:
-        raise InputError(f"{path}: is not a regular file; write what it holds into one")
+        raise InputError(f"{path}: is not a regular file; copy the content into one")
     if max(found.st_size, held.tell()) > most:
         raise InputError(f"{path}: is larger than {wording.size(most)}")
     return held.getvalue()

@@ -97,7 +97,7 @@ class Job:
         operation: dict[str, Any] | None = self.last
         while operation is not None:
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("operations", "they wait for one another in a circle", "released_by_index")
+                raise self._damaged("operations", "wait for one another in a cycle", "released_by_index")
             operation = self._back(operation, steps)
         steps.reverse()
         ends = [step.end_ps for step in steps[:-1]]
@@ -132,7 +132,7 @@ class Job:
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
             )
             if len(steps) > len(self.operations) + len(self._row):
-                raise self._damaged("messages", "they wait for one another in a circle", "released_by_message")
+                raise self._damaged("messages", "wait for one another in a cycle", "released_by_message")
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
         if operation["released_by"] == "start":

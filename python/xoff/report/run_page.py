@@ -119,7 +119,7 @@ def _flows(result: Result) -> Iterator[Table]:
     heads = {
         "label": "flow", "workload": "workload", "src": "from", "dst": "to", "size_bytes": "size",
         "start_ps": "start", "fct_ps": "FCT", "slowdown": "slowdown", "paused_ps": "paused",
-        "retransmitted": "sent again", "notifications": "notifications", "holds": "holds",
+        "retransmitted": "retransmitted", "notifications": "notifications", "holds": "holds",
     }  # fmt: skip
     messages = result.messages if "messages" in result.tables else None
     known = connections.ends(result)

@@ -110,8 +110,7 @@ impl Control for Bcn {
     type State = State;
     const LABEL: &'static str = "BCN";
     const TAG: Tag = Tag::ForSwitches;
-    const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("bcn", "no switch has congestion points (switch.flow_control.bcn), so that nothing is ever limited"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("bcn", "no switch has congestion points; set switch.flow_control.bcn"));
 
     fn settled(params: &Params, line: Line) -> Params {
         Params { initial_rate: Some(params.initial_rate.unwrap_or(line.rate)), ..params.clone() }
@@ -128,16 +127,16 @@ impl Control for Bcn {
             }
         }
         if params.minimum_rate.0 < 1_000 {
-            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
+            return Err(("minimum_rate", format!("{} is below the minimum of 1kbps", params.minimum_rate)));
         }
         if let Some(rate) = params.initial_rate.filter(|rate| *rate < params.minimum_rate) {
-            return Err(("initial_rate", format!("{rate} is below minimum_rate, {}; no limiter goes slower", params.minimum_rate)));
+            return Err(("initial_rate", format!("{rate} is below minimum_rate, {}", params.minimum_rate)));
         }
         if params.drift_interval < Duration::ns(10) {
-            return Err(("drift_interval", "it must be 10ns or longer".into()));
+            return Err(("drift_interval", "must be 10ns or longer".into()));
         }
         if params.tmax > Duration::ms(10_000) {
-            return Err(("tmax", format!("{} is longer than the 10s that are supported", params.tmax)));
+            return Err(("tmax", format!("{} is above the maximum of 10s", params.tmax)));
         }
         Ok(())
     }

@@ -113,14 +113,14 @@ impl Hosts<'_> {
         if self.acknowledges {
             return Ok(());
         }
-        Err(("", format!("raw frames are not acknowledged (host.transport.raw), so that {missing} comes back")))
+        Err(("", format!("host.transport.raw returns {missing}; use a transport with acknowledgements")))
     }
 }
 
 /// Judges a `minimum_rate` and a `round_trip`, which many have.
 pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<(), ParamError> {
     if minimum_rate.0 < 1_000 {
-        return Err(("minimum_rate", format!("{minimum_rate} is too low; it must be 1kbps or more")));
+        return Err(("minimum_rate", format!("{minimum_rate} is below the minimum of 1kbps")));
     }
     check_round_trip(round_trip)
 }

@@ -293,7 +293,8 @@ impl Control for Dcqcn {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "DCQCN";
-    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCQCN never reacts"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("ecn", "DCQCN never reacts, as no switch marks packets; set switch.ecn"));
 
     fn settled(params: &Params, line: Line) -> Params {
         let d = params.resolve(line.rate);
@@ -331,17 +332,20 @@ impl Control for Dcqcn {
             ("increase_interval", params.increase_interval),
         ] {
             if value.is_some_and(|v| v < Duration::ns(10)) {
-                return Err((key, "it must be 10ns or longer".into()));
+                return Err((key, "must be 10ns or longer".into()));
             }
         }
         if params.decrease_interval.is_some() && params.preset.cuts_at_once() {
-            return Err(("decrease_interval", "this preset cuts with every notification; leave it out, or set cnp_interval".into()));
+            return Err((
+                "decrease_interval",
+                "not allowed with this preset, which cuts at each notification; remove it, or set cnp_interval".into(),
+            ));
         }
         if params.window.is_some_and(|w| w.0 == 0) {
-            return Err(("window", "it must be above zero".into()));
+            return Err(("window", "must be above zero".into()));
         }
         if params.window.is_some() && !hosts.acknowledges {
-            let why = "raw frames are not acknowledged (host.transport.raw), so that a window would never open again; leave it out";
+            let why = "a window needs acknowledgements, and host.transport.raw sends none; remove it";
             return Err(("window", why.into()));
         }
         Ok(())

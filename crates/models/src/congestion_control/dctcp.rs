@@ -75,7 +75,8 @@ impl Control for Dctcp {
     type State = State;
     const LABEL: &'static str = "DCTCP";
     const HEARS_ACKS: bool = true;
-    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("ecn", "no switch marks packets (switch.ecn), so DCTCP never reacts"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("ecn", "DCTCP never reacts, as no switch marks packets; set switch.ecn"));
 
     fn settled(params: &Params, line: Line) -> Params {
         let round_trip = params.round_trip.unwrap_or(line.round_trip);

@@ -194,7 +194,7 @@ impl Control for Hpcc {
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("telemetry", "no switch writes telemetry of outputs (switch.telemetry, without pint), so HPCC never reacts"));
+        Some(("telemetry", "HPCC never reacts, as no switch writes telemetry of outputs; set switch.telemetry without pint"));
 
     fn settled(params: &Params, line: Line) -> Params {
         Params {

@@ -80,7 +80,7 @@ impl Control for HpccPint {
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("pint", "no switch writes what PINT has (switch.telemetry.pint), so HPCC-PINT never reacts"));
+        Some(("pint", "HPCC-PINT never reacts, as no switch writes PINT telemetry; set switch.telemetry.pint"));
 
     fn settled(params: &Params, line: Line) -> Params {
         let hpcc::Params { additive_increase, round_trip, .. } = Hpcc::settled(&params.law(), line);

@@ -271,7 +271,7 @@ impl Control for Nscc {
     const LABEL: &'static str = "NSCC";
     const HEARS_ACKS: bool = true;
     const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("ecn", "no switch marks packets (switch.ecn), so NSCC shrinks windows for losses alone"));
+        Some(("ecn", "NSCC reacts to losses alone, as no switch marks packets; set switch.ecn"));
 
     fn settled(params: &Params, line: Line) -> Params {
         let round_trip = params.round_trip.unwrap_or(line.answered);

@@ -95,8 +95,7 @@ impl Control for Qcn {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "QCN";
-    const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("qcn", "no switch has congestion points (switch.flow_control.qcn), so that nothing is ever limited"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("qcn", "no switch has congestion points; set switch.flow_control.qcn"));
 
     fn new(params: &Params, line: Line) -> Self {
         Self::new(params, line.rate)
@@ -104,10 +103,10 @@ impl Control for Qcn {
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), ParamError> {
         if params.increase_interval < Duration::us(1) {
-            return Err(("increase_interval", "it must be 1us or longer".into()));
+            return Err(("increase_interval", "must be 1us or longer".into()));
         }
         if params.byte_counter.0 < 64 {
-            return Err(("byte_counter", format!("{} is too small; it must be 64B or more", params.byte_counter)));
+            return Err(("byte_counter", format!("{} is below the minimum of 64B", params.byte_counter)));
         }
         for (key, share) in [("gd", params.gd), ("min_decrease_factor", params.min_decrease_factor)] {
             if !(share > 0.0 && share <= 1.0) {
@@ -115,7 +114,7 @@ impl Control for Qcn {
             }
         }
         if params.minimum_rate.0 < 1_000 {
-            return Err(("minimum_rate", format!("{} is too low; it must be 1kbps or more", params.minimum_rate)));
+            return Err(("minimum_rate", format!("{} is below the minimum of 1kbps", params.minimum_rate)));
         }
         Ok(())
     }

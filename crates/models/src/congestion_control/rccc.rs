@@ -137,7 +137,7 @@ impl Control for Rccc {
         check_share("rate", params.rate)?;
         if let Some(o) = &params.oversubscription {
             if o.interval < Duration::ns(100) {
-                return Err(("oversubscription.interval", "it must be 100ns or longer".into()));
+                return Err(("oversubscription.interval", "must be 100ns or longer".into()));
             }
             check_share("oversubscription.minimum", o.minimum)?;
             let others = [
@@ -149,9 +149,9 @@ impl Control for Rccc {
                 return Err((key, format!("{share} is out of range; allowed are 0 to 1")));
             }
         }
-        hosts.must_answer("nothing")?;
+        hosts.must_answer("no acknowledgement")?;
         if !hosts.holds_lost {
-            let why = "what is sent again needs credit, too, and this transport lets it go without; use host.transport.selective";
+            let why = "RCCC needs a transport whose retransmissions use credit; use host.transport.selective";
             return Err(("", why.into()));
         }
         Ok(())

@@ -200,7 +200,7 @@ impl Control for Swift {
             return Err(("maximum_window", format!("{maximum} is below minimum_window, {}", params.minimum_window)));
         }
         if params.retx_reset_threshold == 0 {
-            return Err(("retx_reset_threshold", "it must be above zero".into()));
+            return Err(("retx_reset_threshold", "must be above zero".into()));
         }
         hosts.must_answer("no delay")
     }

@@ -167,7 +167,7 @@ impl Control for Timely {
             return Err(("t_low", format!("{} is above t_high, {}", params.t_low, params.t_high)));
         }
         if params.round_trip.is_some() && !params.window {
-            return Err(("round_trip", "without a window nothing depends on it; set window, or leave it out".into()));
+            return Err(("round_trip", "has no effect without window; set window, or remove it".into()));
         }
         check_bounds(params.minimum_rate, params.round_trip)?;
         hosts.must_answer("no delay")

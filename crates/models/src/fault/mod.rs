@@ -121,26 +121,26 @@ impl Fault {
             ["link"] => ("link", &["state", "rate", "delay", "bit_error_rate"]),
             ["node"] => ("node", &["state"]),
             ["host"] => ("host", &["stall", "compute"]),
-            _ => return Err(("", "give exactly one of link, node and host: what fails".into())),
+            _ => return Err(("", "give exactly one target: link, node or host".into())),
         };
         let [effect] = effects[..] else {
-            return Err(("", format!("give exactly one of {}: what becomes of a {target}", allowed.join(", "))));
+            return Err(("", format!("give exactly one of {} for a {target}", allowed.join(", "))));
         };
         if !allowed.contains(&effect) {
-            return Err((effect, format!("a {target} cannot have it; give {}", allowed.join(" or "))));
+            return Err((effect, format!("not allowed for a {target}; give {}", allowed.join(" or "))));
         }
         if self.queued != Queued::Flush && self.state.is_none() {
-            return Err(("queued", "it says what becomes of frames for a link that is down; give state".into()));
+            return Err(("queued", "has no effect without state; give state, or remove it".into()));
         }
         if self.state.is_some() && self.link.as_ref().is_some_and(|link| link.contains("->")) {
-            let why = "a link is down both ways; write `a-b`, or give bit_error_rate = 1 for one that loses everything one way";
+            let why = "a link is down in both directions; write `a-b`, or give bit_error_rate = 1 to lose all frames of one direction";
             return Err(("link", why.into()));
         }
         if let Some(rate) = self.rate.filter(|rate| *rate < SLOWEST) {
-            return Err(("rate", format!("{rate} is slower than the {SLOWEST} that are supported")));
+            return Err(("rate", format!("{rate} is below the minimum of {SLOWEST}")));
         }
         if let Some(delay) = self.delay.filter(|delay| *delay > LONGEST) {
-            return Err(("delay", format!("{delay} is longer than the {LONGEST} that is supported")));
+            return Err(("delay", format!("{delay} is above the maximum of {LONGEST}")));
         }
         if let Some(p) = self.bit_error_rate.filter(|p| !(*p > 0.0 && *p <= 1.0)) {
             return Err(("bit_error_rate", format!("{p} is out of range; allowed are numbers above 0 and up to 1")));
@@ -156,20 +156,20 @@ impl Fault {
             return Err(("at", format!("{} is too late; a simulation ends before {end}", self.at)));
         }
         if self.duration == Some(Duration::ZERO) {
-            return Err(("duration", "it must be above zero; leave it out for a fault that lasts for ever".into()));
+            return Err(("duration", "must be above zero; remove it for a permanent fault".into()));
         }
         match (&self.time_between_failures, &self.time_to_repair) {
             (None, None) => Ok(()),
             (Some(between), Some(repair)) => {
                 if self.duration.is_some() {
-                    return Err(("duration", "how long each failure lasts is drawn; give time_to_repair alone".into()));
+                    return Err(("duration", "not allowed with time_to_repair, which draws each duration; remove one of them".into()));
                 }
                 between.validate().map_err(|why| ("time_between_failures", why))?;
                 repair.validate().map_err(|why| ("time_to_repair", why))
             }
-            (Some(_), None) => Err(("time_to_repair", "what fails again and again has to be repaired in between; give it".into())),
+            (Some(_), None) => Err(("time_to_repair", "missing; repeated failures need a time to repair".into())),
             (None, Some(_)) => {
-                Err(("time_to_repair", "it is of failures that are drawn; give time_between_failures too, or duration instead".into()))
+                Err(("time_to_repair", "not allowed without time_between_failures; add time_between_failures, or use duration".into()))
             }
         }
     }

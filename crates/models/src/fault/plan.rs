@@ -117,7 +117,7 @@ impl Plan {
                 return Err((format!("fault[{i}].{key}"), unknown(key, fault, topology)));
             }
             if plan.units.len() + targets.len() > MAX_UNITS {
-                return Err((format!("fault[{i}].{key}"), format!("links and nodes that fail are more than the {MAX_UNITS} possible")));
+                return Err((format!("fault[{i}].{key}"), format!("too many failing links and nodes; the maximum is {MAX_UNITS}")));
             }
             for target in targets {
                 let schedule = match (fault.time_between_failures, fault.time_to_repair) {

@@ -335,20 +335,20 @@ impl Collective {
         let known = self.operation.algorithms();
         if !known.contains(&algorithm) {
             let names: Vec<_> = known.iter().map(|a| a.name()).collect();
-            return wrong("algorithm", format!("{operation} is not done by `{}`; there are {}", algorithm.name(), names.join(", ")));
+            return wrong("algorithm", format!("{operation} has no algorithm `{}`; allowed are {}", algorithm.name(), names.join(", ")));
         }
         if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
-            return wrong("algorithm", format!("halving and doubling takes as many ranks as a power of two; there are {n}; use ring"));
+            return wrong("algorithm", format!("halving and doubling needs a power of two of ranks; {n} were given; use ring"));
         }
         match self.group {
             None if algorithm == Algorithm::Hierarchical => {
-                return wrong("group", "it is missing: a hierarchy needs the number of ranks in a group".into());
+                return wrong("group", "missing; hierarchical needs the number of ranks of a group".into());
             }
             Some(_) if algorithm != Algorithm::Hierarchical => {
-                return wrong("group", format!("`{}` knows no groups; leave it out, or use hierarchical", algorithm.name()));
+                return wrong("group", format!("`{}` has no groups; remove it, or use hierarchical", algorithm.name()));
             }
             Some(group) if group < 2 || group >= wide(n) || !(wide(n)).is_multiple_of(group) => {
-                let why = format!("{group} is out of range; {n} ranks are in groups of two or more, all of a size, and in more than one");
+                let why = format!("{group} is out of range; {n} ranks need two or more groups of equal size, each with two or more ranks");
                 return wrong("group", why);
             }
             _ => {}
@@ -368,7 +368,7 @@ impl Collective {
         let lines = lines * self.channels;
         let largest = (self.size.0.div_ceil(lines) * most).div_ceil(shares);
         let pieces = match self.chunk {
-            Some(Bytes(0)) => return wrong("chunk", "0 is out of range; a piece has at least one byte".into()),
+            Some(Bytes(0)) => return wrong("chunk", "0 is out of range; must be at least 1B".into()),
             Some(chunk) => largest.div_ceil(chunk.0).max(1),
             None => 1,
         };
@@ -385,11 +385,14 @@ impl Collective {
         };
         let messages = messages.saturating_mul(lines).saturating_mul(pieces);
         if messages > MAX_MESSAGES || 3 * messages > MAX_WAITS {
-            return wrong("", format!("it has {messages} messages; {MAX_MESSAGES} are possible; give fewer channels or larger pieces"));
+            return wrong(
+                "",
+                format!("too many messages: {messages}; the maximum is {MAX_MESSAGES}; give fewer channels or larger pieces"),
+            );
         }
         if self.size.0 < lines.saturating_mul(pieces).saturating_mul(shares) {
             let why = format!(
-                "{} is too little: {lines} lines (channels, trees) of {pieces} pieces with {shares} shares have a byte each at least",
+                "{} is too small; {lines} lines (channels, trees) of {pieces} pieces with {shares} shares need a byte for each share",
                 self.size
             );
             return wrong("size", why);
@@ -629,19 +632,19 @@ mod tests {
             assert!(format!("{key}: {why}").starts_with(what), "{key}: {why}");
         };
         refused(reduce(Algorithm::Ring), 1, "hosts: a collective needs two ranks");
-        refused(reduce(Algorithm::HalvingDoubling), 6, "algorithm: halving and doubling takes as many ranks as a power of two");
-        refused(params(Operation::AllGather, Algorithm::DoubleTree, 1000), 4, "algorithm: all_gather is not done by `double_tree`");
-        refused(reduce(Algorithm::Direct), 4, "algorithm: all_reduce is not done by `direct`");
-        refused(reduce(Algorithm::Hierarchical), 4, "group: it is missing");
+        refused(reduce(Algorithm::HalvingDoubling), 6, "algorithm: halving and doubling needs a power of two of ranks");
+        refused(params(Operation::AllGather, Algorithm::DoubleTree, 1000), 4, "algorithm: all_gather has no algorithm `double_tree`");
+        refused(reduce(Algorithm::Direct), 4, "algorithm: all_reduce has no algorithm `direct`");
+        refused(reduce(Algorithm::Hierarchical), 4, "group: missing");
         for group in [0, 1, 3, 4] {
             refused(Collective { group: Some(group), ..reduce(Algorithm::Hierarchical) }, 4, "group: ");
         }
-        refused(Collective { group: Some(2), ..reduce(Algorithm::Ring) }, 4, "group: `ring` knows no groups");
+        refused(Collective { group: Some(2), ..reduce(Algorithm::Ring) }, 4, "group: `ring` has no groups");
         for channels in [0, 65] {
             refused(Collective { channels, ..reduce(Algorithm::Ring) }, 4, "channels: ");
         }
         refused(Collective { chunk: Some(Bytes(0)), ..reduce(Algorithm::Ring) }, 4, "chunk: 0 is out of range");
-        refused(Collective { size: Bytes(7), ..reduce(Algorithm::Ring) }, 8, "size: 7B is too little");
-        refused(Collective { size: Bytes(1 << 40), chunk: Some(Bytes(1)), ..reduce(Algorithm::Ring) }, 8, ": it has ");
+        refused(Collective { size: Bytes(7), ..reduce(Algorithm::Ring) }, 8, "size: 7B is too small");
+        refused(Collective { size: Bytes(1 << 40), chunk: Some(Bytes(1)), ..reduce(Algorithm::Ring) }, 8, ": too many messages");
     }
 }

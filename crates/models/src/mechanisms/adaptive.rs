@@ -118,9 +118,9 @@ state!(Adaptive {
     still: best;
 });
 
-const CHOSEN: Count = Count::number("chosen", "packets or flowlets that chose a port");
-const STUCK: Count = Count::number("no_good_port", "packets that no good port was left for");
-const TOLD: Count = Count::number("load_updates", "frames that told a neighbour of a load");
+const CHOSEN: Count = Count::number("chosen", "packets or flowlets with a chosen port");
+const STUCK: Count = Count::number("no_good_port", "packets without a good port");
+const TOLD: Count = Count::number("load_updates", "load updates sent");
 
 impl Install for Adaptive {
     type Params = Params;

@@ -86,9 +86,9 @@ state!(Bcn {
 });
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");
-const NEGATIVE: Count = Count::number("negative", "messages that slow down");
-const POSITIVE: Count = Count::number("positive", "messages that speed up");
-const STOPS: Count = Count::number("stops", "messages that stop");
+const NEGATIVE: Count = Count::number("negative", "messages with negative feedback");
+const POSITIVE: Count = Count::number("positive", "messages with positive feedback");
+const STOPS: Count = Count::number("stops", "stop messages");
 
 impl Install for Bcn {
     type Params = Params;
@@ -101,7 +101,7 @@ impl Install for Bcn {
 
     /// Frames name the congestion point that limits their source.
     fn properties(_: &Params) -> Properties {
-        let why = "no host has rate limiters (host.congestion_control.bcn), so that nobody obeys";
+        let why = "no host has rate limiters; set host.congestion_control.bcn";
         Properties { tags_data: true, tells_sources: Some(why), ..Properties::default() }
     }
 
@@ -109,10 +109,10 @@ impl Install for Bcn {
         check(context, params.q_eq, params.sample_base, params.w)?;
         let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.q_eq.0 / u64::from(PAGE));
         if most > i32::MAX as u64 {
-            return Err(("w", format!("feedback would be up to {most}, with (1 + 2 w) q_eq in pages; 2^31 - 1 are possible")));
+            return Err(("w", format!("feedback of up to {most}, (1 + 2 w) q_eq in pages, exceeds the maximum of 2^31 - 1")));
         }
         if params.jitter.0 >= 1 << 40 {
-            return Err(("jitter", format!("{} is out of range; it must be below 1TB", params.jitter)));
+            return Err(("jitter", format!("{} is out of range; must be below 1TB", params.jitter)));
         }
         Ok(())
     }

@@ -133,7 +133,7 @@ state!(Bfc {
 });
 
 const PAUSES: Count = Count::number("pauses", "BFC pauses");
-const SHARED: Count = Count::number("shared", "flows that got a queue in use");
+const SHARED: Count = Count::number("shared", "flows in a shared queue");
 
 impl Bfc {
     /// Returns the lowest free queue of a port, or a random queue.
@@ -209,13 +209,13 @@ impl Install for Bfc {
     }
 
     fn properties(_: &Params) -> Properties {
-        let why = "a host that relays would have its flows and what it relays in the same queues (switch.flow_control.bfc)";
+        let why = "BFC would put own and relayed flows of the host into the same queues; remove switch.flow_control.bfc";
         Properties {
             can_deadlock: true,
             assigns_queues: true,
             plans_queues: true,
             tags_data: true,
-            if_frames_are_lost: Some((true, "repeats no frame, so that a lost one would hold a queue for ever")),
+            if_frames_are_lost: Some((true, "does not repeat a lost frame, and a queue could stay paused; remove the fault or bfc")),
             refuses_relayed_sources: Some(("", why)),
             ..Properties::default()
         }
@@ -234,13 +234,13 @@ impl Install for Bfc {
             }
         }
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("", format!("it takes the place of {lossless}; give one of them")));
+            return Err(("", format!("mutually exclusive with {lossless}; remove one of the two")));
         }
         if context.classes > 1 {
-            return Err(("", "it has queues of its own and one class; set switch.classes to 1".into()));
+            return Err(("", "BFC has its own queues and one class; set switch.classes to 1".into()));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("", "it looks at the queues of outputs; set switch.queueing to oq".into()));
+            return Err(("", "BFC needs output queues; set switch.queueing to oq".into()));
         }
         Ok(())
     }

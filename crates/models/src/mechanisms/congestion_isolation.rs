@@ -140,7 +140,7 @@ state!(CongestionIsolation {
 });
 
 const ISOLATED: Count = Count::number("isolated_flows", "flows isolated");
-const REFUSED: Count = Count::number("flow_table_full", "flows refused for a full table");
+const REFUSED: Count = Count::number("flow_table_full", "flows refused by a full table");
 const AGED: Count = Count::number("aged_flows", "flows aged");
 const MESSAGES: Count = Count::number("messages", "CI messages");
 
@@ -154,7 +154,7 @@ impl Install for CongestionIsolation {
     }
 
     fn properties(params: &Params) -> Properties {
-        let why = "a host that relays does not isolate flows of its own, which PFC could then not hold";
+        let why = "flows that start at a relay are not isolated, and PFC could not hold congesting flows; remove congestion_isolation";
         Properties {
             assigns_queues: true,
             reorders: !params.preserve_order,
@@ -165,12 +165,12 @@ impl Install for CongestionIsolation {
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
-        let why = "PFC pauses a neighbour in the congested class before it is told what to move there, and packets may be lost";
+        let why = "PFC pauses the congested class of a neighbour before the first CIM, and packets may be lost";
         let xoff = Bytes(levels.xoff);
         let late = if levels.is_dynamic {
-            format!("XOFF is {xoff} at most, and sinks as the buffer fills")
+            format!("XOFF is at most {xoff}, and falls as the buffer fills")
         } else if params.cim_threshold.0 >= levels.xoff {
-            format!("it is not below XOFF, {xoff}")
+            format!("the threshold is not below XOFF, {xoff}")
         } else {
             return None;
         };
@@ -179,7 +179,7 @@ impl Install for CongestionIsolation {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.class == params.congested_class {
-            return Err(("congested_class", "it must be another class than that of the non-congested queue".into()));
+            return Err(("congested_class", "must differ from class, the class of the non-congested queue".into()));
         }
         for (key, class) in [("class", params.class), ("congested_class", params.congested_class)] {
             if class >= context.classes {
@@ -187,25 +187,25 @@ impl Install for CongestionIsolation {
             }
         }
         if params.max_flows == 0 {
-            return Err(("max_flows", "0 is out of range; a table has room for at least 1 flow".into()));
+            return Err(("max_flows", "0 is out of range; must be at least 1".into()));
         }
         if params.aging_time == Some(Duration::ZERO) {
-            return Err(("aging_time", "it must be above 0; leave it out if flows do not age".into()));
+            return Err(("aging_time", "must be above 0; remove it to switch ageing off".into()));
         }
         if params.high.0 >= 1 << 32 {
-            return Err(("high", format!("{} is too large; it must be below 4GiB", params.high)));
+            return Err(("high", format!("{} is too large; must be below 4GiB", params.high)));
         }
         if params.low >= params.high {
             return Err(("high", format!("{} must be above low, {}", params.high, params.low)));
         }
         if params.cim_threshold.0 >= 1 << 32 {
-            return Err(("cim_threshold", format!("{} is out of range; it must be below 4GiB", params.cim_threshold)));
+            return Err(("cim_threshold", format!("{} is out of range; must be below 4GiB", params.cim_threshold)));
         }
         if !(0.0..=1.0).contains(&params.pmax) {
             return Err(("pmax", format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax)));
         }
         if context.queueing == Queueing::Iq {
-            return Err(("class", "with one FIFO an input no flow can be isolated; switch.queueing must be oq or voq".into()));
+            return Err(("class", "isolation needs a queue for each class, and switch.queueing is iq; use oq or voq".into()));
         }
         Ok(())
     }

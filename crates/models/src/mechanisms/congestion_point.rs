@@ -56,16 +56,16 @@ impl Points {
 /// Checks the settings of congestion points.
 pub fn check(context: &ValidationContext<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), ParamError> {
     if q_eq.0 < 1_000 || q_eq.0 >= 1 << 30 {
-        return Err(("q_eq", format!("{q_eq} is out of range; it must be 1KB or more and below 1GiB")));
+        return Err(("q_eq", format!("{q_eq} is out of range; must be 1KB or more and below 1GiB")));
     }
     if sample_base.0 == 0 || sample_base.0 >= 1 << 40 {
-        return Err(("sample_base", format!("{sample_base} is out of range; it must be above zero and below 1TB")));
+        return Err(("sample_base", format!("{sample_base} is out of range; must be above zero and below 1TB")));
     }
     if w > 1_000 {
         return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
     }
     if context.queueing == Queueing::Iq {
-        return Err(("q_eq", "with one FIFO an input no output has a queue; switch.queueing must be oq or voq".into()));
+        return Err(("q_eq", "congestion points need output queues, and switch.queueing is iq; use oq or voq".into()));
     }
     Ok(())
 }

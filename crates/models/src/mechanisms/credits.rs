@@ -401,15 +401,15 @@ impl Install for Credits {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("", format!("it takes the place of {lossless}; give one of them")));
+            return Err(("", format!("mutually exclusive with {lossless}; remove one of the two")));
         }
         if let Some(other) = context.other(|o| o.assigns_queues) {
-            let why =
-                format!("credits are looked at by the queue of a packet's class, and {other} may put it into another; give one of them");
+            let why = format!("credits belong to the queue of a class, and {other} assigns other queues; remove one of the two");
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {
-            let why = "a credit promises room, which the moving thresholds of a shared switch.buffer may refuse; use per_port or per_queue";
+            let why =
+                "not allowed with a shared switch.buffer, whose dynamic thresholds may refuse promised room; use per_port or per_queue";
             return Err(("", why.into()));
         }
         if let Some(block) = params.block.filter(|b| !(1..=65_535).contains(&b.0)) {
@@ -426,7 +426,7 @@ impl Install for Credits {
         }
         let (block, most, cost) = (params.block(), params.most(), params.cost(context.framing.largest()));
         if cost > most {
-            let why = format!("a packet of {} B takes {cost} of {block} B, and counters tell {most} apart", context.framing.largest());
+            let why = format!("a packet of {} B takes {cost} blocks of {block} B; counters allow {most} blocks", context.framing.largest());
             return Err(("block", why));
         }
         if let Some(window) = params.window.filter(|w| !(cost..=most).contains(&(w.0 / block))) {
@@ -439,12 +439,15 @@ impl Install for Credits {
     fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&crate::mechanism::Levels>) -> Result<(), ParamError> {
         let Some(share) = Params::share(ingress) else { return Ok(()) };
         if let Some(window) = params.window.filter(|w| w.0 > share) {
-            let why = format!("{window} for each class is more than its share of the port's memory, {}", Bytes(share));
+            let why = format!("{window} exceeds the share of a class in the memory of the port, {}", Bytes(share));
             return Err(("window", why));
         }
         let (cost, block) = (params.cost(ingress.framing.largest()), params.block());
         if params.window(ingress) < cost {
-            let why = format!("a class's share of the port's memory is {}, and a packet takes {cost} blocks of {block} B", Bytes(share));
+            let why = format!(
+                "the share of a class in the memory of the port, {}, is below a packet of {cost} blocks of {block} B",
+                Bytes(share)
+            );
             return Err(("window", why));
         }
         Ok(())
@@ -455,7 +458,9 @@ impl Install for Credits {
         let (rate, delay) = (ingress.port.link.rate, ingress.port.link.delay);
         let why = || {
             let (window, needed) = (Bytes(window * block), Bytes(needed * block));
-            format!("{window} is less than the {needed} that a {rate} link of {delay} needs to send at full rate both ways: it will wait")
+            format!(
+                "{window} is below the {needed} that a {rate} link of {delay} needs at full rate in both directions: the link will wait for credits"
+            )
         };
         (window < needed).then(|| ("window", why()))
     }
@@ -486,7 +491,7 @@ impl Hooks for Credits {
         let receiver = &mut self.receivers[group];
         receiver.received = receiver.received.wrapping_add(cost) & self.params.mask();
         receiver.used += cost;
-        debug_assert!(receiver.used <= receiver.window, "more came than there is room for");
+        debug_assert!(receiver.used <= receiver.window, "the neighbour sent more than the window");
         self.explain(group, core.ingress[group].bytes() - u32::from(bytes), effects);
         self.judge(event.port, event.packet.class(), Some((event.queue, bytes)), core, effects);
     }

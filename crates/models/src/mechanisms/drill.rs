@@ -88,7 +88,7 @@ impl Install for Drill {
 
     fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.samples == 0 {
-            return Err(("samples", "0 is out of range; without a port that is drawn a node never learns of another".into()));
+            return Err(("samples", "0 is out of range; must be at least 1".into()));
         }
         Ok(())
     }

@@ -110,7 +110,7 @@ impl Install for Ecn {
     }
 
     fn properties(_: &Params) -> Properties {
-        let tells_sources = Some("no host reacts to marks (host.congestion_control)");
+        let tells_sources = Some("no host reacts to marks; set host.congestion_control");
         Properties { tells_sources, marks_data: true, ..Properties::default() }
     }
 
@@ -118,17 +118,17 @@ impl Install for Ecn {
         match (&params.red, &params.step) {
             (Some(red), None) => {
                 if red.kmax.0 >= 1 << 32 {
-                    return Err(("red.kmax", format!("{} is too large; it must be below 4GiB", red.kmax)));
+                    return Err(("red.kmax", format!("{} is too large; must be below 4GiB", red.kmax)));
                 }
                 if red.kmin > red.kmax {
-                    return Err(("red.kmin", format!("{} is above kmax, {}; it must not be", red.kmin, red.kmax)));
+                    return Err(("red.kmin", format!("{} is above kmax, {}", red.kmin, red.kmax)));
                 }
                 if !(0.0..=1.0).contains(&red.pmax) {
                     return Err(("red.pmax", format!("{} is out of range; allowed are 0 to 1", red.pmax)));
                 }
             }
             (None, Some(step)) if step.threshold.0 >= 1 << 32 => {
-                return Err(("step.threshold", format!("{} is too large; it must be below 4GiB", step.threshold)));
+                return Err(("step.threshold", format!("{} is too large; must be below 4GiB", step.threshold)));
             }
             (None, Some(_)) => {}
             _ => return Err(("", "give exactly one of red and step".into())),
@@ -139,11 +139,11 @@ impl Install for Ecn {
                 return Err(("classes", why));
             }
             if classes.is_empty() {
-                return Err(("classes", "no class marks; leave out switch.ecn".into()));
+                return Err(("classes", "the list is empty; remove switch.ecn, or name a class".into()));
             }
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", "marking looks at egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", "marking needs egress queues, and `iq` has none; use oq or voq".into()));
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Install for Ecn {
         let (kmin, largest) = (u64::from(Marker::new(params).kmin), ingress.framing.largest());
         let key = if params.step.is_some() { "step.threshold" } else { "red.kmin" };
         let why = format!(
-            "{} is less than two packets of {largest} B: who waits for one other packet may be marked, and flows slow down where nothing is congested; `xoff size ecn` says what keeps a link busy",
+            "{} is less than two packets of {largest} B: flows may be marked and slow down without congestion; `xoff size ecn` gives a threshold that keeps the link busy",
             Bytes(kmin)
         );
         (kmin < 2 * largest).then_some((key, why))

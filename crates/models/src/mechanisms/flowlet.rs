@@ -93,7 +93,7 @@ state!(Flowlet {
     part: table;
 });
 
-const FLOWLETS: Count = Count::number("flowlets", "flowlets that drew a port");
+const FLOWLETS: Count = Count::number("flowlets", "flowlets with a drawn port");
 
 impl Flowlet {
     fn new(timeout: Duration) -> Self {

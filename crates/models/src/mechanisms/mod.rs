@@ -72,7 +72,7 @@ macro_rules! registry {
 
         /// All mechanisms.
         #[derive(Debug, Clone)]
-        #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and those on every packet's way want no pointer")]
+        #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and a mechanism on the path of each packet needs no pointer")]
         pub enum Mechanism {
             $($($(#[doc = $doc])* $name($module::$name),)*)*
         }
@@ -356,13 +356,13 @@ impl Tables {
         for (does, what) in EXCLUSIVE {
             let mut owners = parts.iter().filter(|p| does(&p.properties()));
             if let (Some(first), Some(second)) = (owners.next(), owners.next()) {
-                return Err((second.path().into(), format!("it {what}, and so does {}; only one may", first.name())));
+                return Err((second.path().into(), format!("{what}, as does {}; remove one of the two", first.name())));
             }
         }
         if let (Some(routes), Some(foretells)) =
             (parts.iter().find(|p| p.properties().routes), all.iter().find(|o| o.properties.foretells_routes))
         {
-            let why = format!("{} foretells the ports that ECMP chooses, so that nothing else may choose them", foretells.name);
+            let why = format!("not allowed with {}, which relies on the ports chosen by ECMP; remove one of the two", foretells.name);
             return Err((routes.path().into(), why));
         }
         Ok(())

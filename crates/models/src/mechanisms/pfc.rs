@@ -392,30 +392,27 @@ impl Install for Pfc {
             if_frames_are_lost: params
                 .quanta
                 .is_none()
-                .then_some((true, "without quanta would pause for ever where a resume is lost; give switch.flow_control.pfc.quanta")),
+                .then_some((true, "without quanta never ends a pause whose resume is lost; give switch.flow_control.pfc.quanta")),
             ..Properties::default()
         }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(xoff) = params.xoff.filter(|xoff| xoff.0 == 0 || xoff.0 >= 1 << 32) {
-            return Err(("xoff", format!("{xoff} is out of range; it must be above zero and below 4GiB")));
+            return Err(("xoff", format!("{xoff} is out of range; must be above zero and below 4GiB")));
         }
         if let (Some(xoff), Some(xon)) = (params.xoff, params.xon)
             && xon >= xoff
         {
-            return Err((
-                "xon",
-                format!("{xon} is not below xoff, {xoff}; pauses would never end or never stand; without xon it follows xoff"),
-            ));
+            return Err(("xon", format!("{xon} is not below xoff, {xoff}; lower it, or remove it to derive xon from xoff")));
         }
         if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, context.memory)
             && xoff > *limit
         {
-            return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}; it would never be reached")));
+            return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}")));
         }
         if params.accounting == Accounting::Egress && context.queueing == Queueing::Iq {
-            let why = "egress needs queues at the outputs, and `iq` has none: nothing would ever pause; use oq, or ingress";
+            let why = "egress needs queues at the outputs, and `iq` has none; use oq, or ingress";
             return Err(("accounting", why.into()));
         }
         if !params.refresh && params.quanta.is_none() {
@@ -428,7 +425,7 @@ impl Install for Pfc {
         if params.hop_classes && context.classes < 2 {
             return Err((
                 "hop_classes",
-                "packets rise a class with every relay; set switch.classes to one more than there are relays".into(),
+                "packets rise by one class at each relay; set switch.classes to the number of relays plus one".into(),
             ));
         }
         Ok(())
@@ -436,7 +433,7 @@ impl Install for Pfc {
 
     fn check_port(params: &Params, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         if params.accounting == Accounting::Egress && levels.is_some_and(|l| l.is_dynamic) {
-            let why = "it is needed here: the dynamic threshold of a shared buffer is for inputs, and not for egress queues";
+            let why = "missing; egress accounting has no dynamic threshold of a shared buffer; give xoff";
             return Err(("xoff", why.into()));
         }
         let (Some(xon), Some(levels)) = (params.xon.filter(|_| params.xoff.is_none()), levels.filter(|l| !l.is_dynamic)) else {
@@ -468,7 +465,7 @@ impl Install for Pfc {
     }
 
     fn most_relays(params: &Params, above: u32) -> Option<(&'static str, u32, &'static str)> {
-        let why = "a class is needed for each, above that in which flows start; raise switch.classes";
+        let why = "each relay needs a class above the class of the flow; raise switch.classes";
         params.hop_classes.then_some(("hop_classes", above, why))
     }
 }

@@ -316,31 +316,31 @@ impl Install for PortFc {
             assigns_queues: true,
             plans_queues: true,
             foretells_routes: true,
-            if_frames_are_lost: Some((false, "counts what is on its way, and does not begin anew; leave one of them out")),
+            if_frames_are_lost: Some((false, "counts frames in flight and does not recover from losses; remove the fault or portfc")),
             ..Properties::default()
         }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("xoff", format!("PortFC takes the place of {lossless}; give one of them")));
+            return Err(("xoff", format!("PortFC and {lossless} are mutually exclusive; remove one of the two")));
         }
         if context.classes > 1 {
-            return Err(("xoff", "PortFC has queues of its own and one class; set switch.classes to 1".into()));
+            return Err(("xoff", "PortFC has its own queues and one class; set switch.classes to 1".into()));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("xoff", "PortFC looks at the queues of outputs; set switch.queueing to oq".into()));
+            return Err(("xoff", "PortFC needs output queues; set switch.queueing to oq".into()));
         }
         for (key, off, on) in [("xon", params.xoff, params.xon), ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon)] {
             if let (Some(off), Some(on)) = (off, on)
                 && on >= off
             {
-                return Err((key, format!("{on} is not below X_OFF, {off}; pauses would never end or never stand")));
+                return Err((key, format!("{on} is not below X_OFF, {off}")));
             }
         }
         for (key, bytes) in [("xoff", params.xoff), ("direct_xoff", params.direct_xoff)] {
             if bytes.is_some_and(|b| b.0 == 0 || b.0 >= 1 << 32) {
-                return Err((key, "it must be above zero and below 4GiB".into()));
+                return Err((key, "must be above zero and below 4GiB".into()));
             }
         }
         Ok(())
@@ -375,7 +375,7 @@ impl Install for PortFc {
     }
 
     fn most_relays(_: &Params, _: u32) -> Option<(&'static str, u32, &'static str)> {
-        Some(("", 1, "the second relay would hear of no pause, so that PortFC would lose packets; it is for k = 1"))
+        Some(("", 1, "PortFC pauses reach the first relay only, and packets would be lost; use k = 1"))
     }
 
     fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {

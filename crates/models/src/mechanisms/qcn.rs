@@ -87,7 +87,7 @@ impl Install for Qcn {
     }
 
     fn properties(_: &Params) -> Properties {
-        let why = "no host has rate limiters (host.congestion_control.qcn), so that nobody obeys";
+        let why = "no host has rate limiters; set host.congestion_control.qcn";
         Properties { tells_sources: Some(why), ..Properties::default() }
     }
 

@@ -154,14 +154,14 @@ impl Flow {
     }
 }
 
-const RECYCLED: Count = Count::number("recycled", "packets sent by a path that went well");
+const RECYCLED: Count = Count::number("recycled", "packets with a reused entropy value");
 
 impl Install for Reps {
     type Params = Params;
     const LABEL: &'static str = "REPS";
     const COUNTS: &'static [Count] = &[RECYCLED];
     const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("ecn", "no switch marks packets (switch.ecn), so REPS leaves a path for losses alone"));
+        Some(("ecn", "REPS leaves a path for losses alone, as no switch marks packets; set switch.ecn"));
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         Some(Self {
@@ -188,7 +188,7 @@ impl Install for Reps {
             return Err(("buffer", format!("{} is out of range; allowed are 1 to 1024", params.buffer)));
         }
         if params.freeze.is_some() && context.other(|o| o.cuts_data).is_none() {
-            let why = "without packets that are cut (switch.trimming) a timeout is congestion as well; leave it out";
+            let why = "needs switch.trimming; set switch.trimming, or remove it";
             return Err(("freeze", why.into()));
         }
         Ok(())

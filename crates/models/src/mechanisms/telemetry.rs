@@ -51,15 +51,15 @@ impl Install for Telemetry {
     fn properties(params: &Params) -> Properties {
         let all = Properties { writes_beside_data: true, ..Properties::default() };
         if params.pint.is_none() {
-            return Properties { tells_sources: Some("no host reads it (host.congestion_control.hpcc)"), ..all };
+            return Properties { tells_sources: Some("no host reads telemetry; set host.congestion_control.hpcc"), ..all };
         }
-        let tells_sources = Some("no host reads what PINT writes (host.congestion_control.hpcc_pint)");
+        let tells_sources = Some("no host reads PINT telemetry; set host.congestion_control.hpcc_pint");
         Properties { tells_sources, signals_as: Some("pint"), wants_round_trip: true, ..all }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if context.queueing == Queueing::Iq {
-            return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", "needs egress queues, and `iq` has none; use oq or voq".into()));
         }
         params.pint.as_ref().map_or(Ok(()), pint::Params::validate)
     }

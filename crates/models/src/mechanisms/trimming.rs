@@ -68,8 +68,8 @@ state!(Trimming {
     still: limit, size, headers, sources;
 });
 
-const TRIMMED: Count = Count::number("trimmed", "packets cut to their headers");
-const BOUNCED: Count = Count::number("bounced", "headers sent back to their sources");
+const TRIMMED: Count = Count::number("trimmed", "packets trimmed to headers");
+const BOUNCED: Count = Count::number("bounced", "headers returned to the sender");
 
 impl Install for Trimming {
     type Params = Params;
@@ -96,26 +96,29 @@ impl Install for Trimming {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.turns == 0 {
-            return Err(("turns", "headers would keep data from ever being sent; it must be above zero".into()));
+            return Err(("turns", "must be above zero, or headers would starve data".into()));
         }
         if let Some(size) = params.size.filter(|size| size.0 < context.framing.minimum || size.0 > 65_535) {
             let smallest = context.framing.minimum;
             return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));
         }
         if let Some(limit) = params.limit.filter(|limit| limit.0 < context.framing.largest()) {
-            return Err(("limit", format!("{limit} is too low; it must hold a packet of {} B", context.framing.largest())));
+            return Err(("limit", format!("{limit} is too low; must hold a packet of {} B", context.framing.largest())));
         }
         if params.return_to_sender && params.headers.is_none() {
-            return Err(("return_to_sender", "headers always find room, so that none would go back; bound them (headers)".into()));
+            return Err(("return_to_sender", "needs a limit of headers; set headers".into()));
         }
         if params.limit.is_none() && *context.memory == buffer::Params::Unlimited {
-            return Err(("limit", "the buffer is not limited either (switch.buffer), so that nothing would be cut; give a limit".into()));
+            return Err(("limit", "missing; trimming needs this limit or a finite switch.buffer".into()));
         }
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("", format!("{lossless} pauses neighbours before anything would be cut; leave out one of the two")));
+            return Err((
+                "",
+                format!("mutually exclusive with {lossless}, which pauses neighbours before the limit; remove one of the two"),
+            ));
         }
         if context.queueing == Queueing::Iq {
-            return Err(("", "it looks at egress queues, and `iq` has none; use oq or voq".into()));
+            return Err(("", "needs egress queues, and `iq` has none; use oq or voq".into()));
         }
         Ok(())
     }

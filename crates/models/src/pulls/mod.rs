@@ -19,7 +19,7 @@ use crate::count::{Count, Tally};
 /// Pulls sent by receivers.
 pub const PULLS: Count = Count::number("pulls", "pulls");
 /// Pulls of flows without demand.
-pub const SLOW: Count = Count::number("slow_pulls", "pulls that nobody asked for");
+pub const SLOW: Count = Count::number("slow_pulls", "pulls of flows without demand");
 /// Frames of flows without credit that request credit.
 pub const REQUESTS: Count = Count::number("requests", "requests of flows without credit");
 /// Credit of senders, including first windows.

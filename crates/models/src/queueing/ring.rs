@@ -84,7 +84,7 @@ impl<T: Copy + Default> Ring<T> {
         self.items.rotate_left(first);
         self.items.reserve_exact(self.len().max(2));
         self.head = 0;
-        assert!(self.items.capacity().is_power_of_two(), "there is another room than was asked for");
+        assert!(self.items.capacity().is_power_of_two(), "the room differs from the requested room");
     }
 
     /// Takes the first item.

@@ -98,11 +98,11 @@ impl Shape for Params {
         }
         for (i, edge) in self.links.iter().enumerate() {
             let end = |key: &str, name: &str| {
-                number.get(name).copied().ok_or_else(|| (format!("{links}[{i}].{key}"), format!("there is no node `{name}`")))
+                number.get(name).copied().ok_or_else(|| (format!("{links}[{i}].{key}"), format!("unknown node `{name}`")))
             };
             let (a, b) = (end("a", &edge.a)?, end("b", &edge.b)?);
             if a == b {
-                return Err((format!("{links}[{i}]"), format!("`{}` is linked to itself", edge.a)));
+                return Err((format!("{links}[{i}]"), format!("`{}` has a link to itself", edge.a)));
             }
             t.join(a, b, Link { rate: edge.rate, delay: edge.delay });
         }

@@ -136,7 +136,7 @@ impl Network {
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
                 Ok(topology)
             }
-            [] => Err((String::new(), format!("no network is given; give one of {all}"))),
+            [] => Err((String::new(), format!("missing; give one of {all}"))),
             several => {
                 let names: Vec<_> = several.iter().map(|s| s.0).collect();
                 Err((String::new(), format!("{} are given; give exactly one of {all}", names.join(" and "))))
@@ -148,10 +148,10 @@ impl Network {
     fn change_links(&self, topology: &mut Topology) -> Result<(), (String, String)> {
         for (i, change) in self.overrides.iter().enumerate() {
             if change.rate.is_none() && change.delay.is_none() {
-                return Err((format!("overrides[{i}]"), "it changes nothing; give rate, delay or both".into()));
+                return Err((format!("overrides[{i}]"), "an empty override; give rate, delay or both".into()));
             }
             if let Some(why) = change.rate.and_then(too_slow) {
-                return Err((format!("overrides[{i}].rate"), format!("{why}; a link that is down is a fault (fault[].link)")));
+                return Err((format!("overrides[{i}].rate"), format!("{why}; use fault[].link to take a link down")));
             }
             let Topology { nodes, links, .. } = topology;
             let is_meant = |l: &LinkSpec| {
@@ -177,7 +177,7 @@ impl Network {
 
 /// Returns the problem of a link below the least rate.
 fn too_slow(rate: Rate) -> Option<String> {
-    (rate < Rate(1_000_000)).then(|| format!("a link of {rate} is slower than the 1Mbps that are supported"))
+    (rate < Rate(1_000_000)).then(|| format!("a link rate of {rate} is below the minimum of 1Mbps"))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -341,19 +341,19 @@ impl Topology {
 
     fn check(&self) -> Result<(), String> {
         if !self.nodes.iter().any(|n| n.is_host) {
-            return Err("the network has no host, so nothing can be sent".into());
+            return Err("the network has no host; add one".into());
         }
         if let Some(why) = self.links.iter().find_map(|l| too_slow(l.link.rate)) {
             return Err(why);
         }
         if let Some(l) = self.links.iter().find(|l| l.link.delay > Duration::ms(1_000)) {
-            return Err(format!("a link delay of {} is longer than the 1s that is supported", l.link.delay));
+            return Err(format!("a link delay of {} is above the maximum of 1s", l.link.delay));
         }
         let mut degree = vec![0_u32; self.nodes.len()];
         for end in self.links.iter().flat_map(|l| [l.a, l.b]) {
             degree[index(end)] += 1;
             if degree[index(end)] > MAX_PORTS {
-                return Err(format!("`{}` has more links than the {MAX_PORTS} that a node may have", self.nodes[index(end)].name));
+                return Err(format!("`{}` has too many links; the maximum is {MAX_PORTS}", self.nodes[index(end)].name));
             }
         }
         Ok(())

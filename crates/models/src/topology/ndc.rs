@@ -38,7 +38,7 @@ impl Shape for Params {
         }
         let nodes = u64::from(n).checked_pow(k + 1).filter(|nodes| *nodes <= MAX_NODES / 2);
         let Some(nodes) = nodes.map(|nodes| nodes as u32) else {
-            return Err(("n".into(), format!("NDC({n}, {k}) has more nodes than the {} that are possible", MAX_NODES / 2)));
+            return Err(("n".into(), format!("NDC({n}, {k}) has too many nodes; the maximum is {}", MAX_NODES / 2)));
         };
         if !self.levels.is_empty() && number(self.levels.len()) != k + 1 {
             return Err(("levels".into(), format!("{} links are given; NDC({n}, {k}) has {} levels", self.levels.len(), k + 1)));

@@ -23,7 +23,7 @@ impl Topology {
             return Ok(self);
         }
         if let Some(relay) = self.nodes.iter().find(|n| n.is_host && n.forwards) {
-            return wrong(format!("`{}` relays, and planes meet nowhere; only hosts that do not relay have several", relay.name));
+            return wrong(format!("`{}` relays, and a relay cannot have several planes; use hosts that do not relay", relay.name));
         }
         let switches = wide(self.nodes.iter().filter(|n| !n.is_host).count());
         let hosts = wide(self.nodes.len()) - switches;

@@ -38,7 +38,7 @@ impl Reducers {
         for switch in meant {
             let name = format!("{}.reducer", topology.nodes[index(switch)].name);
             if topology.find(&name).is_some() {
-                return Err(("switches", format!("there is a `{name}` already; name each switch once")));
+                return Err(("switches", format!("`{name}` exists already; name each switch once")));
             }
             let node = number(topology.nodes.len());
             topology.nodes.push(NodeSpec { name, forwards: false, is_host: true, reduces: true, delay: None });
@@ -70,7 +70,7 @@ impl Reach {
 
     /// The problem of ranks without a reachable reducer.
     pub fn none() -> ParamError {
-        let why = "no switch that reduces can be reached by all of its ranks; name some in network.reducers, or use another algorithm";
+        let why = "no reducer can be reached by all ranks; add switches to network.reducers, or use another algorithm";
         ("algorithm", why.into())
     }
 }

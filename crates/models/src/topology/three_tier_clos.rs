@@ -54,7 +54,7 @@ impl Shape for Params {
         let core_up = bounded("core_uplinks", self.core_uplinks, 64)?;
         let plane = bounded("cores_per_aggregation", self.cores_per_aggregation.unwrap_or(self.cores), self.cores)?;
         if u64::from(pods * aggregation) * u64::from(plane * core_up + access * up) > 4 * MAX_NODES {
-            return Err((String::new(), "these numbers make too many links".into()));
+            return Err((String::new(), "too many links; give smaller numbers".into()));
         }
         let fabric = self.fabric_link.unwrap_or(self.link);
         let mut t = Topology::default();

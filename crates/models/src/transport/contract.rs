@@ -132,7 +132,7 @@ impl Replies {
 /// Checks a timeout of a table: at least 100 ns.
 pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(), ParamError> {
     if timeout.is_some_and(|timeout| timeout < Duration::ns(100)) {
-        return Err((key, "it must be 100ns or longer".into()));
+        return Err((key, "must be 100ns or longer".into()));
     }
     Ok(())
 }

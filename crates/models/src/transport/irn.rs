@@ -152,7 +152,7 @@ impl Transport for Irn {
         }
         if let Some(bdp) = params.bdp_cap.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
             let payload = framing.payload;
-            return Err(("bdp_cap", format!("{bdp} is out of range; it must be a packet of {payload} B or more and below 1GiB")));
+            return Err(("bdp_cap", format!("{bdp} is out of range; must be at least a packet of {payload} B and below 1GiB")));
         }
         Ok(())
     }

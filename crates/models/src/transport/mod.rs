@@ -161,7 +161,7 @@ macro_rules! registry {
             ) -> Arrival {
                 match (self, receiver) {
                     $((Self::$name(t), Receiver::$name(r)) => t.on_data(received, r, packet, replies),)*
-                    _ => unreachable!("a flow keeps the state of its transport"),
+                    _ => unreachable!("a flow keeps the state of one transport"),
                 }
             }
 
@@ -175,7 +175,7 @@ macro_rules! registry {
             ) {
                 match (self, receiver) {
                     $((Self::$name(t), Receiver::$name(r)) => t.on_header(received, r, header, replies),)*
-                    _ => unreachable!("a flow keeps the state of its transport"),
+                    _ => unreachable!("a flow keeps the state of one transport"),
                 }
             }
         }
@@ -187,7 +187,7 @@ macro_rules! registry {
             ($d self:expr, $d state:expr, $d kind:ident, ($d t:ident, $d s:ident) => $d call:expr) => {
                 match ($d self, $d state) {
                     $((Protocol::$name($d t), $d kind::$name($d s)) => $d call,)*
-                    _ => unreachable!("a flow keeps the state of its transport"),
+                    _ => unreachable!("a flow keeps the state of one transport"),
                 }
             };
         }

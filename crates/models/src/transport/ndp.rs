@@ -116,8 +116,10 @@ impl Transport for Ndp {
     const LABEL: &'static str = "NDP";
     const COUNTS: &'static [Count] = &[PULLS];
     const WINDOWS_HOLD_LOST: bool = true;
-    const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("trimming", "no switch cuts packets (switch.trimming), so NDP hears of losses by timeouts alone, and pulls fail to come"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some((
+        "trimming",
+        "NDP learns of losses by timeouts alone, as no switch trims packets, and pulls are missing; set switch.trimming",
+    ));
 
     fn settled(params: &Params, line: Line) -> Params {
         let filled = line.product(line.answered) / line.framing.largest() as f64;
@@ -139,7 +141,7 @@ impl Transport for Ndp {
 
     fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         if params.window == Some(0) {
-            return Err(("window", "nothing would ever arrive to be answered with a pull; it must be above zero".into()));
+            return Err(("window", "must be above zero, as a pull answers a packet".into()));
         }
         if !(params.rate > 0.0 && params.rate <= 1.0) {
             return Err(("rate", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate)));

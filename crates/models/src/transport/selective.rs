@@ -231,10 +231,10 @@ impl Transport for Selective {
     fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         check_timeout("rto", params.rto)?;
         if params.sack_threshold == Some(Bytes(0)) {
-            return Err(("sack_threshold", "it must be above zero; leave it out to answer every packet".into()));
+            return Err(("sack_threshold", "must be above zero; remove it to acknowledge every packet".into()));
         }
         if params.reordering_threshold == Some(0) {
-            return Err(("reordering_threshold", "it must be above zero".into()));
+            return Err(("reordering_threshold", "must be above zero".into()));
         }
         Ok(())
     }

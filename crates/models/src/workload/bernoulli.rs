@@ -80,17 +80,17 @@ impl Params {
             let (given, sources) = (self.destinations.len(), self.sources.len());
             return Err((
                 format!("{key}.destinations"),
-                format!("{given} are listed; give one for all sources, or one for each of the {sources}"),
+                format!("{given} were given; give one for all sources, or one for each of the {sources} sources"),
             ));
         }
         if self.duration == Duration::ZERO || self.duration > Duration::ms(281_000) {
-            return Err((format!("{key}.duration"), format!("{} is out of range; it must be above zero and up to 281s", self.duration)));
+            return Err((format!("{key}.duration"), format!("{} is out of range; must be above zero and up to 281s", self.duration)));
         }
         let frames = self.load * self.duration.real() / rate_time(fastest, framing);
         if frames > MOST_FRAMES {
             return Err((
                 format!("{key}.duration"),
-                format!("a source would offer about {frames:.1e} frames; {MOST_FRAMES:.0e} are possible"),
+                format!("a source would offer about {frames:.1e} frames; the maximum is {MOST_FRAMES:.0e}"),
             ));
         }
         if self.queue.0 < framing.largest() {

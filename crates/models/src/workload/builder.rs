@@ -158,14 +158,14 @@ impl<'a> Making<'a> {
             Host::Number(n) => hosts
                 .get(*n as usize)
                 .copied()
-                .ok_or_else(|| (key.to_string(), format!("there is no host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
+                .ok_or_else(|| (key.to_string(), format!("unknown host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
             Host::Name(name) => match self.nodes.get(name.as_str()) {
                 Some(n) if self.topology.nodes[index(*n)].reduces => {
                     Err((key.to_string(), format!("`{name}` reduces in a switch; flows start and end at hosts")))
                 }
                 Some(n) if self.topology.nodes[index(*n)].is_host => Ok(*n),
                 Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
-                None => Err((key.to_string(), format!("there is no host `{name}`"))),
+                None => Err((key.to_string(), format!("unknown host `{name}`"))),
             },
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Making<'a> {
     pub fn check_size(&self, size: Bytes, key: &str) -> Result<(), Problem> {
         let payload = self.framing.payload;
         if size.0 == 0 {
-            return Err((format!("{key}.size"), "it is zero; a flow has at least one byte".into()));
+            return Err((format!("{key}.size"), "must be at least 1B".into()));
         }
         if size.0 / payload >= u64::from(u32::MAX) {
             return Err((format!("{key}.size"), format!("{size} makes more than 2^32 packets of {payload} B")));
@@ -296,7 +296,7 @@ impl<'a> Making<'a> {
         for other in others {
             if let Some(host) = other.first_shared_host(own) {
                 let name = &self.topology.nodes[index(host)].name;
-                let why = format!("{name} trains workload[{}], too; give both jobs hosts of their own (hosts)", other.workload);
+                let why = format!("{name} is also a host of workload[{}]; give each job its own hosts", other.workload);
                 return Err((format!("{}.hosts", self.key()), why));
             }
         }
@@ -327,7 +327,7 @@ impl<'a> Making<'a> {
 /// Refuses flows beyond the limit of listed flows before the flows are made.
 pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
     if flows > MAX_LISTED {
-        let why = format!("these are more flows than the {MAX_LISTED} that a scenario may list; give fewer hosts or rows");
+        let why = format!("too many flows; the maximum is {MAX_LISTED}; give fewer hosts or rows");
         return Err((key.to_string(), why));
     }
     Ok(())
@@ -336,7 +336,7 @@ pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
 /// Refuses dependencies beyond the limit of memory.
 pub(super) fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
     if waits > MAX_WAITS {
-        let why = format!("its flows would wait {waits} times or more for another; {MAX_WAITS} are possible; give fewer hosts or rounds");
+        let why = format!("{waits} or more dependencies between flows exceed the maximum of {MAX_WAITS}; give fewer hosts or rounds");
         return Err((key.to_string(), why));
     }
     Ok(())

@@ -232,7 +232,7 @@ impl<'a> Numbering<'a> {
         }
         let total = self.flows.flows;
         if total > MAX_FLOWS {
-            return Err(("workload".into(), format!("{total} flows are more than the {MAX_FLOWS} that a scenario may have")));
+            return Err(("workload".into(), format!("{total} flows exceed the maximum of {MAX_FLOWS}")));
         }
         Ok(())
     }
@@ -300,7 +300,7 @@ impl<'a> Numbering<'a> {
         if let Some(path) = self.path_of.get(&ends) {
             return Ok(*path);
         }
-        let too_many = || (key.clone(), "there are more than 32 000 different pinned paths".to_string());
+        let too_many = || (key.clone(), "too many different pinned paths; the maximum is 32 000".to_string());
         let path = self.paths.add(&ends.0).filter(|p| *p < 64_000).ok_or_else(too_many)?;
         self.paths.add(&ends.1).ok_or_else(too_many)?;
         self.path_of.insert(ends, path);
@@ -371,11 +371,11 @@ impl<'a> Numbering<'a> {
     /// Returns number and place of the flow that the i-th id of a row names.
     fn awaited(&self, f: &Listed<'_>, i: usize, id: &str) -> Result<(u32, usize), Problem> {
         let key = || format!("{}.after[{i}]", self.key(f));
-        let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("there is no flow with id `{id}`"))) };
+        let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("unknown flow `{id}`"))) };
         let end = self.listed[other].dst;
         if end != f.src {
             let (to, here) = (&self.topology.nodes[index(end)].name, &self.topology.nodes[index(f.src)].name);
-            return Err((key(), format!("`{id}` goes to {to}; a flow waits for flows that arrive at its own source, {here}")));
+            return Err((key(), format!("`{id}` ends at {to}; a flow may wait for a flow that ends at its own source, {here}")));
         }
         Ok((flow, other))
     }
@@ -384,7 +384,7 @@ impl<'a> Numbering<'a> {
         let Some(circle) = circle(waits_for) else { return Ok(()) };
         let id = |place: &usize| self.listed[*place].detail?.1.id.as_ref();
         let ids: Vec<String> = circle.iter().chain(&circle[..1]).filter_map(id).map(|id| format!("`{id}`")).collect();
-        let why = format!("flows wait for one another in a circle, so that none would ever start: {}", ids.join(" after "));
+        let why = format!("flows wait for one another in a circle: {}", ids.join(" after "));
         Err((format!("{}.after", self.key(&self.listed[circle[0]])), why))
     }
 }
@@ -430,7 +430,7 @@ fn walk(
     nodes: &HashMap<&str, u32>,
 ) -> Result<(Vec<PortId>, Vec<PortId>), Problem> {
     if via.len() > MAX_SWITCHES {
-        return Err((format!("{key}.via"), format!("{} nodes are on the path; {MAX_SWITCHES} are possible", via.len())));
+        return Err((format!("{key}.via"), format!("{} nodes are on the path; the maximum is {MAX_SWITCHES}", via.len())));
     }
     let mut at = flow.src;
     let (mut there, mut back) = (Vec::new(), Vec::new());
@@ -441,13 +441,13 @@ fn walk(
             Some((name, k)) => (name, k.parse::<usize>().map_err(|_| (key.clone(), format!("`{k}` in `{step}` is not a link's number")))?),
             None => (step.as_str(), 0),
         };
-        let Some(to) = nodes.get(name).copied() else { return Err((key, format!("there is no node `{name}`"))) };
+        let Some(to) = nodes.get(name).copied() else { return Err((key, format!("unknown node `{name}`"))) };
         let here = &topology.nodes[index(at)];
         if i < via.len() && !topology.nodes[index(to)].forwards {
             return Err((key, format!("`{name}` does not forward")));
         }
         let Some((port, link)) = PortId::each(&ports[index(at)]).filter(|p| p.1.peer == to).nth(which) else {
-            return Err((key, format!("`{}` has no such link to `{name}`", here.name)));
+            return Err((key, format!("`{}` has no link of this number to `{name}`", here.name)));
         };
         there.push(port);
         back.push(link.peer_port);

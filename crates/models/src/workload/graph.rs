@@ -195,7 +195,7 @@ impl Traffic for Params {
         for (rank, one) in graph.ranks.iter().enumerate() {
             if let Some(place) = one.circle() {
                 let row = reading.places[rank][index(place)];
-                return Err(self.wrong(&key, row, "after", "it would wait for itself, by way of those that it is after".into()));
+                return Err(self.wrong(&key, row, "after", "the operation would wait for itself; break the circle".into()));
             }
         }
         making.add_job(graph)
@@ -209,10 +209,10 @@ impl Traffic for Params {
 impl Params {
     fn ranks(&self, key: &str) -> Result<u64, Problem> {
         if self.operations.is_empty() {
-            return Err((format!("{key}.operations"), "a job has at least one operation".into()));
+            return Err((format!("{key}.operations"), "must have at least one operation".into()));
         }
         if wide(self.operations.len()) > MAX_OPERATIONS {
-            let why = format!("{} are more than the {MAX_OPERATIONS} operations that are possible", self.operations.len());
+            let why = format!("{} operations exceed the maximum of {MAX_OPERATIONS}", self.operations.len());
             return Err((format!("{key}.operations"), why));
         }
         let known = self.operations.iter().map(|row| row.rank).chain(self.groups.values().flatten().copied());
@@ -310,17 +310,17 @@ impl<'a> Reading<'a> {
             ("server", one.server.is_some(), is_collective),
         ];
         if let Some((column, ..)) = given.iter().find(|(_, is_given, is_meant)| *is_given && !*is_meant) {
-            return self.wrong(row, column, format!("`{}` has none; leave it out", one.kind.word()));
+            return self.wrong(row, column, format!("not allowed for `{}`; remove it", one.kind.word()));
         }
         if one.iteration > 1 << 15 {
             return self.wrong(row, "iteration", format!("{} is out of range; allowed are 0 to {}", one.iteration, 1 << 15));
         }
-        let lacks = |column: &str, what: &str| self.wrong(row, column, format!("it is missing: {what}"));
+        let lacks = |column: &str, what: &str| self.wrong(row, column, format!("missing; {what}"));
         match one.kind {
-            Kind::Send | Kind::Recv if one.peer.is_none() => lacks("peer", "a message goes from a rank to another"),
-            Kind::Send if one.size.is_none() => lacks("size", "a message has at least one byte"),
-            _ if is_collective && one.group.is_none() => lacks("group", "a collective is of a group of ranks"),
-            _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => lacks("size", "a collective has data"),
+            Kind::Send | Kind::Recv if one.peer.is_none() => lacks("peer", "a message needs a peer"),
+            Kind::Send if one.size.is_none() => lacks("size", "a message needs a size"),
+            _ if is_collective && one.group.is_none() => lacks("group", "a collective needs a group"),
+            _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => lacks("size", "a collective needs a size"),
             _ => Ok(()),
         }
     }
@@ -329,14 +329,14 @@ impl<'a> Reading<'a> {
     fn time(&self, row: usize, one: &Row) -> Result<Duration, Problem> {
         match (one.duration, one.flop, one.memory) {
             (Some(time), None, None) if time > Duration::ms(1_000_000) => {
-                self.wrong(row, "duration", format!("{time} is longer than the 1000s that are possible"))
+                self.wrong(row, "duration", format!("{time} is above the maximum of 1000s"))
             }
             (Some(time), None, None) => Ok(time),
-            (Some(_), ..) => self.wrong(row, "duration", "its FLOP or memory traffic is given, too; give one of them".into()),
-            (None, None, None) => self.wrong(row, "duration", "it is missing: give how long it computes, or its FLOP".into()),
+            (Some(_), ..) => self.wrong(row, "duration", "mutually exclusive with flop and memory; remove one".into()),
+            (None, None, None) => self.wrong(row, "duration", "missing; give duration or flop".into()),
             (None, flop, memory) => {
                 let Some(processor) = self.params.processor else {
-                    return self.wrong(row, "flop", format!("nothing says how fast it is computed; give {}.processor", self.key));
+                    return self.wrong(row, "flop", format!("a processor speed is missing; set {}.processor.flops", self.key));
                 };
                 let flop = flop.unwrap_or(0.0);
                 let of_memory = processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.real() / rate));
@@ -372,7 +372,7 @@ impl<'a> Reading<'a> {
             let known = units.len() as u16 + 1;
             let unit = one.unit.as_ref().map_or(0, |unit| *units.entry(unit).or_insert(known));
             if unit > 1 << 10 {
-                return self.wrong(row, "unit", format!("a job has {} units at most, by their names", 1 << 10));
+                return self.wrong(row, "unit", format!("too many names of units; the maximum is {}", 1 << 10));
             }
             let work = if one.kind == Kind::Compute { Work::Compute(self.time(row, one)?) } else { Work::Receive(NONE) };
             let operation = Operation { work, name: self.name(row), iteration: one.iteration as u16, unit };
@@ -388,7 +388,7 @@ impl<'a> Reading<'a> {
             for (place, row) in (0..).zip(&rows) {
                 let name = self.params.operations[*row].name.clone().unwrap_or_else(|| place.to_string());
                 if names.insert(name, place).is_some() {
-                    return self.wrong(*row, "name", "another operation of its rank is called so".into());
+                    return self.wrong(*row, "name", "duplicate name of an operation of the rank".into());
                 }
             }
             let mut streams: FxHashMap<&str, u32> = FxHashMap::default();
@@ -397,7 +397,7 @@ impl<'a> Reading<'a> {
                 for name in &one.after {
                     match names.get(name) {
                         Some(before) => self.builder.wait(rank, place, *before),
-                        None => return self.wrong(*row, "after", format!("no operation of its rank is called `{name}`")),
+                        None => return self.wrong(*row, "after", format!("the rank has no operation `{name}`")),
                     }
                 }
                 if let Some(before) = one.stream.as_ref().and_then(|stream| streams.insert(stream, place)) {
@@ -425,19 +425,19 @@ impl<'a> Reading<'a> {
         }
         for ((from, to, tag), [sends, receives]) in pairs {
             if let Some(row) = sends.get(receives.len()) {
-                return self.wrong(*row, "peer", format!("rank {to} receives no message for it (from {from}, tag {tag})"));
+                return self.wrong(*row, "peer", format!("rank {to} has no matching recv (from {from}, tag {tag})"));
             }
             if let Some(row) = receives.get(sends.len()) {
-                return self.wrong(*row, "peer", format!("rank {from} sends no message for it (to {to}, tag {tag})"));
+                return self.wrong(*row, "peer", format!("rank {from} has no matching send (to {to}, tag {tag})"));
             }
             for (send, receive) in sends.iter().zip(&receives) {
                 let one = &self.params.operations[*send];
                 let bytes = one.size.map_or(0, |size| size.0);
                 if bytes == 0 {
-                    return self.wrong(*send, "size", "it is zero; a message has at least one byte".into());
+                    return self.wrong(*send, "size", "must be at least 1B".into());
                 }
                 if self.params.operations[*receive].size.is_some_and(|size| size.0 != bytes) {
-                    return self.wrong(*receive, "size", format!("what is sent to it has {bytes} B"));
+                    return self.wrong(*receive, "size", format!("the matching send has {bytes} B"));
                 }
                 let channel = one.channels.unwrap_or(0);
                 if channel > 63 {
@@ -466,10 +466,10 @@ impl<'a> Reading<'a> {
             let Some(group) = one.group.as_deref().filter(|_| one.kind.collective().is_some()) else { continue };
             let Some(members) = self.params.groups.get(group) else {
                 let known: Vec<&str> = self.params.groups.keys().map(String::as_str).collect();
-                return self.wrong(row, "group", format!("there is no group `{group}`; there are {}", known.join(", ")));
+                return self.wrong(row, "group", format!("unknown group `{group}`; groups are {}", known.join(", ")));
             };
             if !members.contains(&one.rank) {
-                return self.wrong(row, "rank", format!("it is not in the group `{group}`"));
+                return self.wrong(row, "rank", format!("the rank is not in the group `{group}`"));
             }
             rows.entry(group).or_default().entry(one.rank as u32).or_default().push(row);
         }
@@ -482,7 +482,7 @@ impl<'a> Reading<'a> {
             {
                 let lacks = lists.iter().position(|l| l.len() == fewest).map_or(0, |place| members[place]);
                 let row = lists.iter().find_map(|l| l.get(fewest)).copied().unwrap_or_default();
-                let why = format!("rank {lacks} of the group `{group}` takes part in {fewest} of its collectives alone");
+                let why = format!("rank {lacks} of the group `{group}` takes part in only {fewest} collectives");
                 return self.wrong(row, "group", why);
             }
             for i in 0..lists[0].len() {
@@ -503,10 +503,10 @@ impl<'a> Reading<'a> {
         let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };
         if let Some(row) = rows.iter().find(|row| collective(&self.params.operations[**row]).as_ref() != Some(&first)) {
             let other = self.params.operations[rows[0]].rank;
-            return self.wrong(*row, "kind", format!("rank {other} does something else with the group `{group}` at its turn"));
+            return self.wrong(*row, "kind", format!("rank {other} has a different collective of the group `{group}` at this position"));
         }
         if first.size.0 == 0 {
-            return self.wrong(rows[0], "size", "it is zero; a collective has at least one byte".into());
+            return self.wrong(rows[0], "size", "must be at least 1B".into());
         }
         let shape = match self.builder.shape(&first, self.groups[group]) {
             Ok(shape) => shape,

@@ -19,7 +19,7 @@ impl<'de> Deserialize<'de> for Host {
         impl de::Visitor<'_> for Visitor {
             type Value = Host;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a host's number or its name, such as 8 or \"host8\"")
+                f.write_str("the number or the name of a host, such as 8 or \"host8\"")
             }
             fn visit_u64<E: de::Error>(self, n: u64) -> Result<Host, E> {
                 Ok(Host::Number(n))
@@ -40,6 +40,6 @@ impl JsonSchema for Host {
         "Host".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["integer", "string"], "minimum": 0, "description": "a host's number or its name" })
+        json_schema!({ "type": ["integer", "string"], "minimum": 0, "description": "the number or the name of a host" })
     }
 }

@@ -145,16 +145,17 @@ impl Workload {
             [("connections", self.connections.is_some()), ("connections_per_channel", self.connections_per_channel.is_some())]
         {
             if is_given && !kind.has_messages() {
-                let why = format!("`{name}` has no messages that could share a connection; leave it out");
+                let why = format!("`{name}` has no messages to share a connection; remove it");
                 return Err((format!("{at}.{key}"), why));
             }
         }
         match self.connections_per_channel {
-            Some(_) if self.connections == Some(Connections::PerMessage) => {
-                Err((format!("{at}.spread"), "with `per_message` each message has a connection of its own; leave it out".into()))
-            }
+            Some(_) if self.connections == Some(Connections::PerMessage) => Err((
+                format!("{at}.connections_per_channel"),
+                "not allowed with `per_message`, which gives each message a connection; remove it".into(),
+            )),
             Some(spread) if !(1..=64).contains(&spread) => {
-                Err((format!("{at}.spread"), format!("{spread} is out of range; allowed are 1 to 64")))
+                Err((format!("{at}.connections_per_channel"), format!("{spread} is out of range; allowed are 1 to 64")))
             }
             _ => Ok(()),
         }

@@ -115,7 +115,7 @@ impl Params {
             }
         }
         if self.experts_per_token == 0 || self.experts_per_token > hosts {
-            let why = format!("{} is out of range; there are {hosts} experts", self.experts_per_token);
+            let why = format!("{} is out of range; allowed are 1 to {hosts}", self.experts_per_token);
             return Err((format!("{key}.experts_per_token"), why));
         }
         if !(0.0..=10.0).contains(&self.zipf_exponent) {

@@ -45,10 +45,10 @@ impl Params {
     pub fn flows(&self, key: &str, server: u32, workers: &[u32]) -> Result<Vec<Made>, Problem> {
         let workers: Vec<u32> = workers.iter().copied().filter(|w| *w != server).collect();
         if workers.is_empty() {
-            return Err((format!("{key}.workers"), "nobody but the server is listed".into()));
+            return Err((format!("{key}.workers"), "the list has no host besides the server".into()));
         }
         if self.rounds == 0 {
-            return Err((format!("{key}.rounds"), "no round is wanted; it must be above zero".into()));
+            return Err((format!("{key}.rounds"), "must be above zero".into()));
         }
         fits(key, self.rounds.saturating_mul(2 * wide(workers.len())))?;
         waits_fit(key, self.rounds.saturating_mul((wide(workers.len()) + 1) * wide(workers.len())))?;

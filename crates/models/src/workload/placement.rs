@@ -28,7 +28,7 @@ impl Making<'_> {
             return Err((format!("{key}.hosts"), format!("{} hosts {what}; the job has {ranks} ranks", places.len())));
         }
         if hosts.is_some() && placement != Placement::Linear {
-            return Err((format!("{key}.placement"), "the hosts are listed, in order; give one of the two".into()));
+            return Err((format!("{key}.placement"), "not allowed with hosts, whose order decides; remove one of the two".into()));
         }
         match placement {
             Placement::Linear => {}

@@ -101,7 +101,7 @@ impl Traffic for Params {
         let mut expected = 0.0;
         for node in &sources {
             if !destinations.iter().any(|d| d != node) {
-                return Err((format!("{key}.destinations"), "a source has no destination but itself".into()));
+                return Err((format!("{key}.destinations"), "a source has no other host as a destination".into()));
             }
             let mean_gap_ps = 8e12 * sizes.mean() / (self.load * making.rate(*node).real());
             expected += if let End::At(end) = end { (end - start).real() / mean_gap_ps } else { 0.0 };
@@ -130,7 +130,7 @@ impl Traffic for Params {
                 Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0, offer };
             arrivals.begin(start);
             if left != u64::MAX && arrivals.count < left {
-                return Err((format!("{key}.flows"), "they do not all arrive within the 281s that a run may take; raise load".into()));
+                return Err((format!("{key}.flows"), "not all flows arrive within 281s, the maximum of a run; raise load".into()));
             }
             making.add_drawn(node, arrivals);
         }
@@ -164,8 +164,8 @@ impl Params {
 
     fn end(&self, key: &str, start: Moment, most: u64) -> Result<End, Problem> {
         match (self.duration, self.flows) {
-            (Some(Duration::ZERO), None) => Err((format!("{key}.duration"), "no flow arrives in no time; it must be above zero".into())),
-            (None, Some(0)) => Err((format!("{key}.flows"), "no flow is wanted; it must be above zero".into())),
+            (Some(Duration::ZERO), None) => Err((format!("{key}.duration"), "must be above zero".into())),
+            (None, Some(0)) => Err((format!("{key}.flows"), "must be above zero".into())),
             (Some(duration), None) => Ok(End::At(start + duration)),
             (None, Some(flows)) if flows > most => Err((format!("{key}.flows"), too_many(flows as f64, most))),
             (None, Some(flows)) => Ok(End::After(flows)),
@@ -175,7 +175,7 @@ impl Params {
 }
 
 fn too_many(flows: f64, most: u64) -> String {
-    format!("about {flows:.3e} flows are more than the {most} that are possible here; {MAX_FLOWS} may be in one scenario")
+    format!("about {flows:.3e} flows exceed the {most} left; the maximum of a scenario is {MAX_FLOWS}")
 }
 
 impl Arrivals {

@@ -46,7 +46,7 @@ impl Params {
             return Err((format!("{key}.senders"), why));
         }
         if self.count == 0 {
-            return Err((format!("{key}.count"), "no incast is wanted; it must be above zero".into()));
+            return Err((format!("{key}.count"), "must be above zero".into()));
         }
         fits(key, self.count.saturating_mul(self.senders))?;
         let mut order = hosts.to_vec();

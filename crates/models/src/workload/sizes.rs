@@ -63,12 +63,12 @@ impl SizeTable {
                 return Err(format!("point {i} ({bytes}, {percent}) is out of range; bytes are 0 to 10^12 and percent 0 to 100"));
             }
             if i > 0 && (*bytes < points[i - 1].0 || *percent < points[i - 1].1) {
-                return Err(format!("point {i} ({bytes}, {percent}) is below the one before it; both columns must rise"));
+                return Err(format!("point {i} ({bytes}, {percent}) is below the previous point; both columns must rise"));
             }
         }
         let last = points[points.len() - 1];
         if (last.1 - 100.0).abs() > 0.0 {
-            return Err(format!("the last point is at {} percent; it must be at 100", last.1));
+            return Err(format!("the last point is at {} percent; must be at 100", last.1));
         }
         if last.0 <= 0.0 {
             return Err("the largest size is zero".into());

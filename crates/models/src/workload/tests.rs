@@ -93,7 +93,7 @@ fn hosts_are_named_or_numbered_and_listed_once() {
         (vec![Host::Number(1), named("host1")], "hosts", "twice"),
         (vec![Host::Number(0), Host::Number(9)], "hosts[1]", "0 to 3"),
         (vec![named(&topology.nodes[4].name)], "hosts[0]", "is a switch"),
-        (vec![named("nobody")], "hosts[0]", "there is no host"),
+        (vec![named("nobody")], "hosts[0]", "unknown host"),
     ] {
         let (at, said) = hosts(&given).unwrap_err();
         assert!(at == key && said.contains(why), "{at}: {said}");

@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Warm {
         impl de::Visitor<'_> for Visitor {
             type Value = Warm;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("true, false, or the mean number of flows under way at a source, such as 1.5")
+                f.write_str("true, false, or the mean number of active flows of a source, such as 1.5")
             }
             fn visit_bool<E: de::Error>(self, is_warm: bool) -> Result<Warm, E> {
                 Ok(if is_warm { Warm::Equilibrium } else { Warm::No })
@@ -85,7 +85,7 @@ impl JsonSchema for Warm {
         "Warm".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["boolean", "number"], "description": "true, false, or a mean number of flows a source" })
+        json_schema!({ "type": ["boolean", "number"], "description": "true, false, or the mean number of active flows of a source" })
     }
 }
 

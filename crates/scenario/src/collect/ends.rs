@@ -1,4 +1,4 @@
-//! Which flows have ended, and how far a run has come with that.
+//! Ends of flows, and the progress of a run.
 
 use std::collections::BTreeSet;
 
@@ -11,31 +11,31 @@ use xoff_units::{Moment, index, wide};
 use crate::observer::Progress;
 
 pub struct Ends {
-    /// When each flow's last byte arrived; never where it has not.
+    /// Arrival of the last byte of each flow; `NEVER` before.
     arrived: Vec<Moment>,
     completed: u64,
-    /// The last of these moments.
+    /// Maximum of these moments.
     pub last: Moment,
-    /// When the last operation of a job ended.
+    /// End of the last operation of a job.
     pub last_operation: Moment,
-    /// Flows whose last packet has left, where nothing is heard of its arrival.
+    /// Flows whose last packet has left, for transports without acknowledgements.
     left: Vec<Sent>,
-    /// Flows that lost a packet which nobody sends again.
+    /// Flows that lost a packet without retransmission.
     lost: BTreeSet<u32>,
-    /// What is lost is sent again.
+    /// The transport retransmits losses.
     repeats: bool,
     bytes_completed: u64,
     flows: u64,
     bytes: u64,
-    /// Operations of jobs that are over, and all of them; what reduces in a switch has none of its own.
+    /// Finished operations of jobs, and all operations, without operations of reducers.
     operations: (u64, u64),
-    /// Flows that carry messages, by the numbers of their workloads: what they deliver is counted by message.
+    /// Connections, by the numbers of their workloads. Delivery is counted by message.
     connections: Connections,
 }
 
-/// Which flows are connections.
+/// Connections among the flows.
 struct Connections {
-    /// First flow of each stretch, and whether it is of connections.
+    /// First flow of each range, and whether the range consists of connections.
     stretches: Vec<(u32, bool)>,
 }
 
@@ -44,7 +44,7 @@ impl Connections {
         Self { stretches: plan.ranges.iter().map(|(first, name)| (*first, plan.messages.contains_key(name))).collect() }
     }
 
-    /// Payload of a flow that is counted when it is over.
+    /// Returns the payload of a flow that is counted at its end.
     fn size(&self, s: &Sent) -> u64 {
         let place = self.stretches.partition_point(|stretch| stretch.0 <= s.flow);
         if self.stretches[place - 1].1 { 0 } else { s.size }
@@ -69,12 +69,12 @@ impl Ends {
         }
     }
 
-    /// When a flow's last byte arrived.
+    /// Returns the arrival of the last byte of a flow.
     pub fn arrival(&self, flow: u32) -> Option<Moment> {
         Some(self.arrived[index(flow)]).filter(|at| *at != Moment::NEVER)
     }
 
-    /// Takes what hosts have written down of arrivals, and returns flows that are over with that.
+    /// Takes the arrivals recorded by hosts, and returns flows that ended.
     pub fn arrivals(&mut self, cp: &mut Checkpoint<'_, Node>) -> Vec<Sent> {
         for id in 0..cp.nodes() {
             let Some(endpoint) = &mut cp.node_mut(id).endpoint else { continue };
@@ -91,7 +91,7 @@ impl Ends {
         settled
     }
 
-    /// Takes what sources have written down of flows that they are done with, and returns those that are over.
+    /// Takes the finished flows recorded by sources, and returns flows that ended.
     pub fn departures(&mut self, cp: &mut Checkpoint<'_, Node>) -> Vec<Sent> {
         let mut over = Vec::new();
         for id in 0..cp.nodes() {
@@ -113,7 +113,7 @@ impl Ends {
         self.bytes_completed += bytes;
     }
 
-    /// Operations of jobs are over, the last of them at a moment.
+    /// Adds finished operations of jobs, with the end of the last operation.
     pub fn end(&mut self, operations: u64, last: Moment) {
         self.operations.0 += operations;
         self.last_operation = self.last_operation.max(last);
@@ -126,23 +126,23 @@ impl Ends {
         }
     }
 
-    /// Those of which nobody will know more.
+    /// Returns flows without further records.
     pub fn unsettled(&mut self) -> Vec<Sent> {
         std::mem::take(&mut self.left)
     }
 
-    /// All flows, and those whose last byte arrived.
+    /// Returns the number of flows, and of flows with a last byte that arrived.
     pub const fn count(&self) -> (u64, u64) {
         (self.flows, self.completed)
     }
 
-    /// Flows that should have ended; raw frames that were dropped are nobody's to bring.
+    /// Returns the number of unfinished flows, without raw flows that lost packets.
     pub fn missing(&self) -> u64 {
         self.flows - self.completed - wide(self.lost.len())
     }
 
     pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
-        // What takes time to simulate is what is sent.
+        // Payload dominates the time of a simulation.
         let (done, of) = if self.bytes > 0 { (self.bytes_completed, self.bytes) } else { self.operations };
         let of_work = done as f64 / of.max(1) as f64;
         Progress {
@@ -169,7 +169,7 @@ mod tests {
     use crate::read::from_toml;
     use crate::runner::Runner;
 
-    /// Runs two flows of ten packets into one host, with what `transport` says, and looks at what is known every microsecond.
+    /// Runs two flows of ten packets into one host, with the given transport, and calls back every microsecond.
     fn run(transport: &str, look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
         let flows = r#"flows = [{ src = 0, dst = 2, size = "10KB" }, { src = 1, dst = 2, size = "10KB" }]"#;
         run_workload(transport, flows, look)

@@ -1,4 +1,4 @@
-//! Messages that were delivered, and operations that are over.
+//! Delivered messages, and finished operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::measures::Over;
 use crate::tables::messages::Message;
 use crate::tables::operations::Operation;
 
-/// Operations that are named.
+/// Maximum number of named operations.
 const MOST: usize = 10;
 
 impl Collector {
-    /// Takes what hosts have written down of messages and operations.
+    /// Takes the messages and operations recorded by hosts.
     pub(super) fn take_messages(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
         if plan.jobs.is_empty() {
             return;
@@ -41,7 +41,7 @@ impl Collector {
         for one in &ended {
             self.measures.end(one);
         }
-        // What reduces in a switch has messages alone.
+        // A reducer has messages alone.
         ended.retain(|one| one.rank < plan.jobs[index(one.job)].processors);
         self.ends.end(wide(ended.len()), ended.last().map_or(Moment::ZERO, |one| one.end));
         if self.keeps_flows {
@@ -49,9 +49,9 @@ impl Collector {
         }
     }
 
-    /// Operations that wait for one another for ever, in words.
+    /// Describes operations that wait for one another without end.
     pub(super) fn stuck(cp: &Checkpoint<'_, Node>, jobs: &[Arc<Graph>]) -> Option<String> {
-        // Of each rank the first that waits.
+        // First waiting operation of each rank.
         let mut waiting: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for id in 0..cp.nodes() {
             let programs = cp.node(id).endpoint.iter().flat_map(|e| e.programs.waiting());
@@ -72,7 +72,7 @@ impl Collector {
             && let Some(place) = waiting.get(&(job, rank))
         {
             let number = graph.ranks[index(rank)].operations()[index(*place)].work.number()?;
-            // Who has not begun its part, and has something else to wait for.
+            // Ranks that have not begun their part and wait for another operation.
             let others = match graph.shared[index(number)].what {
                 What::Message { from, .. } => vec![from],
                 What::Collective { group, .. } => graph.groups[index(group)].ranks.clone(),
@@ -82,7 +82,7 @@ impl Collector {
                 **other != rank && waiting.get(&(job, **other)).is_some_and(|at| Some(*at) != own)
             };
             let Some(other) = others.iter().find(is_behind).copied() else {
-                words.push(format!("{} waits for what never came", name(rank, *place)));
+                words.push(format!("{} waits for a message or operation that never came", name(rank, *place)));
                 break;
             };
             let part = graph.ranks[index(other)].place_of(number)?;

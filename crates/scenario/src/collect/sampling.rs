@@ -1,4 +1,4 @@
-//! How often the depths of queues are written down.
+//! Sampling of queue depths.
 
 use xoff_engine::Checkpoint;
 use xoff_models::node::Node;
@@ -7,12 +7,12 @@ use xoff_units::{Duration, wide};
 
 use crate::document::Probe;
 
-/// The most samples that a replay keeps.
+/// Maximum number of samples of a replay.
 const REPLAY_ROWS: u64 = 100_000;
 
 pub struct Sampling {
     pub interval: Option<Duration>,
-    /// The samples are to stay few: they are thinned and not handed on before the end.
+    /// Samples are limited in number: old samples are thinned, and are kept until the end.
     pub is_replay: bool,
 }
 
@@ -21,9 +21,9 @@ impl Sampling {
         Self { interval: probe.interval(), is_replay: probe.replay }
     }
 
-    /// Has each node write down what has waited there since its last event, as it does in a deadlock.
+    /// Makes each node write the samples since its last event, as needed in a deadlock.
     pub fn catch_up(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>) {
-        // What happens at this very moment may have happened already.
+        // Events of this moment may have happened already.
         let before = cp.now.saturating_sub(Duration(1));
         let coming = (0..cp.nodes()).map(|id| cp.node(id).samples_until(before)).sum();
         self.thin(cp, samples, coming);
@@ -32,7 +32,7 @@ impl Sampling {
         }
     }
 
-    /// Doubles the interval of a replay for as long as there are too many samples, with those that are coming.
+    /// Doubles the interval of a replay until the samples, with coming samples, are few enough.
     pub fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>, coming: u64) {
         let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
         let first = *interval;

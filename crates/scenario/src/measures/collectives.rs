@@ -1,4 +1,4 @@
-//! How fast collective operations are.
+//! Bandwidths of collectives.
 
 use serde_json::json;
 use xoff_models::workload::AllFlows;
@@ -12,7 +12,8 @@ use crate::tables::collectives::Measured;
 pub struct Collectives(Vec<Measured>);
 
 impl Measure for Collectives {
-    const KEYS: &'static [(&'static str, &'static str)] = &[("collective", "How fast its collective operation was, if it is one.")];
+    const KEYS: &'static [(&'static str, &'static str)] =
+        &[("collective", "Bandwidths and time of the collective; only for a workload with a collective.")];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
         Self(plan.collectives.iter().cloned().map(Measured::new).collect())
@@ -24,7 +25,8 @@ impl Measure for Collectives {
         }
     }
 
-    /// Of several the slowest by the bus; one that has not ended has no bandwidth, and is that.
+    /// Of several collectives the slowest by bus bandwidth. An unfinished collective has no bandwidth and counts as
+    /// the slowest.
     fn say(&mut self, _: usize, of: &Group, say: &mut Say<'_>) {
         let all = self.0.iter().filter(|c| of.workloads.contains(&c.of.workload)).map(Measured::summary);
         let slowest = all.min_by(|a, b| a.bus_bps.unwrap_or(0.0).total_cmp(&b.bus_bps.unwrap_or(0.0)));

@@ -1,4 +1,4 @@
-//! How many flows have ended, and how long they took; of all, and by size.
+//! Numbers of finished flows, and completion times, of all flows and by size.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,7 +9,7 @@ use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
 use crate::summary::{Fct, Flows, Slowdown};
 
-/// Completion times and slowdowns of flows that have ended.
+/// Completion times and slowdowns of finished flows.
 #[derive(Debug, Clone, Default)]
 pub struct Times {
     fct: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Adds a flow, if it has ended.
+    /// Adds a flow if finished.
     pub fn add(&mut self, flow: &Over) {
         self.fct.extend(flow.arrived.map(|arrived| arrived - flow.start));
         self.slowdowns.extend(flow.slowdown);
@@ -28,13 +28,13 @@ impl Times {
         self.slowdowns.extend(&other.slowdowns);
     }
 
-    /// What is said of them.
+    /// Returns the statistics.
     pub fn summary(mut self) -> (Fct, Slowdown) {
         (Fct::of(&mut self.fct), Slowdown::of(&mut self.slowdowns))
     }
 }
 
-/// The flows of a workload that are smaller than the next class.
+/// Flows of a workload below the next size class.
 #[derive(Debug, Clone, Serialize)]
 struct SizeClass {
     from_bytes: u64,
@@ -53,10 +53,10 @@ pub struct Completions {
 
 impl Measure for Completions {
     const KEYS: &'static [(&'static str, &'static str)] = &[
-        ("flows", "Its flows, or the messages of its connections."),
-        ("fct_ps", "Their times, from start to the receiver's last byte."),
-        ("slowdown", "Their slowdowns."),
-        ("by_size", "Their times by size; with `probe.size_classes`."),
+        ("flows", "Flows, or messages of connections."),
+        ("fct_ps", "Completion times, from the start to the last byte at the receiver."),
+        ("slowdown", "Slowdowns."),
+        ("by_size", "Completion times by size; with `probe.size_classes`."),
     ];
 
     fn new(groups: &[Group], _: &AllFlows, scenario: &Scenario) -> Self {

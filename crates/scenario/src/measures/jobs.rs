@@ -1,10 +1,10 @@
-//! How long the iterations of a job took, and what each rank's time went by with.
+//! Time of the iterations of a job, and the parts of the time of each rank.
 //!
-//! A rank computes, or it does not: then what it computes next waits, and the time since belongs to what came last of all that had
-//! to come before that, and so on back to when it computed. Of a message that it received, the time until it was handed over is
-//! waiting for the other rank (`bubble`), and the rest was spent on it (`exposed`, by what it is counted as); of a collective, the
-//! time until the last of its ranks had begun it is waiting. At the end of an iteration a rank that is done waits for the others.
-//! Invariant: of every rank and iteration these add up to the time of the iteration.
+//! While a rank does not compute, its next computation waits. The waiting time belongs to the predecessor that ended
+//! last, and recursively to earlier predecessors, back to the last computation. For a received message, the time
+//! before posting is waiting for the other rank (`bubble`), and the rest is `exposed`, by label. For a collective,
+//! the time before the last rank began is `bubble`. At the end of an iteration a finished rank waits for other ranks
+//! (`bubble`). Invariant: the parts of each rank and iteration add up to the time of the iteration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::tables::jobs::Part;
 /// No moment.
 const NEVER: u64 = u64::MAX;
 
-/// An operation that is over.
+/// A finished operation.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     start: u64,
     end: u64,
     after: After,
-    /// When the message that ended it was handed over.
+    /// Posting time of the message that ended the operation.
     posted: u64,
 }
 
-/// A collective, as its ranks come and go.
+/// A collective, during arrivals and departures of ranks.
 #[derive(Debug, Clone, Copy)]
 struct Meeting {
     first: u64,
@@ -44,20 +44,20 @@ struct Meeting {
     ranks: u32,
 }
 
-/// What is known of a job.
+/// State of a job.
 struct Job {
     graph: Arc<Graph>,
     /// Of each rank, by the places of operations.
     done: Vec<Vec<Option<Done>>>,
     /// Of collectives, by number.
     meetings: Vec<Meeting>,
-    /// Operations of each iteration that are not over, and the end of the last that is.
+    /// Unfinished operations of each iteration, and the end of the last finished operation.
     iterations: Vec<(u64, u64)>,
-    /// Collectives that are over.
+    /// Finished collectives.
     collectives: Vec<Measured>,
 }
 
-/// What time went by with.
+/// Part of the time of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Compute,
@@ -80,19 +80,19 @@ struct JobSummary {
     mfu: Option<f64>,
 }
 
-/// Of what is counted as one thing: the mean of what ranks waited for it in an iteration, and the bus bandwidth of its collectives.
+/// Values of one label: mean waiting time of ranks per iteration, and bus bandwidth of collectives.
 #[derive(Debug, Clone, Default, Serialize)]
 struct LabelSummary {
     exposed_ps: Option<u64>,
     bus_bps: Option<f64>,
 }
 
-/// The jobs of a run, but for collectives that are by themselves, which have a measure of their own.
+/// Jobs of a run. Workloads with a single collective have a measure of their own.
 pub struct Jobs(Vec<Option<Job>>);
 
 impl Measure for Jobs {
     const KEYS: &'static [(&'static str, &'static str)] =
-        &[("job", "How long its iterations took, and what the time of ranks went by with, if it is a job.")];
+        &[("job", "Time of the iterations and the breakdown of the time of ranks; only for a job.")];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
         let is_alone = |graph: &Graph| plan.collectives.iter().any(|c| c.workload == graph.workload);
@@ -134,7 +134,7 @@ impl Job {
     }
 
     fn end(&mut self, ended: &Ended) {
-        // What reduces in a switch is a part of what its ranks do.
+        // A reducer is a part of the work of its ranks.
         if ended.rank >= self.graph.processors {
             return;
         }
@@ -188,7 +188,7 @@ impl Job {
         });
     }
 
-    /// When each iteration ended, of those that did; one that was over before the one before it ends with that.
+    /// Returns the end of each finished iteration; at least the end of the previous iteration.
     fn ends(&self) -> Vec<u64> {
         let over = self.iterations.iter().take_while(|(left, _)| *left == 0);
         over.scan(0, |latest, (_, end)| {
@@ -207,7 +207,7 @@ impl Job {
         Part { workload: self.graph.workload, iteration, rank, node: self.graph.ranks[index(rank)].node, what: part, label, time }
     }
 
-    /// Cuts the time of all ranks: calls back with the rank, the iteration, and what so much of it went by with.
+    /// Cuts the time of all ranks, and calls back with rank, iteration, kind and duration.
     fn parts(&self, found: &mut dyn FnMut(u32, u16, Kind, u64)) {
         let ends = self.ends();
         for rank in 0..self.graph.processors {
@@ -250,7 +250,7 @@ impl Job {
         }
     }
 
-    /// Bus bandwidth of the collectives of each label: what their links had to carry by the time that they took.
+    /// Returns the bus bandwidth of the collectives of each label: bytes of their links divided by time.
     fn bus(&self) -> BTreeMap<&str, f64> {
         let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         for one in &self.collectives {
@@ -262,11 +262,11 @@ impl Job {
     }
 }
 
-/// The time of a rank, as it is cut.
+/// State while the time of a rank is cut.
 struct Cutting<'a> {
     job: &'a Job,
     rank: usize,
-    /// When iterations ended.
+    /// Ends of iterations.
     ends: &'a [u64],
     found: BTreeMap<(u16, Kind), u64>,
 }
@@ -294,7 +294,7 @@ impl<'a> Cutting<'a> {
             self.add(Kind::Compute, at, over);
             at = over;
         }
-        // What it did last without computing, and then nothing.
+        // The last operation besides computations, followed by idle time.
         let last = known().filter(|(_, done)| done.end > at).max_by_key(|(place, done)| (done.end, *place));
         if let Some((place, one)) = last {
             let over = one.end.min(end).max(at);
@@ -305,7 +305,7 @@ impl<'a> Cutting<'a> {
         self.found
     }
 
-    /// Nothing was computed from one moment to another, at which an operation ended that something waited for.
+    /// Adds a waiting time that ends with the end of an operation.
     fn wait(&mut self, operation: Option<usize>, from: u64, to: u64) {
         let (mut at, mut next) = (to, operation);
         while let Some((place, one)) = next.and_then(|place| Some((place, self.job.done[self.rank][place]?)))
@@ -340,7 +340,7 @@ impl<'a> Cutting<'a> {
     }
 }
 
-/// The operation that came last before another.
+/// Returns the operation that ended last before another operation.
 const fn before(after: After) -> Option<usize> {
     match after {
         After::Operation(place) => Some(index(place)),

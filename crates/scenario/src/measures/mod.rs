@@ -1,4 +1,4 @@
-//! What is measured of groups of flows, for the summaries of workloads: a file and a line for each measure.
+//! Measures of groups of flows, for summaries of workloads: a file and a line for each measure.
 
 use std::collections::BTreeMap;
 use xoff_units::{index, number};
@@ -13,57 +13,57 @@ pub use self::completions::Times;
 use crate::document::Scenario;
 use crate::tables::Rows;
 
-/// A flow that has ended, or that had not when the run did. Times are in picoseconds.
+/// A flow at its end, or at the end of the run. Times are in picoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Over {
-    /// Its workload.
+    /// Workload of the flow.
     pub workload: u32,
-    /// Its payload.
+    /// Payload of the flow.
     pub size: u64,
-    /// When it started.
+    /// Start of the flow.
     pub start: u64,
-    /// When its last byte arrived.
+    /// Arrival of the last byte.
     pub arrived: Option<u64>,
-    /// How long it took, by how long it would have taken alone.
+    /// Completion time divided by the ideal FCT.
     pub slowdown: Option<f64>,
 }
 
-/// What workloads of one name are together.
+/// The workloads of one name.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Their name.
+    /// Name of the group.
     pub name: String,
-    /// Their numbers.
+    /// Numbers of the workloads.
     pub workloads: Vec<u32>,
-    /// Flows that they have.
+    /// Number of flows.
     pub flows: u64,
 }
 
-/// Says a key of a workload's summary, and what is there.
+/// Adds a key to the summary of a workload, with its value.
 pub type Say<'a> = dyn FnMut(&'static str, Value) + 'a;
 
 /// The contract of a measure.
 pub trait Measure: Sized {
-    /// The keys that it has in a workload's summary, and what each means; one that says nothing of a group is left out there.
+    /// Keys in the summary of a workload, with their meanings. A key may be missing for a group.
     const KEYS: &'static [(&'static str, &'static str)];
 
     /// Before the first flow.
     fn new(groups: &[Group], plan: &AllFlows, scenario: &Scenario) -> Self;
 
-    /// A flow of a group, by its place.
+    /// Adds a flow to a group.
     fn add(&mut self, group: usize, flow: &Over);
 
-    /// An operation of a job that is over.
+    /// Adds a finished operation of a job.
     fn end(&mut self, _ended: &Ended) {}
 
-    /// What it says of a group in the end.
+    /// Writes the results of a group.
     fn say(&mut self, group: usize, of: &Group, say: &mut Say<'_>);
 
-    /// Rows of a table of its own.
+    /// Writes rows of the table of the measure, if any.
     fn rows(&self, _rows: &mut Rows) {}
 }
 
-/// Makes [`Measures`] and what is done with each of them.
+/// Defines [`Measures`] and its methods.
 macro_rules! registry {
     ($($measure:ident: $type:ident,)*) => {
         $(mod $measure;)*
@@ -83,23 +83,23 @@ macro_rules! registry {
                 Self { $($measure: Measure::new(&groups, plan, scenario),)* groups, of }
             }
 
-            /// A flow that is over.
+            /// Adds a finished flow.
             pub fn add(&mut self, flow: &Over) {
                 let group = self.of[index(flow.workload)];
                 $(self.$measure.add(group, flow);)*
             }
 
-            /// An operation of a job that is over.
+            /// Adds a finished operation of a job.
             pub fn end(&mut self, ended: &Ended) {
                 $(self.$measure.end(ended);)*
             }
 
-            /// Rows of measures with tables of their own.
+            /// Writes rows of measures with tables.
             pub fn rows(&self, rows: &mut Rows) {
                 $(self.$measure.rows(rows);)*
             }
 
-            /// What all of them say, by the names of workloads.
+            /// Returns the results of all measures by name of workloads.
             pub fn summaries(&mut self) -> BTreeMap<String, WorkloadSummary> {
                 let mut all = BTreeMap::new();
                 for (place, group) in self.groups.iter().enumerate() {
@@ -111,7 +111,7 @@ macro_rules! registry {
             }
         }
 
-        /// The keys of workloads' summaries, and what each means.
+        /// Returns the keys of summaries of workloads, with their meanings.
         pub fn keys() -> Vec<(&'static str, &'static str)> {
             [$(<$measure::$type as Measure>::KEYS),*].concat()
         }
@@ -124,7 +124,7 @@ registry! {
     jobs: Jobs,
 }
 
-/// Of one workload, or of several of one name: what each measure says.
+/// Results of the measures for the workloads of one name.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadSummary(Vec<(&'static str, Value)>);
 
@@ -138,7 +138,7 @@ impl Serialize for WorkloadSummary {
     }
 }
 
-/// The groups in order of their names, and the place of each workload's.
+/// Returns the groups in order of names, and the index of the group of each workload.
 fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
     let mut by_name: BTreeMap<&str, Group> = BTreeMap::new();
     for (i, (first, workload)) in plan.ranges.iter().enumerate() {
@@ -151,7 +151,7 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
         }
     }
     for workload in plan.jobs.iter().map(|job| job.workload) {
-        // One that only computes has no flow.
+        // A workload with computations alone has no flow.
         let name = &plan.names[index(workload)];
         let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
         if !group.workloads.contains(&workload) {

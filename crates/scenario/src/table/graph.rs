@@ -1,4 +1,4 @@
-//! The tables of a job: its operations, and its groups.
+//! Tables of a job: operations and groups.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use xoff_units::ParseQuantityError;
 use super::{Cells, Input, alone, missing};
 use crate::error::InputError;
 
-/// Puts the rows of a table where the job names it.
+/// Inserts the rows of a table at the key of the job.
 pub fn fill(graph: &mut Params, path: &str, table: &Input) -> Result<(), InputError> {
     table.bounded(path, MAX_OPERATIONS)?;
     if path.ends_with("groups_table") {
@@ -50,7 +50,7 @@ const COLUMNS: &[&str] = &[
     "label",
 ];
 
-/// A whole number, or nothing where the cell is empty.
+/// Returns a whole number; `None` for an empty cell.
 fn whole(cells: Option<&Cells>, path: &str, row: usize, name: &str) -> Result<Option<u64>, InputError> {
     let Some(text) = cells.and_then(|cells| cells.text(row)) else { return Ok(None) };
     // A column with empty cells comes as numbers with a point.

@@ -1,4 +1,4 @@
-//! What completion times are made of.
+//! Parts of completion times.
 
 use xoff_units::Moment;
 
@@ -9,60 +9,56 @@ use crate::table::{Column, Data};
 
 impl Row for Delay {
     const TABLE: &'static str = "delays";
-    const ABOUT: &'static str = "One row a part of a completion time, with `probe.delays`. The parts of a flow, or of a message, add up to its `fct_ps`; those of one \
-                     that was not delivered to its time at its source until the run ended.";
+    const ABOUT: &'static str = "One row per part of a completion time; with `probe.delays`. The parts of a flow or message add up to `fct_ps`. The parts of an \
+                     undelivered flow or message add up to the time at the source until the end of the run.";
 
     fn columns(d: &[Self], names: &Names) -> Vec<Column> {
         vec![
-            Column { name: "flow", meaning: "The flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
+            Column { name: "flow", meaning: "Flow.", data: Data::U32(d.iter().map(|d| d.flow).collect()) },
             Column {
                 name: "operation",
-                meaning: "Of a connection: the number of the operation whose message it is; null for a flow.",
+                meaning: "Number of the operation of the message; null for a flow.",
                 data: Data::MaybeU32(d.iter().map(|d| d.message.map(|m| m.0)).collect()),
             },
             Column {
                 name: "message",
-                meaning: "The number of that message in the operation.",
+                meaning: "Number of the message in the operation; null for a flow.",
                 data: Data::MaybeU32(d.iter().map(|d| d.message.map(|m| m.1)).collect()),
             },
-            Column {
-                name: "hop",
-                meaning: "Which link of its way; that of its source is number 0.",
-                data: Data::U16(d.iter().map(|d| d.hop).collect()),
-            },
-            Column { name: "node", meaning: "The node that sends there.", data: names.node(d.iter().map(|d| d.node)) },
-            Column { name: "port", meaning: "Its port.", data: Data::U16(d.iter().map(|d| d.port.0).collect()) },
+            Column { name: "hop", meaning: "Link on the path, from 0 at the source.", data: Data::U16(d.iter().map(|d| d.hop).collect()) },
+            Column { name: "node", meaning: "Sending node of the link.", data: names.node(d.iter().map(|d| d.node)) },
+            Column { name: "port", meaning: "Sending port of the link.", data: Data::U16(d.iter().map(|d| d.port.0).collect()) },
             Column {
                 name: "kind",
-                meaning: "The cause of this part: `transmission`, `retransmission`, `queueing` (packets that go first), `control`, `paused`, `hol_blocking` (behind the head of an input), `source_held`, `pacing`, `window`, `awaiting_pull` (the receiver had not pulled it), `awaiting_ack`, `app_limited` (no data to send), `serialization`, `propagation`, `processing`.",
+                meaning: "Kind of the part: `transmission`, `retransmission`, `queueing` (behind other packets), `control`, `paused`, `hol_blocking` (behind the head of an input), `source_held`, `pacing`, `window`, `awaiting_pull` (not yet pulled by the receiver), `awaiting_ack`, `app_limited` (no data to send), `serialization`, `propagation`, `processing`.",
                 data: Data::Static(d.iter().map(|d| d.part.kind.name()).collect()),
             },
             Column {
                 name: "blocking_flow",
-                meaning: "The flow whose packets went first; null for every other kind.",
+                meaning: "Flow of the packets ahead, for `queueing`; null for other kinds.",
                 data: Data::MaybeU32(d.iter().map(|d| d.part.flow).collect()),
             },
             Column {
                 name: "cause",
-                meaning: "The mechanism that paused the queue or held the flow; `fault` where a link was down, and for `retransmission` and `awaiting_ack` where faults took every packet and acknowledgement that the flow lost; null otherwise.",
+                meaning: "Mechanism that paused the queue or held the flow. `fault` while a link was down, and for `retransmission` and `awaiting_ack` of a flow with losses by faults alone. Null otherwise.",
                 data: Data::MaybeStatic(d.iter().map(|d| d.part.cause).collect()),
             },
             Column {
                 name: "start_ps",
-                meaning: "When it began, of a pause; null where pieces are added up.",
+                meaning: "Start of the part, for a pause; null for a sum of parts.",
                 data: Data::MaybeU64(d.iter().map(|d| d.part.from.map(Moment::ps)).collect()),
             },
             Column {
                 name: "pause_queue",
-                meaning: "The queue of that pause in the table `pauses`.",
+                meaning: "Queue of the pause in the table `pauses`.",
                 data: Data::MaybeU16(d.iter().map(|d| d.part.pause.map(|p| p.0.0)).collect()),
             },
             Column {
                 name: "pause_start_ps",
-                meaning: "When that pause began.",
+                meaning: "Start of the pause.",
                 data: Data::MaybeU64(d.iter().map(|d| d.part.pause.map(|p| p.1.ps())).collect()),
             },
-            Column { name: "time_ps", meaning: "How long it took.", data: Data::U64(d.iter().map(|d| d.part.time.ps()).collect()) },
+            Column { name: "time_ps", meaning: "Duration of the part.", data: Data::U64(d.iter().map(|d| d.part.time.ps()).collect()) },
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! Flows, as they end.
+//! Flows, in order of their ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use xoff_units::{index, number};
 use super::{Names, Row};
 use crate::table::{Column, Data};
 
-/// A flow that has ended, or that had not when the run did. Times are in picoseconds.
+/// A flow at its end, or at the end of the run. Times are in picoseconds.
 pub struct Flow {
     pub number: u32,
     pub workload: u32,
@@ -28,11 +28,11 @@ pub struct Flow {
     pub paused: u64,
     pub min_rtt: Option<u64>,
     pub slow_rtts: u32,
-    /// The nodes between its ends, by their place in [`Ways`].
+    /// Nodes of the path, as an index into [`Ways`].
     pub via: u32,
 }
 
-/// The distinct ways of flows, as lists of the nodes between their ends.
+/// Distinct paths of flows, as lists of nodes.
 #[derive(Default)]
 pub struct Ways {
     known: HashMap<Vec<u32>, u32>,
@@ -40,7 +40,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// The place of a way; a new one is added.
+    /// Returns the index of a path, and adds a new path.
     pub fn place(&mut self, nodes: Vec<u32>, names: &[String]) -> u32 {
         *self.known.entry(nodes).or_insert_with_key(|nodes| {
             let words: Vec<&str> = nodes.iter().map(|n| names[index(*n)].as_str()).collect();
@@ -53,7 +53,7 @@ impl Ways {
 fn min_rtt(r: &[Flow]) -> Column {
     Column {
         name: "min_rtt_ps",
-        meaning: "The least round trip that its congestion control measured; null without one that does.",
+        meaning: "Smallest round trip measured by the congestion control; null for a congestion control without measurements.",
         data: Data::MaybeU64(r.iter().map(|r| r.min_rtt).collect()),
     }
 }
@@ -61,87 +61,91 @@ fn min_rtt(r: &[Flow]) -> Column {
 fn slow_rtts(r: &[Flow]) -> Column {
     Column {
         name: "slow_rtts",
-        meaning: "Round trips in which its congestion control alone held it below a tenth of the slowest link that its path may have, though no answer showed a queue, a mark or a loss.",
+        meaning: "Slow round trips: the congestion control alone held the flow below a tenth of the slowest link of a possible path, and no acknowledgement showed a queue, a mark or a loss.",
         data: Data::U32(r.iter().map(|r| r.slow_rtts).collect()),
     }
 }
 
 impl Row for Flow {
     const TABLE: &'static str = "flows";
-    const ABOUT: &'static str = "One row a flow, as it ends; those that did not end come last.";
+    const ABOUT: &'static str = "One row per flow, in order of the ends; unfinished flows come last.";
 
     fn columns(r: &[Self], names: &Names) -> Vec<Column> {
         vec![
             Column {
                 name: "flow",
-                meaning: "Its number; flows of a source have numbers without gaps.",
+                meaning: "Number of the flow. Flows of a source have consecutive numbers.",
                 data: Data::U32(r.iter().map(|r| r.number).collect()),
             },
             Column {
                 name: "workload",
-                meaning: "The workload it is of.",
+                meaning: "Workload of the flow.",
                 data: Data::Name(r.iter().map(|r| r.workload).collect(), names.workloads.clone()),
             },
             Column {
                 name: "label",
-                meaning: "Its `id`, if it has one.",
+                meaning: "`id` of the flow; null without an `id`.",
                 data: Data::MaybeText(r.iter().map(|r| r.label.clone()).collect()),
             },
-            Column { name: "src", meaning: "Where it starts.", data: names.node(r.iter().map(|r| r.src)) },
-            Column { name: "dst", meaning: "Where it ends.", data: names.node(r.iter().map(|r| r.dst)) },
+            Column { name: "src", meaning: "Source of the flow.", data: names.node(r.iter().map(|r| r.src)) },
+            Column { name: "dst", meaning: "Destination of the flow.", data: names.node(r.iter().map(|r| r.dst)) },
             Column { name: "size_bytes", meaning: "Payload.", data: Data::U64(r.iter().map(|r| r.size).collect()) },
-            Column { name: "start_ps", meaning: "When it started.", data: Data::U64(r.iter().map(|r| r.start).collect()) },
+            Column { name: "start_ps", meaning: "Start of the flow.", data: Data::U64(r.iter().map(|r| r.start).collect()) },
             Column {
                 name: "fct_ps",
-                meaning: "From its start to the receiver's last byte; null if that never came, and of connections, whose messages are measured.",
+                meaning: "Time from the start to the last byte at the receiver. Null for an unfinished flow, and for a connection, whose messages are measured.",
                 data: Data::MaybeU64(r.iter().map(|r| r.fct).collect()),
             },
             Column {
                 name: "fct_acked_ps",
-                meaning: "From its start to the sender's last ACK; null if that never came.",
+                meaning: "Time from the start to the last ACK at the sender; null without the last ACK.",
                 data: Data::MaybeU64(r.iter().map(|r| r.acked).collect()),
             },
             Column {
                 name: "ideal_fct_ps",
-                meaning: "What `fct_ps` would be alone in the network, by the path that it took.",
+                meaning: "`fct_ps` of the flow alone in the network, on the path taken.",
                 data: Data::U64(r.iter().map(|r| r.ideal).collect()),
             },
             Column {
                 name: "best_path_ideal_fct_ps",
-                meaning: "The same by the fastest of the shortest paths, or by its own if that is faster.",
+                meaning: "`fct_ps` of the flow alone in the network, on the fastest of the shortest paths, or on the path taken if faster.",
                 data: Data::U64(r.iter().map(|r| r.fastest).collect()),
             },
             Column {
                 name: "slowdown",
-                meaning: "`fct_ps` over `ideal_fct_ps`.",
+                meaning: "`fct_ps` divided by `ideal_fct_ps`.",
                 data: Data::MaybeF64(r.iter().map(|r| r.slowdown).collect()),
             },
             Column {
                 name: "packets_sent",
-                meaning: "Packets sent, again ones included.",
+                meaning: "Packets sent, retransmissions included.",
                 data: Data::U64(r.iter().map(|r| r.sent).collect()),
             },
-            Column { name: "retransmitted", meaning: "Packets sent again.", data: Data::U64(r.iter().map(|r| r.retransmitted).collect()) },
+            Column {
+                name: "retransmitted",
+                meaning: "Packets retransmitted.",
+                data: Data::U64(r.iter().map(|r| r.retransmitted).collect()),
+            },
             Column {
                 name: "notifications",
-                meaning: "What its congestion control was told by the network.",
+                meaning: "Notifications to the congestion control.",
                 data: Data::U32(r.iter().map(|r| r.notifications).collect()),
             },
             Column {
                 name: "holds",
-                meaning: "How often a mechanism held it at its source.",
+                meaning: "Number of holds at the source by mechanisms.",
                 data: Data::U32(r.iter().map(|r| r.holds).collect()),
             },
             Column {
                 name: "paused_ps",
-                meaning: "For how long it was held so; pauses of the port that it left by are not in it.",
+                meaning: "Time held at the source; pauses of the egress port of the source are not included.",
                 data: Data::U64(r.iter().map(|r| r.paused).collect()),
             },
             min_rtt(r),
             slow_rtts(r),
             Column {
                 name: "via",
-                meaning: "The nodes between its ends; empty where each packet chooses its way.",
+                meaning: "Nodes between source and destination; empty for a path chosen per packet.",
                 data: Data::Name(r.iter().map(|r| r.via).collect(), names.ways.names.clone()),
             },
         ]

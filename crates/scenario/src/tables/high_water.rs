@@ -1,4 +1,4 @@
-//! The most that counts of nodes ever were.
+//! High-water marks of the counts of nodes.
 
 use xoff_models::high_water::{Kind, Mark};
 use xoff_units::index;
@@ -16,34 +16,30 @@ pub struct Count {
 impl Row for Count {
     const TABLE: &'static str = "high_water";
     const ABOUT: &'static str =
-        "One row a count of a node that thresholds are compared with, and that was ever above zero; of queues it is `queues.max_bytes`.";
+        "One row per count of a node with a threshold and a high-water mark above zero. For queues see `queues.max_bytes`.";
 
     fn columns(m: &[Self], names: &Names) -> Vec<Column> {
         let maybe = |get: fn(&Mark) -> Option<u64>| Data::MaybeU64(m.iter().map(|m| get(&m.mark)).collect());
         vec![
-            Column { name: "node", meaning: "Where.", data: names.node(m.iter().map(|m| m.node)) },
+            Column { name: "node", meaning: "Node of the count.", data: names.node(m.iter().map(|m| m.node)) },
             Column {
                 name: "kind",
-                meaning: "`ingress`: all that came by a port and waits; `headroom`: what of it is above XOFF; `pool`: the shared part of the buffer.",
+                meaning: "`ingress`: waiting bytes that entered by a port; `headroom`: the ingress bytes above XOFF; `pool`: the shared part of the buffer.",
                 data: Data::Static(m.iter().map(|m| m.mark.kind.name()).collect()),
             },
-            Column {
-                name: "port",
-                meaning: "The port that it came in by; null of a pool.",
-                data: maybe(|m| m.port.map(|port| u64::from(port.0))),
-            },
-            Column { name: "class", meaning: "Its class; null of a pool.", data: maybe(|m| m.class.map(u64::from)) },
-            Column { name: "bytes", meaning: "The most that there ever was.", data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()) },
+            Column { name: "port", meaning: "Ingress port; null for a pool.", data: maybe(|m| m.port.map(|port| u64::from(port.0))) },
+            Column { name: "class", meaning: "Class; null for a pool.", data: maybe(|m| m.class.map(u64::from)) },
+            Column { name: "bytes", meaning: "High-water mark.", data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()) },
             Column {
                 name: "threshold_bytes",
-                meaning: "XOFF of an ingress count, the size of a headroom or a pool; null where there is none, or where it moves.",
+                meaning: "XOFF for `ingress`, the size for `headroom` and `pool`; null without a threshold, and for a dynamic threshold.",
                 data: maybe(|m| m.threshold),
             },
         ]
     }
 }
 
-/// The highest of a kind, which the first of equals is, with its place in words.
+/// Returns the largest mark of a kind, the first of equal marks, with its place as text.
 pub fn highest(kind: Kind, all: &[Count], names: &Names) -> summary::HighWater {
     let of_kind = all.iter().filter(|m| m.mark.kind == kind);
     let Some(Count { node, mark }) = of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best }) else {

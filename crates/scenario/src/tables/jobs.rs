@@ -1,4 +1,4 @@
-//! What the time of ranks went by with.
+//! Parts of the time of ranks.
 
 use super::{Names, Row};
 use crate::table::{Column, Data};
@@ -17,29 +17,29 @@ pub struct Part {
 impl Row for Part {
     const TABLE: &'static str = "jobs";
     const ABOUT: &'static str =
-        "One row for each thing that the time of a rank went by with in an iteration; those of a rank add up to the iteration's time.";
+        "One row per rank, iteration and part of the time. The parts of a rank add up to the time of the iteration.";
 
     fn columns(r: &[Self], names: &Names) -> Vec<Column> {
         vec![
             Column {
                 name: "workload",
-                meaning: "The job.",
+                meaning: "Workload of the job.",
                 data: Data::Name(r.iter().map(|r| r.workload).collect(), names.workloads.clone()),
             },
-            Column { name: "iteration", meaning: "The iteration, from 0 on.", data: Data::U16(r.iter().map(|r| r.iteration).collect()) },
-            Column { name: "rank", meaning: "The rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
-            Column { name: "host", meaning: "Where it is.", data: names.node(r.iter().map(|r| r.node)) },
+            Column { name: "iteration", meaning: "Iteration, from 0.", data: Data::U16(r.iter().map(|r| r.iteration).collect()) },
+            Column { name: "rank", meaning: "Rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
+            Column { name: "host", meaning: "Host of the rank.", data: names.node(r.iter().map(|r| r.node)) },
             Column {
                 name: "part",
-                meaning: "`compute`; `exposed`: it waited for what was on its way; `bubble`: for other ranks.",
+                meaning: "`compute`; `exposed`: the rank waited for messages in flight; `bubble`: the rank waited for other ranks.",
                 data: Data::Static(r.iter().map(|r| r.what).collect()),
             },
             Column {
                 name: "label",
-                meaning: "What exposed time is counted as, such as TP.",
+                meaning: "Label of exposed time, such as TP.",
                 data: Data::MaybeText(r.iter().map(|r| r.label.clone()).collect()),
             },
-            Column { name: "time_ps", meaning: "How long.", data: Data::U64(r.iter().map(|r| r.time).collect()) },
+            Column { name: "time_ps", meaning: "Duration of the part.", data: Data::U64(r.iter().map(|r| r.time).collect()) },
         ]
     }
 }

@@ -22,22 +22,22 @@ pub struct Link {
 
 impl Row for Link {
     const TABLE: &'static str = "links";
-    const ABOUT: &'static str = "One row a direction of a link.";
+    const ABOUT: &'static str = "One row per direction of a link.";
 
     fn columns(l: &[Self], names: &Names) -> Vec<Column> {
         let number = |get: fn(&Self) -> u64| Data::U64(l.iter().map(get).collect());
         vec![
-            Column { name: "node", meaning: "The node that sends.", data: names.node(l.iter().map(|l| l.node)) },
-            Column { name: "port", meaning: "Its port.", data: Data::U16(l.iter().map(|l| l.port.0).collect()) },
-            Column { name: "peer", meaning: "The node that receives.", data: names.node(l.iter().map(|l| l.peer)) },
-            Column { name: "rate_bps", meaning: "The link's rate.", data: number(|l| l.rate_bps) },
-            Column { name: "delay_ps", meaning: "Its propagation delay.", data: number(|l| l.delay_ps) },
-            Column { name: "data_bytes", meaning: "Bytes of data packets, again ones included.", data: number(|l| l.data_bytes) },
-            Column { name: "control_bytes", meaning: "Bytes of all other frames.", data: number(|l| l.control_bytes) },
-            Column { name: "busy_ps", meaning: "For how long it sent.", data: number(|l| l.busy_ps) },
+            Column { name: "node", meaning: "Sending node.", data: names.node(l.iter().map(|l| l.node)) },
+            Column { name: "port", meaning: "Port of the sending node.", data: Data::U16(l.iter().map(|l| l.port.0).collect()) },
+            Column { name: "peer", meaning: "Receiving node.", data: names.node(l.iter().map(|l| l.peer)) },
+            Column { name: "rate_bps", meaning: "Rate of the link.", data: number(|l| l.rate_bps) },
+            Column { name: "delay_ps", meaning: "Propagation delay of the link.", data: number(|l| l.delay_ps) },
+            Column { name: "data_bytes", meaning: "Bytes of data packets, retransmissions included.", data: number(|l| l.data_bytes) },
+            Column { name: "control_bytes", meaning: "Bytes of other frames.", data: number(|l| l.control_bytes) },
+            Column { name: "busy_ps", meaning: "Time in transmission.", data: number(|l| l.busy_ps) },
             Column {
                 name: "paused_ps",
-                meaning: "For how long some queue of the port was paused, overlaps counted for each.",
+                meaning: "Sum of the paused times of the queues of the port; overlaps count once per queue.",
                 data: number(|l| l.paused_ps),
             },
             Column { name: "data_packets", meaning: "Data packets.", data: number(|l| l.data_packets) },

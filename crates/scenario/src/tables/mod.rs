@@ -9,7 +9,7 @@ use xoff_units::{Moment, index};
 use self::flows::Ways;
 use crate::table::{Column, Data, Table};
 
-/// What numbers in rows stand for.
+/// Names for the numbers in rows.
 pub struct Names {
     /// Of nodes.
     pub nodes: Arc<Vec<String>>,
@@ -42,38 +42,38 @@ fn times(t: impl Iterator<Item = Moment>) -> Data {
 pub trait Row: Sized {
     /// The table's name.
     const TABLE: &'static str;
-    /// What a row is.
+    /// Meaning of a row.
     const ABOUT: &'static str;
 
-    /// The columns that rows make.
+    /// Returns the columns of the rows.
     fn columns(rows: &[Self], names: &Names) -> Vec<Column>;
 
-    /// The table that rows make.
+    /// Returns the table of the rows.
     fn table(rows: &[Self], names: &Names) -> Table {
         Table { name: Self::TABLE, about: Self::ABOUT, columns: Self::columns(rows, names) }
     }
 }
 
-/// Makes [`Rows`] and what is done with each of them. A line names a module, which has the table's columns, and what a row is.
+/// Defines [`Rows`] and its methods. A line names a module with the columns of a table, and the type of a row.
 macro_rules! registry {
     ($($table:ident: $row:ty,)*) => {
         $(pub mod $table;)*
 
-        /// The rows of each table that nobody has taken yet.
+        /// Rows of each table, not yet taken.
         #[derive(Default)]
         pub struct Rows {
             $(pub $table: Vec<$row>,)*
         }
 
         impl Rows {
-            /// Hands on each table that has at least `least` rows.
+            /// Passes on each table with at least `least` rows.
             pub fn hand_on(&mut self, least: usize, names: &Names, take: &mut dyn FnMut(Table)) {
                 $(if self.$table.len() >= least {
                     take(Row::table(&std::mem::take(&mut self.$table), names));
                 })*
             }
 
-            /// All of them.
+            /// Returns all tables.
             pub fn tables(&mut self, names: &Names) -> Vec<Table> {
                 vec![$(Row::table(&std::mem::take(&mut self.$table), names)),*]
             }
@@ -99,7 +99,7 @@ registry! {
     faults: faults::Failed,
 }
 
-/// The tables of a result, without a row: what there is, and what it means.
+/// Returns the tables of a result without rows, for their descriptions.
 pub fn tables() -> Vec<Table> {
     let names = Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new(), ways: Ways::default() };
     Rows::default().tables(&names)

@@ -1,4 +1,4 @@
-//! Operations of jobs, as they end.
+//! Operations of jobs, in order of their ends.
 
 use xoff_models::job::program::By;
 use xoff_models::message::After;
@@ -7,7 +7,7 @@ use super::messages::after;
 use super::{Names, Row};
 use crate::table::{Column, Data};
 
-/// An operation of a rank that is over. Times are in picoseconds.
+/// A finished operation of a rank. Times are in picoseconds.
 pub struct Operation {
     pub workload: u32,
     pub iteration: u16,
@@ -22,74 +22,82 @@ pub struct Operation {
     pub after: After,
     pub end: u64,
     pub by: Option<By>,
-    /// The places of those of its rank that wait for it.
+    /// Indices of the operations of the rank that wait for this operation.
     pub then: Vec<u32>,
 }
 
 impl Row for Operation {
     const TABLE: &'static str = "operations";
-    const ABOUT: &'static str = "One row an operation of a rank of a job, as it ends.";
+    const ABOUT: &'static str = "One row per ended operation of a rank of a job, in order of the ends.";
 
     fn columns(r: &[Self], names: &Names) -> Vec<Column> {
         vec![
             Column {
                 name: "workload",
-                meaning: "The job.",
+                meaning: "Workload of the job.",
                 data: Data::Name(r.iter().map(|r| r.workload).collect(), names.workloads.clone()),
             },
             Column {
                 name: "iteration",
-                meaning: "The iteration of the job that it is of, from 0 on.",
+                meaning: "Iteration of the job, from 0.",
                 data: Data::U16(r.iter().map(|r| r.iteration).collect()),
             },
-            Column { name: "rank", meaning: "The rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
-            Column { name: "host", meaning: "Where it is.", data: names.node(r.iter().map(|r| r.node)) },
-            Column { name: "index", meaning: "Its number in the rank's program.", data: Data::U32(r.iter().map(|r| r.place).collect()) },
+            Column { name: "rank", meaning: "Rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
+            Column { name: "host", meaning: "Host of the rank.", data: names.node(r.iter().map(|r| r.node)) },
+            Column {
+                name: "index",
+                meaning: "Number of the operation in the program of the rank.",
+                data: Data::U32(r.iter().map(|r| r.place).collect()),
+            },
             Column {
                 name: "operation",
-                meaning: "The number that all ranks know it by that take part; null if it only computes.",
+                meaning: "Number of the operation, the same at all participating ranks; null for a computation.",
                 data: Data::MaybeU32(r.iter().map(|r| r.number).collect()),
             },
             Column {
                 name: "kind",
-                meaning: "What it is: `compute`, `send`, `recv`, or the name of a collective.",
+                meaning: "`compute`, `send`, `recv`, or the name of a collective.",
                 data: Data::Static(r.iter().map(|r| r.kind).collect()),
             },
             Column {
                 name: "label",
-                meaning: "What its time is counted as, such as TP; null if it only computes.",
+                meaning: "Label of exposed time, such as TP; null for a computation.",
                 data: Data::MaybeText(r.iter().map(|r| r.label.clone()).collect()),
             },
-            Column { name: "name", meaning: "What it is called.", data: Data::MaybeText(r.iter().map(|r| Some(r.name.clone())).collect()) },
+            Column {
+                name: "name",
+                meaning: "Name of the operation.",
+                data: Data::MaybeText(r.iter().map(|r| Some(r.name.clone())).collect()),
+            },
             Column {
                 name: "start_ps",
-                meaning: "When it began: everything before it was over, and its unit was free.",
+                meaning: "Start: the predecessors had ended, and the unit was free.",
                 data: Data::U64(r.iter().map(|r| r.start).collect()),
             },
             Column {
                 name: "released_by",
-                meaning: "What of that ended last: an `operation`, or nothing but the `start` of the job.",
+                meaning: "Last condition for the start: the end of an `operation`, or the `start` of the job.",
                 data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
             },
             Column {
                 name: "released_by_index",
-                meaning: "The place of that operation.",
+                meaning: "Index of the operation that ended last.",
                 data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
             },
             Column {
                 name: "successors",
-                meaning: "The places of the operations of its rank that wait for it, separated by `;`.",
+                meaning: "Indices of the operations of the rank that wait for this operation, separated by `;`.",
                 data: Data::MaybeText(r.iter().map(|r| Some(listed(&r.then))).collect()),
             },
-            Column { name: "end_ps", meaning: "When it was over.", data: Data::U64(r.iter().map(|r| r.end).collect()) },
+            Column { name: "end_ps", meaning: "End of the operation.", data: Data::U64(r.iter().map(|r| r.end).collect()) },
             Column {
                 name: "ended_by",
-                meaning: "What ended it: a message that `arrived`, or one that had `left`, or that it had `computed`.",
+                meaning: "Event at the end: a message `arrived`, a message had `left`, or the rank had `computed`.",
                 data: Data::Static(r.iter().map(|r| r.by.map_or("computed", |by| if by.arrived { "arrived" } else { "left" })).collect()),
             },
             Column {
                 name: "ended_by_message",
-                meaning: "The number of that message in the operation.",
+                meaning: "Number of the message in the operation; null for `computed`.",
                 data: Data::MaybeU32(r.iter().map(|r| r.by.map(|by| by.message)).collect()),
             },
         ]

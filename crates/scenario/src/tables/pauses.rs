@@ -1,4 +1,4 @@
-//! Pauses of queues: in order of their ends, which is that of the run; those that last come at its end.
+//! Pauses of queues, in order of their ends. Pauses active at the end of the run end there.
 
 use xoff_models::effects::Asker;
 use xoff_models::record::Pause;
@@ -9,7 +9,7 @@ use crate::table::{Column, Data};
 
 impl Row for Pause {
     const TABLE: &'static str = "pauses";
-    const ABOUT: &'static str = "One row a pause of a queue of a port, as it ends; those that never ended come last.";
+    const ABOUT: &'static str = "One row per pause of a queue of a port, in order of the ends; unfinished pauses come last.";
 
     fn columns(p: &[Self], names: &Names) -> Vec<Column> {
         let peer = |p: &Pause| names.ports[index(p.node)][p.port].peer;
@@ -19,26 +19,26 @@ impl Row for Pause {
             Asker::Itself => (None, None),
         };
         vec![
-            Column { name: "node", meaning: "Whose port was paused.", data: names.node(p.iter().map(|p| p.node)) },
-            Column { name: "port", meaning: "Its number at the node.", data: Data::U16(p.iter().map(|p| p.port.0).collect()) },
-            Column { name: "peer", meaning: "The node at the other end of the link.", data: names.node(p.iter().map(peer)) },
-            Column { name: "queue", meaning: "The queue's number at the port.", data: Data::U16(p.iter().map(|p| p.queue.0).collect()) },
-            Column { name: "class", meaning: "Its class.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
-            Column { name: "cause", meaning: "The mechanism that paused it.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
+            Column { name: "node", meaning: "Paused node.", data: names.node(p.iter().map(|p| p.node)) },
+            Column { name: "port", meaning: "Number of the port at the node.", data: Data::U16(p.iter().map(|p| p.port.0).collect()) },
+            Column { name: "peer", meaning: "Node at the other end of the link.", data: names.node(p.iter().map(peer)) },
+            Column { name: "queue", meaning: "Number of the queue at the port.", data: Data::U16(p.iter().map(|p| p.queue.0).collect()) },
+            Column { name: "class", meaning: "Class of the queue.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
+            Column { name: "cause", meaning: "Mechanism that paused the queue.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
             Column {
                 name: "origin",
-                meaning: "The node that asked for it; null where it was the node itself, or one that is not named.",
+                meaning: "Node that asked for the pause; null for a pause by the node itself, and for an unnamed node.",
                 data: Data::MaybeName(p.iter().map(|p| origin(p).0).collect(), names.nodes.clone()),
             },
             Column {
                 name: "origin_port",
-                meaning: "The output there that filled; null where its inputs did.",
+                meaning: "Congested output of `origin`; null for a congested input.",
                 data: Data::MaybeU16(p.iter().map(|p| origin(p).1.map(|port| port.0)).collect()),
             },
-            Column { name: "start_ps", meaning: "When it began.", data: times(p.iter().map(|p| p.start)) },
+            Column { name: "start_ps", meaning: "Start of the pause.", data: times(p.iter().map(|p| p.start)) },
             Column {
                 name: "end_ps",
-                meaning: "When it ended; null if it never did.",
+                meaning: "End of the pause; null for an unfinished pause.",
                 data: Data::MaybeU64(p.iter().map(|p| p.end.map(Moment::ps)).collect()),
             },
         ]

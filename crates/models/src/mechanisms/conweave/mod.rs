@@ -125,10 +125,10 @@ fn digit(path: u16, switch: u32, choices: &[PortId]) -> PortId {
 }
 
 const MOVED: Count = Count::number("moved", "flows moved to another path");
-const HELD: Count = Count::number("held_flows", "flows held for their TAIL");
+const HELD: Count = Count::number("held_flows", "flows held for the TAIL");
 const PACKETS: Count = Count::number("held_packets", "packets held");
-const EARLY: Count = Count::number("flushed_early", "flows let go before their TAIL");
-const UNHELD: Count = Count::number("reorder_queue_exhausted", "packets that no queue was left for");
+const EARLY: Count = Count::number("flushed_early", "flows released before the TAIL");
+const UNHELD: Count = Count::number("reorder_queue_exhausted", "packets without a reorder queue");
 const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
 
 /// The parts of a switch with hosts.
@@ -190,12 +190,12 @@ impl Install for ConWeave {
         }
         if let Some(other) = context.other(|o| o.counts_queues) {
             let why = format!(
-                "what it holds moves from queue to queue, where {other} counts what comes and goes; give one of them, or count PFC's inputs (pfc.accounting = \"ingress\")"
+                "ConWeave moves packets between the queues that {other} counts; remove one of the two, or set pfc.accounting = \"ingress\""
             );
             return Err(("", why));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("", "what is held goes on behind the rest of its class, in one queue; switch.queueing must be oq".into()));
+            return Err(("", "ConWeave needs one queue for each class and output; set switch.queueing to oq".into()));
         }
         Ok(())
     }

@@ -79,10 +79,10 @@ impl Params {
             }
         }
         if self.poll() < Duration::ns(100) {
-            return Err(("watchdog.poll", format!("{} is out of range; it must be 100ns or longer", self.poll())));
+            return Err(("watchdog.poll", format!("{} is below the minimum of 100ns", self.poll())));
         }
         if self.action == Action::Drop && context.queueing == Queueing::Iq {
-            let why = "it empties the queues of outputs, and `iq` has none: set switch.queueing to oq or voq, or this to forward";
+            let why = "drop needs queues at the outputs, and `iq` has none; set switch.queueing to oq or voq, or use forward";
             return Err(("watchdog.action", why.into()));
         }
         Ok(())

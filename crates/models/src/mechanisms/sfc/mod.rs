@@ -207,7 +207,7 @@ impl Install for Sfc {
     }
 
     fn properties(params: &Params) -> Properties {
-        let why = "it has no switch of its own that could act for it; use host";
+        let why = "a relay has no switch that acts as its proxy; use mode = \"host\"";
         Properties {
             counts_queues: true,
             assigns_queues: params.mode == Mode::ProxyIsolation,
@@ -221,12 +221,12 @@ impl Install for Sfc {
 
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         let is_above = params.threshold.is_some_and(|t| t.0 > levels.xoff);
-        is_above.then(|| ("threshold", format!("it is above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
+        is_above.then(|| ("threshold", format!("the threshold is above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }
 
     fn check_port(params: &Params, _: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         if params.dynamic.is_some_and(|d| d.threshold) && levels.is_some_and(|l| l.is_dynamic) {
-            return Err(("dynamic.threshold", "it keeps below XOFF, which moves in a shared buffer; give pfc.xoff".into()));
+            return Err(("dynamic.threshold", "needs a fixed XOFF, and XOFF moves in a shared buffer; give pfc.xoff".into()));
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ impl Install for Sfc {
         let has_pfc = context.other(|o| o.pauses_neighbours).is_some();
         for (key, level) in [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)] {
             if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
-                return Err((key, format!("{bytes} is out of range; it must be above zero and below 4GiB")));
+                return Err((key, format!("{bytes} is out of range; must be above zero and below 4GiB")));
             }
         }
         for (key, time) in [("pause", params.pause), ("interval", params.interval), ("round_trip", params.round_trip)] {
@@ -246,47 +246,47 @@ impl Install for Sfc {
         let dynamic = params.dynamic.unwrap_or_default();
         let pauses = usize::from(params.pause.is_some()) + usize::from(params.target.is_some()) + usize::from(dynamic.pause);
         if pauses != 1 {
-            return Err(("pause", "exactly one of pause, target and dynamic.pause is needed".into()));
+            return Err(("pause", "give exactly one of pause, target and dynamic.pause".into()));
         }
         if params.threshold.is_none() && !dynamic.threshold {
-            return Err(("threshold", "it is needed unless dynamic.threshold computes it".into()));
+            return Err(("threshold", "missing; give a threshold, or set dynamic.threshold".into()));
         }
         if params.dynamic.is_some() && params.round_trip.is_none() {
-            return Err(("round_trip", "it is needed to compute pauses or thresholds from the number of sources".into()));
+            return Err(("round_trip", "missing; dynamic pauses and thresholds need the round trip".into()));
         }
         if dynamic.threshold && context.other(|o| o.has_levels).is_none() {
-            return Err(("dynamic", "a dynamic threshold lies below XOFF, so switch.flow_control.pfc is needed".into()));
+            return Err(("dynamic", "a dynamic threshold lies below XOFF; give switch.flow_control.pfc".into()));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
             if let (Some(level), Some(threshold)) = (level, params.threshold)
                 && level >= threshold
             {
-                return Err((key, "it must be below the threshold".into()));
+                return Err((key, "must be below the threshold".into()));
             }
         }
         if params.signals == Signals::LastHop && context.queueing == Queueing::Iq {
             return Err(("signals", "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into()));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {
-            return Err(("hold", "a source's switch holds the flow: hold is for mode = \"host\"".into()));
+            return Err(("hold", "has no effect outside mode = \"host\"; remove it".into()));
         }
         if matches!(params.mode, Mode::Proxy | Mode::NicIsolation) && !has_pfc {
-            return Err(("mode", "the source's switch pauses hosts with PFC, so switch.flow_control.pfc is needed".into()));
+            return Err(("mode", "the switch of the source pauses hosts with PFC; give switch.flow_control.pfc".into()));
         }
         if params.fallback != Fallback::default() && params.mode != Mode::NicIsolation {
-            return Err(("fallback", "only under nic_isolation do flows choose among queues of an interface".into()));
+            return Err(("fallback", "has no effect outside mode = \"nic_isolation\"; remove it".into()));
         }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
-            return Err(("cache", "only proxy and proxy_isolation can hold flows that no message named".into()));
+            return Err(("cache", "has no effect outside the modes proxy and proxy_isolation; remove it".into()));
         }
         if params.resume_ends == ResumeEnds::Queue && params.mode == Mode::Host {
-            return Err(("resume_ends", "it is for a source's switch; a host ends what it holds (hold)".into()));
+            return Err(("resume_ends", "has no effect in mode = \"host\", where hold decides; remove it".into()));
         }
         if params.resume_ends == ResumeEnds::Queue && params.resume.is_none() {
-            return Err(("resume_ends", "no resume is sent; give resume, the level at which it is".into()));
+            return Err(("resume_ends", "needs resume, the level at which a resume is sent".into()));
         }
         if params.mode == Mode::NicIsolation && !(2..=8).contains(&params.queues) {
-            return Err(("queues", "from 2 to 8 are possible".into()));
+            return Err(("queues", "allowed are 2 to 8".into()));
         }
         Ok(())
     }

@@ -233,7 +233,7 @@ impl Params {
         let layers = model.layers / self.parallel.pipeline;
         let of_rank = layers.saturating_mul(20).saturating_mul(micro_batches).saturating_mul(self.iterations);
         if of_rank.saturating_mul(self.parallel.ranks()) > MAX_OPERATIONS {
-            let why = format!("its ranks would have {of_rank} operations each; {MAX_OPERATIONS} are possible in all");
+            let why = format!("{of_rank} operations of each rank exceed the maximum of {MAX_OPERATIONS} of the job");
             return Err(("iterations", why));
         }
         Ok(())
@@ -246,17 +246,17 @@ impl Compute {
             return Err(("peak", format!("{} is out of range; allowed are 1e6 to 1e24 operations a second", self.peak)));
         }
         if !(self.efficiency > 0.0 && self.efficiency <= 1.0) {
-            return Err(("efficiency", format!("{} is out of range; it is a share above 0, and 1 at most", self.efficiency)));
+            return Err(("efficiency", format!("{} is out of range; allowed are numbers above 0 and up to 1", self.efficiency)));
         }
         if !(0.0..=0.5).contains(&self.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are 0 to 0.5", self.jitter)));
         }
         if self.backward.is_some() && self.forward.is_none() {
-            return Err(("forward", "it is missing: the time of a layer backward is given".into()));
+            return Err(("forward", "missing; backward is given".into()));
         }
         let longest = Duration::ms(1_000_000);
         if [self.forward, self.backward, Some(self.optimizer)].into_iter().flatten().any(|time| time > longest) {
-            return Err(("forward", format!("a time is longer than the {longest} that are possible")));
+            return Err(("forward", format!("a time is above the maximum of {longest}")));
         }
         Ok(())
     }

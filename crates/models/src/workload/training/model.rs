@@ -149,8 +149,8 @@ impl Params {
     pub fn model(&self) -> Result<Model, ParamError> {
         let of = self.preset.map(Preset::model);
         let number = |key: &'static str, given: Option<u64>, preset: Option<u64>| match given.or(preset) {
-            None => Err((key, "it is missing: give a preset, or all numbers of a model".into())),
-            Some(0) => Err((key, "it is zero".into())),
+            None => Err((key, "missing; give a preset, or all numbers of a model".into())),
+            Some(0) => Err((key, "must be above zero".into())),
             Some(number) if number > 1 << 24 => Err((key, format!("{number} is out of range; allowed are 1 to {}", 1 << 24))),
             Some(number) => Ok(number),
         };

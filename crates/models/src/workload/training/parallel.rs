@@ -137,24 +137,27 @@ impl Parallel {
             return Err((*key, format!("{degree} is out of range; allowed are 1 to {}", 1 << 20)));
         }
         if self.ranks() > 1 << 20 {
-            return Err(("data", format!("these are {} ranks; {} are possible", self.ranks(), 1 << 20)));
+            return Err(("data", format!("{} ranks exceed the maximum of {}", self.ranks(), 1 << 20)));
         }
         if self.zero > 3 {
             return Err(("zero", format!("{} is out of range; allowed are 0 to 3", self.zero)));
         }
         if self.interleave > 1 && self.pipeline == 1 {
-            return Err(("interleave", "there is one stage; give a pipeline, or leave it out".into()));
+            return Err(("interleave", "needs more than one stage; set pipeline, or remove it".into()));
         }
         let pieces = self.pipeline * self.interleave;
         if !model.layers.is_multiple_of(pieces) {
-            let why = format!("{} layers are not shared out evenly among {pieces} pieces of the model", model.layers);
+            let why = format!("{} layers cannot be divided evenly among {pieces} pieces of the model", model.layers);
             return Err((if self.interleave > 1 { "interleave" } else { "pipeline" }, why));
         }
         if !model.sequence.is_multiple_of(self.context) {
-            return Err(("context", format!("a sequence of {} tokens is not shared out evenly among {}", model.sequence, self.context)));
+            return Err((
+                "context",
+                format!("a sequence of {} tokens cannot be divided evenly among {} ranks", model.sequence, self.context),
+            ));
         }
         if self.expert > 1 && (!model.experts.is_multiple_of(self.expert) || model.experts == 1) {
-            return Err(("expert", format!("{} experts are not shared out evenly among {} ranks", model.experts, self.expert)));
+            return Err(("expert", format!("{} experts cannot be divided evenly among {} ranks", model.experts, self.expert)));
         }
         let replicas = self.size(Axis::Data);
         if !replicas.is_multiple_of(self.expert) {

@@ -141,15 +141,15 @@ fn what_does_not_fit_together_is_refused() {
         assert!(format!("{key}: {why}").starts_with(&format!("workload[0].training.{what}")), "{key}: {why}");
     };
     let gpt = |parallel| training(Preset::Gpt13b, parallel);
-    refused(gpt(Parallel { pipeline: 3, ..Parallel::default() }), "parallel.pipeline: 40 layers are not shared out evenly");
-    refused(gpt(Parallel { data: 4, expert: 2, ..Parallel::default() }), "parallel.expert: 1 experts are not shared out");
-    refused(gpt(Parallel { interleave: 2, ..Parallel::default() }), "parallel.interleave: there is one stage");
+    refused(gpt(Parallel { pipeline: 3, ..Parallel::default() }), "parallel.pipeline: 40 layers cannot be divided evenly");
+    refused(gpt(Parallel { data: 4, expert: 2, ..Parallel::default() }), "parallel.expert: 1 experts cannot be divided");
+    refused(gpt(Parallel { interleave: 2, ..Parallel::default() }), "parallel.interleave: needs more than one stage");
     refused(gpt(Parallel { zero: 4, ..Parallel::default() }), "parallel.zero: 4 is out of range");
     refused(gpt(Parallel { tensor: 0, ..Parallel::default() }), "parallel.tensor: 0 is out of range");
     let odd = Params { global_batch: Some(5), ..gpt(Parallel { data: 2, ..Parallel::default() }) };
     refused(odd, "global_batch: 5 sequences are not whole micro-batches");
     let own = Params { model: model::Params { layers: Some(4), ..model::Params::default() }, ..gpt(Parallel::default()) };
-    refused(own, "model.hidden: it is missing");
+    refused(own, "model.hidden: missing");
     let slow = Params { compute: Compute { efficiency: 0.0, ..Compute::default() }, ..gpt(Parallel::default()) };
     refused(slow, "compute.efficiency: 0 is out of range");
 }
