@@ -160,6 +160,21 @@ def test_files_and_functions_are_short() -> None:
     assert {name: n for name, n in functions.items() if n > 80} == {}
 
 
+PREDICATE = r"(?:is|has|was|can|may|does|holds|waits|needs|wants|knows)(?:_\w+)?"
+
+
+def test_no_predicate_acts() -> None:
+    """A function with the name of a question changes nothing: it takes no `&mut self`."""
+    acting = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in rust()
+        for name in re.findall(rf"\bfn ({PREDICATE})(?:<[^>]*>)?\(\s*&mut self", "\n".join(code(path)))
+    ]
+    # What fast-forward's walk asks of a field is a declaration: it records the field.
+    exempt = ("crates/engine/src/state", "crates/scenario/src/skip")
+    assert [one for one in acting if not one.startswith(exempt)] == []
+
+
 @pytest.mark.parametrize("path", [*rust(), *python()], ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_says_what_it_is_for(path: Path) -> None:
     text = path.read_text("utf-8")

@@ -1,4 +1,4 @@
-//! What of a node a mechanism may see: ports, queues and counters.
+//! Ports, queues and counters of a node: the part that mechanisms may read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,38 +13,39 @@ use crate::queueing::counter::Counter;
 use crate::queueing::port::{Port, Purpose, Queue};
 use crate::routing::Map;
 
-/// Where packets wait in a switch.
+/// Place where packets wait in a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Queueing {
     /// At the output, in order of arrival: the data path of a shared-memory switch.
     #[default]
     Oq,
-    /// At the input, in one FIFO: a packet waits behind those for other outputs.
+    /// At the input, in one FIFO: a packet may wait behind packets for other outputs.
     Iq,
     /// At the input, in a queue for each output; outputs take turns over inputs (ideal matching).
     Voq,
 }
 
-/// Data classes that a node may have.
+/// Maximum number of data classes of a node.
 pub const MAX_CLASSES: usize = 8;
 
-/// Which queue of a port what is forwarded joins, by class and input; read from the queues themselves.
+/// Queue of a port for a forwarded packet, by class and input; read from the queues.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueMap {
     /// Of each class the queue for the first input.
     first: [u16; MAX_CLASSES],
-    /// The inputs have queues of their own, one after the other.
+    /// Each input has its own queues, one after another.
     is_by_input: bool,
 }
 
 impl QueueMap {
-    /// Reads it from the queues of a port. With `merges_classes` all classes join the queues of the lowest.
+    /// Reads the map from the queues of a port. With `merges_classes` all classes join the queues of the lowest
+    /// class.
     pub fn read(queues: &[Queue], is_by_input: bool, merges_classes: bool) -> Self {
         let find = |class: u8, purpose: Purpose| queues.iter().skip(1).position(|q| q.class() == class && q.purpose() == purpose);
         let first = std::array::from_fn(|class| {
             let class = if merges_classes { 0 } else { class as u8 };
-            // Where hosts relay, what they relay has queues of its own beside those of their flows.
+            // At a relaying host, relayed packets have queues of their own, separate from own flows.
             find(class, Purpose::Relayed).or_else(|| find(class, Purpose::Class)).map_or(1, |at| 1 + at as u16)
         });
         Self { first, is_by_input }
@@ -61,14 +62,14 @@ impl QueueMap {
 /// Some queues of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queues {
-    /// All that serve a class.
+    /// All queues of a class.
     Class(u8),
-    /// One.
+    /// One queue.
     One(QueueId),
 }
 
 impl Queues {
-    /// Whether a data queue of this number is among them.
+    /// True if a data queue of this number is in the set.
     #[inline]
     pub const fn has(self, number: QueueId, queue: &Queue) -> bool {
         match self {
@@ -78,7 +79,7 @@ impl Queues {
     }
 }
 
-/// What of a node a mechanism may see.
+/// The part of a node that mechanisms may read.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Core {
@@ -90,11 +91,11 @@ pub struct Core {
     pub classes: Classes,
     /// The node's number.
     pub id: u32,
-    /// The queues of what is forwarded.
+    /// Queues of forwarded packets.
     pub map: QueueMap,
-    /// The routes of all nodes, as they are now.
+    /// Present routes of all nodes.
     pub routing: Arc<Map>,
-    /// Where packets wait.
+    /// Place where packets wait.
     pub queueing: Queueing,
     /// Admission.
     pub buffer: Buffer,
@@ -104,7 +105,7 @@ pub struct Core {
 
 impl State for Core {
     fn walk(&mut self, walk: &mut Walk<'_>) {
-        // What does not change is left out.
+        // Constant fields are left out.
         let Self { ports, ingress, buffer, inputs, classes: _, id: _, map: _, routing: _, queueing: _ } = self;
         for (port, output) in (0..).zip(ports) {
             walk.at_link(port, true);
@@ -117,7 +118,7 @@ impl State for Core {
 }
 
 impl Core {
-    /// A node at rest; all ports have queues for the same purposes, unless a mechanism planned them.
+    /// Returns an idle node. All ports have queues of the same purposes, unless a mechanism planned the queues.
     pub fn new(id: u32, ports: Vec<Port>, classes: Classes, queueing: Queueing, buffer: Buffer, merges_classes: bool) -> Self {
         let groups = classes.groups(ports.len());
         let map = QueueMap::read(ports.first().map_or(&[], |p| &p.queues), queueing == Queueing::Voq, merges_classes);
@@ -141,32 +142,33 @@ impl Core {
         self.classes.group(in_port, class)
     }
 
-    /// The queue of a port that a packet of this class from this ingress port joins.
+    /// Returns the queue of a port for a packet of this class from this ingress port.
     #[inline]
     pub fn queue_for(&self, class: u8, in_port: PortId) -> QueueId {
         self.map.queue(class, in_port)
     }
 
-    /// Whether the buffer would take a packet that goes into a queue of a port.
+    /// True if the buffer has room for a packet in a queue of a port.
     pub fn has_room(&self, port: PortId, queue: QueueId, packet: &Packet) -> bool {
         let (in_port, group) = (packet.in_port(), self.group(packet.in_port(), packet.class()));
         let (in_group, in_queue) = (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
         self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes())
     }
 
-    /// The queues of a port that serve a class.
+    /// Returns the queues of a port that serve a class.
     pub fn queues_of(&self, port: PortId, class: u8) -> impl Iterator<Item = QueueId> + '_ {
         let queues = &self.ports[port].queues;
         QueueId::all(queues.len()).skip(1).filter(move |q| queues[*q].class() == class)
     }
 
-    /// The congestion queue of a class, if a mechanism wanted one.
+    /// Returns the congestion queue of a class, if a mechanism requested the queue.
     pub fn congestion_queue(&self, port: PortId, class: u8) -> Option<QueueId> {
         let queues = &self.ports[port].queues;
         self.queues_of(port, class).find(|q| queues[*q].purpose() == Purpose::Congestion)
     }
 
-    /// Bytes that wait for an output in a queue's class; under `iq` what waits at the inputs is not known by output.
+    /// Returns the bytes that wait for an output in the class of a queue. Under `iq`, bytes at inputs are not known
+    /// by output.
     #[inline]
     pub fn egress_bytes(&self, port: PortId, queue: QueueId) -> u32 {
         let queues = &self.ports[port].queues;
@@ -178,12 +180,12 @@ impl Core {
         }
     }
 
-    /// Bytes of control frames that wait for an output. They are in no count: this adds them up.
+    /// Returns the bytes of control frames that wait for an output, by adding up; no count includes control frames.
     pub fn control_bytes(&self, port: PortId) -> u64 {
         self.ports[port].queues[0].packets.iter().map(|p| u64::from(p.bytes())).sum()
     }
 
-    /// Bytes of data that wait for an output.
+    /// Returns the bytes of data that wait for an output.
     pub fn waiting_bytes(&self, port: PortId) -> u32 {
         self.ports[port].queues[1..].iter().fold(0, |sum: u32, q| sum.saturating_add(q.bytes.bytes()))
     }
@@ -193,7 +195,7 @@ impl Core {
 mod tests {
     use super::*;
 
-    /// Queues of a port in order, by class and purpose, behind that of control.
+    /// Returns the queues of a port in order, by class and purpose, after the control queue.
     fn queues(data: &[(u8, Purpose)]) -> Box<[Queue]> {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
@@ -203,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_class_has_a_queue_or_one_for_each_input() {
-        // Control has queue 0; inputs do not matter where they share a queue.
+        // Control has queue 0. Inputs do not matter for a shared queue.
         let plain = QueueMap::read(&queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]), false, false);
         assert_eq!([(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, PortId(input))), [1, 2, 3, 3].map(QueueId));
         // Two classes by three inputs: class 0 has queues 1 to 3, class 1 queues 4 to 6.

@@ -1,12 +1,12 @@
-//! What parts of a network count, declared where it is counted.
+//! Counts of the components of a network, declared next to the counting code.
 
 use serde::Serialize;
 
-/// What a number is of.
+/// Unit of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Things, such as frames.
+    /// Items, such as frames.
     Number,
     /// Bytes.
     Bytes,
@@ -14,14 +14,14 @@ pub enum Unit {
     Ps,
 }
 
-/// A count: its sum over all nodes stands in the summary, in the group of the part that declares it.
+/// A count. The summary has the sum over all nodes, in the group of the declaring component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Its key; a time ends in `_ps`, a volume in `_bytes`.
+    /// Key of the count; a time ends in `_ps`, a volume in `_bytes`.
     pub name: &'static str,
-    /// What people read.
+    /// Label for readers.
     pub label: &'static str,
-    /// What the number is of.
+    /// Unit of the number.
     pub unit: Unit,
 }
 
@@ -42,26 +42,26 @@ impl Count {
     }
 }
 
-/// The time during which it held queues, or flows: what the node counts for a mechanism.
+/// Time of held queues or flows, counted by the node for a mechanism.
 pub const PAUSED: Count = Count::time("paused_ps", "paused");
 
-/// Holds of flows that were over: what the node counts for a mechanism.
+/// Holds of flows that had already ended, counted by the node for a mechanism.
 pub const LATE: Count = Count::number("late_holds", "late holds");
 
-/// The counts of one part, such as a mechanism: a group of the summary.
+/// The counts of one component, such as a mechanism: a group of the summary.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Group {
-    /// The part's name, which is its key in scenarios.
+    /// Name of the component, the key in scenarios.
     pub name: &'static str,
-    /// What people call it.
+    /// Label for readers.
     pub label: &'static str,
-    /// What it counts.
+    /// Declared counts.
     pub counts: &'static [Count],
-    /// The mechanism of switches that the part needs to act.
+    /// Mechanism of switches that the component needs to act.
     pub listens_to: Option<&'static str>,
 }
 
-/// Returns the name of the mechanism that a part listens to.
+/// Returns the name of the mechanism that a component listens to.
 pub const fn listened(to: Option<(&'static str, &'static str)>) -> Option<&'static str> {
     match to {
         Some((name, _)) => Some(name),
@@ -69,7 +69,7 @@ pub const fn listened(to: Option<(&'static str, &'static str)>) -> Option<&'stat
     }
 }
 
-/// Takes what parts counted.
+/// Receiver of counts.
 pub trait Tally {
     /// Adds to a count of the group at hand.
     fn add(&mut self, count: Count, n: u64);

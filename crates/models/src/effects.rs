@@ -1,4 +1,4 @@
-//! What mechanisms and endpoints ask of their node, and where they write that down.
+//! Effects that mechanisms and endpoints request from their node.
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -11,29 +11,29 @@ use crate::packet::Packet;
 use crate::streams::{Draws, Keys, label};
 use crate::workload::FlowSpec;
 
-/// Who asked a node to block queues of its own.
+/// Requester of a block of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
     /// The node at the other end of the link.
     Neighbour,
     /// An output of some node.
     Output(u32, PortId),
-    /// Nobody but the mechanism here, or one further away that does not say where it is.
+    /// The mechanism at this node, or an unnamed node further away.
     Itself,
 }
 
-/// Why a mechanism asks others to stop.
+/// Reason for a pause request to other nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {
-    /// Packets of this class that came by this port wait.
+    /// Packets of this class that arrived by this port wait.
     Input(PortId, u8),
-    /// Packets with this value as their tag, that came by this port, wait.
+    /// Packets with this tag that arrived by this port wait.
     Tagged(PortId, u32),
     /// Packets wait for this output.
     Output(PortId),
 }
 
-/// What a node is to do for a mechanism or its endpoint.
+/// An action of the node for a mechanism or the endpoint.
 #[derive(Debug, Clone, Copy)]
 pub enum Effect {
     /// Send a control frame to the neighbour at this port.
@@ -42,43 +42,44 @@ pub enum Effect {
     Emit(Packet),
     /// Block queues of a port, with the mechanism as the cause.
     Block(PortId, Queues, Asker),
-    /// Take that back.
+    /// Unblock queues of a port.
     Unblock(PortId, Queues),
-    /// Drop the data that waits in queues of a port.
+    /// Drop the waiting data of queues of a port.
     Discard(PortId, Queues),
-    /// Write down whose bytes wait here, with a frame that asks others to stop.
+    /// Record the contributions of waiting bytes, for a frame that asks other nodes to pause.
     Pausing(Because),
-    /// Let what waits in a queue of a port go on in another of its class, behind what waits there: port, from, to.
+    /// Move the packets of a queue of a port to the end of another queue of the same class: port, from, to.
     MoveQueue(PortId, QueueId, QueueId),
     /// Let a queue of a port wait until packets of the same flow in another queue have left.
     HoldQueue(PortId, QueueId),
-    /// They have.
+    /// Release a held queue of a port.
     ReleaseQueue(PortId, QueueId),
     /// Keep a flow of this node from sending until this moment; the latest moment holds.
     HoldFlow(u32, Moment),
-    /// Let it go on.
+    /// Release a flow.
     ReleaseFlow(u32),
-    /// Keep every flow of this node to a destination from sending until this moment; the latest holds, and one that has come ends it.
+    /// Hold all flows of this node to a destination until this moment. The latest call counts, and a past moment ends
+    /// the hold.
     HoldDestination(u32, Moment),
     /// Send the rest of a flow of this node in another class.
     ClassOfFlow(u32, u8),
-    /// Have the neighbour at a port stop, or go on, sending a class: a request to the mechanism that pauses neighbours.
+    /// Ask the mechanism that pauses neighbours to pause or resume a class of the neighbour at a port.
     PauseNeighbour(PortId, u8, bool),
-    /// Call its `on_timer` with this token.
+    /// Call `on_timer` with this token.
     Timer(Moment, u32),
-    /// Send what a receiver answers; it waits where the scenario says that answers do.
+    /// Send an acknowledgement, in the queue chosen by the scenario.
     Answer(Packet),
-    /// Set a timer of the endpoint: its kind, when, and what it is for.
+    /// Set a timer of the endpoint: kind, time and subject.
     Alarm(u64, Moment, u32),
-    /// Start a flow for which nothing else has to come.
+    /// Start a flow without open conditions.
     Start(FlowSpec),
-    /// Hand a message to its connection.
+    /// Post a message to its connection.
     Post(Post),
-    /// An operation of a program of this host computes until this moment: which program, when, and its place there.
+    /// Compute an operation of a program of this host until this moment: program, end, index.
     Operation(u8, Moment, u32),
 }
 
-/// Where mechanisms write; owned by the node and used again for each event.
+/// Collector of effects, owned by the node and reused for each event.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Effects {
@@ -87,11 +88,11 @@ pub struct Effects {
     list: Vec<(u8, Effect)>,
     marked: bool,
     pub(crate) owner: u8,
-    /// Random numbers of each mechanism of this node: in the order in which they are drawn, and by packets.
+    /// Random streams of each mechanism of this node: in order of draws, and by packet.
     streams: Box<[Stream]>,
     draws: Box<[Draws]>,
     keys: Keys,
-    /// How many were drawn by packets: whoever draws does not repeat itself.
+    /// Number of draws by packet, which keeps draws distinct.
     drawn: u64,
 }
 
@@ -101,8 +102,8 @@ state!(Effects {
 });
 
 impl Effects {
-    /// An empty sink, for the mechanisms of a node in their order. Each has random numbers of its own, so that one that is added
-    /// moves no draw of the others.
+    /// Returns an empty collector for the mechanisms of a node in their order. Each mechanism has its own random
+    /// streams, and an added mechanism does not change the draws of other mechanisms.
     pub fn new<'a>(seed: u64, node: u32, keys: &Keys, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
         let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {}", label(name)));
         let (streams, draws): (Vec<_>, Vec<_>) = mechanisms.into_iter().map(|name| (stream(name), Draws::new(seed, node, name))).unzip();
@@ -118,7 +119,7 @@ impl Effects {
         }
     }
 
-    /// For one mechanism.
+    /// Returns a collector for one mechanism.
     #[cfg(test)]
     pub(crate) fn for_tests(seed: u64) -> Self {
         Self::new(seed, 1, &Keys::default(), ["test"])
@@ -136,7 +137,8 @@ impl Effects {
         self.keys.of(flow)
     }
 
-    /// A random number in 0..n, at most 2^32, that belongs to this copy of a packet, whatever the mechanism at hand has drawn before.
+    /// Returns a random number in 0..n, with n at most 2^32, that depends on this copy of a packet and not on earlier
+    /// draws of the mechanism.
     #[inline]
     pub fn draw(&mut self, packet: &Packet, n: u64) -> u64 {
         self.drawn += 1;
@@ -144,9 +146,9 @@ impl Effects {
         ((bits >> 32) * n) >> 32
     }
 
-    /// Whether a copy of a packet is among those that this share of all belongs to.
+    /// True if a copy of a packet belongs to a random share of all packets.
     #[inline]
-    pub fn is_drawn(&mut self, packet: &Packet, share: f64) -> bool {
+    pub fn draw_share(&mut self, packet: &Packet, share: f64) -> bool {
         (self.draw(packet, 1 << 32) as f64) < share * (1_u64 << 32) as f64
     }
 

@@ -1,29 +1,28 @@
-//! High-water marks: the most that each count of a node ever was, with what it is compared with.
+//! High-water marks: the maximum of each count of a node, with its threshold.
 //!
-//! A mark is read from the count itself when a run is over, so that it costs a run nothing but the maximum that the count keeps.
-//! Headroom is what an ingress port and class has above XOFF: with a threshold of its own, the bytes of its count beyond that; in a
-//! shared buffer, those that were let in past the dynamic threshold. With egress accounting no count of an ingress port is compared
-//! with anything, and there is no headroom to measure.
+//! Each count keeps its maximum, and marks are read at the end of a run. Headroom is the part of an ingress count
+//! above XOFF: with a fixed threshold, the bytes above the threshold; in a shared buffer, the bytes admitted above
+//! the dynamic threshold. With egress accounting ingress counts have no threshold, and headroom is not measured.
 
 use crate::core::Core;
 use crate::ids::PortId;
 use crate::queueing::buffer::Buffer;
 
-/// What is counted.
+/// Kind of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What came by a port in a class and waits anywhere in the node.
+    /// Waiting bytes that entered by a port in a class.
     Ingress,
-    /// What of it is above XOFF.
+    /// Part of the ingress count above XOFF.
     Headroom,
-    /// What is used of the shared part of a buffer.
+    /// Used bytes of the shared part of a buffer.
     Pool,
-    /// What waits in a queue of an output.
+    /// Bytes in a queue of an output.
     Queue,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Ingress, Self::Headroom, Self::Pool, Self::Queue];
 
     /// The name in tables and summaries.
@@ -37,22 +36,22 @@ impl Kind {
     }
 }
 
-/// The most that a count ever was.
+/// Maximum of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// What is counted.
+    /// Kind of the count.
     pub kind: Kind,
     /// Of which port; none for the whole node.
     pub port: Option<PortId>,
     /// Of which class.
     pub class: Option<u8>,
-    /// How much it was.
+    /// Maximum in bytes.
     pub bytes: u64,
-    /// What it is compared with, where that is fixed.
+    /// Threshold of the count, if fixed.
     pub threshold: Option<u64>,
 }
 
-/// The marks of a node that are above zero: of ingress ports, of its memory, then of the queues of outputs.
+/// Returns the marks above zero of a node: of ingress ports, of its memory, then of output queues.
 pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
     let of_groups = (0..core.ingress.len()).flat_map(|group| {
         let (port, class) = core.classes.of(group);
@@ -81,7 +80,7 @@ pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
     of_groups.chain(of_pool).chain(of_queues).filter(|m| m.bytes > 0)
 }
 
-/// The most that a port and class had above XOFF, and for how much there is room.
+/// Returns the maximum of a port and class above XOFF, and the size of the headroom.
 fn headroom(core: &Core, group: usize, peak: u64, level: Option<u64>) -> (u64, Option<u64>) {
     let limit = match &core.buffer {
         Buffer::Shared(b) => {
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
     use crate::queueing::buffer::{Share, SharedBuffer};
 
-    /// What an ingress port and class of a core holds at most.
+    /// Fills an ingress port and class of a core to its maximum.
     fn hold(core: &mut Core, port: PortId, class: u8, bytes: u16) {
         let group = core.group(port, class);
         core.ingress[group].add(bytes);

@@ -1,4 +1,4 @@
-//! Ids of what a node is made of: numbers from zero that cannot stand for one another.
+//! Ids of the parts of a node: numbers from zero, with a type for each kind of part.
 
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -12,25 +12,25 @@ macro_rules! ids {
         pub struct $name(pub $number);
 
         impl $name {
-            /// That of a place in a list; scenarios are refused before there are more of them than ids.
+            /// Returns the id of a list index. Scenarios with more entries than ids are refused earlier.
             #[inline]
             pub const fn at(index: usize) -> Self {
                 debug_assert!(index <= <$number>::MAX as usize);
                 Self(index as $number)
             }
 
-            /// Its place in a list of them.
+            /// Returns the list index of the id.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// Each of a list, with its id.
+            /// Returns the entries of a list with their ids.
             pub fn each<T>(list: &[T]) -> impl DoubleEndedIterator<Item = (Self, &T)> + ExactSizeIterator {
                 list.iter().enumerate().map(|(index, item)| (Self::at(index), item))
             }
 
-            /// The first so many, in their order.
+            /// Returns the first `count` ids in order.
             pub fn all(count: usize) -> impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone {
                 (0..count).map(Self::at)
             }
@@ -89,29 +89,30 @@ ids! {
     QueueId(u16);
 }
 
-/// How many data classes the ports of a node have. What is kept of a class of a port has a place in one list of all ports: its group.
+/// Number of data classes of the ports of a node. Values for each port and class are kept in one list; an index of
+/// the list is a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classes(pub u8);
 
 impl Classes {
-    /// How many groups so many ports have.
+    /// Returns the number of groups of `ports` ports.
     pub const fn groups(self, ports: usize) -> usize {
         ports * self.0 as usize
     }
 
-    /// That of a class of a port.
+    /// Returns the group of a class of a port.
     #[inline]
     pub const fn group(self, port: PortId, class: u8) -> usize {
         port.index() * self.0 as usize + class as usize
     }
 
-    /// Whose a group is.
+    /// Returns the port and class of a group.
     #[inline]
     pub const fn of(self, group: usize) -> (PortId, u8) {
         (PortId::at(group / self.0 as usize), (group % self.0 as usize) as u8)
     }
 
-    /// Each of them.
+    /// Returns all classes.
     pub fn each(self) -> impl Iterator<Item = u8> {
         0..self.0
     }

@@ -1,9 +1,9 @@
-//! What a mechanism is: hooks that see a node's core and write effects.
+//! The contract of a mechanism: hooks that read the core of a node and write effects.
 //!
-//! A mechanism never touches the event queue or another node. It declares what it watches, is called for that alone, and answers
-//! with [`Effects`], which the node carries out. One trait serves switches and network interfaces, so that a mechanism stays in
-//! one file. This file knows none of them: the registry in `mechanisms/mod.rs` lists them, and a new one is its file and a line
-//! there.
+//! A mechanism never touches the event queue or another node. A mechanism declares the hooks that the node calls, and
+//! answers with [`Effects`], which the node carries out. One trait serves switches and network interfaces, and a
+//! mechanism stays in one file. This file knows no mechanism: the registry in `mechanisms/mod.rs` lists all, and a
+//! new mechanism is a file and a line there.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::routing::{Map, Sources};
 use crate::param_error::ParamError;
 use crate::topology::{PortSpec, Wiring};
 
-/// Which hooks a mechanism wants; a node calls no others.
+/// Set of hooks of a mechanism; a node calls no other hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watches(u16);
 
@@ -60,7 +60,7 @@ impl Watches {
     /// [`Hooks::on_link`]
     pub const LINK: Self = Self(4096);
 
-    /// How many hooks there may be.
+    /// Maximum number of hooks.
     pub const HOOKS: usize = u16::BITS as usize;
 
     /// The hook with this number.
@@ -80,74 +80,75 @@ impl Watches {
         Self(self.0 | other.0)
     }
 
-    /// Whether any of `other` is wanted.
+    /// True if the set contains any hook of `other`.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// A data packet that was put into a queue; counters include it.
+/// A data packet that entered a queue; counters include the packet.
 #[derive(Debug)]
 pub struct Enqueued<'a> {
-    /// The packet; its `in_port` is set.
+    /// The packet, with `in_port`.
     pub packet: &'a Packet,
     /// Output port.
     pub port: PortId,
-    /// Queue of that port.
+    /// Queue of the port.
     pub queue: QueueId,
 }
 
-/// A data packet that starts to be sent; counters no longer include it, but for those of its input while it is still coming in.
+/// A data packet at the start of transmission. Counters no longer include the packet, except the count of its input
+/// during cut-through.
 #[derive(Debug)]
 pub struct Dequeued<'a> {
     /// The packet.
     pub packet: &'a Packet,
     /// Output port.
     pub port: PortId,
-    /// Queue of that port.
+    /// Queue of the port.
     pub queue: QueueId,
-    /// Its last bit is in; otherwise [`Hooks::on_whole`] follows, and its input counts it until then (cut-through).
+    /// The last bit has arrived. Otherwise (cut-through) the input counts the packet until [`Hooks::on_whole`].
     pub is_whole: bool,
 }
 
-/// A data packet as it goes onto the wire, at any node: what was forwarded, and what a flow of this node sends.
+/// A data packet at its departure from any node, forwarded or sent by a flow of the node.
 #[derive(Debug)]
 pub struct Departure<'a> {
     /// The packet, which may be stamped.
     pub packet: &'a mut Packet,
-    /// Output port; its counters include the packet.
+    /// Output port; counters of the port include the packet.
     pub port: PortId,
-    /// The queue of that port from which it comes.
+    /// Queue of the port that held the packet.
     pub queue: QueueId,
-    /// It was made here.
+    /// The packet belongs to a flow of this node.
     pub is_own: bool,
-    /// What travels beside packets that are here; see [`Packet::record`].
+    /// Side records of packets at this node; see [`Packet::record`].
     pub records: &'a mut Records,
 }
 
-/// Where a data packet is about to wait.
+/// Place at which a data packet is about to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Output port.
     pub port: PortId,
-    /// Queue of that port.
+    /// Queue of the port.
     pub queue: QueueId,
 }
 
-/// What becomes of a packet that asks to be let in.
+/// Answer to a packet that asks for admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admit {
-    /// It asks the buffer for room, in this queue of its port.
+    /// The packet asks the buffer for room, in this queue of the port.
     Accept(QueueId),
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// Its payload is cut off: what is left of it, so many bytes on the wire, goes on before all data as a
-    /// [`crate::frames::Kind::Header`]. With zero nothing does.
+    /// The payload is cut off. The rest, with this many bytes on the wire, precedes all data as a
+    /// [`crate::frames::Kind::Header`]. With zero bytes the packet is dropped.
     Trim(u16),
 }
 
-/// An ingress count crossed the level that the mechanism set.
+/// An ingress count that crossed a level of the mechanism.
 #[derive(Debug, Clone, Copy)]
 pub struct Crossing {
     /// Ingress port.
@@ -158,107 +159,108 @@ pub struct Crossing {
     pub is_up: bool,
 }
 
-/// What becomes of a control frame that a mechanism saw.
+/// Answer to a control frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as if nobody had looked.
+    /// The frame continues unchanged.
     Pass,
-    /// It ends here.
+    /// The frame ends here.
     Consume,
 }
 
 /// The contract of a mechanism; every hook may be left out.
 pub trait Hooks: State {
-    /// Which hooks to call.
+    /// Returns the hooks to call.
     fn watches(&self) -> Watches;
-    /// Chooses one of several ports on shortest paths for a packet that is not pinned, and may write onto it; none leaves the choice
-    /// to ECMP.
+    /// Chooses one of several ports on shortest paths for an unpinned packet, and may write onto the packet. `None`
+    /// leaves the choice to ECMP.
     fn route(&mut self, _packet: &mut Packet, _choices: &[PortId], _core: &Core, _effects: &mut Effects) -> Option<PortId> {
         None
     }
-    /// Puts a flow of this node into a class, and names its queue of `port` if it is another than that of its class. The packet is
-    /// the flow's first, of the class that its workload or its host gave it.
+    /// Assigns a class to a flow of this node, and returns its queue at `port` if different from the queue of the
+    /// class. The packet is the first packet of the flow, with the class of the workload or host.
     fn place_flow(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core) -> Option<QueueId> {
         None
     }
-    /// Puts a data packet into a class, and names its queue of `port` if it is another than that of its class. It may be marked.
+    /// Assigns a class to a data packet, and returns its queue at `port` if different from the queue of the class.
+    /// May mark the packet.
     fn assign_queue(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Option<QueueId> {
         None
     }
-    /// Lets a data packet in, drops it, or cuts it, before the buffer is asked for room.
+    /// Admits, drops or trims a data packet, before the buffer is asked for room.
     fn admit(&mut self, _packet: &mut Packet, place: Place, _core: &Core, _effects: &mut Effects) -> Admit {
         Admit::Accept(place.queue)
     }
-    /// There was no room for a data packet that [`Self::assign_queue`] saw.
+    /// A data packet seen by [`Self::assign_queue`] found no room.
     fn on_drop(&mut self, _event: &Enqueued<'_>, _effects: &mut Effects) {}
     /// A data packet was put into a queue of a forwarding node.
     fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet leaves a queue of a forwarding node.
     fn on_dequeue(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
-    /// The last bit of a data packet is in that started to be sent before, and its input counts it no more.
+    /// The last bit of a data packet arrived after its transmission began, and the input no longer counts the packet.
     fn on_whole(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet starts on the wire, at any node.
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
-    /// A data packet came by a port to the host where it ends.
+    /// A data packet reached its destination host by a port.
     fn on_delivered(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) {}
-    /// An answer of its receiver came to a flow of this node, which may be over with it.
+    /// An acknowledgement reached a flow of this node; the flow may be finished.
     fn on_answer(&mut self, _answer: &Packet, _is_over: bool, _core: &Core, _effects: &mut Effects) {}
-    /// Nothing was heard of a flow of this node for its timeout.
+    /// A flow of this node received no acknowledgement for its timeout.
     fn on_silence(&mut self, _flow: u32, _core: &Core, _effects: &mut Effects) {}
     /// An ingress count crossed its level.
     fn on_level(&mut self, _crossing: Crossing, _core: &Core, _effects: &mut Effects) {}
-    /// A frame that mechanisms see came in by a port: for this node, for its neighbour, or on its way.
+    /// A control frame seen by mechanisms arrived by a port: for this node, for the neighbour, or on its path.
     fn on_control(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Verdict {
         Verdict::Pass
     }
-    /// Another mechanism asks that the neighbour at a port stop, or go on, sending a class.
+    /// Another mechanism asks to pause or resume a class of the neighbour at a port.
     fn on_pause_request(&mut self, _port: PortId, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
-    /// The link of a port goes down, or comes back. Nothing that either end sent is on its way any more; what the neighbour asked for
-    /// is void, and what was asked of it has to be asked anew as the link comes back.
+    /// The link of a port goes down or comes back. All frames in flight on the link are lost. Requests of the
+    /// neighbour are void, and requests to the neighbour must be repeated when the link comes back.
     fn on_link(&mut self, _port: PortId, _is_up: bool, _core: &Core, _effects: &mut Effects) {}
-    /// A timer that the mechanism set.
+    /// A timer of the mechanism expired.
     fn on_timer(&mut self, _token: u32, _core: &Core, _effects: &mut Effects) {}
-    /// Whether a pause of a class at `from` by the neighbour there makes this node pause the neighbour at `port`, which it tells
-    /// class `told`, whatever waits here.
+    /// True if a pause of a class at `from` makes this node pause class `told` of the neighbour at `port`,
+    /// independent of waiting packets.
     fn pauses_because(&self, _from: PortId, _class: u8, _port: PortId, _told: u8) -> bool {
         false
     }
-    /// Names pauses of neighbours that stand: ingress port and class.
+    /// Names active pauses of neighbours: ingress port and class.
     fn standing_pauses(&self, _add: &mut dyn FnMut(PortId, u8)) {}
-    /// Tells counters of outputs that neighbours have as well: of a port and class, as it is, and what it is taken modulo, less one.
+    /// Names counters of outputs that the neighbour mirrors: port, class, value, and modulus minus one.
     fn counters(&self, _add: &mut dyn FnMut(PortId, u8, u32, u32)) {}
-    /// Says what it counted, of what [`Install::COUNTS`] declares; the counts of all nodes are summed up in the summary.
+    /// Adds the counts declared in [`Install::COUNTS`]; the summary adds up the counts of all nodes.
     fn counts(&self, _now: Moment, _tally: &mut dyn Tally) {}
 }
 
 /// The node at which a mechanism is installed.
 #[derive(Debug)]
 pub struct Site<'a> {
-    /// Its number.
+    /// Number of the node.
     pub id: u32,
-    /// It passes packets on.
+    /// The node forwards packets.
     pub forwards: bool,
-    /// Flows start and end there.
+    /// Flows start and end at the node.
     pub is_host: bool,
-    /// Its ports.
+    /// Ports of the node.
     pub ports: &'a [PortSpec],
-    /// Both ends of the link at each of them.
+    /// Both ends of the link of each port.
     pub ends: &'a [Ends<'a>],
-    /// For each of them the levels of the mechanism that has any, if the node forwards.
+    /// For each port the levels of the mechanism with levels, at a forwarding node.
     pub levels: &'a [Option<Levels>],
-    /// Hosts that hang there, and their ports.
+    /// Hosts behind the node, with their ports.
     pub hosts: &'a [(u32, PortId)],
     /// Packet sizes.
     pub framing: &'a Framing,
     /// Faults that the scenario injects into each node.
     pub faults: Faults,
-    /// Hosts that relay.
+    /// Settings of hosts that relay.
     pub relay: &'a relay::Params,
-    /// The longest round trip without queues; zero where nobody wants it ([`Properties::wants_round_trip`]).
+    /// Longest round trip without queues; zero unless a component needs the value ([`Properties::wants_round_trip`]).
     pub round_trip: Duration,
     /// Routes and ports of all nodes.
     pub map: &'a Arc<Map>,
-    /// Whose flow a number is.
+    /// Sources of flows by number.
     pub sources: &'a Arc<Sources>,
 }
 
@@ -267,17 +269,17 @@ pub struct Site<'a> {
 pub struct Levels {
     /// Pause at this many bytes.
     pub xoff: u64,
-    /// Resume at this many; with a dynamic threshold, so far below it.
+    /// XON; with a dynamic threshold, the distance below the threshold.
     pub xon: u64,
-    /// What the computed headroom is.
+    /// Computed headroom.
     pub headroom: u64,
-    /// What of the class's share of the port's buffer is above XOFF; none when the buffer is not bounded for a port.
+    /// Part of the class's share of the port buffer above XOFF; `None` for a buffer without a limit per port.
     pub available: Option<u64>,
-    /// There is no XOFF of its own: the threshold of a shared buffer moves.
+    /// XOFF follows the dynamic threshold of a shared buffer.
     pub is_dynamic: bool,
 }
 
-/// Both ends of a link as inputs: this node's, and the neighbour's. What ends at a host waits nowhere there.
+/// Both ends of a link as inputs: of this node, and of the neighbour. Packets that end at a host do not wait there.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends<'a> {
     /// Here.
@@ -286,7 +288,7 @@ pub struct Ends<'a> {
     pub far: Ingress<'a>,
 }
 
-/// An ingress port, as far as levels and what it can hold depend on it.
+/// An ingress port: the values that decide levels and capacity.
 #[derive(Debug, Clone, Copy)]
 pub struct Ingress<'a> {
     /// The port.
@@ -295,109 +297,111 @@ pub struct Ingress<'a> {
     pub delay: Duration,
     /// Packet sizes.
     pub framing: &'a Framing,
-    /// Bytes of the largest frame that are in at most when it is counted.
+    /// Maximum bytes of the largest frame that have arrived when the frame is counted.
     pub counted_after: u64,
     /// The node's memory.
     pub memory: &'a buffer::Params,
-    /// Classes that share a port's memory.
+    /// Classes that share the memory of a port.
     pub classes: u8,
     /// The node is a host, which relays.
     pub is_host: bool,
 }
 
-/// The shape of a network, as far as the queues of its ports depend on it.
+/// Shape of a network: the values that decide the queues of ports.
 #[derive(Debug, Clone, Copy)]
 pub struct PortShape<'a> {
     /// Ports of all nodes.
     pub wiring: &'a Wiring,
-    /// Hosts that relay.
+    /// Settings of hosts that relay.
     pub relay: &'a relay::Params,
 }
 
 /// A queue of an output: node, port and queue.
 pub type QueueAt = (u32, PortId, QueueId);
 
-/// What follows from a mechanism's table, for those who do not know it.
+/// Properties of a mechanism with given parameters, for code that does not know the mechanism.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Properties {
-    /// Nothing is dropped where it acts.
+    /// The mechanism prevents drops.
     pub is_lossless: bool,
-    /// Packets wait for room or for a queue at the next node, so that circles of them can wait for one another.
+    /// Packets wait for room or a queue at the next node, and cyclic buffer dependencies are possible.
     pub can_deadlock: bool,
-    /// It pauses neighbours when another mechanism asks for it.
+    /// The mechanism pauses neighbours on request of another mechanism.
     pub pauses_neighbours: bool,
-    /// It compares counts with levels ([`Install::levels`]).
+    /// The mechanism compares counts with levels ([`Install::levels`]).
     pub has_levels: bool,
-    /// Whose bytes it compares, which is to whom memory belongs.
+    /// Side of the compared bytes, which is the side that owns memory.
     pub accounting: Option<Accounting>,
-    /// It chooses queues or classes for packets that are forwarded; at most one mechanism may.
+    /// The mechanism chooses queues or classes of forwarded packets. At most one mechanism may.
     pub assigns_queues: bool,
-    /// It counts what waits in a queue by what it sees come there and go.
+    /// The mechanism counts the content of a queue from arrivals and departures.
     pub counts_queues: bool,
-    /// It plans the queues of ports itself ([`Install::queues`]).
+    /// The mechanism plans the queues of ports ([`Install::queues`]).
     pub plans_queues: bool,
-    /// It cuts payloads off packets that find no room, which a transport has to bring again.
+    /// The mechanism trims packets without room; a transport must retransmit the payload.
     pub cuts_data: bool,
-    /// It marks packets that find a queue: at switches, and at hosts that relay with `host.relay.ecn`.
+    /// The mechanism marks packets that meet a queue: at switches, and with `host.relay.ecn` at hosts that relay.
     pub marks_data: bool,
-    /// It chooses among ports; at most one mechanism may.
+    /// The mechanism chooses ports. At most one mechanism may.
     pub routes: bool,
-    /// It sends packets of a flow by several ports at a time, so that they overtake one another.
+    /// The mechanism sends packets of a flow by several ports, and may reorder packets.
     pub scatters: bool,
-    /// It lets packets of a flow overtake one another at a port.
+    /// The mechanism may reorder packets of a flow at a port.
     pub reorders: bool,
-    /// It foretells the ports that ECMP chooses.
+    /// The mechanism predicts the ports chosen by ECMP.
     pub foretells_routes: bool,
-    /// It tags data packets, or reads what the congestion control that listens to it tagged them with; at most one part may.
+    /// The mechanism tags data packets, or reads the tags of its congestion control. At most one component may.
     pub tags_data: bool,
-    /// It writes beside data packets, where tags are of use to hosts alone from then on.
+    /// The mechanism writes side records of data packets; tags are then readable at hosts alone.
     pub writes_beside_data: bool,
-    /// It tells the congestion control of sources something; what to say if none of them listens.
+    /// The mechanism signals the congestion control of sources; the warning for scenarios without a listening
+    /// congestion control.
     pub tells_sources: Option<&'static str>,
-    /// The signal that it gives, where that is another than its name: marks are ECN's, whoever sets them.
+    /// Name of the signal, if different from the name of the mechanism: marks are ECN signals, whichever mechanism
+    /// marks.
     pub signals_as: Option<&'static str>,
-    /// It works with the longest round trip of the network ([`Site::round_trip`]).
+    /// The mechanism needs the longest round trip of the network ([`Site::round_trip`]).
     pub wants_round_trip: bool,
-    /// It wants a congestion queue for each class at each port of a node that forwards.
+    /// The mechanism needs a congestion queue for each class at each port of a forwarding node.
     pub wants_congestion_queues: bool,
-    /// Reorder queues that it wants for each class at each port of a switch with hosts.
+    /// Number of reorder queues for each class at each port of a switch with hosts.
     pub reorder_queues: u8,
-    /// Queues that it wants at the interface of a host, if more than one; they are classes as far as the first switch.
+    /// Number of queues at the interface of a host, if more than one; the queues are classes up to the first switch.
     pub interface_queues: u8,
-    /// Each node that relays a packet puts it into the next higher class.
+    /// Each relay puts a packet into the next higher class.
     pub raises_classes: bool,
-    /// Hosts that relay hold flows and pause nobody, where `host.relay.per_flow` holds.
+    /// With `host.relay.per_flow`, hosts that relay hold flows and pause no neighbour.
     pub holds_at_relays: bool,
-    /// Hosts that relay pass pauses on, whatever waits in them.
+    /// Hosts that relay pass pauses on, independent of waiting packets.
     pub passes_pauses_on: bool,
-    /// It ends pauses that last this long, so that a circle of them is a deadlock only when it has not.
+    /// The mechanism ends pauses of this duration; a ring of shorter pauses is no deadlock.
     pub ends_pauses: Option<Duration>,
-    /// It cannot do without its own frames: whether it begins anew with a link that was down, and what to say if it does not, or if a
-    /// single frame may be lost.
+    /// The mechanism depends on its frames: true if the mechanism recovers after its link was down, and the error
+    /// text for other losses.
     pub if_frames_are_lost: Option<(bool, &'static str)>,
-    /// Its frames may be as small as this, if they are smaller than those of others.
+    /// Size of the smallest frame of the mechanism, if below the sizes of other frames.
     pub smallest_frame: Option<u16>,
-    /// Why hosts that relay may not send flows of their own, and the key that says so.
+    /// Key and error text, if hosts that relay may not send flows of their own.
     pub refuses_relayed_sources: Option<(&'static str, &'static str)>,
 }
 
 /// Another mechanism of the scenario.
 #[derive(Debug, Clone, Copy)]
 pub struct Other {
-    /// Its key.
+    /// Key of the mechanism.
     pub name: &'static str,
-    /// What follows from its table.
+    /// Properties with the given parameters.
     pub properties: Properties,
 }
 
-/// What a mechanism's table is judged with.
+/// Context of the validation of parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct ValidationContext<'a> {
     /// The other mechanisms.
     pub others: &'a [Other],
     /// Classes of the switches.
     pub classes: u8,
-    /// Where packets wait in switches.
+    /// Place where packets wait in switches.
     pub queueing: Queueing,
     /// The memory of switches.
     pub memory: &'a buffer::Params,
@@ -406,64 +410,67 @@ pub struct ValidationContext<'a> {
 }
 
 impl ValidationContext<'_> {
-    /// The first other mechanism of which something holds.
+    /// Returns the name of the first other mechanism with a property.
     pub fn other(&self, holds: impl Fn(&Properties) -> bool) -> Option<&'static str> {
         self.others.iter().find(|o| holds(&o.properties)).map(|o| o.name)
     }
 }
 
-/// How a mechanism comes to a node.
+/// Installation of a mechanism at a node.
 pub trait Install: Sized {
-    /// Its table in the scenario.
+    /// Parameters in the scenario.
     type Params;
-    /// What people call it.
+    /// Label for readers.
     const LABEL: &'static str;
-    /// What it counts.
+    /// Counts of the mechanism.
     const COUNTS: &'static [Count] = &[];
-    /// The mechanism of switches that the part needs to act, and the warning for scenarios without that mechanism.
+    /// The mechanism of switches that the component needs to act, and the warning for scenarios without that
+    /// mechanism.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
-    /// The mechanism for a node, if it has a part there.
+    /// Returns the mechanism of a node, or `None` for a node without a part in the mechanism.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
-    /// A port of a switch has a table of its own (`switch.overrides`). Levels are asked for by port anyway.
+    /// Sets the parameters of a port with overrides (`switch.overrides`). Levels are queried per port in any case.
     fn install_at(&mut self, _port: PortId, _params: &Self::Params) {}
-    /// What follows from its table.
+    /// Returns the properties for given parameters.
     fn properties(_params: &Self::Params) -> Properties {
         Properties::default()
     }
-    /// Says what of its table makes no sense.
+    /// Refuses invalid parameters.
     fn validate(_params: &Self::Params, _around: &ValidationContext<'_>) -> Result<(), ParamError> {
         Ok(())
     }
-    /// Says what of its table makes no sense at a port of a node that forwards. `levels` are those of any mechanism there.
+    /// Refuses parameters that are invalid at a port of a forwarding node. `levels` are the levels of any mechanism
+    /// there.
     fn check_port(_params: &Self::Params, _ingress: &Ingress<'_>, _levels: Option<&Levels>) -> Result<(), ParamError> {
         Ok(())
     }
-    /// Its levels at an ingress port of a node that forwards.
+    /// Returns the levels of an ingress port of a forwarding node.
     fn levels(_params: &Self::Params, _ingress: &Ingress<'_>) -> Option<Levels> {
         None
     }
-    /// What looks wrong beside such levels of PFC or the like: the key, and why.
+    /// Returns a warning about parameters next to the levels of PFC: key and text.
     fn warn(_params: &Self::Params, _levels: &Levels) -> Option<ParamError> {
         None
     }
-    /// What looks wrong at a port of a node that forwards: the key, and why.
+    /// Returns a warning about a port of a forwarding node: key and text.
     fn warn_port(_params: &Self::Params, _ingress: &Ingress<'_>) -> Option<ParamError> {
         None
     }
-    /// The data queues that it wants at a port in the place of those of classes.
+    /// Returns the data queues of a port, in place of the queues of classes.
     fn queues(_params: &Self::Params, _ground: &PortShape<'_>, _node: u32, _port: PortId) -> Option<Vec<QueueSpec>> {
         None
     }
-    /// The most relays that a path may pass, the key that sets it, and why; flows start in classes of which `above` are higher.
+    /// Returns the maximum number of relays on a path, with the key that sets the maximum and the reason. `above` is
+    /// the number of classes above the class of a new flow.
     fn most_relays(_params: &Self::Params, _above: u32) -> Option<(&'static str, u32, &'static str)> {
         None
     }
-    /// With queues of its own: the queue at a switch's output for packets that take output `next` at the node behind it, and `third`
-    /// at the one after, if any; none where nobody waits for it.
+    /// For mechanisms with planned queues: returns the queue at a switch output for packets that take output `next`
+    /// at the following node and `third` at the node after. `None` if no packet waits.
     fn queue_toward(_wiring: &Wiring, _node: u32, _port: PortId, _next: PortId, _third: Option<PortId>) -> Option<QueueId> {
         None
     }
-    /// With queues of its own: what a queue of an output waits for when it is paused.
+    /// For mechanisms with planned queues: returns the queues that a paused queue waits for.
     fn waits_for(_wiring: &Wiring, _queue: QueueAt) -> Vec<QueueAt> {
         Vec::new()
     }

@@ -1,54 +1,54 @@
-//! Messages: what a job hands to a connection between two of its ranks, and what the other end is told of it.
+//! Messages: units of data that a job posts to a connection between two ranks.
 //!
-//! A *connection* is a flow that keeps its state: one to transport, congestion control and routing. A *message* is a stretch of its
-//! packets; its last packet is as short as the message leaves it, and marked. It is delivered when everything of the connection up to
-//! its end is.
+//! A *connection* is a flow with state over many messages, and one flow to transport, congestion control and routing.
+//! A *message* is a range of packets of a connection; the last packet may be shorter and is flagged. A message is
+//! delivered when all bytes of the connection up to the end of the message have arrived.
 
 use xoff_engine::state::{Origin, Row, State, Walk};
 use xoff_units::{Duration, Moment};
 
 use crate::ids::PortId;
 
-/// Which message: the job, the number of what its ranks do together, and the message's place in that.
+/// Identity of a message: the job, the number of the shared operation, and the index of the message in the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct MessageId {
     /// The job.
     pub job: u32,
-    /// What ranks do together.
+    /// Number of the shared operation.
     pub number: u32,
-    /// Among the messages of that.
+    /// Index among the messages of the operation.
     pub place: u32,
 }
 
-/// A message that is handed to a connection.
+/// A message posted to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Post {
-    /// Which.
+    /// Identity of the message.
     pub id: MessageId,
     /// The connection.
     pub flow: u32,
     /// Payload.
     pub bytes: u64,
-    /// What had to come before it.
+    /// Last condition for the start.
     pub after: After,
 }
 
-/// What let something begin, the last of all that had to come before it.
+/// The condition that was met last before a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum After {
-    /// Nothing: the job began.
+    /// The start of the job.
     #[default]
     Start,
-    /// This operation of the rank ended, by its place in the rank's program.
+    /// The end of this operation of the rank, by index in the program.
     Operation(u32),
-    /// Its own operation began.
+    /// The beginning of the operation of the message.
     Begun,
     /// This message of the same operation arrived.
     Message(u32),
 }
 
 impl After {
-    /// Which of these it is.
+    /// Returns the kind as a number.
     pub(crate) const fn kind(self) -> u64 {
         match self {
             Self::Start => 0,
@@ -59,18 +59,18 @@ impl After {
     }
 }
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// What was handed over.
+    /// The posted message.
     pub post: Post,
-    /// When.
+    /// Time of posting.
     pub posted: Moment,
-    /// When its last packet began to leave for the first time.
+    /// First start of transmission of the last packet.
     pub left: Moment,
-    /// The port by which it left.
+    /// Port of the departure.
     pub port: PortId,
-    /// Its class.
+    /// Class of the message.
     pub class: u8,
 }
 
@@ -84,7 +84,7 @@ impl State for MessageId {
 }
 
 impl State for Message {
-    /// When it was handed over and left will be written down, so that it matters.
+    /// Posting and departure times are written to tables, and are therefore part of the state.
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self { post: Post { id, flow: _, bytes, after }, posted, left, port, class } = self;
         walk.value(after.kind());
@@ -99,14 +99,14 @@ impl State for Message {
     }
 }
 
-/// A message that was delivered.
+/// A delivered message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
-    /// What is known of it.
+    /// The message.
     pub message: Message,
-    /// Where.
+    /// Destination.
     pub dst: u32,
-    /// When.
+    /// Time of delivery.
     pub at: Moment,
 }
 

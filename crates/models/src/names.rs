@@ -1,13 +1,13 @@
 //! Nodes and links by name, one or many at once.
 
-/// Whether a name is meant by a pattern, in which `*` stands for any characters.
+/// True if a name matches a pattern; `*` stands for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
     for part in parts {
-        // The first place is as good as any later one.
+        // The first match is as good as any later match.
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
     }

@@ -1,4 +1,4 @@
-//! From a topology, a plan of flows and settings to an engine that runs.
+//! From a topology, a plan of flows and settings to a runnable engine.
 
 use std::sync::Arc;
 
@@ -38,61 +38,62 @@ use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
 
-/// Everything a network is made of.
+/// All settings of a network.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Seed of all random streams.
     pub seed: u64,
     /// Packet sizes.
     pub framing: Framing,
-    /// Fixed processing delay of switches, for what they forward.
+    /// Fixed processing delay of forwarded packets at switches.
     pub switch_delay: Duration,
-    /// Where packets wait in switches.
+    /// Place where packets wait in switches.
     pub queueing: Queueing,
-    /// Admission, and mechanisms at switches and interfaces: what holds at each port.
+    /// Admission, and mechanisms at switches and interfaces, for each port.
     pub locals: Locals,
     /// Data classes.
     pub classes: u8,
-    /// Whether classes are served strictly by number (class 0 last) or in turns.
+    /// Turns of classes; without turns, strict priority by number (class 0 last).
     pub turns: Option<Turns>,
-    /// With turns: so many of the highest classes are served strictly first.
+    /// With turns: number of the highest classes that are served strictly first.
     pub priority_classes: u8,
-    /// Which class a new flow gets.
+    /// Class of a new flow.
     pub classify: Classify,
     /// Share of a packet's time by which packets start late at most.
     pub jitter: f64,
-    /// How hosts send.
+    /// Transports and congestion controls of hosts.
     pub stacks: Stacks,
-    /// Hosts that pass packets on.
+    /// Settings of hosts that relay.
     pub relay: relay::Params,
-    /// By which of several ports a flow leaves its host.
+    /// Choice of the first port at hosts with several ports.
     pub first_hop: FirstHop,
-    /// Where answers wait.
+    /// Queue of acknowledgements.
     pub acks: Acks,
-    /// What switches do wrong.
+    /// Injected faults of switches.
     pub faults: Faults,
-    /// What fails.
+    /// Planned failures.
     pub failures: fault::plan::Plan,
-    /// What becomes of routes then.
+    /// Reroutes after failures.
     pub failover: Failover,
-    /// Which links send again what was damaged.
+    /// Links with link-level retry.
     pub retry: Option<retry::Params>,
-    /// What to write down.
+    /// Records to write.
     pub wanted: Wanted,
 }
 
 impl Settings {
-    /// Mechanisms, as they are where no override is.
+    /// Returns the mechanisms at ports without overrides.
     pub fn mechanisms(&self) -> &Tables {
         &self.locals.list()[0].mechanisms
     }
 
-    /// The transports, for questions that no line decides: that of most hosts, and others that some have.
+    /// Returns the transports for questions that do not depend on a line: the transport of most hosts, and transports
+    /// of overrides.
     pub fn protocols(&self) -> Vec<Protocol> {
         self.stacks.list().iter().map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing))).collect()
     }
 
-    /// The parts that are given, in the order of [`groups`].
+    /// Returns the given components, in the order of [`groups`].
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms().parts();
         let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
@@ -107,7 +108,7 @@ impl Settings {
         names
     }
 
-    /// The memory of a node that forwards, with what the port has of it.
+    /// Returns the memory of a forwarding node, with the share of a port.
     fn memory(&self, node: u32, port: PortId, is_host: bool) -> &BufferParams {
         if is_host { &self.relay.buffer } else { &self.locals.at(index(node), port).buffer }
     }
@@ -121,12 +122,12 @@ impl Settings {
         })
     }
 
-    /// How port `number` of a node cuts through; none where frames are stored.
+    /// Returns the cut-through settings of port `number` of a node; `None` for store and forward.
     pub fn cut_through(&self, node: u32, number: PortId, spec: &NodeSpec) -> Option<cut_through::Params> {
         self.locals.at(index(node), number).cut_through.filter(|_| spec.forwards && !spec.is_host)
     }
 
-    /// Port `number` of a node that forwards, and has these ports.
+    /// Returns the ingress description of port `number` of a forwarding node.
     pub fn ingress<'a>(&'a self, node: u32, number: PortId, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
         let (port, largest) = (&ports[number], self.framing.largest());
         let fastest = || ports.iter().map(|p| p.link.rate).fold(port.link.rate, Rate::max);
@@ -142,22 +143,22 @@ impl Settings {
         }
     }
 
-    /// The levels of a port of a node that forwards, of the mechanism that has any.
+    /// Returns the levels of a port of a forwarding node, from the mechanism with levels.
     pub fn levels(&self, node: u32, number: PortId, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
         self.locals.at(index(node), number).mechanisms.levels(&self.ingress(node, number, ports, spec))
     }
 
-    /// Classes that ingress is counted by: those of switches, or the queues of an interface.
+    /// Returns the number of classes counted at an ingress port: classes of switches, or queues of an interface.
     pub fn counted_classes(&self) -> u8 {
         self.classes.max(self.mechanisms().interface_queues())
     }
 
-    /// Whether memory belongs to outputs; a lossy output-queued switch drops at the output.
+    /// True if memory belongs to outputs: a lossy output-queued switch drops at the output.
     fn counts_egress(&self) -> bool {
         self.queueing == Queueing::Oq && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
-    /// The memory of a node that forwards, with the levels of its ports.
+    /// Returns the buffer of a forwarding node, with the levels of its ports.
     pub fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
         let (ports, classes) = (levels.len(), usize::from(self.counted_classes()));
         match if is_host { &self.relay.buffer } else { &self.locals.list()[0].buffer } {
@@ -175,7 +176,7 @@ impl Settings {
                     let BufferParams::Shared(here) = self.memory(node, port, is_host) else {
                         unreachable!("an override keeps the kind of buffer")
                     };
-                    // Nothing is set aside where nobody pauses in time to use it.
+                    // No headroom without a mechanism that pauses in time.
                     let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
                     std::iter::repeat_n(Share { alpha: here.alpha, headroom: headroom as i64 }, classes)
                 });
@@ -185,7 +186,7 @@ impl Settings {
     }
 }
 
-/// What all parts count, given or not.
+/// Returns the counts of all components, given or not.
 pub fn groups() -> impl Iterator<Item = Group> {
     let hosts = [endpoint::GROUP].into_iter().chain(transport::GROUPS.iter().chain(congestion_control::GROUPS).copied());
     mechanisms::GROUPS.iter().copied().chain([node::ORDER, node::FAULT]).chain(hosts)
@@ -198,7 +199,8 @@ struct DataQueues {
 }
 
 impl DataQueues {
-    /// Those of classes: at a switch with virtual output queues one for each input, at a relaying host another for what it relays.
+    /// Queues of classes. A switch with virtual output queues has one queue for each class and input; a relaying host
+    /// has a second queue for relayed packets.
     fn new(settings: &Settings, node: &NodeSpec, ports: usize, has_hosts: bool) -> Self {
         let classes = settings.counted_classes();
         let relays = node.is_host && node.forwards;
@@ -206,7 +208,7 @@ impl DataQueues {
         // Queues of an interface are served in turn.
         let turns = settings.turns.or((settings.mechanisms().interface_queues() > 1).then_some(Turns::Packets));
         let strict = if turns.is_some() { settings.priority_classes.min(classes - 1) } else { classes };
-        // The highest classes come strictly first, one after the other; the rest take turns.
+        // The highest classes are served strictly first, one after another. The other classes take turns.
         let level = |class: u8| 2 * (classes - 1 - class).min(strict) + 1;
         let relay_level = |class: u8| level(class) - u8::from(settings.relay.scheduler == Scheduler::RelayFirst);
         let own = |class: u8| std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Class }, inputs);
@@ -234,7 +236,7 @@ impl DataQueues {
     }
 }
 
-/// What of a network the lines of all hosts have in common.
+/// Properties of a network shared by the lines of all hosts.
 #[derive(Debug, Clone)]
 pub struct Lines {
     line: Line,
@@ -242,10 +244,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Those of a network.
+    /// Computes the properties from a network.
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Self {
         let nominal = Line::nominal(settings.framing);
-        // Only what hears of answers, or pulls, asks for the round trip, and parts that say so.
+        // Only users of acknowledgements or pulls, and components that declare the need, require the round trip.
         let asks = |stack: &Stack| {
             Scheme::new(&stack.congestion_control, nominal).hears_acks()
                 || stack.congestion_control.pulls(nominal).is_some()
@@ -268,7 +270,8 @@ impl Lines {
         Self { line: Line { seed: settings.seed, round_trip, answered, trims, ..nominal }, bottlenecks: Bottlenecks::new(topology, ports) }
     }
 
-    /// What no round trip without load exceeds: as long a link, and as slow a node, at each of the most hops that there may be.
+    /// Returns an upper bound of a round trip without load: the longest link and slowest node at each of the maximum
+    /// number of hops.
     fn bound(topology: &Topology, settings: &Settings) -> Duration {
         let frames = settings.framing.largest() + u64::from(settings.framing.control);
         let link = topology.links.iter().map(|l| l.link.delay * 2 + l.link.rate.time(frames)).max().unwrap_or_default();
@@ -276,18 +279,18 @@ impl Lines {
         (link + node) * (MAX_SWITCHES as u64 + 1).min(topology.links.len() as u64)
     }
 
-    /// The longest round trip without load; zero where nothing follows from it.
+    /// Returns the longest round trip without load; zero if no value depends on the round trip.
     pub const fn longest_round_trip(&self) -> Duration {
         self.line.answered
     }
 
-    /// The transport of a stack, as this network settles it.
+    /// Returns the transport of a stack with derived defaults.
     pub fn protocol(&self, stack: &Stack) -> Protocol {
         Protocol::new(&stack.transport, self.line)
     }
 
-    /// The transport of hosts whose ports have these rates, and the congestion control of each rate, with all that follows from the network, or from
-    /// presets, in the place of what is not given.
+    /// Returns the transport of hosts with ports of these rates, and the congestion control of each rate, with
+    /// derived defaults and values of presets.
     pub fn settled(&self, rates: &[Rate], stack: &Stack) -> (transport::Table, Vec<(Rate, CongestionControl)>) {
         let mut distinct = rates.to_vec();
         distinct.sort_unstable();
@@ -301,25 +304,25 @@ impl Lines {
         Line { rate, ..self.line }
     }
 
-    /// That of all ports of a host, whose flows leave by any.
+    /// Returns the fastest line of a host, as flows may leave by any port.
     fn fastest(&self, rates: &[Rate]) -> Line {
         self.of(rates.iter().copied().max().unwrap_or(self.line.rate))
     }
 
-    /// The lines of a host as one.
+    /// Returns the lines of a host as one line.
     fn whole(&self, rates: &[Rate]) -> Line {
         self.of(Rate(rates.iter().map(|rate| rate.0).sum()))
     }
 }
 
-/// What endpoints of equal interfaces and stacks share, made once for each set of rates and each stack.
+/// Configurations shared by endpoints with equal interfaces and stacks.
 struct Configs {
     known: Vec<(Vec<Rate>, usize, Arc<Config>)>,
     lines: Lines,
 }
 
 impl Configs {
-    /// What a host with these ports shares with others, of flows as the stack of this place has them.
+    /// Returns the shared configuration of a host with these ports, for flows of the stack with this index.
     fn of(&mut self, ports: &[PortSpec], place: usize, plan: &AllFlows, settings: &Settings) -> Arc<Config> {
         let rates: Vec<Rate> = ports.iter().map(|p| p.link.rate).collect();
         if let Some(known) = self.known.iter().find(|known| known.0 == rates && known.1 == place) {
@@ -346,7 +349,8 @@ impl Configs {
         config
     }
 
-    /// What a host with these ports has of all stacks, if there are several: flows that end there are as their sources have them.
+    /// Returns the configurations of all stacks at a host with these ports, if there are several stacks. A receiver
+    /// acts by the stack of the source.
     fn mixed(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Option<Box<Mixed>> {
         let count = settings.stacks.list().len();
         let configs = || (0..count).map(|place| self.of(ports, place, plan, settings)).collect();
@@ -354,7 +358,7 @@ impl Configs {
     }
 }
 
-/// What nodes are built from.
+/// Inputs for building nodes.
 struct Builder<'a> {
     topology: &'a Topology,
     ports: Vec<Vec<PortSpec>>,
@@ -370,7 +374,7 @@ impl Builder<'_> {
         self.settings.delay(&self.topology.nodes[index(node)])
     }
 
-    /// The levels of each ingress port of a node, if it forwards.
+    /// Returns the levels of each ingress port of a forwarding node.
     fn levels(&self, node: u32) -> Vec<Option<Levels>> {
         let (spec, ports) = (&self.topology.nodes[index(node)], &self.ports[index(node)]);
         let levels = |number: PortId| {
@@ -412,27 +416,27 @@ impl Builder<'_> {
         Core::new(node, list, Classes(settings.counted_classes()), queueing, buffer, merges_classes)
     }
 
-    /// A port's input, if it cuts through.
+    /// Returns the cut-through input of a port, if any.
     fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[index(node)])?;
         let are_chosen = self.settings.mechanisms().any(|p| p.routes) || self.settings.failover.local_repair_delay.is_some();
         Some(cut_through::Input::new(params, &self.ports[index(node)], node, number, are_chosen))
     }
 
-    /// The inputs that cut through at the other ends of a node's links, and its own.
+    /// Returns the cut-through inputs at the other ends of the links of a node, and at the node.
     fn cut_through(&self, node: u32) -> Option<Box<CutThrough>> {
         let ports = &self.ports[index(node)];
         let ahead = ports.iter().map(|p| self.cut(p.peer, p.peer_port)).collect();
         CutThrough::new(ahead, PortId::all(ports.len()).map(|number| self.cut(node, number)).collect())
     }
 
-    /// Hosts that hang at a node, and their ports.
+    /// Returns the hosts behind a node, with their ports.
     fn hosts(&self, node: u32) -> Vec<(u32, PortId)> {
         let is_leaf = |p: &PortSpec| self.topology.nodes[index(p.peer)].is_host && !self.topology.nodes[index(p.peer)].forwards;
         PortId::each(&self.ports[index(node)]).filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
     }
 
-    /// The node with its mechanisms.
+    /// Returns a node with its mechanisms.
     fn node(&self, node: u32, endpoint: Option<Box<Endpoint>>, plan: &AllFlows) -> Node {
         let (spec, settings) = (&self.topology.nodes[index(node)], self.settings);
         let (levels, hosts, ends) = (self.levels(node), self.hosts(node), self.ends(node));
@@ -464,7 +468,7 @@ impl Builder<'_> {
         }
         let mechanisms = Mechanisms::new(list);
         let effects = Effects::new(settings.seed, node, &plan.sources.keys, mechanisms.iter().map(mechanisms::Mechanism::name));
-        // So do packets of a flow that gets another way when a link goes down.
+        // A reroute may also reorder packets of a flow.
         let is_rerouted = settings.failover.is_given() && !settings.failures.is_empty();
         let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0 || is_rerouted;
         Node::new(core, self.map.clone(), spec.forwards, mechanisms, effects, endpoint)
@@ -473,10 +477,10 @@ impl Builder<'_> {
             .failing(self.failing(node))
     }
 
-    /// What fails at a node.
+    /// Returns the faults of a node.
     fn failing(&self, node: u32) -> Option<Box<Failing>> {
         let (settings, spec, ports) = (self.settings, &self.topology.nodes[index(node)], &self.ports[index(node)]);
-        // What is on its way when a neighbour is paused finds room at the interface; where credits bound it, all does.
+        // Bytes in flight at a pause of a neighbour have room at the interface; with credits, all bytes have room.
         let control = u64::from(settings.framing.control);
         let largest = settings.framing.largest();
         let of = |p: &PortSpec| sizing::pfc_headroom(p.link.rate, p.link.delay, Duration::ZERO, largest, largest, control);
@@ -492,7 +496,7 @@ impl Builder<'_> {
         };
         let parts = settings.failures.parts(node);
         let follows = !settings.wanted.delays.is_none();
-        // A host that has another port leaves one that is down, at the latest when all know of it.
+        // A host with another port leaves a port that is down, at the latest when all nodes know of the failure.
         let is_served = spec.is_host && !spec.forwards && ports.len() > 1;
         let local = settings.failover.local_repair_delay.or(settings.failover.convergence_time.filter(|_| is_served));
         let retries: Vec<(PortId, Retry)> = PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
@@ -507,18 +511,18 @@ impl Builder<'_> {
         })
     }
 
-    /// How the link of a port sends again what was damaged, if it does.
+    /// Returns the link-level retry of the link of a port, if any.
     fn retry(&self, node: u32, port: PortId) -> Option<Retry> {
         let (framing, spec) = (&self.settings.framing, &self.ports[index(node)][port]);
         let name = |node: u32| self.topology.nodes[index(node)].name.as_str();
         let params = self.settings.retry.as_ref().filter(|retry| retry.is_for(name(node), name(spec.peer)))?;
-        // A frame is there, and is handled, and its answer is back.
+        // Time until a frame arrived, was handled, and its acknowledgement came back.
         let answered = spec.link.delay * 2 + self.delay(spec.peer) + spec.link.rate.time(u64::from(framing.control));
         let sender = retry::Sender::new(params, framing.largest(), answered);
         Some(Retry { sender, receiver: retry::Receiver::new(params), sleeps: false, timer: Moment::NEVER })
     }
 
-    /// Links with their lookahead, by sending node and port.
+    /// Returns the links with their lookahead, by sending node and port.
     fn links(&self) -> Vec<LinkSpec> {
         let framing = &self.settings.framing;
         let own = self.parts[0].iter().filter_map(|p| p.properties().smallest_frame).min();
@@ -567,7 +571,7 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         });
         nodes.push(builder.node(id, endpoint, &plan));
     }
-    // A host lies in memory beside the switch it hangs on.
+    // A host lies in memory beside its switch.
     let groups: Vec<u32> = (0..topology.nodes.len())
         .map(|n| match builder.ports[n].as_slice() {
             [only] if topology.nodes[n].is_host => only.peer,

@@ -1,8 +1,8 @@
 //! A node: an optional forwarder and an optional endpoint around ports.
 //!
-//! A switch forwards, a host has an endpoint, a relaying host both. The stages of a data packet at a forwarder are fixed:
-//! route → assign queue → admit → enqueue → levels → select → dequeue → departure. Mechanisms hook into all of them but selecting, and
-//! answer with effects.
+//! A switch forwards, a host has an endpoint, a relaying host has both. The stages of a data packet at a forwarder
+//! are fixed: route → assign queue → admit → enqueue → levels → select → dequeue → departure. Mechanisms hook into
+//! all stages except select, and answer with effects.
 
 mod effects;
 pub mod failing;
@@ -43,19 +43,19 @@ use crate::routing::{Map, Routes};
 
 type Cx<'a> = Context<'a, Packet>;
 
-/// Data and control frames that a node handled.
+/// Numbers of data and control frames handled by a node.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Counts {
     /// Data packets that started on a link.
     pub data_hops: u64,
-    /// Wire bytes of data dropped, those of packets whose payload was cut off among them.
+    /// Wire bytes of dropped data, including packets with a trimmed payload.
     pub dropped_bytes: u64,
     /// Data packets dropped.
     pub dropped: u64,
     /// Data packets marked.
     pub marked: u64,
-    /// Frames whose destination nothing leads to, or that went in circles.
+    /// Frames without a route, or with too many hops.
     pub lost: u64,
 }
 
@@ -67,21 +67,21 @@ state!(Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acks {
-    /// In the control queue, before all data, where nothing pauses them.
+    /// In the control queue, ahead of all data and never paused.
     #[default]
     Control,
-    /// With the data of their class, at hosts and switches: they wait behind it, and its pauses hold them. No buffer counts them, so
-    /// that none is lost. CNPs stay control.
+    /// In the queue of data of the same class, at hosts and switches. ACKs wait behind data and obey pauses. No
+    /// buffer counts ACKs, and no ACK is dropped. CNPs stay in the control queue.
     Data,
-    /// With the data of their class at switches alone, and before all data at hosts: as HPCC's simulator has it, whatever its settings
-    /// say.
+    /// In the queue of data of the same class at switches, and ahead of all data at hosts, as in the public ns-3 code
+    /// of HPCC.
     Switches,
 }
 
-/// What nodes count beside their mechanisms: queues that waited for packets of the same flow in another queue.
+/// Counts of nodes beside mechanisms: queues that waited for packets of the same flow in another queue.
 pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED], listens_to: None };
 
-/// What faults lost, and queues that waited for a link that was down.
+/// Losses by faults, and queues that waited for a link that was down.
 pub const FAULT: Group = Group {
     name: "fault",
     label: "faults",
@@ -90,43 +90,43 @@ pub const FAULT: Group = Group {
 };
 /// Faults that began.
 pub const FAULTS: Count = Count::number("began", "faults that began");
-/// Data packets lost by them.
+/// Data packets lost by faults.
 pub const LOST: Count = Count::number("lost", "data packets lost by faults");
-/// Their wire bytes.
+/// Wire bytes of these packets.
 pub const LOST_BYTES: Count = Count::bytes("lost_bytes", "data lost by faults");
 /// Changes of the routes of all nodes after faults.
 pub const REROUTES: Count = Count::number("reroutes", "changes of all routes");
-/// Frames that links sent again.
+/// Frames retransmitted by links.
 pub const RETRIED: Count = Count::number("retried", "frames retransmitted by links");
-/// Their wire bytes.
+/// Wire bytes of these frames.
 pub const RETRIED_BYTES: Count = Count::bytes("retried_bytes", "bytes retransmitted by links");
-/// All other frames lost by them.
+/// Other frames lost by faults.
 pub const LOST_CONTROL: Count = Count::number("lost_control", "control frames lost by faults");
 
-/// A node of the network. What each packet needs comes first, in as few lines of the cache as it fits into.
+/// A node of the network. Fields that each packet needs come first, within few cache lines.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub struct Node {
-    /// Its own of `core.routing`, which each packet needs.
+    /// Routes of this node, a part of `core.routing`.
     routes: Arc<Routes>,
     /// Mechanisms here.
     pub mechanisms: Mechanisms,
-    /// Flows that start and end here.
+    /// Flows that start or end at this node.
     pub endpoint: Option<Box<Endpoint>>,
-    /// Inputs that cut through, here and at neighbours, if any do.
+    /// Cut-through inputs here and at neighbours, if any.
     cut_through: Option<Box<CutThrough>>,
     next_sample: Moment,
-    /// Whether it passes packets on.
+    /// True if the node forwards packets.
     pub forwards: bool,
-    /// Whether frames that start are written down, or followed, and those that come looked at.
+    /// Frames that depart are recorded or followed, and arriving frames are examined.
     is_watched: bool,
-    /// Whether anything is wrong here, on purpose or by a link that is down.
+    /// A fault is active at the node, injected or by a link that is down.
     has_fault: bool,
-    /// Whether routes have changed since its flows were moved to ports that lead where they go.
+    /// Routes have changed since flows were last moved to other ports.
     is_rerouted: bool,
     acks: Acks,
     faults: Faults,
-    /// It asks for somebody to look when it has started so many data packets, and so many.
+    /// Numbers of started data packets at which the node asks for a checkpoint.
     pub marks: [u64; 2],
     /// Totals.
     pub counts: Counts,
@@ -134,17 +134,17 @@ pub struct Node {
     pub core: Core,
     effects: Effects,
     wanted: Wanted,
-    /// What fails at it, if anything ever does.
+    /// Faults of the node, if any are planned.
     pub failing: Option<Box<failing::Failing>>,
-    /// What it writes down of delays, if it does.
+    /// Recorder of delays, if any.
     pub delays: Option<Box<Recorder>>,
-    /// What was written down.
+    /// Records of the node.
     pub records: Records,
-    /// Pauses that last.
+    /// Active pauses.
     pub open_pauses: Vec<Pause>,
-    /// For each port, time during which queues of it were paused; each pause counts.
+    /// For each port, the sum of the paused times of its queues.
     pub paused: Vec<Duration>,
-    /// For each cause, the time of its pauses that are over.
+    /// For each cause, the time of finished pauses.
     pub paused_by: BTreeMap<&'static str, Duration>,
 }
 
@@ -166,7 +166,7 @@ impl State for Node {
             failing,
             has_fault,
             is_rerouted,
-            // What never changes.
+            // Constant fields.
             routes: _,
             next_sample,
             wanted,
@@ -205,7 +205,7 @@ impl State for Node {
 }
 
 impl Node {
-    /// Whether nothing waits here to be sent, and nothing that was sent is waited for.
+    /// True if no packet waits to be sent, and no sent packet is unacknowledged.
     pub fn is_quiet(&self) -> bool {
         self.failing.is_none()
             && self.open_pauses.is_empty()
@@ -250,7 +250,7 @@ impl Node {
         }
     }
 
-    /// The same node, with what it writes down, where answers wait and, if it forwards, what it does wrong.
+    /// Returns the node with records, the queue of acknowledgements and, for a forwarder, injected faults.
     #[must_use]
     pub fn with(self, wanted: Wanted, reorders: bool, acks: Acks, faults: Faults) -> Self {
         let next_sample = if wanted.queues == Duration::ZERO { Moment::NEVER } else { Moment::ZERO };
@@ -261,13 +261,13 @@ impl Node {
         Self { wanted, next_sample, is_watched, has_fault: faults.vanish > 0, delays, acks, faults, ..self }
     }
 
-    /// The same node, with what it knows of inputs that cut through.
+    /// Returns the node with cut-through inputs.
     #[must_use]
     pub fn cutting_through(self, cut_through: Option<Box<CutThrough>>) -> Self {
         Self { cut_through, ..self }
     }
 
-    /// Whether it is a host that passes packets on.
+    /// True for a host that forwards packets.
     pub const fn relays(&self) -> bool {
         self.forwards && self.endpoint.is_some()
     }
@@ -282,7 +282,7 @@ impl Node {
         }
     }
 
-    /// A frame that nothing became of on its way.
+    /// Handles a frame that no fault lost.
     #[inline(always)]
     fn handle(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
         if packet.is_seen() && (self.offer_to_mechanisms(port, &packet, cx) || packet.is_link_local()) {
@@ -297,8 +297,8 @@ impl Node {
         }
     }
 
-    /// Writes down that a frame has come; true if it goes no further, since something fails here. It gets a copy, so that the frame
-    /// itself need not lie in memory.
+    /// Records the arrival of a frame. True if a fault ends the frame here. The frame is passed as a copy and need
+    /// not lie in memory.
     #[cold]
     fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
         if self.failing.is_some() && self.intercept(port, &packet, cx) {
@@ -336,7 +336,7 @@ impl EngineNode for Node {
         self.expect_faults(cx);
         let sources = self.endpoint.as_ref().map_or(0, |e| e.starts.len());
         for source in 0..sources {
-            // Flows that start at zero start in an event of their own, like all others.
+            // Flows that start at zero start in an event of their own, as other flows do.
             if let Some(at) = self.endpoint.as_ref().and_then(|e| e.starts[source].peek()) {
                 cx.set_timer(at, token::pack(token::START, 0, number(source)));
             }
@@ -415,7 +415,7 @@ impl EngineNode for Node {
         let port = PortId::at(port);
         self.begin(cx.now());
         self.core.ports[port].end_frame();
-        if self.core.ports[port].is_called_in_vain() {
+        if self.core.ports[port].take_call() {
             return;
         }
         if self.is_rerouted {

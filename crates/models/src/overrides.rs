@@ -1,7 +1,7 @@
-//! Settings that some switches have of their own, or their ports of some speed or to some neighbours.
+//! Settings of some switches, or of ports of some rate or to some neighbours.
 //!
-//! What holds at a port is the scenario's `switch` with every override that is meant for it laid over it, one after the other.
-//! Ports of equal settings share them, so that a network without overrides costs nothing, and one with some a handful.
+//! The settings of a port are the `switch` table with every matching override applied, in order. Ports with equal
+//! settings share one copy. A network without overrides therefore costs nothing.
 
 use crate::ids::PortId;
 use schemars::JsonSchema;
@@ -14,21 +14,21 @@ use crate::names;
 use crate::queueing::buffer::Params as BufferParams;
 use crate::topology::{PortSpec, Topology};
 
-/// `[[switch.overrides]]`: what is different at some switches, or at their ports of some speed or to some neighbours.
+/// `[[switch.overrides]]`: different settings of some switches, or of their ports of some rate or to some neighbours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// Names of switches; `*` stands for any characters. `leaf* -> spine*` means those ports alone that lead to such nodes, switches or
-    /// hosts. Default: all.
+    /// Names of switches; `*` stands for any characters. `leaf* -> spine*` selects only ports to matching nodes,
+    /// switches or hosts. Default: all switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Vec<String>>,
-    /// Only their ports of this speed. Default: all.
+    /// Selects only ports of this rate. Default: all ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Cut-through at these inputs, in the place of `switch.cut_through`.
+    /// Cut-through at these inputs, in place of `switch.cut_through`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<cut_through::Params>,
-    /// ECN marking at these outputs, in the place of `switch.ecn`.
+    /// ECN marking at these outputs, in place of `switch.ecn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
     /// Thresholds of `switch.flow_control.pfc`.
@@ -39,7 +39,7 @@ pub struct Override {
     pub buffer: Option<Shares>,
 }
 
-/// `switch.overrides.pfc`: what is left out is as everywhere.
+/// `switch.overrides.pfc`: missing keys keep the general value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Thresholds {
@@ -51,31 +51,31 @@ pub struct Thresholds {
     pub xon: Option<Bytes>,
 }
 
-/// `switch.overrides.buffer`: what is left out is as everywhere.
+/// `switch.overrides.buffer`: missing keys keep the general value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
-    /// A class of such an ingress port may use this share of what is free in the pool.
+    /// Factor of the dynamic threshold of a class of such an ingress port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// Headroom for each class of such an ingress port.
+    /// Headroom of each class of such an ingress port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
 }
 
-/// What holds at a port of a switch.
+/// Settings of a port of a switch.
 #[derive(Debug, Clone, Default)]
 pub struct Local {
     /// Mechanisms.
     pub mechanisms: Tables,
-    /// The switch's memory, and what this port has of it.
+    /// Memory of the switch, with the share of the port.
     pub buffer: BufferParams,
-    /// When what comes by this port is handled: at its last bit where nothing is given.
+    /// Cut-through at the input of the port; `None` for store and forward.
     pub cut_through: Option<cut_through::Params>,
 }
 
 impl Override {
-    /// Lays it over what holds otherwise; an error has the key below the override, and what is wrong.
+    /// Applies the override to the settings. An error has the key below the override, and the problem.
     pub fn lay_over(&self, local: &mut Local) -> Result<(), (&'static str, String)> {
         let missing = |key: &str| format!("{key} is missing; give the value for all switches");
         local.cut_through = self.cut_through.or(local.cut_through);
@@ -90,7 +90,7 @@ impl Override {
                 return Err(("pfc", why.into()));
             }
             if thresholds.xoff.is_some() {
-                // What follows from another XOFF would be above this one, or far below it.
+                // Values derived from another XOFF would be above this XOFF, or far below.
                 (pfc.xoff, pfc.xon) = (thresholds.xoff, None);
             }
             pfc.xon = thresholds.xon.or(pfc.xon);
@@ -103,7 +103,7 @@ impl Override {
         Ok(())
     }
 
-    /// Whether it is for a port of a switch that leads to a neighbour.
+    /// True if the override selects a port of a switch to a neighbour.
     fn is_for(&self, switch: &str, port: &PortSpec, neighbour: &str) -> bool {
         let is_named = |pattern: &String| {
             let (of, to) = ends(pattern);
@@ -113,16 +113,16 @@ impl Override {
     }
 }
 
-/// The switches that a pattern means, and the neighbours if it names some.
+/// Returns the pattern of switches, and the pattern of neighbours if given.
 fn ends(pattern: &str) -> (&str, Option<&str>) {
     pattern.split_once("->").map_or((pattern, None), |(of, to)| (of.trim(), Some(to.trim())))
 }
 
-/// What holds at each port.
+/// Settings of all ports.
 #[derive(Debug, Clone)]
 pub struct Locals {
     list: Vec<Local>,
-    /// For each node and port the place in the list; empty where nothing differs.
+    /// For each node and port the index in the list; empty without overrides.
     places: Vec<Vec<u16>>,
 }
 
@@ -132,7 +132,7 @@ impl Locals {
         Self { list: vec![base], places: Vec::new() }
     }
 
-    /// With overrides; an error has the path below `switch`, and what is wrong.
+    /// Applies overrides. An error has the path below `switch`, and the problem.
     pub fn new(base: Local, overrides: &[Override], topology: &Topology, ports: &[Vec<PortSpec>]) -> Result<Self, (String, String)> {
         let mut made = Self::uniform(base);
         if overrides.is_empty() {
@@ -166,23 +166,23 @@ impl Locals {
         Ok(made)
     }
 
-    /// All that are different; the first holds where nothing else does.
+    /// Returns all distinct settings; the first entry is for ports without overrides.
     pub fn list(&self) -> &[Local] {
         &self.list
     }
 
-    /// The place in the list of what holds at a port.
+    /// Returns the index of the settings of a port.
     pub fn place(&self, node: usize, port: PortId) -> usize {
         self.places.get(node).map_or(0, |ports| usize::from(ports[port]))
     }
 
-    /// What holds at a port.
+    /// Returns the settings of a port.
     pub fn at(&self, node: usize, port: PortId) -> &Local {
         &self.list[self.place(node, port)]
     }
 }
 
-/// Refuses names of switches, and of links, that there are none of.
+/// Refuses unknown names of switches and links.
 fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, String)> {
     let switches = || topology.nodes.iter().filter(|n| !n.is_host).map(|n| n.name.clone());
     let name = |node: u32| topology.nodes[index(node)].name.as_str();

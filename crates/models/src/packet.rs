@@ -1,4 +1,4 @@
-//! What travels on links: data and control frames, 24 bytes each.
+//! Frames on links: data and control, 24 bytes each.
 
 use xoff_engine::Message;
 use xoff_engine::state::{State, Walk, Word};
@@ -7,7 +7,7 @@ use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
 use crate::ids::PortId;
 use crate::packet_metadata::{Metadata, Records};
 
-/// A bit for each kind that does not stay in its flow, and for each that stays on its link: looked at with every packet.
+/// One bit for each kind that leaves its flow, and for each link-local kind; tested for each packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
 const LINK_LOCAL: u64 = with_scope(Scope::Link);
 const ANSWERS: u64 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8 | 1 << Kind::Sack as u8;
@@ -24,12 +24,12 @@ const fn with_scope(scope: Scope) -> u64 {
     bits
 }
 
-/// A frame, in three words. A packet goes from memory to registers and back at every hop: read and written in words of one width,
-/// a read does not have to wait until narrower writes before it are done.
+/// A frame of three words. Each hop moves a packet from memory to registers and back. With accesses of one width a
+/// read need not wait for narrower writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Packet([u64; 3]);
 
-/// Makes what reads and what writes a field: the word it is in, and its lowest bit there.
+/// Defines the getter and setter of a field, from the word and the lowest bit.
 macro_rules! fields {
     ($($(#[doc = $about:literal])* $view:vis $get:ident $set:ident: $type:ty = $word:literal at $bit:literal;)*) => {
         impl Packet {
@@ -49,23 +49,24 @@ macro_rules! fields {
 }
 
 fields! {
-    /// A packet's index in its flow; of an answer, that of the next packet that the receiver expects.
+    /// Index of a packet in its flow; for an acknowledgement, the index of the next expected packet.
     pub seq set_seq: u32 = 0 at 0;
     /// The flow, numbered over the whole network.
     pub flow set_flow: u32 = 0 at 32;
-    /// The tag of data and of its ACK, the packet that another answer answers, or the slot of a record beside it, which has those then.
+    /// Tag of data and of its ACK, or the packet that another acknowledgement answers, or the slot of a side record,
+    /// which then holds these values.
     word set_word: u32 = 1 at 0;
-    /// Bytes that it takes on the wire.
+    /// Bytes on the wire.
     pub bytes set_bytes: u16 = 2 at 0;
     port_in set_port_in: u16 = 2 at 16;
-    /// While it is on a link that may fail: how often that had changed when it was sent.
+    /// On a link that may fail: the number of changes of the link at the start of the frame.
     pub changes set_changes: u16 = 2 at 16;
-    /// The pinned path it follows; 0 and 1 mean none.
+    /// Pinned path; 0 and 1 mean none.
     pub path set_path: u16 = 2 at 32;
 }
 
-/// The destination in the low 24 bits of the upper half of its word, hops done in the high 8; the kind in six bits, and above it ten
-/// for the class, in three of them, and the flags.
+/// Destination in the low 24 bits of the upper half of the word, hops in the high 8 bits; kind in six bits, then ten
+/// bits for the class (three bits) and flags.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
@@ -80,20 +81,21 @@ pub const MAX_NODES: usize = 1 << 24;
 impl Packet {
     /// Congestion experienced (ECN).
     pub const CE: u16 = 1 << 3;
-    /// An answer that echoes a mark.
+    /// An acknowledgement that echoes a mark.
     pub const ECHO: u16 = 1 << 4;
-    /// A piece of a flow that wants to be answered at once; answers have [`Self::ECHO`] in its place.
+    /// A data packet that asks for an immediate acknowledgement; acknowledgements have [`Self::ECHO`] in this bit.
     pub const ASKS: u16 = 1 << 4;
-    /// A packet that was sent before, or its answer: any [copy](Self::copy) but the first.
+    /// A retransmission or its acknowledgement: any [copy](Self::copy) after the first.
     pub const RETRANSMITTED: u16 = 1 << COPY[0] | 1 << COPY[1];
     /// The last packet of its flow.
     pub const LAST: u16 = 1 << 6;
-    /// A record travels beside it, in the slot that its word says.
+    /// The packet has a side record, in the slot stored in the word.
     const SIDE: u16 = 1 << 7;
     /// The last packet of a message of a connection.
     pub const MESSAGE: u16 = 1 << 9;
 
-    /// The [copy](Self::copy) of a packet that was sent three times or more again, and of an answer that belongs to no single copy.
+    /// The [copy](Self::copy) of a packet that was retransmitted three times or more, and of an acknowledgement
+    /// without a single copy.
     pub const COPY_UNKNOWN: u8 = 3;
 
     /// A frame to node `dst`.
@@ -103,43 +105,43 @@ impl Packet {
         Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
     }
 
-    /// The port by which it came into the node where it is.
+    /// Returns the port by which the packet entered the present node.
     #[inline]
     pub const fn in_port(&self) -> PortId {
         PortId(self.port_in())
     }
 
-    /// Says by which port it came.
+    /// Sets the port by which the packet arrived.
     #[inline]
     pub const fn set_in_port(&mut self, port: PortId) {
         self.set_port_in(port.0);
     }
 
-    /// What it is.
+    /// Returns the kind of the frame.
     #[inline]
     pub const fn kind(&self) -> Kind {
         Kind::of((self.0[2] >> KIND & KINDS) as u8)
     }
 
-    /// Whether it is a piece of a flow; all other frames are control.
+    /// True for data; all other frames are control.
     #[inline]
     pub const fn is_data(&self) -> bool {
         self.0[2] & (KINDS << KIND) == 0
     }
 
-    /// Whether it is what a receiver tells the sender of a flow about what came.
+    /// True for frames of a receiver to the sender of a flow about received packets.
     #[inline]
     pub const fn is_answer(&self) -> bool {
         self.is_among(ANSWERS)
     }
 
-    /// Whether it goes to the neighbour and no further.
+    /// True for frames that go to the neighbour and no further.
     #[inline]
     pub const fn is_link_local(&self) -> bool {
         self.is_among(LINK_LOCAL)
     }
 
-    /// Whether mechanisms see it as control.
+    /// True for control frames that mechanisms see.
     #[inline]
     pub const fn is_seen(&self) -> bool {
         self.is_among(SEEN)
@@ -150,19 +152,19 @@ impl Packet {
         kinds >> (self.0[2] >> KIND & KINDS) & 1 != 0
     }
 
-    /// Makes it another kind of frame.
+    /// Sets the kind of the frame.
     pub const fn set_kind(&mut self, kind: Kind) {
         self.0[2] = self.0[2] & !(KINDS << KIND) | (kind as u64) << KIND;
     }
 
-    /// A frame of a kind that has fields.
+    /// Returns a frame of a kind with fields.
     pub fn with<P: Payload>(payload: P, flow: u32, dst: u32, bytes: u16, class: u8) -> Self {
         let mut frame = Self::new(P::KIND, flow, 0, dst, bytes, class);
         frame.set_bits(payload.pack());
         frame
     }
 
-    /// What it carries, if it is of that kind.
+    /// Returns the payload, if the frame has the kind of the payload.
     #[inline]
     pub fn payload<P: Payload>(&self) -> Option<P> {
         (self.kind() == P::KIND).then(|| P::unpack(self.bits()))
@@ -178,7 +180,8 @@ impl Packet {
         self.set_word((bits >> 32) as u32);
     }
 
-    /// The record beside it; it gets an empty one if it has none, which takes over what its slot takes the place of.
+    /// Returns the side record. A packet without a record gets an empty record, which takes over the tag or the
+    /// answered packet.
     pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Metadata {
         if let Some(slot) = self.side() {
             return records.get(slot);
@@ -195,7 +198,7 @@ impl Packet {
         record
     }
 
-    /// The same without the record beside it, which is given back by whoever asks.
+    /// Returns the packet without its side record; the caller frees the record.
     #[must_use]
     pub fn alone(mut self, record: &Metadata) -> Self {
         self.0[2] &= !(u64::from(Self::SIDE) << FLAGS);
@@ -203,7 +206,7 @@ impl Packet {
         self
     }
 
-    /// What the one part that may has written onto data, or the ACK brings back of that. Where a record travels beside it, it is there.
+    /// Returns the tag written onto data, or returned by the ACK. With a side record the tag is in the record.
     #[inline]
     pub const fn tag(&self) -> u32 {
         self.word()
@@ -230,22 +233,22 @@ impl Packet {
         }
     }
 
-    /// The tag that an answer brings back, if any was: with [`Self::echo`], or in the record that it took over.
+    /// Returns the tag that an acknowledgement returns, if any: with [`Self::echo`], or from the side record.
     pub fn echoed(&self, beside: Option<&Metadata>) -> u32 {
         beside.map_or_else(|| if self.reports() { 0 } else { self.tag() }, |record| record.tag)
     }
 
-    /// Whether it is an answer that says which packet it answers.
+    /// True for an acknowledgement that names the answered packet.
     const fn reports(&self) -> bool {
         matches!(self.kind(), Kind::Nack | Kind::Sack)
     }
 
-    /// How far a packet is beyond the one that is expected next.
+    /// Returns the distance of a packet beyond the next expected packet.
     const fn beyond(&self, seq: u32) -> i32 {
         seq.wrapping_sub(self.seq()).cast_signed()
     }
 
-    /// Whether another is the same packet of its flow, and came by the same port: a copy of it, if not it.
+    /// True if the other frame is the same packet of the flow, or a copy, and arrived by the same port.
     pub const fn is_like(&self, other: &Self) -> bool {
         self.0[0] == other.0[0] && self.port_in() == other.port_in()
     }
@@ -256,13 +259,13 @@ impl Packet {
         (self.0[1] >> ROUTE) as u32 & 0x00FF_FFFF
     }
 
-    /// Nodes that have forwarded it, the source included.
+    /// Returns the number of nodes that forwarded the packet, including the source.
     #[inline]
     pub const fn hops(&self) -> usize {
         (self.0[1] >> HOPS) as usize
     }
 
-    /// Counts hops from here on; one on a pinned path needs them to find its way.
+    /// Restarts the count of hops, which a packet on a pinned path needs to find its next hop.
     pub const fn recount(&mut self) {
         self.0[1] &= !(0xFF << HOPS);
     }
@@ -279,53 +282,54 @@ impl Packet {
         (self.0[2] >> FLAGS) as u8 & 7
     }
 
-    /// Puts it into another class.
+    /// Sets the class.
     #[inline]
     pub const fn set_class(&mut self, class: u8) {
         self.0[2] = self.0[2] & !(7 << FLAGS) | (class as u64) << FLAGS;
     }
 
-    /// The packet of its flow that an answer answers: an ACK the one before that which is expected next.
+    /// Returns the packet that an acknowledgement answers: for an ACK, the packet before the next expected packet.
     pub const fn answers(&self) -> u32 {
         if self.reports() { self.word() } else { self.seq().wrapping_sub(1) }
     }
 
-    /// Says which packet it answers.
+    /// Sets the answered packet.
     pub const fn set_answers(&mut self, seq: u32) {
         self.set_word(seq);
     }
 
-    /// Puts beside an answer what it says of other packets, each counted from the one that is expected next.
+    /// Adds other answered packets to an acknowledgement, each relative to the next expected packet.
     pub fn enclose(&mut self, also: &[u32], records: &mut Records) {
         let frame = *self;
         self.record(records).also.extend(also.iter().map(|seq| frame.beyond(*seq)));
     }
 
-    /// What a frame says beside `seq`; zero of those that say nothing more. Tags, and slots of records, are no part of what is sent.
+    /// Returns the second number of a frame besides `seq`; zero for frames without such a number. Tags and slots are
+    /// not on the wire.
     pub const fn says(&self) -> u32 {
         if !self.has(Self::SIDE) && (self.is_seen() || self.reports()) { self.word() } else { 0 }
     }
 
-    /// Which copy of its packet a frame is, or answers: 0 is the first, 1 and 2 were sent again, and the round trip of
+    /// Returns the copy that a frame is or answers: 0 is the first, 1 and 2 are retransmissions. The round trip of
     /// [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
     #[inline]
     pub const fn copy(&self) -> u8 {
         (self.0[2] >> (FLAGS + COPY[1]) & 1) as u8 * 2 + (self.0[2] >> (FLAGS + COPY[0]) & 1) as u8
     }
 
-    /// Says which copy it is, or answers.
+    /// Sets the copy that the frame is or answers.
     #[inline]
     pub const fn set_copy(&mut self, copy: u8) {
         let (low, high) = (copy as u64 & 1, copy as u64 >> 1);
         self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + COPY[0]) | high << (FLAGS + COPY[1]);
     }
 
-    /// Whether it is marked, or an answer that says so of its packet.
+    /// True for a marked packet, and for an acknowledgement of a marked packet.
     pub const fn is_marked(&self) -> bool {
         self.has(if self.is_answer() { Self::ECHO } else { Self::CE })
     }
 
-    /// Whether a flag is set.
+    /// True if a flag is set.
     #[inline]
     pub const fn has(&self, flag: u16) -> bool {
         self.0[2] & (flag as u64) << FLAGS != 0
@@ -348,7 +352,7 @@ impl State for Packet {
             return;
         }
         let (mut seq, mut word) = (self.seq(), self.word());
-        // An answer to what came although all was there acknowledges everything, and no packet.
+        // An acknowledgement of a packet after the last expected packet acknowledges all packets, and names none.
         if self.kind().owner() == Owner::Transport && seq != u32::MAX {
             walk.packet(&mut seq);
         } else {
@@ -403,7 +407,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_kinds_and_flags_to_come() {
-        // The next kind, the fortieth and the last, as bits: beside them class and flags are what they were, and masks tell them apart.
+        // The next kind, the fortieth and the last, as bits: class and flags are unchanged beside them, and masks
+        // separate them.
         for number in [Kind::ALL.len() as u64, 39, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
@@ -428,7 +433,8 @@ mod tests {
         assert_eq!((data.record(&mut records).tag, data.side()), (55, Some(slot)), "one record, however often it is asked for");
         assert_eq!(data.alone(records.get(slot)).tag(), 55);
 
-        // Its ACK takes the record over, and brings another tag back in it; one without a record has room for the tag.
+        // The ACK takes the record over and returns another tag in the record. An ACK without a record has room for
+        // the tag.
         let mut ack = Packet::new(Kind::Ack, 7, 4, 0, 64, 0).at_side(slot);
         ack.echo(66, &mut records);
         assert_eq!((ack.side(), ack.alone(records.get(slot)).tag(), records.get(slot).utilisation), (Some(slot), 66, 0.5));
@@ -436,7 +442,7 @@ mod tests {
         ack.echo(77, &mut records);
         assert_eq!((ack.side(), ack.tag(), ack.answers()), (None, 77, 3));
 
-        // An answer that says what it answers has none.
+        // An acknowledgement that names the answered packet has no tag.
         for (expected, answers) in [(5, 9), (9, 5)] {
             let mut nack = Packet::new(Kind::Nack, 7, expected, 0, 64, 0);
             nack.set_answers(answers);

@@ -1,14 +1,15 @@
-//! What travels beside a frame that has no room for it in its 24 bytes, in a side record of the engine. A part that writes there has
-//! a line of [`records!`] for what it writes. The ACK of a packet takes its record over.
+//! Side records: data beside a frame without room in its 24 bytes. A component that writes a side record has a line
+//! in [`records!`]. The ACK of a packet takes its record over.
 
 use xoff_engine::{Slab, state};
 
 use crate::telemetry::Hop;
 
-/// Makes [`Metadata`]: a line is how a record is walked, a field and its type. Records are used again, and keep their memory.
+/// Defines [`Metadata`]. A line gives the kind of a field for state walks, the field and its type. Records are reused
+/// with their memory.
 macro_rules! records {
     ($($(#[doc = $about:literal])* $class:ident $field:ident: $type:ty;)*) => {
-        /// The records beside one frame; those that no part has written are empty.
+        /// Side record of a frame; unwritten fields are empty.
         #[derive(Debug, Clone, Default)]
         pub struct Metadata {
             $($(#[doc = $about])* pub $field: $type,)*
@@ -19,7 +20,7 @@ macro_rules! records {
         });
 
         impl Metadata {
-            /// Empties them.
+            /// Empties the record.
             pub fn clear(&mut self) {
                 $(Empty::empty(&mut self.$field);)*
             }
@@ -28,15 +29,15 @@ macro_rules! records {
 }
 
 records! {
-    /// What the packet was tagged with ([`crate::packet::Packet::tag`]); the slot takes the place of that in the frame.
+    /// Tag of the packet ([`crate::packet::Packet::tag`]), whose word in the frame holds the slot.
     value tag: u32;
-    /// The packet that an answer other than an ACK answers, from the one that is expected next; that is no more in the frame, either.
+    /// Packet that an acknowledgement other than an ACK answers, relative to the next expected packet.
     value answered: i32;
-    /// Other packets that an answer answers, counted so.
+    /// Further answered packets, relative to the next expected packet.
     value also: Vec<i32>;
-    /// How each output was that the packet has passed, in order (INT).
+    /// Telemetry of each passed output, in order (INT).
     part hops: Vec<Hop>;
-    /// How much the one of them is used that is used most (PINT).
+    /// Utilisation of the most utilised output on the path (PINT).
     value utilisation: f64;
 }
 
@@ -62,5 +63,5 @@ macro_rules! numbers {
 
 numbers! { u32 i32 f64 }
 
-/// The records beside packets that are here.
+/// Side records of packets at the nodes of a partition.
 pub type Records = Slab<Metadata>;

@@ -1,4 +1,4 @@
-//! What is wrong with a table of parameters.
+//! Errors of parameter tables.
 
-/// A key of a table, and what is wrong with it and what would be right.
+/// A key of a table, with problem and remedy.
 pub type ParamError = (&'static str, String);

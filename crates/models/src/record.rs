@@ -1,4 +1,4 @@
-//! What nodes write down for tables: drops, pauses, packets and samples.
+//! Records of nodes for tables: drops, pauses, packets and samples.
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state::{Origin, Row, State, Walk};
@@ -8,27 +8,27 @@ use crate::delays::Traced;
 use crate::effects::Asker;
 use crate::packet::Packet;
 
-/// What to write down.
+/// Records to write.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Each frame that leaves or arrives.
+    /// Each departure and arrival of a frame.
     pub packets: bool,
     /// Queue lengths at this interval; zero means none.
     pub queues: Duration,
-    /// Whose delays.
+    /// Flows with recorded delays.
     pub delays: Traced,
 }
 
-/// A packet that found no room.
+/// A dropped packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Drop {
-    /// When.
+    /// Time of the drop.
     pub at: Moment,
-    /// Where.
+    /// Node that dropped the packet.
     pub node: u32,
     /// Output port.
     pub port: PortId,
-    /// The port it came by.
+    /// Ingress port.
     pub in_port: PortId,
     /// Class.
     pub class: u8,
@@ -38,7 +38,7 @@ pub struct Drop {
     pub seq: u32,
     /// Wire bytes.
     pub bytes: u16,
-    /// The mechanism that dropped it; none where there was no room.
+    /// Mechanism that dropped the packet; `None` for lack of room.
     pub by: Option<&'static str>,
 }
 
@@ -52,21 +52,21 @@ impl Row for Drop {
 /// A time during which a class of a port might not send.
 #[derive(Debug, Clone, Copy)]
 pub struct Pause {
-    /// Where.
+    /// Paused node.
     pub node: u32,
     /// Port.
     pub port: PortId,
-    /// Queue of the port; the first of its class when all of that are held.
+    /// Queue of the port; the first queue of a class for a pause of the whole class.
     pub queue: QueueId,
     /// Class.
     pub class: u8,
     /// Name of the cause.
     pub cause: &'static str,
-    /// Who asked for it.
+    /// Requester of the pause.
     pub asker: Asker,
     /// From.
     pub start: Moment,
-    /// To; none while it lasts.
+    /// End of the pause; `None` for an active pause.
     pub end: Option<Moment>,
 }
 
@@ -77,18 +77,18 @@ impl Row for Pause {
     }
 }
 
-/// A frame that left or arrived.
+/// A frame at its departure or arrival.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
-    /// When: start of transmission, or when the frame was handled.
+    /// Start of transmission, or the moment at which the frame was handled.
     pub at: Moment,
-    /// Where.
+    /// Node.
     pub node: u32,
     /// Port.
     pub port: PortId,
-    /// It left.
+    /// The frame departed.
     pub is_departure: bool,
-    /// As it was then.
+    /// The frame at that moment.
     pub frame: Packet,
 }
 
@@ -105,9 +105,9 @@ impl Row for Trace {
 /// A queue's length at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// When, before anything that happens then.
+    /// Time of the sample, before the events of the same moment.
     pub at: Moment,
-    /// Where.
+    /// Node.
     pub node: u32,
     /// Port.
     pub port: PortId,
@@ -123,7 +123,7 @@ impl Row for Sample {
     }
 }
 
-/// Everything one node wrote down and nobody has taken yet.
+/// Records of one node, not yet taken.
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     /// Packets without room.
@@ -132,7 +132,7 @@ pub struct Records {
     pub pauses: Vec<Pause>,
     /// Frames.
     pub packets: Vec<Trace>,
-    /// Queue lengths; queues that stay empty write nothing.
+    /// Queue lengths; an empty queue has no sample.
     pub samples: Vec<Sample>,
 }
 

@@ -1,8 +1,8 @@
-//! How hosts send: their transport and congestion control, which some hosts may have of their own (`host.overrides`).
+//! Transport and congestion control of hosts, with different settings for some hosts (`host.overrides`).
 //!
-//! What holds at a host is the scenario's `host` with every override that names it laid over it, one after the other. A flow is as its
-//! source has it, at both ends: its receiver answers as the transport and the congestion control of the source want. Hosts of equal
-//! settings share them, so that a scenario without overrides costs nothing.
+//! The settings of a host are the `host` table with every matching override applied, in order. A flow uses the
+//! settings of its source at both ends: the receiver acts by the transport and congestion control of the source.
+//! Hosts with equal settings share one copy.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::names;
 use crate::topology::Topology;
 use crate::transport;
 
-/// `[[host.overrides]]`: what is different at some hosts. A flow is as its source has it, and its receiver answers accordingly.
+/// `[[host.overrides]]`: different settings of some hosts. A flow uses the settings of its source at both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HostOverride")]
@@ -36,12 +36,12 @@ pub struct Stack {
     pub transport: transport::Table,
     /// Rates.
     pub congestion_control: CongestionControl,
-    /// The overrides that either is of, by their numbers; none where it is that of all hosts.
+    /// Numbers of the overrides of transport and congestion control; `None` for the general table.
     pub of: [Option<usize>; 2],
 }
 
 impl Stack {
-    /// The same with an override, of this number, laid over it.
+    /// Returns the stack with an override of this number applied.
     #[must_use]
     pub fn with(&self, number: usize, change: &Override) -> Self {
         Self {
@@ -61,11 +61,11 @@ impl Stack {
     }
 }
 
-/// What holds at each host.
+/// Stacks of all hosts.
 #[derive(Debug, Clone)]
 pub struct Stacks {
     list: Vec<Stack>,
-    /// For each node the place in the list; empty where nothing differs.
+    /// For each node the index in the list; empty without overrides.
     places: Arc<[u16]>,
 }
 
@@ -75,7 +75,7 @@ impl Stacks {
         Self { list: vec![base], places: Arc::default() }
     }
 
-    /// With overrides; an error has the path below `host`, and what is wrong.
+    /// Applies overrides. An error has the path below `host`, and the problem.
     pub fn new(base: Stack, overrides: &[Override], topology: &Topology) -> Result<Self, (String, String)> {
         if overrides.is_empty() {
             return Ok(Self::uniform(base));
@@ -104,22 +104,22 @@ impl Stacks {
         Ok(Self { list, places: places.into() })
     }
 
-    /// All that are different; the first holds where no override is.
+    /// Returns all distinct stacks; the first entry is for hosts without overrides.
     pub fn list(&self) -> &[Stack] {
         &self.list
     }
 
-    /// What holds where no override is.
+    /// Returns the stack of hosts without overrides.
     pub fn base(&self) -> &Stack {
         &self.list[0]
     }
 
-    /// The places in the list of what holds at each node; none where nothing differs.
+    /// Returns the index of the stack of each node; empty without overrides.
     pub const fn places(&self) -> &Arc<[u16]> {
         &self.places
     }
 
-    /// The place in the list of what holds at a node.
+    /// Returns the index of the stack of a node.
     pub fn place(&self, node: usize) -> usize {
         self.places.get(node).map_or(0, |place| usize::from(*place))
     }
@@ -153,7 +153,7 @@ mod tests {
             change(&["host11"], Some(r#"{"selective": {}}"#), None),
         ])
         .unwrap();
-        // Hosts 1 and 10; 2; 11; and all others, as the switch, have what no override is of.
+        // Hosts 1 and 10; 2; 11; all other nodes, including the switch, have the general stack.
         assert_eq!(&made.places()[..], [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0]);
         assert_eq!(made.list()[3].paths(), ["host.overrides[2].transport", "host.overrides[1].congestion_control"]);
         assert_eq!(made.list()[1].paths(), ["host.overrides[0].transport", "host.congestion_control"]);

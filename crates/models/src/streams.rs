@@ -1,38 +1,39 @@
-//! Labels of random streams, and the keys of flows: what each draw of a scenario depends on.
+//! Labels of random streams, and keys of flows: the inputs of each draw.
 //!
-//! A draw depends on the seed, on the part that draws, and on what the draw is about, and on nothing beside: with and without another
-//! workload, flow or fault, a scenario has common random numbers. A flow is known by the name of its workload, the turn of that
-//! workload among those of its name, and its number in the workload. The labels here never change, whatever the parts are called.
-//! Limits: a switch that draws at intervals (QCN, BCN, PINT) or chooses by load (DRILL, adaptive routing, flowlets, `ConWeave`), and a
-//! link that damages bits, draw in the order in which packets come, so that other traffic moves these draws.
+//! A draw depends on the seed, the drawing component and the subject of the draw alone. Scenarios with and without
+//! another workload, flow or fault therefore have common random numbers. The key of a flow is the name of its
+//! workload, the index of the workload among workloads of this name, and the number in the workload. Labels never
+//! change, whatever the present name of a component. Limits: a switch that draws at intervals (QCN, BCN, PINT) or
+//! chooses by load (DRILL, adaptive routing, flowlets, `ConWeave`), and a link with bit errors, draw in the order of
+//! packets, and other traffic changes these draws.
 
 use std::sync::Arc;
 
 use xoff_engine::random::{fold, mix};
 use xoff_units::{index, wide};
 
-/// What bits are damaged on a link.
+/// Damaged bits on a link.
 pub const BIT_ERRORS: &str = "bit errors";
-/// When a fault comes and goes.
+/// Beginning and end of a fault.
 pub const FAULT: &str = "fault";
 /// By which of a host's ports a flow leaves.
 pub const FIRST_HOP: &str = "first hop";
-/// When a receiver looks at its oversubscription.
+/// Checks of oversubscription by a receiver.
 pub const PULLS: &str = "share of pulls";
-/// Which answers HPCC-PINT reads.
+/// Acknowledgements that HPCC-PINT reads.
 pub const PINT_ANSWERS: &str = "hpcc_pint";
-/// How long a rate limiter of BCN stops.
+/// Duration of a stop of a BCN rate limiter.
 pub const BCN_STOP: &str = "bcn stop";
-/// Flows that are under way when their workload begins.
+/// Active flows at the start of a workload.
 pub const WARM: &str = "poisson warm";
 
-/// How late packets start at hosts.
+/// Random delay of packet starts at hosts.
 pub const JITTER: &str = "jitter";
 
-/// The labels of parts whose names are others today.
+/// Labels of components that were renamed.
 const RENAMED: &[(&str, &str)] = &[("repeated_incast", "incasts")];
 
-/// The label of a mechanism or of a kind of traffic: the name that it had first.
+/// Returns the label of a mechanism or kind of traffic: its first name.
 pub fn label(part: &str) -> &str {
     RENAMED.iter().find(|renamed| renamed.0 == part).map_or(part, |renamed| renamed.1)
 }
@@ -42,44 +43,45 @@ fn hash(name: &str) -> u64 {
     mix(name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| fold(hash, u64::from(byte))))
 }
 
-/// What the streams of a workload are keyed by: its name, or the label of its kind, and its turn among those of that name.
+/// Returns the key of the streams of a workload, from its name, or the label of its kind, and its index among
+/// workloads of this name.
 pub fn workload(name: &str, turn: u32) -> u64 {
     mix(hash(name) ^ u64::from(turn))
 }
 
-/// The same for a host, where each host draws for itself.
+/// Returns the key for a host with draws of its own.
 pub fn at_host(workload: u64, host: u32) -> u64 {
     mix(workload ^ mix(u64::from(host) + 1))
 }
 
-/// The key of each flow, by its number: what hashes and draws of a flow depend on.
+/// Key of each flow by number: the input of hashes and draws of a flow.
 #[derive(Debug, Clone, Default)]
 pub struct Keys(Arc<[u32]>);
 
 impl Keys {
-    /// Those of all flows.
+    /// Returns the keys of all flows.
     pub fn new(keys: Vec<u32>) -> Self {
         Self(keys.into())
     }
 
-    /// The key of a flow that has a number in `of`: a workload, or the flows that it draws at a host.
+    /// Returns the key of a flow with a number in `of`: a workload, or the flows drawn at a host.
     pub fn key(of: u64, number: u64) -> u32 {
         (mix(of ^ number) >> 32) as u32
     }
 
-    /// That of a flow; its number where no workload made it.
+    /// Returns the key of a flow; the number of the flow if no workload made the flow.
     #[inline]
     pub fn of(&self, flow: u32) -> u32 {
         self.0.get(index(flow)).copied().unwrap_or(flow)
     }
 }
 
-/// Draws of a mechanism at a node that belong to packets.
+/// Draws of a mechanism at a node by packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Those of a mechanism, by its name.
+    /// Returns the draws of a mechanism, by name.
     pub fn new(seed: u64, node: u32, mechanism: &str) -> Self {
         Self(mix(seed ^ mix(wide(index(node)) + 1) ^ hash(label(mechanism))))
     }
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn labels_of_parts_never_change() {
-        // A part that gets another name gets a line in `RENAMED`, which keeps its draws.
+        // A renamed component gets a line in `RENAMED`, which keeps its draws.
         let names = crate::mechanisms::GROUPS.iter().map(|group| label(group.name));
         let known = [
             "pfc",

@@ -1,21 +1,21 @@
-//! What a switch writes down of an output: in-band network telemetry.
+//! Record of a switch output: in-band network telemetry (INT).
 
 use crate::ids::PortId;
 use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Moment, Rate};
 
-/// An output as a packet left it.
+/// State of an output at the departure of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// The node.
     pub node: u32,
-    /// Its port.
+    /// Port of the output.
     pub port: PortId,
     /// When the packet started on the wire.
     pub at: Moment,
-    /// Wire bytes sent by the port before it.
+    /// Wire bytes sent by the port before the packet.
     pub sent: u64,
-    /// Bytes of data that it left behind.
+    /// Bytes of data still queued after the packet.
     pub queued: u32,
     /// Line rate.
     pub rate: Rate,

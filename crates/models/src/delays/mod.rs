@@ -25,25 +25,25 @@ use crate::core::Core;
 use crate::effects::Because;
 use crate::packet::Packet;
 
-/// Whose delays are written down: flows by number, or `all`.
+/// Flows with recorded delays: by number, or `all`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Traced {
     /// Nobody's.
     #[default]
     None,
-    /// Those of these flows, in order of their numbers.
+    /// These flows, in order of their numbers.
     Flows(Arc<[u32]>),
-    /// Those of all flows.
+    /// All flows.
     All,
 }
 
 impl Traced {
-    /// Whether nobody's are.
+    /// True if no delay is recorded.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Whether those of a flow are.
+    /// True if the delays of a flow are recorded.
     pub fn has(&self, flow: u32) -> bool {
         match self {
             Self::None => false,
@@ -101,14 +101,14 @@ impl JsonSchema for Traced {
     }
 }
 
-/// What a part of a completion time went by with, in the order of a packet's way.
+/// Kind of a part of a completion time, in the order of the path of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The source sends packets of the flow, before the packet that completes the flow.
+    /// The source sends packets of the flow ahead of the packet that completes the flow.
     Transmission,
     /// The source retransmits packets of the flow.
     Retransmission,
-    /// The port sends packets that go first, of other flows or of the same flow.
+    /// The port sends packets ahead, of other flows or of the same flow.
     Queueing,
     /// The port sends a control frame.
     Control,
@@ -116,7 +116,7 @@ pub enum Kind {
     Paused,
     /// The port is free, and the packet waits behind the head of an input FIFO.
     HolBlocking,
-    /// A mechanism keeps the flow from sending at its source.
+    /// A mechanism holds the flow at its source.
     SourceHeld,
     /// Congestion control spaces the flow's packets below line rate.
     Pacing,
@@ -132,7 +132,7 @@ pub enum Kind {
     Serialization,
     /// The bits travel along the link.
     Propagation,
-    /// The next node takes its forwarding latency.
+    /// Forwarding latency of the next node.
     Processing,
 }
 
@@ -162,17 +162,17 @@ impl Kind {
 /// A part of a completion time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// What it went by with.
+    /// Kind of the part.
     pub kind: Kind,
-    /// The flow whose packet was on the wire.
+    /// Flow of the packet on the wire.
     pub flow: Option<u32>,
-    /// The mechanism that paused or held.
+    /// Mechanism that paused or held.
     pub cause: Option<&'static str>,
-    /// When it began, where it is one piece: a pause.
+    /// Start of the part, for a pause.
     pub from: Option<Moment>,
-    /// Which pause: the queue and the beginning of its record.
+    /// The pause: queue and start of its record.
     pub pause: Option<(QueueId, Moment)>,
-    /// How long it took.
+    /// Duration of the part.
     pub time: Duration,
 }
 
@@ -182,7 +182,7 @@ impl Part {
     }
 }
 
-/// Adds a part to a list, to one of its like if there is any. Pauses stay apart, each with its beginning.
+/// Adds a part to a list, to an equal part if any. Pauses stay separate by their starts.
 fn add(parts: &mut Vec<Part>, part: Part) {
     if part.time == Duration::ZERO {
         return;
@@ -194,53 +194,54 @@ fn add(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
-/// A packet that may complete its flow, or a message of it, at a node that it left.
+/// A packet that may complete its flow or a message, at a node that the packet left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// The flow.
     pub flow: u32,
     /// The node.
     pub node: u32,
-    /// The port by which it left.
+    /// Egress port.
     pub port: PortId,
-    /// When it came; at its source, when it started.
+    /// Arrival; at the source, the start of transmission.
     pub arrived: Moment,
-    /// When the next node has it.
+    /// Arrival at the next node.
     pub reaches: Moment,
-    /// It left by no port, but waited at the one by which it came until it was read.
+    /// The packet did not leave, and waited at its ingress port until the host read it.
     pub stays: bool,
-    /// At its source: what went by since the passage before, or since the flow started.
+    /// At the source: the parts since the previous passage, or since the start of the flow.
     pub before: Option<Vec<Part>>,
-    /// What went by from `arrived` to `reaches`.
+    /// Parts from `arrived` to `reaches`.
     pub parts: Vec<Part>,
 }
 
-/// Bytes that wait where a node pauses its neighbours.
+/// Waiting bytes at a node that pauses its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contribution {
-    /// When it asked for the pause.
+    /// Time of the request for a pause.
     pub at: Moment,
     /// The node.
     pub node: u32,
     /// The mechanism.
     pub cause: &'static str,
-    /// What it is about.
+    /// Reason for the request.
     pub because: Because,
-    /// The output and the queue that they wait in; none where nothing waits, and another mechanism asked.
+    /// Output and queue of the waiting bytes; `None` without waiting bytes, for a request caused by another
+    /// mechanism.
     pub place: Option<(PortId, QueueId)>,
-    /// Their flow.
+    /// Flow of the bytes.
     pub flow: Option<u32>,
-    /// How many.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Debug, Clone)]
 struct Waiting {
     flow: u32,
     seq: u32,
     arrived: Moment,
-    /// It waits in its queue since then; of the time before it has the parts.
+    /// Time since which the packet waits in its queue; earlier time is in the parts.
     since: Moment,
     parts: Vec<Part>,
 }
@@ -248,45 +249,45 @@ struct Waiting {
 /// A frame that starts on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
-    /// Where.
+    /// Port of the frame.
     pub port: PortId,
     /// From which queue.
     pub queue: QueueId,
-    /// When.
+    /// Start of transmission.
     pub now: Moment,
-    /// When its last bit leaves.
+    /// End of transmission.
     pub ends: Moment,
-    /// When as much of it has left as the next node needs to handle it.
+    /// Moment at which enough of the frame has left for the next node to handle the frame.
     pub handled: Moment,
-    /// When the next node has it.
+    /// Arrival at the next node.
     pub reaches: Moment,
-    /// How long its bits are on their way; the rest is processing.
+    /// Propagation of the bits; the rest is processing.
     pub propagation: Duration,
 }
 
-/// What one node writes down of delays.
+/// Recorder of delays of a node.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     node: u32,
     traced: Traced,
-    /// Packets overtake one another, so that any may be the one that completes its flow.
+    /// Packets may be reordered, and any packet may complete its flow.
     reorders: bool,
     ports: Vec<PortLog>,
-    /// By port, as they came.
+    /// Waiting packets by port, in order of arrival.
     waiting: Vec<VecDeque<Waiting>>,
-    /// A packet that counts as waiting, and is not there yet, with its output and queue.
+    /// A packet that counts as waiting before it entered its queue, with output and queue.
     entering: Option<(Packet, PortId, QueueId)>,
     sources: BTreeMap<u32, Source>,
-    /// Who holds a destination.
+    /// Mechanisms that hold destinations.
     destinations: BTreeMap<u32, &'static str>,
     /// Passages since the last checkpoint.
     pub passages: Vec<Passage>,
-    /// What made it pause neighbours, since the last checkpoint.
+    /// Contributions to pauses of neighbours, since the last checkpoint.
     pub contributions: Vec<Contribution>,
 }
 
 impl Recorder {
-    /// For a node with so many ports.
+    /// Returns a recorder for a node with this many ports.
     pub fn new(node: u32, ports: usize, traced: Traced, reorders: bool) -> Self {
         Self {
             node,
@@ -302,13 +303,13 @@ impl Recorder {
         }
     }
 
-    /// Whether a packet may complete a flow whose delays are written down.
+    /// True if a packet may complete a recorded flow.
     fn may_complete(&self, packet: &Packet) -> bool {
         let is_candidate = self.reorders || packet.has(Packet::LAST | Packet::MESSAGE) || packet.has(Packet::RETRANSMITTED);
         packet.is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
-    /// A packet that came by a port is handled only now, since a cause kept this node from reading it.
+    /// Records a packet that is handled late, because a cause stopped the node from reading the packet.
     pub fn on_read(&mut self, packet: &Packet, port: PortId, cause: &'static str, came: Moment, now: Moment) {
         if self.may_complete(packet) {
             let parts = vec![Part { cause: Some(cause), ..Part::new(Kind::Processing, now - came) }];
@@ -317,7 +318,7 @@ impl Recorder {
         }
     }
 
-    /// A packet came to be forwarded by a port; mechanisms will see it before it is in a queue.
+    /// Records a packet to be forwarded by a port, before mechanisms see the packet.
     pub fn on_arrival(&mut self, packet: &Packet, port: PortId, queue: QueueId, now: Moment) {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
@@ -326,8 +327,8 @@ impl Recorder {
         }
     }
 
-    /// Mechanisms have seen it.
-    pub const fn has_entered(&mut self) {
+    /// Records that mechanisms have seen the packet.
+    pub const fn entered(&mut self) {
         self.entering = None;
     }
 
@@ -372,7 +373,7 @@ impl Recorder {
         add(&mut source.parts, Part::new(source.sending, start.ends - start.now));
     }
 
-    /// A packet that waited goes on.
+    /// Records the end of waiting of a packet.
     fn pass(&mut self, packet: &Packet, start: &Start) {
         let mut take = |port: PortId| {
             let waiting = &mut self.waiting[port];
@@ -401,7 +402,7 @@ impl Recorder {
         });
     }
 
-    /// A packet that waited in a queue waits in another from now on.
+    /// Records the move of a waiting packet to another queue.
     pub fn on_pour(&mut self, packet: &Packet, port: PortId, from: QueueId, now: Moment) {
         if let Some(waiting) = self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())) {
             self.ports[port].sweep(from, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
@@ -409,7 +410,7 @@ impl Recorder {
         }
     }
 
-    /// A packet that waited is dropped.
+    /// Removes a dropped packet.
     pub fn on_discard(&mut self, packet: &Packet, port: PortId) {
         let waiting = &mut self.waiting[port];
         let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
@@ -418,12 +419,12 @@ impl Recorder {
         }
     }
 
-    /// A cause keeps a queue from sending: part of a pause that is written down for its first queue.
+    /// Records that a cause blocks a queue, as part of a pause recorded for its first queue.
     pub fn block(&mut self, port: PortId, queue: QueueId, first: QueueId, cause: &'static str, now: Moment) {
         self.ports[port].block(queue, first, cause, now);
     }
 
-    /// It does no more.
+    /// Records the end of a block.
     pub fn unblock(&mut self, port: PortId, queue: QueueId, cause: &'static str, now: Moment) {
         self.ports[port].unblock(queue, cause, now);
     }
@@ -437,8 +438,8 @@ impl Recorder {
         }
     }
 
-    /// A connection that is under way is given another message: what goes by from now on is that one's, too. It is written down as a
-    /// passage that leads nowhere.
+    /// Records a message posted to an active connection, as a passage without a next node. Later parts belong to this
+    /// message as well.
     pub fn post(&mut self, flow: u32, now: Moment) {
         let Some(source) = self.sources.get_mut(&flow) else { return };
         let (node, port) = (self.node, source.port);
@@ -446,7 +447,7 @@ impl Recorder {
         self.passages.push(Passage { flow, node, port, arrived: now, reaches: Moment::NEVER, stays: false, before, parts: Vec::new() });
     }
 
-    /// From now on, or from the end of its frame on, a flow waits for this.
+    /// Records the reason for waiting of a flow, from now or from the end of its frame on.
     pub fn wait(&mut self, flow: u32, wait: Wait, now: Moment) {
         if let Some(source) = self.sources.get_mut(&flow).filter(|s| s.wait != wait) {
             source.turn_to(wait, now, &mut self.ports[source.port]);
@@ -460,7 +461,7 @@ impl Recorder {
         }
     }
 
-    /// A flow sends from now until its frame has ended, and then waits.
+    /// Records that a flow sends from now until the end of its frame, and the reason for waiting afterwards.
     pub fn sends(&mut self, flow: u32, wait: Wait, now: Moment, ends: Moment) {
         if let Some(source) = self.sources.get_mut(&flow) {
             let log = &mut self.ports[source.port];
@@ -485,14 +486,14 @@ impl Recorder {
         }
     }
 
-    /// A flow has ended at its source.
+    /// Ends the records of a flow at its source.
     pub fn end(&mut self, flow: u32) {
         if let Some(source) = self.sources.remove(&flow) {
             source.leave(&mut self.ports[source.port]);
         }
     }
 
-    /// Flows that have not ended: what went by at their source until now, since their last passage.
+    /// Returns the parts of unfinished flows at their source, from the last passage until now.
     pub fn unfinished(&mut self, now: Moment) -> Vec<(u32, PortId, Vec<Part>)> {
         let sources = std::mem::take(&mut self.sources);
         let close = |(flow, mut source): (u32, Source)| {
@@ -503,7 +504,7 @@ impl Recorder {
         sources.into_iter().map(close).collect()
     }
 
-    /// A mechanism asks for a pause: whose bytes wait here.
+    /// Records the contributions of waiting bytes to a requested pause.
     pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> PortId, now: Moment) {
         let counts = |p: &Packet, out: PortId| {
             p.is_data()

@@ -1,4 +1,4 @@
-//! What a port did, as far back as somebody waits there.
+//! History of a port, back to the start of the longest waiting packet.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,34 +16,34 @@ struct Frame {
     flow: Option<u32>,
 }
 
-/// A time during which a cause kept a queue from sending; the last moment there is while it does.
+/// Time during which a cause blocked a queue; `NEVER` as the end of an active block.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     queue: QueueId,
-    /// The queue for which its pause is written down.
+    /// Queue of the record of the pause.
     first: QueueId,
     cause: &'static str,
     from: Moment,
     to: Moment,
 }
 
-/// What a port did. Of frames it keeps the last, and those since the earliest moment from which on somebody waits; of pauses those
-/// that last, and the others as far back.
+/// History of a port. Keeps the last frame and all frames since the earliest waiting packet, active blocks, and
+/// earlier blocks back to the same moment.
 #[derive(Debug, Clone, Default)]
 pub struct PortLog {
     frames: VecDeque<Frame>,
     blocks: Vec<Block>,
-    /// The moments from which on somebody waits.
+    /// Start times of waiting packets and flows.
     waiting: BTreeMap<Moment, u32>,
 }
 
 impl PortLog {
-    /// Somebody waits from this moment on.
+    /// Adds a waiting packet or flow from a moment on.
     pub fn enter(&mut self, from: Moment) {
         *self.waiting.entry(from).or_default() += 1;
     }
 
-    /// Who waits since then does no more.
+    /// Removes a packet or flow that waited since a moment.
     pub fn leave(&mut self, from: Moment) {
         if let Some(count) = self.waiting.get_mut(&from) {
             *count -= 1;
@@ -71,7 +71,7 @@ impl PortLog {
         self.blocks.push(Block { queue, first, cause, from: now, to: Moment::NEVER });
     }
 
-    /// It does no more.
+    /// Ends a block.
     pub fn unblock(&mut self, queue: QueueId, cause: &'static str, now: Moment) {
         if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Moment::NEVER)) {
             block.to = now;
@@ -80,8 +80,8 @@ impl PortLog {
         self.blocks.retain(|b| b.to > earliest);
     }
 
-    /// Cuts the time of who waits in a queue into parts, without gaps and in order. What a pause and a frame share is the pause's,
-    /// and what two pauses share is that of the earlier one.
+    /// Cuts the waiting time in a queue into parts, in order and without gaps. Time shared by a pause and a frame
+    /// belongs to the pause. Time shared by two pauses belongs to the earlier pause.
     pub fn sweep(&self, queue: QueueId, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
         let mut at = from;
         for block in self.blocks.iter().filter(|b| b.queue == queue) {

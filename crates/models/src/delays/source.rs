@@ -1,4 +1,4 @@
-//! What keeps a flow from sending, from moment to moment.
+//! Reasons for which a flow does not send, over time.
 
 use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
@@ -6,7 +6,7 @@ use xoff_units::Moment;
 use super::port::PortLog;
 use super::{Kind, Part, add};
 
-/// What a flow waits for at its source.
+/// Reason for waiting of a flow at its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// The flow's turn in a queue.
@@ -25,27 +25,27 @@ pub enum Wait {
     Ack,
 }
 
-/// A flow that sends.
+/// A sending flow.
 #[derive(Debug, Clone)]
 pub struct Source {
     pub port: PortId,
     pub wait: Wait,
-    /// Since when it waits for that; it may be the end of a frame of its own that is on the wire.
+    /// Start of the present reason; may be the end of an own frame on the wire.
     since: Moment,
     pub held_by: Option<&'static str>,
-    /// What went by since the last passage.
+    /// Parts since the last passage.
     pub parts: Vec<Part>,
-    /// What its frame on the wire is counted as.
+    /// Kind of the frame on the wire.
     pub sending: Kind,
 }
 
 impl Source {
-    /// One that has just joined the round of a queue; the log of its port knows that somebody waits.
+    /// Returns a flow that has just joined the turns of a queue; the log of the port counts the flow as waiting.
     pub fn new(port: PortId, queue: QueueId, held_by: Option<&'static str>, now: Moment) -> Self {
         Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new(), sending: Kind::Transmission }
     }
 
-    /// From now on, or from the end of its frame on, it waits for something else.
+    /// Changes the reason for waiting, from now or from the end of the own frame on.
     pub fn turn_to(&mut self, wait: Wait, now: Moment, log: &mut PortLog) {
         let parts = &mut self.parts;
         let mut waited = |kind, cause| add(parts, Part { cause, ..Part::new(kind, now.since(self.since)) });
@@ -65,7 +65,7 @@ impl Source {
         self.enter(log);
     }
 
-    /// Takes what went by until now. What is left of a frame of its own that is on the wire is yet to come.
+    /// Takes the parts until now. The rest of an own frame on the wire follows later.
     pub fn cut(&mut self, now: Moment, log: &mut PortLog) -> Vec<Part> {
         let ahead = self.since.since(now);
         self.turn_to(self.wait, now, log);
@@ -77,7 +77,7 @@ impl Source {
         parts
     }
 
-    /// It leaves by another port from now on, which need not wait for a frame of its own that is on the wire.
+    /// Moves the flow to another port, which need not wait for an own frame on the wire of the old port.
     pub fn change_port(&mut self, to: PortId, now: Moment, logs: &mut [PortLog]) {
         self.turn_to(self.wait, now, &mut logs[self.port]);
         self.leave(&mut logs[self.port]);
@@ -89,7 +89,7 @@ impl Source {
         self.enter(&mut logs[to]);
     }
 
-    /// What it waits for begins with the end of its frame.
+    /// Starts the present reason at the end of the own frame.
     pub fn resume(&mut self, ends: Moment, log: &mut PortLog) {
         self.leave(log);
         self.since = ends;
@@ -102,7 +102,7 @@ impl Source {
         }
     }
 
-    /// It waits for its port no more.
+    /// Removes the flow from the log of its port.
     pub fn leave(&self, log: &mut PortLog) {
         if matches!(self.wait, Wait::Turn(_)) {
             log.leave(self.since);

@@ -27,7 +27,7 @@ fn time_in_a_queue_is_that_of_frames_pauses_and_nobody() {
     let behind = |flow, time| (Kind::Queueing, Some(flow), None, None, time);
     let expected = [behind(1, 50 + 40), behind(2, 100), (Kind::Control, None, None, None, 10), (Kind::HolBlocking, None, None, None, 90)];
     assert_eq!(swept(&log, QueueId(1), 50, 340), expected);
-    // A pause counts before what the port sends meanwhile, and only in its queue; the second ends after the first.
+    // A pause precedes frames of the port sent meanwhile, in its queue only. The second pause ends after the first.
     log.block(QueueId(1), QueueId(1), "pfc", NS(150));
     log.block(QueueId(1), QueueId(1), "sfc", NS(180));
     log.unblock(QueueId(1), "pfc", NS(220));
@@ -64,7 +64,8 @@ fn a_log_goes_back_as_far_as_somebody_waits() {
 fn what_keeps_a_source_changes_while_its_frame_is_on_the_wire() {
     let mut recorder = Recorder::new(0, 1, Traced::All, false);
     recorder.start(7, 2, PortId(0), QueueId(1), NS(0));
-    // Its frame takes until 100; a hold comes at 50, and counts from the end of the frame; at 180 it waits for its turn.
+    // The frame of the flow ends at 100. A hold begins at 50, and counts from the end of the frame. At 180 the flow
+    // waits for its turn.
     recorder.sends(7, Wait::Turn(QueueId(1)), NS(0), NS(100));
     recorder.hold(7, "sfc", NS(50));
     recorder.wait(7, Wait::SourceHeld, NS(50));

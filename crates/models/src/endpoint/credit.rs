@@ -91,7 +91,7 @@ impl Endpoint {
             if let (Some(pacer), Some(frames::Pull { total: Granted(total) }), true) =
                 (&mut self.pacer, packet.payload(), self.config.loses_frames)
             {
-                pacer.is_asked_again(packet.flow(), total);
+                pacer.request_again(packet.flow(), total);
             }
             self.pull(packet, effects);
         } else if self.config.loses_frames {

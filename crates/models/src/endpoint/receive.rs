@@ -203,7 +203,7 @@ impl Endpoint {
         }
         let r = &self.receivers[index(place)];
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
-            self.has_arrived(packet.flow(), place, effects);
+            self.finish_flow(packet.flow(), place, effects);
         } else if self.pacer.is_some() {
             self.pull(packet, effects);
         }
@@ -212,7 +212,7 @@ impl Endpoint {
 
     /// Records that a whole flow has arrived and forgets the flow's state.
     #[cold]
-    fn has_arrived(&mut self, flow: u32, place: u32, effects: &mut Effects) {
+    fn finish_flow(&mut self, flow: u32, place: u32, effects: &mut Effects) {
         self.receiver_of.insert(flow, ALL_HERE);
         self.last_receiver = (flow, ALL_HERE);
         self.free_receivers.push(place);

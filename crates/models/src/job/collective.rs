@@ -25,34 +25,34 @@ use xoff_units::{Bytes, index, number, wide};
 use super::shape::{Piece, Shape};
 use crate::param_error::ParamError;
 
-/// Messages that a collective may have.
+/// Maximum number of messages of a collective.
 pub const MAX_MESSAGES: u64 = 1 << 24;
-/// Times that one of them may wait for another, 16 bytes each or more: 1 GB.
+/// Maximum number of dependencies between messages of a collective, 16 bytes or more each: 1 GB.
 const MAX_WAITS: u64 = 1 << 26;
-/// What the ranks of a barrier tell one another.
+/// Bytes of a message of a barrier.
 const TOKEN: u64 = 8;
 
-/// What the ranks have in the end.
+/// Result of the collective at the ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Each the sum of all vectors.
     AllReduce,
-    /// Each its share of the sum of all vectors.
+    /// Each rank has its share of the sum of all vectors.
     ReduceScatter,
     /// Each the shares of all.
     AllGather,
-    /// Each what the others have for it.
+    /// Each rank has its part from every other rank.
     AllToAll,
-    /// Each what the first has.
+    /// Each rank has the data of the first rank.
     Broadcast,
     /// The first the sum of all vectors.
     Reduce,
-    /// Each knows that all have come so far.
+    /// Each rank knows that all ranks have reached the barrier.
     Barrier,
 }
 
-/// How they come to it.
+/// Algorithm of the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
@@ -62,22 +62,22 @@ pub enum Algorithm {
     DoubleTree,
     /// With ranks of ever larger distance, and back; as many ranks as a power of two.
     HalvingDoubling,
-    /// Rings within groups, and rings of the ranks of equal place in them.
+    /// Rings within groups, and rings across ranks of equal position in their groups.
     Hierarchical,
-    /// Each to all others at once.
+    /// Each rank to all other ranks at once.
     Direct,
-    /// Each to one at a time.
+    /// Each rank to one rank at a time.
     Rounds,
     /// Each to the next, but the last: to the last rank from the first, or back.
     Chain,
-    /// Each to the one that is 1, 2, 4, … further.
+    /// Each rank to the rank at distance 1, 2, 4, …
     Dissemination,
-    /// All to a switch that reduces (`network.reducers`), and from there to all.
+    /// All ranks to a switch that reduces (`network.reducers`), and from the switch to all ranks.
     InNetwork,
 }
 
 impl Operation {
-    /// Its name in documents.
+    /// Returns the name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all_reduce",
@@ -90,7 +90,7 @@ impl Operation {
         }
     }
 
-    /// The algorithms that there are for it, the default first.
+    /// Returns the algorithms of the operation, the default first.
     const fn algorithms(self) -> &'static [Algorithm] {
         match self {
             Self::AllReduce => {
@@ -103,7 +103,7 @@ impl Operation {
         }
     }
 
-    /// Which steps of the 2 `half` of an all-reduce it takes.
+    /// Returns the steps of the operation among the 2 `half` steps of an all-reduce.
     const fn steps(self, half: usize) -> (usize, usize) {
         match self {
             Self::ReduceScatter => (0, half),
@@ -112,12 +112,12 @@ impl Operation {
         }
     }
 
-    /// Whether ranks have a share of the data each, at the beginning or in the end.
+    /// True if each rank has a share of the data, at the beginning or the end.
     const fn is_shared(self) -> bool {
         matches!(self, Self::ReduceScatter | Self::AllGather)
     }
 
-    /// What a link has to carry for a byte of its data among so many ranks, whatever the algorithm (NCCL's tests: bus bandwidth).
+    /// Returns the load of a link for a byte of data, for any algorithm (NCCL's tests: bus bandwidth).
     pub fn bus(self, ranks: usize) -> f64 {
         let ranks = ranks as f64;
         match self {
@@ -129,7 +129,7 @@ impl Operation {
 }
 
 impl Algorithm {
-    /// Its name in documents.
+    /// Returns the name in documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -145,45 +145,47 @@ impl Algorithm {
     }
 }
 
-/// A collective, whoever takes part.
+/// A collective for any ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Collective {
-    /// What the ranks have in the end.
+    /// Result at the ranks.
     pub operation: Operation,
-    /// How they come to it.
+    /// Algorithm.
     pub algorithm: Algorithm,
-    /// The vector of each rank; of `all_gather` what each has in the end, of `all_to_all` all that it has for ranks.
+    /// Vector of each rank; for `all_gather` the result of each rank, for `all_to_all` all data of a rank for other
+    /// ranks.
     pub size: Bytes,
-    /// Channels that share the data and run beside one another.
+    /// Channels that share the data and run in parallel.
     pub channels: u64,
-    /// The largest piece of a message that goes on by itself; whole messages if there is none.
+    /// Largest piece of a message that continues independently; default: whole messages.
     pub chunk: Option<Bytes>,
-    /// Ranks of a group, those that follow one another, for `hierarchical`.
+    /// Number of consecutive ranks of a group, for `hierarchical`.
     pub group: Option<u64>,
 }
 
-/// Messages with the places, in their list, of those that have to arrive at the sender of each before.
+/// Messages, with the list indices of the messages that must arrive at the sender before.
 pub type Messages = Vec<(Piece, Vec<usize>)>;
 
-/// The bytes of those of `n` shares whose number leaves `rest` when divided by `by`; the first shares have a byte more.
+/// Returns the bytes of the shares whose number leaves `rest` when divided by `by`, among `n` shares; the first
+/// shares have one byte more.
 const fn share(bytes: u64, n: usize, rest: usize, by: usize) -> u64 {
     let (n, rest, by) = (wide(n), wide(rest), wide(by));
     n / by * (bytes / n) + (bytes % n + by - 1 - rest) / by
 }
 
-/// Block of a ring of `n` that its member `at` sends in a step of an all-reduce.
+/// Block that member `at` of a ring of `n` sends in a step of an all-reduce.
 const fn block(at: usize, n: usize, step: usize) -> usize {
     (at + 2 * n - 1 - step) % n
 }
 
-/// The messages that were made, by the places of their ranks, each with those that have to arrive before it.
+/// Created messages by rank indices, each with the messages that must arrive before.
 struct Sends {
     ranks: usize,
     list: Messages,
 }
 
 impl Sends {
-    /// A message of a line, in a step, when others have arrived; returns its place.
+    /// Adds a message of a line in a step, after the arrival of other messages; returns its index.
     fn send(&mut self, (line, step): (usize, usize), from: usize, to: usize, bytes: u64, after: Vec<usize>) -> usize {
         let piece = Piece { from: number(from), to: number(to), channel: line as u16, step: number(step), bytes };
         self.list.push((piece, after));
@@ -192,23 +194,23 @@ impl Sends {
 }
 
 impl Collective {
-    /// With the default algorithm, on one channel, in whole messages.
+    /// Returns a collective with the default algorithm, one channel, and whole messages.
     pub const fn new(operation: Operation, size: Bytes) -> Self {
         Self { operation, algorithm: operation.algorithms()[0], size, channels: 1, chunk: None, group: None }
     }
 
-    /// Every rank tells every other, in a logarithm of rounds, that it is there.
+    /// Returns a barrier: each rank informs every other rank, in a logarithmic number of rounds.
     pub const fn barrier() -> Self {
         Self::new(Operation::Barrier, Bytes(TOKEN))
     }
 
-    /// Among so many ranks.
+    /// Returns the shape for a number of ranks.
     pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
         let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
         Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
     }
 
-    /// The messages among so many ranks; the place after the last of them is that of a reducer.
+    /// Returns the messages for a number of ranks; the index after the last rank is the reducer.
     pub fn messages(&self, n: usize) -> Result<Messages, ParamError> {
         let pieces = self.check(n)?;
         let channels = self.channels as usize;
@@ -226,7 +228,7 @@ impl Collective {
                 Algorithm::Direct => {
                     for piece in 0..pieces {
                         let bytes = share(bytes, pieces, piece, pieces);
-                        // Each starts with its successor, so that no rank is everybody's first.
+                        // Each rank starts with its successor, and no rank is the first target of all ranks.
                         for (rank, i) in (0..n).flat_map(|rank| (1..n).map(move |i| (rank, i))) {
                             let to = (rank + i) % n;
                             sends.send((channel, i - 1), rank, to, share(bytes, n, to, n), Vec::new());
@@ -253,8 +255,8 @@ impl Collective {
         Ok(sends.list)
     }
 
-    /// In each step a rank sends to one and hears from one; what it heard in the step before has to be there, of a barrier all that it
-    /// heard.
+    /// Adds messages in steps: in each step a rank sends one message and receives one message. The message of the
+    /// previous step must have arrived; for a barrier, all received messages.
     fn in_steps(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
         let n = sends.ranks;
         let (first, end) = self.steps(n);
@@ -274,7 +276,7 @@ impl Collective {
         }
     }
 
-    /// The first step that is taken, and the one after the last.
+    /// Returns the first step, and the step after the last step.
     fn steps(&self, n: usize) -> (usize, usize) {
         match self.algorithm {
             Algorithm::HalvingDoubling => self.operation.steps(index(n.ilog2())),
@@ -292,13 +294,13 @@ impl Collective {
         self.group.map_or(n, |g| g as usize)
     }
 
-    /// To whom a rank sends in a step, and how much.
+    /// Returns the receiver and the bytes of a message of a rank in a step.
     fn message(&self, n: usize, step: usize, rank: usize, bytes: u64) -> (usize, u64) {
         match self.algorithm {
             Algorithm::HalvingDoubling => {
                 let half = index(n.ilog2());
                 let bit = 1 << if step < half { step } else { 2 * half - 1 - step };
-                // On the way there the shares of the other half, on the way back all that is known.
+                // In the first half, the shares of the other half of the ranks; in the second half, all known shares.
                 let whose = if step < half { rank ^ bit } else { rank };
                 (rank ^ bit, share(bytes, n, whose % (2 * bit), 2 * bit))
             }
@@ -325,7 +327,7 @@ impl Collective {
         }
     }
 
-    /// Refuses what makes no sense; returns the pieces of each message.
+    /// Refuses invalid parameters; returns the number of pieces of each message.
     fn check(&self, n: usize) -> Result<usize, ParamError> {
         let wrong = |name: &'static str, why: String| Err((name, why));
         let (operation, algorithm) = (self.operation.name(), self.algorithm);
@@ -356,7 +358,7 @@ impl Collective {
         if self.channels == 0 || self.channels > 64 {
             return wrong("channels", format!("{} is out of range; allowed are 1 to 64", self.channels));
         }
-        // Into how many shares a message of the whole data is cut, and how many of them the largest message has.
+        // Number of shares of a message of the whole data, and number of shares of the largest message.
         let (lines, shares, most) = match algorithm {
             Algorithm::DoubleTree => (2, 1, 1),
             Algorithm::InNetwork if !self.operation.is_shared() => (1, 1, 1),
@@ -376,7 +378,7 @@ impl Collective {
             Algorithm::DoubleTree => 2 * (wide(n) - 1),
             Algorithm::Direct => (n * (n - 1)) as u64,
             Algorithm::Chain => wide(n) - 1,
-            // Each of what is sent down waits for all of which it is made.
+            // Each message from the reducer waits for all its inputs.
             Algorithm::InNetwork => (n * n) as u64,
             _ => {
                 let (first, end) = self.steps(n);
@@ -401,14 +403,14 @@ impl Collective {
     }
 }
 
-/// Of each rank the one above it in the first or second of two binary trees.
+/// Returns the parent of each rank in the first or second of two binary trees.
 fn parents(n: usize, tree: usize) -> Vec<Option<usize>> {
     let first = |place: usize| {
         let bit = place & place.wrapping_neg();
         let above = (place ^ bit) | (2 * bit);
         (place > 0).then_some(if above < n { above } else { place ^ bit })
     };
-    // The second is the first seen from the other end, or one further on.
+    // The second tree is the first tree in reverse order, or shifted by one.
     let swap = |rank: usize| match tree {
         0 => rank,
         _ if n.is_multiple_of(2) => n - 1 - rank,
@@ -418,7 +420,7 @@ fn parents(n: usize, tree: usize) -> Vec<Option<usize>> {
     (0..n).map(|rank| first(swap(rank)).map(back)).collect()
 }
 
-/// Brings a piece to the reducer, whose place is after the ranks', and what becomes of it to those who are to have it.
+/// Adds messages of a piece to the reducer, whose index follows the ranks, and of the result to its receivers.
 fn in_network(sends: &mut Sends, line: usize, operation: Operation, bytes: u64) {
     let n = sends.ranks;
     let shares = if operation.is_shared() { n } else { 1 };
@@ -434,7 +436,7 @@ fn in_network(sends: &mut Sends, line: usize, operation: Operation, bytes: u64) 
             Operation::Reduce => 0..1,
             _ => 0..n,
         };
-        // Copies go to all but the one that has it.
+        // Copies go to all ranks except the owner.
         let has = (from.len() == 1).then_some(from.start);
         let up: Vec<usize> = from.map(|rank| sends.send((line, 0), rank, n, bytes, Vec::new())).collect();
         for rank in to.filter(|rank| Some(*rank) != has) {
@@ -443,14 +445,14 @@ fn in_network(sends: &mut Sends, line: usize, operation: Operation, bytes: u64) 
     }
 }
 
-/// Reduces a piece up a tree and sends it down again.
+/// Reduces a piece up a tree and sends the result down.
 fn in_tree(sends: &mut Sends, line: usize, parents: &[Option<usize>], bytes: u64) {
     let n = parents.len();
     let depth = |rank: usize| std::iter::successors(Some(rank), |at| parents[*at]).count();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by_key(|rank| depth(*rank));
     let depths = order.last().map_or(0, |rank| depth(*rank));
-    // What a rank needs before it passes the piece on: from below, then from above.
+    // Inputs of a rank before the rank passes the piece on: from below, then from above.
     let mut needs: Vec<Vec<usize>> = vec![Vec::new(); n];
     for rank in order.iter().rev() {
         if let Some(above) = parents[*rank] {
@@ -478,7 +480,7 @@ mod tests {
     fn all() -> Vec<(Collective, u64)> {
         let group = |p: Collective| Collective { group: Some(4), ..p };
         let reduce = Operation::AllReduce;
-        // With n = 8: what all ranks send together, in eighths of the data.
+        // With n = 8: sum of the bytes of all ranks, in eighths of the data.
         vec![
             (params(reduce, Algorithm::Ring, 8_000_003), 14 * 8),
             (params(Operation::ReduceScatter, Algorithm::Ring, 8_000_003), 7 * 8),
@@ -488,10 +490,10 @@ mod tests {
             (params(Operation::AllGather, Algorithm::HalvingDoubling, 8_000_003), 7 * 8),
             // Each link of a tree once up and once down.
             (params(reduce, Algorithm::DoubleTree, 8_000_003), 14 * 8),
-            // 2 · 3/4 within groups and 2 · 1/2 · 1/4 among them.
+            // 2 · 3/4 within groups and 2 · 1/2 · 1/4 among groups.
             (group(params(reduce, Algorithm::Hierarchical, 8_000_003)), 14 * 8),
             (params(Operation::AllToAll, Algorithm::Direct, 8_000_003), 7 * 8),
-            // All up and all down; each share from all, or to all others.
+            // All data up and all data down; each share from all ranks, or to all other ranks.
             (params(reduce, Algorithm::InNetwork, 8_000_003), 16 * 8),
             (params(Operation::ReduceScatter, Algorithm::InNetwork, 8_000_003), 9 * 8),
             (params(Operation::AllGather, Algorithm::InNetwork, 8_000_003), 8 * 8),
@@ -508,7 +510,7 @@ mod tests {
                 let p = Collective { channels, chunk, ..p.clone() };
                 let list = p.messages(8).unwrap();
                 let sent: u64 = list.iter().map(|m| m.0.bytes).sum();
-                // Not a byte more or less, but that all-to-all leaves to each rank its own share.
+                // Exact byte counts, except that all-to-all leaves the own share of each rank.
                 let is_exact = p.operation != Operation::AllToAll;
                 let expected = if is_exact { eighths / 8 * 8_000_003 } else { 7 * 8_000_003 };
                 assert_eq!(sent, expected, "{p:?}");
@@ -519,14 +521,14 @@ mod tests {
         }
     }
 
-    /// Which vectors are in what each rank has in the end, by share, when messages bring what their senders have.
+    /// Checks the vectors in the result of each rank, by share, if messages carry all data of their senders.
     #[test]
     fn every_rank_has_the_sum_of_all_vectors() {
         for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Hierarchical] {
             let group = (algorithm == Algorithm::Hierarchical).then_some(4);
             let p = Collective { group, ..params(Operation::AllReduce, algorithm, 64) };
             let n = 8;
-            // A share is as large as its number tells: the sizes of messages say which shares they bring.
+            // The size of a share depends on its number, and message sizes identify their shares.
             let shares: Vec<Vec<usize>> = (0..n).map(|_| (0..n).collect()).collect();
             let mut has: Vec<Vec<u64>> = (0..n).map(|rank| vec![1 << rank; n]).collect();
             let (first, end) = p.steps(n);
@@ -544,7 +546,7 @@ mod tests {
         }
     }
 
-    /// Whether a message brings a share: it is larger by a byte if only that share is.
+    /// True if a message carries a share: the message grows by a byte if only this share does.
     fn brings(p: &Collective, n: usize, step: usize, rank: usize, wanted: usize) -> bool {
         let larger = |count: u64| p.message(n, step, rank, 8 * wide(n) + count).1;
         // A hierarchy cuts shares within shares: the bytes beyond a multiple go to the first shares of the first cut.
@@ -570,7 +572,7 @@ mod tests {
         }
     }
 
-    /// Who knows of whom in the end, when each message brings what its sender knows by then.
+    /// Returns the known ranks of each rank at the end, if each message carries all known ranks of the sender.
     fn known(messages: &Messages, n: usize) -> Vec<u64> {
         let places = messages.iter().flat_map(|m| [m.0.from, m.0.to]).max().map_or(n, |last| n.max(index(last) + 1));
         let mut knows: Vec<u64> = (0..places).map(|rank| 1 << rank).collect();
@@ -592,7 +594,7 @@ mod tests {
             let cast = Collective { chunk: Some(Bytes(300)), ..Collective::new(Operation::Broadcast, Bytes(1000)) };
             let cast = cast.messages(n).unwrap();
             assert_eq!(cast.len(), 4 * (n - 1));
-            // By way of a reducer, whose bit is the one after the ranks'.
+            // Through a reducer, whose bit follows the bits of the ranks.
             for (operation, whose) in [(Operation::AllReduce, all), (Operation::Barrier, all), (Operation::Broadcast, 1)] {
                 let of = known(&params(operation, Algorithm::InNetwork, 1000).messages(n).unwrap(), n);
                 assert!(of[..n].iter().all(|k| k & whose == whose), "{n} {operation:?}: {of:?}");
@@ -619,7 +621,7 @@ mod tests {
             let is_inner = |tree: &[Option<usize>], rank| tree.contains(&Some(rank));
             assert!(n % 2 == 1 || (0..n).all(|rank| !(is_inner(&trees[0], rank) && is_inner(&trees[1], rank))), "{n}");
         }
-        // NCCL's trees of eight: rank 0 above 4, that above 2 and 6, those above the odd ones.
+        // NCCL's trees of eight ranks: rank 0 above 4, rank 4 above 2 and 6, ranks 2 and 6 above the odd ranks.
         let expected = [None, Some(2), Some(4), Some(2), Some(0), Some(6), Some(4), Some(6)];
         assert_eq!(parents(8, 0), expected);
     }

@@ -1,4 +1,4 @@
-//! The graph of a job: what each of its ranks does, and what each operation waits for.
+//! The graph of a job: the operations of each rank, and their dependencies.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,26 +12,27 @@ use crate::framing::Framing;
 use crate::param_error::ParamError;
 use crate::topology::Reach;
 
-/// What an operation of a rank does.
+/// Work of an operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Keeps its rank busy.
+    /// Computes for this time.
     Compute(Duration),
-    /// Sends a message; it is over when the last packet begins to leave.
+    /// Sends a message; ends when the last packet starts.
     Send(u32),
-    /// Is over when that message is here.
+    /// Ends at the arrival of the message.
     Receive(u32),
-    /// Takes part in a collective: it is over when all that this rank receives in it is here, and the last packet of all that it sends begins to leave.
+    /// Takes part in a collective; ends when all messages to this rank have arrived and the last packet of all
+    /// messages from this rank has started.
     Collective {
         /// The collective's number.
         number: u32,
-        /// Which of its ranks this is.
+        /// Index of this rank among the participants.
         place: u32,
     },
 }
 
 impl Work {
-    /// The number of what it does together with other ranks.
+    /// Returns the number of the operation shared with other ranks.
     pub const fn number(&self) -> Option<u32> {
         match self {
             Self::Compute(_) => None,
@@ -43,37 +44,37 @@ impl Work {
 /// An operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// Work of the operation.
     pub work: Work,
-    /// Its name's place among the names of the graph.
+    /// Index of the name in the names of the graph.
     pub name: u32,
-    /// The iteration that it is of.
+    /// Iteration of the operation.
     pub iteration: u16,
-    /// Of those of one unit of the rank, which are numbered from 1 on, one is under way at a time; 0 is no unit.
+    /// Unit of the rank, from 1. One operation of a unit runs at a time; 0 is no unit.
     pub unit: u16,
 }
 
-/// What several ranks do together, by the number that all of them know it by.
+/// An operation shared by several ranks, by its common number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    /// What it is.
+    /// Kind of the shared operation.
     pub what: What,
-    /// What its time is counted as, by its place among the labels of the graph.
+    /// Index of the label in the labels of the graph.
     pub label: u16,
-    /// The iteration that it is of.
+    /// Iteration of the operation.
     pub iteration: u16,
-    /// Its name's place among the names of the graph.
+    /// Index of the name in the names of the graph.
     pub name: u32,
 }
 
 /// A message from rank to rank, or a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// One sends, one receives.
+    /// A message from one rank to another.
     Message {
         /// The sending rank.
         from: u32,
-        /// The receiving one.
+        /// Receiving rank.
         to: u32,
         /// By which of several connections between the two.
         channel: u16,
@@ -82,49 +83,49 @@ pub enum What {
     },
     /// All ranks of a group take part.
     Collective {
-        /// What is sent, by its place in the graph.
+        /// Index of the shape in the graph.
         shape: u32,
-        /// Among which ranks, by their place in the graph.
+        /// Index of the group in the graph.
         group: u32,
     },
 }
 
-/// What a rank does.
+/// Program of a rank.
 #[derive(Debug)]
 pub struct Rank {
-    /// Its host.
+    /// Host of the rank.
     pub node: u32,
     operations: Vec<Operation>,
-    /// How many operations each waits for.
+    /// Number of dependencies of each operation.
     needs: Vec<u32>,
-    /// Of each operation, those that wait for it.
+    /// Successors of each operation.
     then: Lists,
-    /// The places of operations that other ranks take part in, by their numbers.
+    /// Indices of shared operations, by number.
     place_of: FxHashMap<u32, u32>,
 }
 
 impl Rank {
-    /// Its operations.
+    /// Returns the operations.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// How many operations each waits for.
+    /// Returns the number of dependencies of each operation.
     pub fn needs(&self) -> &[u32] {
         &self.needs
     }
 
-    /// The operations that wait for one.
+    /// Returns the successors of an operation.
     pub fn then(&self, place: u32) -> &[u32] {
         self.then.of(place)
     }
 
-    /// The place of what is known by a number.
+    /// Returns the index of a shared operation by number.
     pub fn place_of(&self, number: u32) -> Option<u32> {
         self.place_of.get(&number).copied()
     }
 
-    /// An operation that waits for itself, by way of others or not.
+    /// Returns an operation on a cycle of dependencies, if any.
     pub fn circle(&self) -> Option<u32> {
         let mut missing = self.needs.clone();
         let mut ready: Vec<u32> = (0..).zip(&missing).filter(|(_, needs)| **needs == 0).map(|(place, _)| place).collect();
@@ -136,7 +137,8 @@ impl Rank {
                 }
             }
         }
-        // What waits behind a circle is not in it: back along what is missing, one comes to the circle.
+        // An operation behind a cycle is not on the cycle. Following missing dependencies backward leads to the
+        // cycle.
         let mut before = vec![None; missing.len()];
         for place in (0..number(missing.len())).filter(|place| missing[index(*place)] > 0) {
             for next in self.then(place) {
@@ -151,83 +153,83 @@ impl Rank {
     }
 }
 
-/// A connection between two ranks, and all that it will carry.
+/// A connection between two ranks, with its total traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
     /// The sending rank.
     pub from: u32,
-    /// The receiving one.
+    /// Receiving rank.
     pub to: u32,
-    /// Which of several between them.
+    /// Number among several connections between the ranks.
     pub line: u64,
     /// Messages.
     pub messages: u32,
-    /// Their payload.
+    /// Payload of the messages.
     pub bytes: u64,
-    /// Their packets.
+    /// Packets of the messages.
     pub packets: u64,
 }
 
-/// Ranks that take part in a collective, in order.
+/// Ranks of a collective, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What it is called.
+    /// Name of the group.
     pub name: String,
-    /// Who is in it.
+    /// Ranks of the group.
     pub ranks: Vec<u32>,
-    /// What reduces for it in a switch, by its place after the job's ranks.
+    /// Reducer of the group, by its index after the ranks of the job.
     pub reducer: Option<u32>,
 }
 
 impl Group {
-    /// Who has a place in a collective: a rank, or after them the reducer.
+    /// Returns the rank at an index of a collective; the index after the ranks is the reducer.
     pub fn at(&self, place: u32) -> u32 {
         self.ranks.get(index(place)).copied().or(self.reducer).unwrap_or_default()
     }
 }
 
-/// What a job computes, to say how well it uses its processors.
+/// Computation of a job, for the utilisation of its processors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flops {
-    /// Of one iteration, by all ranks together.
+    /// FLOP of one iteration over all ranks.
     pub iteration: f64,
-    /// What a rank could do in a second.
+    /// Peak FLOP/s of a rank.
     pub peak: f64,
 }
 
-/// All that is common to the ranks of a job; it never changes.
+/// Data common to the ranks of a job; constant.
 #[derive(Debug)]
 pub struct Graph {
-    /// The workload that it is.
+    /// Workload of the job.
     pub workload: u32,
-    /// When it begins.
+    /// Start of the job.
     pub start: Moment,
-    /// Its ranks, and after them what reduces for them in switches.
+    /// Ranks, followed by their reducers in switches.
     pub ranks: Vec<Rank>,
-    /// How many are ranks.
+    /// Number of ranks without reducers.
     pub processors: u32,
-    /// Groups of them.
+    /// Groups of ranks.
     pub groups: Vec<Group>,
-    /// Collectives that occur, whoever takes part.
+    /// Shapes of the collectives.
     pub shapes: Vec<Shape>,
-    /// What several ranks do together, by number.
+    /// Shared operations by number.
     pub shared: Vec<Shared>,
     /// Names of operations.
     pub names: Vec<String>,
-    /// What the time of messages is counted as.
+    /// Labels of messages.
     pub labels: Vec<String>,
     /// Iterations.
     pub iterations: u16,
-    /// What it computes, if that is known.
+    /// Computation, if known.
     pub flops: Option<Flops>,
     lines: Lines,
-    /// By number: the series that it is in, and its place there; and the numbers in each series.
+    /// By number: the series and the index in the series; and the numbers of each series.
     pub(super) strides: Vec<(u32, u32)>,
     pub(super) series: Vec<Vec<u32>>,
 }
 
 impl Graph {
-    /// A host of its ranks at which another job has one, too.
+    /// Returns a host with ranks of both jobs.
     pub fn first_shared_host(&self, other: &Self) -> Option<u32> {
         let hosts = |graph: &Self| -> Vec<u32> { graph.ranks[..index(graph.processors)].iter().map(|rank| rank.node).collect() };
         let known: BTreeSet<u32> = hosts(other).into_iter().collect();
@@ -239,8 +241,9 @@ impl Graph {
         self.ranks[..index(self.processors)].iter().map(|rank| wide(rank.operations().len())).sum()
     }
 
-    /// Which of the connections between its ranks a message takes, by the number of what is shared and its place there. Each group has
-    /// connections of its own, as communicators of NCCL have, and so have messages from rank to rank.
+    /// Returns the connection of a message between its ranks, from the number of the shared operation and the index
+    /// of the message. Each group has connections of its own, as communicators of NCCL have, and so do messages
+    /// between two ranks.
     pub const fn line(&self, group: Option<u32>, channel: u16, number: u32, place: u32) -> u64 {
         match self.lines {
             Lines::Shared(spread) => {
@@ -255,7 +258,7 @@ impl Graph {
         }
     }
 
-    /// Whether a message of a collective takes the connection of the one before it by so many.
+    /// True if a message of a collective takes the connection of the message `by` places before.
     pub const fn stays_on_line(&self, by: u32) -> bool {
         match self.lines {
             Lines::Shared(spread) => by.is_multiple_of(spread as u32),
@@ -263,7 +266,7 @@ impl Graph {
         }
     }
 
-    /// Whether messages of what has one number take the same connections as those of what has another.
+    /// True if messages of two shared operations take the same connections.
     pub(super) const fn are_on_one_line(&self, a: u32, b: u32) -> bool {
         match self.lines {
             Lines::Shared(spread) => a % spread as u32 == b % spread as u32,
@@ -271,7 +274,8 @@ impl Graph {
         }
     }
 
-    /// Puts all that is shared into series: the collectives of a group, the messages of a channel from one rank to another.
+    /// Sorts shared operations into series: collectives of a group, and messages of a channel from one rank to
+    /// another.
     fn arrange(&mut self) {
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         for (number_of, shared) in (0..).zip(&self.shared) {
@@ -288,14 +292,14 @@ impl Graph {
         }
     }
 
-    /// The connections that its messages need, by sending rank, receiving rank and line.
+    /// Returns the needed connections, by sending rank, receiving rank and line.
     pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
         let mut found: BTreeMap<(u32, u32, u64), (u64, u64, u64)> = BTreeMap::new();
         let mut add = |from: u32, to: u32, line: u64, bytes: u64, times: u64| {
             let of = found.entry((from, to, line)).or_default();
             *of = (of.0 + times, of.1 + bytes * times, of.2 + framing.packets(bytes) * times);
         };
-        // Collectives all together whose messages take the same connections.
+        // Groups of collectives whose messages take the same connections.
         let mut collectives: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for (number, one) in (0..).zip(&self.shared) {
             match one.what {
@@ -328,25 +332,25 @@ impl Graph {
     }
 }
 
-/// What connections there are between two ranks.
+/// Connections between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// So many for each channel, whose messages take turns.
+    /// This many for each channel; messages take turns.
     Shared(u16),
-    /// One for each message.
+    /// One connection for each message.
     Own,
 }
 
-/// A rank whose operations are being listed.
+/// A rank during the listing of its operations.
 #[derive(Debug, Default)]
 struct Draft {
     operations: Vec<Operation>,
     needs: Vec<u32>,
-    /// Operations, and those that wait for each.
+    /// Operations with their successors.
     pairs: Vec<(u32, u32)>,
 }
 
-/// A graph that is being made.
+/// A graph under construction.
 #[derive(Debug)]
 pub struct Builder {
     graph: Graph,
@@ -355,12 +359,12 @@ pub struct Builder {
     names: FxHashMap<String, u32>,
     labels: FxHashMap<String, u16>,
     shapes: FxHashMap<(Collective, usize), u32>,
-    /// What could reduce for the ranks, and the place after them of what does.
+    /// Possible reducers, each with its index after the ranks once used.
     reducers: Vec<(Reach, Option<u32>)>,
 }
 
 impl Builder {
-    /// Of a workload's job, whose ranks are at these hosts, and for which these could reduce.
+    /// Returns a builder for the job of a workload, with ranks at these hosts and possible reducers.
     pub fn new(workload: u32, start: Moment, nodes: Vec<u32>, lines: Lines, reducers: Vec<Reach>) -> Self {
         let graph = Graph {
             workload,
@@ -384,12 +388,12 @@ impl Builder {
         Self { graph, nodes, drafts, names, labels, shapes, reducers }
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub const fn ranks(&self) -> u32 {
         self.graph.processors
     }
 
-    /// Messages of all that is shared so far.
+    /// Returns the number of messages of all shared operations so far.
     pub fn messages(&self) -> u64 {
         let of = |shared: &Shared| match shared.what {
             What::Message { .. } => 1,
@@ -430,7 +434,7 @@ impl Builder {
         })
     }
 
-    /// What reduces for a group, by its place after the ranks.
+    /// Returns the reducer of a group, by its index after the ranks.
     fn reducer(&mut self, group: u32) -> Result<u32, ParamError> {
         let reaches = self.reducers.iter().map(|(reach, _)| reach);
         let place = Reach::closest(reaches, &self.graph.groups[index(group)].ranks).ok_or_else(Reach::none)?;
@@ -442,7 +446,7 @@ impl Builder {
         }))
     }
 
-    /// Adds what several ranks do together; returns its number. What reduces in a switch takes part without being told.
+    /// Adds a shared operation and returns its number. A reducer takes part implicitly.
     pub fn share(&mut self, shared: Shared) -> u32 {
         self.graph.iterations = self.graph.iterations.max(shared.iteration + 1);
         self.graph.shared.push(shared);
@@ -458,7 +462,7 @@ impl Builder {
         number
     }
 
-    /// Adds an operation of a rank, after others of the same rank; returns its place.
+    /// Adds an operation of a rank after other operations of the rank; returns its index.
     pub fn add(&mut self, rank: u32, operation: Operation, after: &[u32]) -> u32 {
         self.graph.iterations = self.graph.iterations.max(operation.iteration + 1);
         let draft = &mut self.drafts[index(rank)];
@@ -471,19 +475,19 @@ impl Builder {
         place
     }
 
-    /// Says what an operation does.
+    /// Sets the work of an operation.
     pub fn set(&mut self, rank: u32, place: u32, work: Work) {
         self.drafts[index(rank)].operations[index(place)].work = work;
     }
 
-    /// Lets an operation of a rank wait for another, which may be listed after it.
+    /// Adds a dependency between two operations of a rank; the predecessor may be listed later.
     pub fn wait(&mut self, rank: u32, place: u32, before: u32) {
         let draft = &mut self.drafts[index(rank)];
         draft.needs[index(place)] += 1;
         draft.pairs.push((before, place));
     }
 
-    /// Says what it computes.
+    /// Sets the computation of the job.
     pub const fn compute(&mut self, flops: Flops) {
         self.graph.flops = Some(flops);
     }

@@ -1,8 +1,8 @@
 //! Jobs: ranks at hosts, each with a program of operations that compute, send, receive, or take part in a collective.
 //!
-//! A rank's program runs at its host alone: it hears of the messages that arrive there and of those that have left, and of its own
-//! timers. What is common to all ranks, the [`Graph`], never changes. Messages are made when they are due.
-//! Simplifications: a rank is a host; a receiver has room for whatever comes before it asks for it; reducing takes no time.
+//! The program of a rank runs at its host. The program sees arrivals of messages at the host, departures of own
+//! messages, and its timers. The [`Graph`] is common to all ranks and constant. Messages are created when due.
+//! Simplifications: a rank is a host; a receiver has room for unexpected messages; reducing takes no time.
 
 pub mod collective;
 pub mod graph;

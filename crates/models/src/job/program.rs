@@ -1,4 +1,4 @@
-//! The programs of the ranks at a host, as they run.
+//! Running programs of the ranks at a host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,79 +12,79 @@ use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
 
-/// An operation that is over.
+/// A finished operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its job.
+    /// Job of the operation.
     pub job: u32,
-    /// Its rank.
+    /// Rank of the operation.
     pub rank: u32,
-    /// Its place in the rank's program.
+    /// Index in the program of the rank.
     pub place: u32,
-    /// When it began: all before it was over.
+    /// Start: all predecessors had ended.
     pub start: Moment,
-    /// The last of that.
+    /// Predecessor that ended last.
     pub after: After,
-    /// When it ended.
+    /// End of the operation.
     pub end: Moment,
-    /// What ended it; itself, if it only computed.
+    /// Message that ended the operation; `None` for a computation.
     pub by: Option<By>,
 }
 
 /// The message that ended an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct By {
-    /// It arrived; otherwise its last packet left.
+    /// True for an arrival; false for the departure of the last packet.
     pub arrived: bool,
-    /// Which of what is known by the operation's number.
+    /// Index of the message in the shared operation.
     pub message: u32,
-    /// When it was handed to its connection, if it arrived.
+    /// Time at which an arrived message was posted.
     pub posted: Moment,
 }
 
-/// An operation that has begun.
+/// A running operation.
 #[derive(Debug, Clone)]
 pub(super) struct Active {
     pub(super) start: Moment,
     pub(super) after: After,
-    /// Messages that have to arrive before each that it sends.
+    /// Number of messages that must arrive before each sent message.
     pub(super) missing: Box<[u16]>,
-    /// Messages that have not arrived.
+    /// Messages not yet arrived.
     pub(super) to_come: u32,
-    /// Messages that have not left.
+    /// Messages not yet departed.
     pub(super) to_leave: u32,
 }
 
-/// What a rank does, and how far it is.
+/// Program of a rank, with its progress.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub(super) graph: Arc<Graph>,
     pub(super) job: u32,
     pub(super) rank: u32,
-    /// Operations that some of what they wait for is over of, by place, and how many each still waits for.
+    /// Operations with some finished predecessors, by index, with the number of open predecessors.
     pub(super) waiting: BTreeMap<u32, u32>,
-    /// Those that have begun, by place.
+    /// Running operations, by index.
     pub(super) active: FxHashMap<u32, Active>,
-    /// Messages of operations that have not begun, by place.
+    /// Messages that arrived before their operation began, by index.
     pub(super) early: FxHashMap<u32, Vec<(u32, Moment)>>,
     /// Flows by receiving rank and line, in order.
     connections: Vec<((u32, u64), u32)>,
-    /// The first operation that is not over, and those behind it that are.
+    /// The first unfinished operation, and later finished operations.
     pub(super) over: (u32, BTreeSet<u32>),
-    /// Those that the results do not have yet.
+    /// Finished operations, not yet taken by the results.
     pub(super) ended: Vec<Ended>,
-    /// Operations that are about to begin, and the last of what each waited for.
+    /// Operations ready to begin, each with its last predecessor.
     ready: VecDeque<(u32, After)>,
-    /// Messages for which nothing has to come any more.
+    /// Messages ready to be posted.
     due: Vec<u32>,
-    /// Of units, whether each is busy, and the operations that could begin otherwise, in order.
+    /// For each unit: true while busy, and the waiting operations in order.
     pub(super) units: FxHashMap<u16, (bool, VecDeque<u32>)>,
-    /// The stretch of operations that it was in when somebody looked last, and one with a longer period that holds such.
+    /// Region of the last detection, and a region with a longer period that contains such regions.
     pub(super) stretches: [LoopRegion; 2],
 }
 
 impl Program {
-    /// A rank's, with the flows that are its connections, by receiving rank and line.
+    /// Returns the program of a rank, with its connections by receiving rank and line.
     pub fn new(graph: Arc<Graph>, job: u32, rank: u32, mut connections: Vec<((u32, u64), u32)>) -> Self {
         connections.sort_unstable();
         let whole = LoopRegion::whole(number(graph.ranks[index(rank)].operations().len()));
@@ -99,17 +99,17 @@ impl Program {
         &self.graph.ranks[index(self.rank)]
     }
 
-    /// When it begins.
+    /// Returns the start of the job.
     pub fn start(&self) -> Moment {
         self.graph.start
     }
 
-    /// Whether it is of what reduces in a switch, each of whose operations begins with the first message that comes.
+    /// True for a reducer, whose operations begin with their first message.
     fn reduces(&self) -> bool {
         self.rank >= self.graph.processors
     }
 
-    /// Begins it.
+    /// Begins the program.
     fn begin_all(&mut self) {
         if self.reduces() {
             return;
@@ -118,14 +118,14 @@ impl Program {
         self.ready.extend(first.map(|(place, _)| (place, After::Start)));
     }
 
-    /// Begins what is ready, and what is ready with that.
+    /// Begins all ready operations, and operations that become ready.
     fn go_on(&mut self, of: u8, effects: &mut Effects) {
         while let Some((place, after)) = self.ready.pop_front() {
             self.begin(of, place, after, effects);
         }
     }
 
-    /// The next message of what is known by a number.
+    /// Posts a message of a shared operation.
     fn post(&self, number: u32, place: u32, after: After) -> Effect {
         let (to, line, bytes) = match self.graph.shared[index(number)].what {
             What::Message { to, channel, bytes, .. } => (to, self.graph.line(None, channel, number, 0), bytes),
@@ -147,7 +147,7 @@ impl Program {
         }
     }
 
-    /// Everything before an operation is over.
+    /// Begins an operation whose predecessors have ended.
     fn begin(&mut self, of: u8, place: u32, after: After, effects: &mut Effects) {
         let start = effects.now;
         let (mut missing, mut to_come, mut to_leave) = (Box::default(), 0, 0);
@@ -226,7 +226,7 @@ impl Program {
         }
     }
 
-    /// An operation is over; those that waited for it alone are ready.
+    /// Ends an operation; successors without open predecessors become ready.
     fn end(&mut self, place: u32, by: Option<By>, now: Moment) {
         let Some(Active { start, after, .. }) = self.active.remove(&place) else { return };
         self.over.1.insert(place);
@@ -251,28 +251,28 @@ impl Program {
     }
 }
 
-/// The programs of a host, one for each job that has a rank there.
+/// The programs of a host, one for each job with a rank at the host.
 #[derive(Debug, Clone, Default)]
 pub struct Programs(pub(super) Vec<Program>);
 
 impl Programs {
-    /// Of ranks at one host.
+    /// Returns the programs of ranks at one host.
     pub const fn new(programs: Vec<Program>) -> Self {
         Self(programs)
     }
 
-    /// When each begins.
+    /// Returns the start of each program.
     pub fn starts(&self) -> impl Iterator<Item = Moment> + '_ {
         self.0.iter().map(Program::start)
     }
 
-    /// Whether an operation that begins later, or computes, goes on by itself.
+    /// True if an operation will begin later or is computing, without an event from elsewhere.
     pub fn goes_on(&self, now: Moment) -> bool {
         let computes = |program: &Program| program.active.values().any(|a| a.to_come == 0 && a.to_leave == 0);
         self.0.iter().any(|program| program.start() >= now || computes(program))
     }
 
-    /// Operations that have begun and wait for others: job, rank and place.
+    /// Returns operations that wait for messages: job, rank and index.
     pub fn waiting(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         self.0.iter().flat_map(|program| {
             let mut places: Vec<u32> = program.active.iter().filter(|(_, a)| a.to_come > 0).map(|(place, _)| *place).collect();
@@ -281,7 +281,7 @@ impl Programs {
         })
     }
 
-    /// Takes operations that are over.
+    /// Takes finished operations.
     pub fn take_ended(&mut self) -> impl Iterator<Item = Ended> + '_ {
         self.0.iter_mut().flat_map(|program| program.ended.drain(..))
     }

@@ -1,4 +1,4 @@
-//! The messages of a collective among so many ranks, whoever they are: which rank sends which to whom, and what each waits for.
+//! The messages of a collective for a number of ranks: sender, receiver, and dependencies of each message.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub struct Piece {
     pub from: u32,
     /// The receiver's.
     pub to: u32,
-    /// The channel: messages of one between two ranks share a connection.
+    /// Channel; messages of a channel between two ranks share a connection.
     pub channel: u16,
     /// The step of the algorithm.
     pub step: u32,
@@ -20,7 +20,7 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// Lists by number, one after the other in memory.
+/// Lists by number, contiguous in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Lists {
     first: Vec<u32>,
@@ -28,7 +28,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Of `n` lists, from pairs of a list and what is in it; the order within a list is that of the pairs.
+    /// Returns `n` lists from pairs of list and entry; a list keeps the order of the pairs.
     pub fn new(n: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut first = vec![0_u32; n + 1];
         for (list, _) in pairs.clone() {
@@ -54,27 +54,27 @@ impl Lists {
     }
 }
 
-/// A collective among so many ranks, whoever they are.
+/// A collective for a number of ranks.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// What it is.
+    /// The collective.
     pub of: Collective,
-    /// Messages by sender, each sender's in the order in which it would send them.
+    /// Messages by sender, in sending order.
     pieces: Vec<Piece>,
     /// The first of each sender, and the end.
     first: Vec<u32>,
-    /// How many messages have to arrive at its sender before each.
+    /// Number of messages that must arrive at the sender before each message.
     needs: Vec<u16>,
-    /// Of each message, those that wait for it at its receiver.
+    /// Successors of each message at its receiver.
     then: Lists,
-    /// How many messages each rank receives.
+    /// Number of messages received by each rank.
     receives: Vec<u32>,
-    /// Of each message, where the run begins that it is in: messages to one rank by one channel, one after the other.
+    /// For each message, the start of its run: consecutive messages to one rank on one channel.
     runs: Vec<u32>,
 }
 
 impl Shape {
-    /// Of `ranks`, from messages and the places in this list of those that have to arrive at the sender of each before.
+    /// Returns the shape for `ranks` ranks, from messages with the list indices of their predecessors at the sender.
     pub fn new(ranks: u32, of: Collective, made: &Messages) -> Self {
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|place| made[*place].0.from);
@@ -117,17 +117,17 @@ impl Shape {
         self.first[index(rank)]..self.first[index(rank) + 1]
     }
 
-    /// How many messages have to arrive before one.
+    /// Returns the number of messages that must arrive before a message.
     pub fn needs(&self, place: u32) -> u16 {
         self.needs[index(place)]
     }
 
-    /// The messages that wait for one at its receiver.
+    /// Returns the messages that wait for a message at its receiver.
     pub fn then(&self, place: u32) -> &[u32] {
         self.then.of(place)
     }
 
-    /// The first message of the run that a message is in.
+    /// Returns the first message of the run of a message.
     pub fn run_of(&self, place: u32) -> u32 {
         self.runs[index(place)]
     }
@@ -142,8 +142,9 @@ impl Shape {
         })
     }
 
-    /// The first message of a run, from `place` on, that is not like the one before it by as many as `further` says of the run: of as many
-    /// bytes, needing and letting go as many; and what it lets go is as much further on as `further` says of the run of that. Or the end.
+    /// Returns the first message of a run, from `place` on, that differs from its predecessor at distance `further`:
+    /// in bytes, or in the number of dependencies or successors, or with a successor at another distance than
+    /// `further` of the successor's run. Returns the end of the run if no message differs.
     pub fn alike(&self, run: &Range<u32>, place: u32, further: impl Fn(u32) -> u32) -> u32 {
         let by = further(run.start);
         let is_like = |place: u32| {
@@ -155,7 +156,7 @@ impl Shape {
         (place..run.end).find(|place| !is_like(*place)).unwrap_or(run.end)
     }
 
-    /// How many messages a rank receives.
+    /// Returns the number of messages received by a rank.
     pub fn receives(&self, rank: u32) -> u32 {
         self.receives[index(rank)]
     }
@@ -172,7 +173,7 @@ mod tests {
         Collective { algorithm: Algorithm::Ring, ..Collective::new(operation, Bytes(bytes)) }.shape(8).unwrap()
     }
 
-    /// The run of a rank in a ring of one channel.
+    /// Returns the run of a rank in a ring of one channel.
     fn run(shape: &Shape, own: u32) -> Range<u32> {
         let mut runs = shape.runs(own);
         let run = runs.next().unwrap();
@@ -186,17 +187,17 @@ mod tests {
             let shape = ring(operation, 8_000);
             for own in 0..8 {
                 let run = run(&shape, own);
-                // The first waits for nothing.
+                // The first message has no dependency.
                 assert_eq!(shape.alike(&run, run.start + 1, |_| 1), run.start + 1);
-                // The last lets nothing go.
+                // The last message has no successor.
                 assert_eq!(shape.alike(&run, run.start + 2, |_| 1), run.end - 1);
                 assert_eq!(shape.alike(&run, run.start + 3, |_| 2), run.end - 1);
-                // Its receiver would be elsewhere.
+                // The receiver would be another rank.
                 assert_eq!(shape.alike(&run, run.start + 2, |other| if other == run.start { 1 } else { 2 }), run.start + 2);
                 assert_eq!(shape.alike(&run, run.start, |_| 1), run.start, "none is before it");
             }
         }
-        // One share has a byte more, and comes by each rank once.
+        // One share has one byte more, and passes each rank once.
         let shape = ring(Operation::AllGather, 8_001);
         let mut ends = Vec::new();
         for own in 0..8 {

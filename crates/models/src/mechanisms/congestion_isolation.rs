@@ -238,7 +238,7 @@ impl CongestionIsolation {
 
     fn is_selected(&self, packet: &Packet, bytes: u32, effects: &mut Effects) -> bool {
         let share = || self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low);
-        bytes > self.high || bytes > self.low && effects.is_drawn(packet, share())
+        bytes > self.high || bytes > self.low && effects.draw_share(packet, share())
     }
 
     fn congested_bytes(&self, port: PortId, core: &Core) -> u32 {

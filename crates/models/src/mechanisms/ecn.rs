@@ -198,7 +198,7 @@ impl Hooks for Ecn {
             Scope::Queue => core.egress_bytes(event.port, event.queue),
             Scope::Port => core.waiting_bytes(event.port),
         };
-        if queue > marker.kmin && (queue > marker.kmax || effects.is_drawn(event.packet, marker.probability(queue))) {
+        if queue > marker.kmin && (queue > marker.kmax || effects.draw_share(event.packet, marker.probability(queue))) {
             effects.mark();
         }
     }

@@ -1,4 +1,4 @@
-//! What mechanisms ask of their node, carried out.
+//! Execution of the effects that mechanisms request from their node.
 
 use crate::ids::{PortId, QueueId};
 use xoff_units::{Moment, number};
@@ -13,7 +13,7 @@ use crate::queueing::port::Cause;
 use crate::record::Pause;
 
 impl Node {
-    /// Carries out what mechanisms asked for.
+    /// Executes the requested effects.
     #[inline]
     pub(super) fn apply(&mut self, cx: &mut Cx<'_>) {
         if !self.effects.is_empty() {
@@ -86,7 +86,7 @@ impl Node {
                 if queue == from {
                     return;
                 }
-                // Its old queue may be paused for long: it waits in the new one from now on.
+                // The old queue may be paused for long; the supplier waits in the new queue from now on.
                 self.core.ports[port].move_supplier(slot, from, queue);
                 self.kick(port, cx);
                 if self.is_watched {
@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Drops the data in queues of a port: to all who count, it has left them.
+    /// Drops the data of queues of a port. For all counts, the data has left the queues.
     fn discard(&mut self, port: PortId, queues: Queues, owner: u8, cx: &mut Cx<'_>) {
         let by = Some(self.mechanisms.name(owner));
         for queue in QueueId::all(self.core.ports[port].queues.len()).skip(1) {
@@ -118,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Drops a data packet that waited in a queue of a port, and was taken out of it.
+    /// Removes a dropped packet, taken from a queue of a port, from all counts.
     pub(super) fn uncount(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         let group = self.core.group(packet.in_port(), packet.class());
         self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// Lets what waits in a queue of a port go on in another.
+    /// Moves the packets of a queue of a port to another queue.
     fn pour(&mut self, port: PortId, from: QueueId, to: QueueId, cx: &mut Cx<'_>) {
         let p = &mut self.core.ports[port];
         let waiting = std::mem::take(&mut p.queues[from].packets);
@@ -156,7 +156,7 @@ impl Node {
         }
     }
 
-    /// The name of a cause in tables: that of its mechanism.
+    /// Returns the name of a cause in tables: the name of its mechanism.
     fn cause_name(&self, cause: Cause) -> &'static str {
         let own = if cause == Cause::FAULT { FAULT.name } else { ORDER.name };
         cause.owner().map_or(own, |owner| self.mechanisms.name(owner))
@@ -232,8 +232,9 @@ mod tests {
 
     #[test]
     fn what_is_poured_goes_on_behind_what_waits_there() {
-        // Two classes, both closed from the start: a flow of three packets waits in each of their queues for host 2, until at 5 us those
-        // of the first are poured behind those of the second, which opens. The first stays closed, and empty.
+        // Two classes, both blocked from the start. A flow of three packets waits in each queue for host 2. At 5 us
+        // the packets of the first queue move to the end of the second queue, which opens. The first queue stays
+        // blocked and empty.
         let settings = Settings { classes: 2, ..Settings::for_tests() };
         let flows = [(0, 2, 3000, Duration::ZERO), (1, 2, 3000, Duration::ZERO)];
         let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(queue))));
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(5000 + 300 + 1000)), (1, Moment::ns(5000 + 600 + 1000))]);
     }
 
-    /// Mechanism 0 is PFC and mechanism 1, at the switch, BCN; neither does anything here by itself.
+    /// Mechanism 0 is PFC and mechanism 1, at the switch, is BCN; neither acts without a script.
     fn settings() -> Settings {
         let mut local = Local::default();
         local.mechanisms.flow_control.pfc = Some(pfc::Params::default());
@@ -265,7 +266,7 @@ mod tests {
     /// Ten packets from host 0 to host 2, which have all come to the switch by 2 us.
     const TEN: [(u64, u64, u64, Duration); 1] = [(0, 2, 10_000, Duration::ZERO)];
 
-    /// Pauses that are over: port, queue, class, cause, from and to in nanoseconds.
+    /// Returns finished pauses: port, queue, class, cause, start and end in nanoseconds.
     fn rows(node: &Node) -> Vec<(u16, u16, u8, &'static str, u64, u64)> {
         let row = |p: &Pause| (p.port.0, p.queue.0, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000);
         node.records.pauses.iter().map(row).collect()
@@ -301,7 +302,8 @@ mod tests {
 
     #[test]
     fn a_flow_of_the_host_is_held_and_released() {
-        // Three packets have started by 250 ns. Seven take 700 ns, and what is last 100 ns and 2 us more.
+        // Three packets have started by 250 ns. Seven packets take 700 ns, and the last packet needs another 100 ns
+        // and 2 us.
         let hold = (0, Moment::ns(250), PFC, Effect::HoldFlow(0, Moment::us(5)));
         for (end, script) in [
             (Moment::us(5), vec![hold]),
@@ -336,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_request_pauses_the_neighbour_without_the_delay_of_forwarding() {
-        // Frames of 10 ns over 1 us; PFC counts the pause, whoever asked for it.
+        // Frames of 10 ns over 1 us. PFC counts the pause for any requester.
         let ask = |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(PortId(1), 1, is_on));
         let settings = Settings { switch_delay: Duration::ns(300), ..settings() };
         let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
@@ -346,7 +348,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_dropped_and_counted_as_gone() {
-        // Ten packets wait from 2 us on. They are sent again, and nothing of the first ones is left anywhere.
+        // Ten packets wait from 2 us on. The packets are retransmitted, and no first copy is left.
         let hold = (SWITCH, Moment::ZERO, PFC, Effect::Block(PortId(2), Queues::Class(0), Asker::Neighbour));
         let drop = (SWITCH, Moment::us(3), PFC, Effect::Discard(PortId(2), Queues::Class(0)));
         let others = (SWITCH, Moment::us(3), PFC, Effect::Discard(PortId(2), Queues::Class(1)));
@@ -376,7 +378,7 @@ mod tests {
         stack.congestion_control.dcqcn = Some(crate::congestion_control::dcqcn::Params::default());
         settings.stacks = Stacks::uniform(stack);
         let nodes = run(&settings, &TEN, &script);
-        // The switch is paused toward host 1, and the frame behind that one passes the switch.
+        // The switch is paused toward host 1, and the frame behind that pause passes the switch.
         let [open] = nodes[index(SWITCH)].open_pauses[..] else { panic!("one pause lasts") };
         assert_eq!((open.port, open.cause, open.start), (PortId(1), "pfc", Moment::ns(3010)));
         assert_eq!([0, 1, 2].map(|host| nodes[host].endpoint.as_ref().unwrap().notifications), [1, 0, 0]);

@@ -1,4 +1,4 @@
-//! What fails at a node, and what its links were and are: their faults, outages, rates and delays, and what was lost by them.
+//! Faults of a node, with the past and present conditions of its links: outages, rates, delays and losses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +15,27 @@ use crate::retry::Retry;
 use crate::streams;
 use crate::topology::PortSpec;
 
-/// A spell of a fault: the place of the fault in the plan, and which of its spells.
+/// An outage of a fault: the index of the fault in the plan, and the number of the outage.
 pub type OutageId = (u32, u32);
 
-/// What was lost by a spell of a fault.
+/// Losses of an outage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Data packets, and their wire bytes.
+    /// Data packets.
     pub packets: u64,
-    /// Their wire bytes.
+    /// Wire bytes of the data packets.
     pub bytes: u64,
     /// All other frames.
     pub control: u64,
 }
 
-/// A fault that the node feels, and where it is in its schedule.
+/// A fault at the node, with its position in the schedule.
 #[derive(Debug, Clone)]
 pub(super) struct ActiveFault {
     pub(super) part: Part,
-    /// The spell that lasts, or comes next.
+    /// The present or next outage.
     pub(super) outage: Option<Outage>,
-    /// Which one it is.
+    /// Number of the outage.
     pub(super) number: u32,
     pub(super) lasts: bool,
 }
@@ -45,7 +45,7 @@ impl ActiveFault {
         (self.part.unit, self.number)
     }
 
-    /// How often it has begun and ended.
+    /// Number of beginnings and ends.
     fn place(&self) -> u64 {
         u64::from(self.number) << 1 | u64::from(self.lasts)
     }
@@ -55,7 +55,7 @@ impl ActiveFault {
     }
 }
 
-/// How what comes by a port was sent, since a moment.
+/// Condition of an incoming link, since a moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Condition {
     pub(super) since: Moment,
@@ -67,61 +67,61 @@ pub(super) struct Condition {
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) spec: PortSpec,
-    /// Outages that last, and whether frames for the link are lost.
+    /// Active outages, and the treatment of frames for the link.
     pub(super) downs: Vec<(OutageId, Queued)>,
-    /// When it last went down, or came back; and whether the node takes other ports.
+    /// Last change of the link between up and down; true while the node avoids the port.
     pub(super) changed: Moment,
     pub(super) is_avoided: bool,
-    /// When it went down, and by what.
+    /// Times of failures, with their outages.
     pub(super) failures: Vec<(Moment, OutageId)>,
-    /// How what comes was sent: the newest last; and how many were before these.
+    /// Conditions of incoming frames, the newest last; and the number of earlier conditions.
     pub(super) came: Vec<Condition>,
     pub(super) past: u16,
-    /// How often the rate or the delay of what is sent has changed. Each frame says it to the other end, as from the moment at which
-    /// it is in alone it could have been sent at one rate or another.
+    /// Number of changes of rate or delay of sent frames. Each frame carries the number, because the arrival time
+    /// alone does not identify the condition.
     pub(super) changes: u16,
-    /// Which of the bits that come are damaged.
+    /// Random stream of damaged bits.
     pub(super) errors: Stream,
-    /// When all has arrived that was sent before its delay last became another, and how often nothing is sent since it does not.
+    /// Arrival of the last frame sent before the delay changed, and the number of waits of the port for this moment.
     pub(super) arrived: Moment,
     pub(super) settling: u32,
-    /// Wire bytes that were sent at rates before, and how long they took.
+    /// Wire bytes sent at earlier rates, and their transmission time.
     pub(super) before: (u64, Duration),
-    /// What is damaged is sent again.
+    /// Link-level retry, if any.
     pub(super) retry: Option<Box<Retry>>,
 }
 
-/// What fails at a node.
+/// Faults of a node.
 #[derive(Debug, Clone)]
 pub struct Failing {
     pub(super) felt: Vec<ActiveFault>,
     pub(super) lines: Vec<Line>,
     /// The node's forwarding delay.
     pub delay: Duration,
-    /// How long it takes to see that a link is down, if it looks.
+    /// Time until the node notices a change of a link, if `local_repair_delay` is set.
     pub local: Option<Duration>,
-    /// What its interface holds of frames that nobody reads.
+    /// Room of the interface for unread frames.
     pub room: u64,
-    /// It is down.
+    /// Active outages of the node.
     pub(super) downs: Vec<OutageId>,
-    /// It reads nothing.
+    /// Active stalls of the host.
     pub(super) stalls: Vec<OutageId>,
-    /// Frames that nobody has read, by which port and when they came, and their bytes.
+    /// Unread frames, with port and arrival; and their bytes.
     pub(super) unread: Vec<(PortId, Packet, Moment)>,
     pub(super) unread_bytes: u64,
-    /// What was lost.
+    /// Losses by outage.
     pub lost: BTreeMap<OutageId, Lost>,
-    /// Flows of which answers were lost, where it is written down what flows wait for.
+    /// Flows with lost acknowledgements, if delays are recorded.
     pub unheard: BTreeSet<u32>,
-    /// Whether it is.
+    /// True if delays are recorded.
     pub follows: bool,
-    /// Frames that links sent again, and their bytes.
+    /// Frames retransmitted by links, and their bytes.
     pub retried: (u64, u64),
     /// Bytes of a control frame.
     pub control: u16,
 }
 
-/// What begins or ends comes from outside: see the timers of nodes.
+/// Beginnings and ends come from outside: see the timers of nodes.
 impl State for Failing {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         let Self {
@@ -133,16 +133,17 @@ impl State for Failing {
             lost,
             follows,
             retried,
-            // Of what nobody reads, and of what is followed.
+            // For unread frames, and for recorded flows.
             unread_bytes: _,
             unheard: _,
-            // What never changes.
+            // Constant fields.
             delay: _,
             local: _,
             room: _,
             control: _,
         } = self;
-        // What is damaged is drawn anew, what nobody reads grows, and who waits for an answer is written down by the moment.
+        // Damage is drawn anew, unread frames grow, and waits for acknowledgements are recorded by the moment. These
+        // states never recur.
         let draws = felt.iter().any(|felt| felt.lasts && matches!(felt.part.what, What::Errors(_)));
         if draws || *follows || !stalls.is_empty() || !unread.is_empty() {
             walk.refuse();
@@ -166,8 +167,8 @@ impl State for Failing {
 }
 
 impl Line {
-    /// Nothing is as before while what was sent before the link failed or changed may be under way; what a link sends again cannot be
-    /// repeated.
+    /// Shows the state. No state recurs while frames from before a failure or change may be in flight, or while a
+    /// link may retransmit.
     fn walk(&self, walk: &mut Walk<'_>) {
         let Self {
             downs,
@@ -176,7 +177,7 @@ impl Line {
             came,
             settling,
             retry,
-            // Looked at only when a timer expires, or something fails or changes again.
+            // Read only when a timer expires, or at the next failure or change.
             changed: _,
             past: _,
             changes: _,
@@ -197,16 +198,16 @@ impl Line {
     }
 }
 
-/// Nothing that was sent so long ago is on its way any more: the longest link, and the largest frame at the lowest rate.
+/// Maximum time of a frame in flight: the longest link, and the largest frame at the lowest rate.
 pub(super) const ON_ITS_WAY: Duration = Duration::ms(2_000);
 
 impl Failing {
-    /// How often its faults have begun and ended.
+    /// Returns the number of beginnings and ends of faults.
     pub fn epoch(&self) -> u64 {
         self.felt.iter().map(ActiveFault::place).sum()
     }
 
-    /// What a node feels.
+    /// Returns the faults of a node.
     pub fn new(parts: &[Part], seed: u64, node: u32, ports: &[PortSpec]) -> Self {
         let felt = |part: &Part| {
             let mut part = part.clone();
@@ -245,33 +246,33 @@ impl Failing {
         }
     }
 
-    /// Lets the link of a port send again what is damaged.
+    /// Gives the link of a port link-level retry.
     pub fn retries(&mut self, port: PortId, retry: Retry) {
         self.lines[port].retry = Some(Box::new(retry));
     }
 
-    /// What is known of a link that sends again, if that of a port does.
+    /// Returns the link-level retry of the link of a port, if any.
     pub(super) fn retry(&mut self, port: PortId) -> Option<&mut Retry> {
         self.lines[port].retry.as_deref_mut()
     }
 
-    /// Frames that nobody has read, and those that will come again.
+    /// Returns unread frames, and frames that will be retransmitted.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
         let held = self.lines.iter().filter_map(|line| line.retry.as_ref()).flat_map(|retry| &retry.receiver.held);
         self.unread.iter().map(|unread| &unread.1).chain(held)
     }
 
-    /// Whether the host reads nothing, so that its neighbours are paused.
+    /// True if the host reads nothing, which pauses its neighbours.
     pub const fn is_stalled(&self) -> bool {
         !self.stalls.is_empty()
     }
 
-    /// Whether the link of a port is down.
+    /// True if the link of a port is down.
     pub(super) fn is_down(&self, port: PortId) -> bool {
         !self.lines[port].downs.is_empty()
     }
 
-    /// Looks whether the link of a port has been as it is for so long that the node avoids it, or no longer; true if that changes.
+    /// Updates the avoidance of a port after an unchanged condition of its link; true for a change.
     pub(super) fn sees(&mut self, port: PortId, now: Moment) -> bool {
         let is_down = self.is_down(port);
         let line = &mut self.lines[port];
@@ -279,17 +280,17 @@ impl Failing {
         is_due && std::mem::replace(&mut line.is_avoided, is_down) != is_down
     }
 
-    /// Whether the node takes other ports.
+    /// True if the node avoids the port.
     pub(super) fn avoids(&self, port: PortId) -> bool {
         self.lines[port].is_avoided
     }
 
-    /// Whether it avoids any.
+    /// True if the node avoids any port.
     pub(super) fn avoids_any(&self) -> bool {
         self.lines.iter().any(|line| line.is_avoided)
     }
 
-    /// The outage by which frames for a port are lost, if they are.
+    /// Returns the outage that loses frames for a port, if any.
     pub(super) fn flushes(&self, port: PortId) -> Option<OutageId> {
         self.lines[port].downs.iter().find(|down| down.1 == Queued::Flush).map(|down| down.0)
     }
@@ -307,7 +308,8 @@ impl Failing {
         }
     }
 
-    /// What a link is one way, with all faults that last there; of several the last of the scenario holds.
+    /// Returns the condition of a link in one direction, with all active faults. For several faults, the last in the
+    /// scenario counts.
     pub(super) fn condition(&self, port: PortId, now: Moment, is_meant: impl Fn(&Place) -> bool) -> Condition {
         let mut link = self.lines[port].spec.link;
         for felt in self.felt.iter().filter(|felt| felt.at(port).is_some_and(&is_meant)) {
@@ -320,12 +322,12 @@ impl Failing {
         Condition { since: now, rate: link.rate, delay: link.delay }
     }
 
-    /// Whether hosts compute slower at times.
+    /// True if hosts have times of slow computation.
     pub fn slows(&self) -> bool {
         self.felt.iter().any(|felt| matches!(felt.part.what, What::Compute(_)))
     }
 
-    /// When a host has computed what would take until a moment, slower while faults last that make it so.
+    /// Returns the end of a computation that would end at `until` at full speed.
     pub fn computed(&self, now: Moment, until: Moment) -> Moment {
         let mut slow: Vec<(f64, Option<Outage>, Schedule)> = Vec::new();
         for felt in &self.felt {
@@ -357,13 +359,13 @@ impl Failing {
         }
     }
 
-    /// Says in a frame how often its link had changed when it was sent.
+    /// Writes the number of changes of the link into a frame.
     pub(super) fn stamp(&self, port: PortId, frame: &mut Packet) {
         frame.set_changes(self.lines[port].changes);
     }
 
-    /// The last failure of a port's link while a frame was on it of which enough was in at a moment; `needed` is how long that takes at
-    /// a rate.
+    /// Returns the last failure of the link of a port while a frame was on the link, if enough of the frame had
+    /// arrived at `in_at`. `needed` is the time for that part at a rate.
     pub(super) fn failure(&self, port: PortId, frame: &Packet, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<OutageId> {
         let line = &self.lines[port];
         let (at, by) = *line.failures.iter().rev().find(|failure| failure.0 < in_at)?;
@@ -371,14 +373,14 @@ impl Failing {
         (in_at.saturating_sub(sent.delay + needed(sent.rate)) <= at).then_some(by)
     }
 
-    /// The fault that damages a frame which came by a port, if one does.
+    /// Returns the fault that damages a frame of a port, if any.
     pub(super) fn damage(&mut self, port: PortId, bytes: u16) -> Option<OutageId> {
         let errors = |felt: &ActiveFault| match felt.part.what {
             What::Errors(p) => felt.at(port).filter(|place| place.receives).map(|_| (p, felt.id())),
             _ => None,
         };
         let (p, by) = self.felt.iter().rev().find_map(errors)?;
-        // All bits have to come as they were sent.
+        // All bits must arrive undamaged.
         let is_whole = libm::exp(f64::from(bytes) * 8.0 * libm::log1p(-p));
         (self.lines[port].errors.uniform() >= is_whole).then_some(by)
     }

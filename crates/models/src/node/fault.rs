@@ -1,7 +1,8 @@
-//! What a node does when something fails at it: at the links of its ports, at itself, or at the host that it is.
+//! Faults at a node: at the links of its ports, at the node, or at the host.
 //!
-//! Each end of a link acts for itself, at the same moments: what it sends waits, what comes is lost if it was on the link as that went
-//! down, and what mechanisms knew of the neighbour is forgotten. See `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
+//! Each end of a link acts independently, at the same moments. Outgoing frames wait, incoming frames are lost if they
+//! were on the link when the link went down, and mechanisms forget the state of the neighbour. See `fault/mod.rs`,
+//! and `reference/README.md` for the semantics of outages.
 
 use xoff_engine::Message as _;
 use xoff_units::{Duration, Rate, index};
@@ -21,20 +22,20 @@ use crate::queueing::port::Cause;
 use crate::record::Drop;
 
 impl Node {
-    /// The same node, with what fails at it.
+    /// Returns the node with its faults.
     #[must_use]
     pub fn failing(self, failing: Option<Box<Failing>>) -> Self {
         Self { is_watched: self.is_watched || failing.is_some(), failing, ..self }
     }
 
-    /// How long a port has been sending in all.
+    /// Returns the total sending time of a port.
     pub fn sending_time(&self, port: PortId) -> Duration {
         let p = &self.core.ports[port];
         let (bytes, time) = self.failing.as_ref().map_or((0, Duration::ZERO), |failing| failing.lines[port].before);
         time + p.serializer.time(p.data_bytes + p.control_bytes - bytes)
     }
 
-    /// Sets timers for the first spell of each fault, before all others.
+    /// Sets timers for the first outage of each fault, before all other timers.
     pub(super) fn expect_faults(&self, cx: &mut Cx<'_>) {
         let Some(failing) = &self.failing else { return };
         (0..failing.felt.len()).for_each(|n| self.expect(n, cx));
@@ -61,7 +62,7 @@ impl Node {
         }
         for place in places {
             match what {
-                // What waits in a node that is down is lost with it.
+                // Frames that wait in a node that goes down are lost.
                 What::Down(_) if begins && is_whole => self.fail(place.port, id, Queued::Flush, cx),
                 What::Down(queued) if begins => self.fail(place.port, id, queued, cx),
                 What::Down(_) => self.repair(place.port, id, cx),
@@ -83,7 +84,7 @@ impl Node {
         }
     }
 
-    /// Whether anything is odd about what this node lets in.
+    /// True if the node has an active fault that affects arrivals.
     fn has_fault(&self) -> bool {
         self.faults.vanish > 0 || self.failing.as_ref().is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
     }
@@ -132,7 +133,7 @@ impl Node {
         self.rouse(port, cx);
     }
 
-    /// Looks at the link of a port when it has been as it is now for as long as that takes.
+    /// Schedules a check of the link of a port after `local_repair_delay`.
     fn look_later(&self, port: PortId, cx: &mut Cx<'_>) {
         if let Some(local) = self.failing.as_ref().and_then(|failing| failing.local) {
             cx.set_timer(cx.now() + local, token::pack(token::AVOID, 0, u32::from(port.0)));
@@ -145,13 +146,13 @@ impl Node {
         }
     }
 
-    /// Mechanisms forget what they knew of the neighbour at a port, or tell it anew what it has to know.
+    /// Tells mechanisms about a link of a port: they forget the state of the neighbour, or repeat their requests.
     fn tell_of_link(&mut self, port: PortId, is_up: bool, cx: &mut Cx<'_>) {
         self.mechanisms.each(Watches::LINK, &self.core, &mut self.effects, |m, core, fx| m.on_link(port, is_up, core, fx));
         self.apply(cx);
     }
 
-    /// Loses what waits in a queue of a port.
+    /// Drops packets that wait in a queue of a port.
     fn empty(&mut self, port: PortId, queue: QueueId, by: OutageId, is_to_go: impl Fn(&Packet) -> bool, cx: &mut Cx<'_>) {
         for packet in self.core.ports[port].take(queue, is_to_go) {
             if packet.is_data() {
@@ -163,11 +164,11 @@ impl Node {
                 failing.note(by, &packet);
             }
         }
-        // What mechanisms make of it happens now, and not at whatever is next.
+        // Reactions of mechanisms happen now, and not at the next event.
         self.apply(cx);
     }
 
-    /// What a link is one way is another from now on.
+    /// Changes the condition of a link in one direction.
     fn change_line(&mut self, place: Place, cx: &mut Cx<'_>) {
         let (port, now) = (place.port, cx.now());
         let sent = self.sending_time(port);
@@ -175,7 +176,7 @@ impl Node {
         if place.receives {
             let condition = failing.condition(port, now, |place| place.receives);
             let line = &mut failing.lines[port];
-            // Of those that nothing on its way was sent under one is kept, so that there is always one.
+            // Keeps one condition older than any frame in flight, and later conditions.
             let past = line.came.iter().skip(1).take_while(|c| c.since + ON_ITS_WAY < now).count();
             line.came.drain(..past);
             line.past = line.past.wrapping_add(past as u16);
@@ -189,7 +190,7 @@ impl Node {
         failing.lines[port].changes = failing.lines[port].changes.wrapping_add(1);
         failing.lines[port].before = (p.data_bytes + p.control_bytes, sent);
         let delay = condition.delay + p.peer_delay;
-        // The last frame that was sent arrives first.
+        // The last sent frame arrives first.
         let arrived = &mut failing.lines[port].arrived;
         *arrived = (*arrived).max(p.busy_until + p.delay);
         let settled = arrived.saturating_sub(delay);
@@ -204,7 +205,7 @@ impl Node {
         }
     }
 
-    /// A port that waited for its link to become shorter sends again.
+    /// Restarts a port that waited after a decrease of the delay of its link.
     pub(super) fn on_settled(&mut self, port: PortId, cx: &mut Cx<'_>) {
         let Some(failing) = &mut self.failing else { return };
         failing.lines[port].settling -= 1;
@@ -213,7 +214,7 @@ impl Node {
         }
     }
 
-    /// The host reads nothing from now on, or all that has come meanwhile.
+    /// Starts or ends a stall of the host. At the end, all unread frames are handled.
     fn stall(&mut self, by: OutageId, begins: bool, cx: &mut Cx<'_>) {
         let Some(failing) = &mut self.failing else { return };
         mark(&mut failing.stalls, by, begins);
@@ -241,10 +242,10 @@ impl Node {
         }
     }
 
-    /// Whether a frame that came is handled no further, since it was lost on its way, or nobody reads it.
+    /// True if an arrived frame is not handled, as it was lost on its link or stays unread.
     pub(super) fn intercept(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(failing) = &mut self.failing else { return false };
-        // What ends here, or at the interface, is not forwarded.
+        // Frames that end here, or at the interface, are not forwarded.
         let is_forwarded = !packet.is_link_local() && packet.dst() != self.core.id;
         let in_at = if is_forwarded { cx.now().saturating_sub(failing.delay) } else { cx.now() };
         let head = self.cut_through.as_ref().and_then(|cut| cut.needed(port, packet, self.core.id, &self.core.routing));
@@ -260,17 +261,17 @@ impl Node {
         }
         let damaged_by = failing.damage(port, packet.bytes());
         if failing.retry(port).is_some() && !packet.is_link_local() {
-            return self.is_held(port, packet, damaged_by, cx) || self.is_unread(port, packet, cx);
+            return self.hold_back(port, packet, damaged_by, cx) || self.leave_unread(port, packet, cx);
         }
         if let Some(by) = damaged_by {
             self.lose_on_link(port, packet, by, cx);
             return true;
         }
-        self.is_unread(port, packet, cx)
+        self.leave_unread(port, packet, cx)
     }
 
-    /// Whether nobody reads a frame, which waits at the interface, or is lost there.
-    pub(super) fn is_unread(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+    /// True if a frame stays unread at the interface, or is lost there.
+    pub(super) fn leave_unread(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(failing) = &mut self.failing else { return false };
         let Some(by) = failing.stalls.last().copied().filter(|_| !packet.is_link_local()) else { return false };
         if failing.unread_bytes + u64::from(packet.bytes()) > failing.room {
@@ -282,7 +283,7 @@ impl Node {
         true
     }
 
-    /// A frame that came by a port is gone: a drop of the port that sent it.
+    /// Counts the loss of a frame that arrived by a port as a drop of the sending port.
     pub(super) fn lose_on_link(&mut self, port: PortId, packet: &Packet, by: OutageId, cx: &mut Cx<'_>) {
         if let Some(failing) = &mut self.failing {
             failing.note(by, packet);
@@ -301,7 +302,7 @@ impl Node {
         self.records.drops.push(Drop { at: cx.now(), node: from.peer, port: from.peer_port, in_port, class, flow, seq, bytes, by });
     }
 
-    /// Whether a data packet that is to go by a port is lost, since that leads nowhere.
+    /// True if a data packet for a port is lost, as its link is down.
     pub(super) fn refuses(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         if self.faults.vanish > 0 {
             self.faults.vanish -= 1;
@@ -317,7 +318,7 @@ impl Node {
         true
     }
 
-    /// Whether a frame that is no data, and is to go by a port, is lost there.
+    /// True if a control frame for a port is lost, as its link is down.
     pub(super) fn loses_control(&mut self, port: PortId, frame: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(failing) = &mut self.failing else { return false };
         if !failing.is_down(port) {
@@ -333,7 +334,7 @@ impl Node {
     }
 }
 
-/// Puts a spell among those that last, or takes it from there.
+/// Adds an outage to the active outages, or removes the outage.
 fn mark(list: &mut Vec<OutageId>, id: OutageId, begins: bool) {
     if begins {
         list.push(id);

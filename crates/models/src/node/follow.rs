@@ -1,4 +1,4 @@
-//! What a node writes down as it follows packets and flows, for those who asked (`probe.delays`, `probe.packets`).
+//! Records of packets and flows for `probe.delays` and `probe.packets`.
 
 use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
@@ -8,7 +8,8 @@ use crate::delays::{Start, Wait};
 use crate::packet::Packet;
 
 impl Node {
-    /// Writes down that a frame starts on the link; the next node handles it when the bits are in that leave until `handled`.
+    /// Records the start of a frame on the link. The next node handles the frame once the bits sent until `handled`
+    /// have arrived.
     #[cold]
     pub(super) fn watch(&mut self, port: PortId, queue: QueueId, frame: &Packet, now: Moment, handled: Moment) {
         if self.wanted.packets {
@@ -23,7 +24,7 @@ impl Node {
         }
     }
 
-    /// Writes down that a packet came to wait for an output.
+    /// Records the arrival of a packet at its output.
     #[cold]
     pub(super) fn follow_arrival(&mut self, packet: &Packet, port: PortId, queue: QueueId, now: Moment) {
         if let Some(recorder) = &mut self.delays {
@@ -31,15 +32,15 @@ impl Node {
         }
     }
 
-    /// Mechanisms have seen the packet that came.
+    /// Records that mechanisms have seen the arrived packet.
     #[cold]
     pub(super) fn follow_entry(&mut self) {
         if let Some(recorder) = &mut self.delays {
-            recorder.has_entered();
+            recorder.entered();
         }
     }
 
-    /// Writes down that a flow of this node sends until then, and what it waits for after that.
+    /// Records that a flow of this node sends until `ends`, and the reason for waiting afterwards.
     #[cold]
     pub(super) fn follow_turn(&mut self, flow: u32, now: Moment, ends: Moment) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint) {
@@ -47,7 +48,7 @@ impl Node {
         }
     }
 
-    /// Writes down what a flow of this node waits for from now on.
+    /// Records the present reason for waiting of a flow of this node.
     #[cold]
     pub(super) fn follow(&mut self, flow: u32, now: Moment) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)
@@ -57,7 +58,7 @@ impl Node {
         }
     }
 
-    /// Nothing is written down of a flow that has ended.
+    /// Ends the records of a finished flow.
     #[cold]
     pub(super) fn follow_end(&mut self, flow: u32) {
         if let (Some(recorder), Some(endpoint)) = (&mut self.delays, &self.endpoint)

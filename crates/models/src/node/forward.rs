@@ -1,4 +1,4 @@
-//! What becomes of a packet that goes on to another node: a port, a queue, room, or its end.
+//! Forwarding of a packet: port, queue and room, or a drop.
 
 use xoff_engine::Message as _;
 use xoff_units::number;
@@ -13,17 +13,17 @@ use crate::packet::Packet;
 use crate::record::Drop;
 use crate::routing::Paths;
 
-/// What mechanisms do with a packet that they do not let in.
+/// Refusal of a packet by a mechanism.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
-    /// So many bytes are left of it.
+    /// The packet is trimmed to this many bytes.
     Cut(u16),
-    /// The mechanism of this number drops it.
+    /// The mechanism of this number drops the packet.
     Drop(u8),
 }
 
 impl Node {
-    /// A packet that goes on to another node.
+    /// Forwards a packet.
     #[inline]
     pub(super) fn forward(&mut self, in_port: PortId, mut packet: Packet, cx: &mut Cx<'_>) {
         if packet.hops() > 64 {
@@ -108,7 +108,7 @@ impl Node {
         }
     }
 
-    /// The port that a mechanism chooses among several, or that of ECMP.
+    /// Returns the port chosen by a mechanism, or by ECMP.
     #[cold]
     fn route(&mut self, packet: &mut Packet, cx: &mut Cx<'_>) -> PortId {
         let choices = self.routes.choices(packet.dst());
@@ -122,7 +122,7 @@ impl Node {
         port
     }
 
-    /// The queue that mechanisms choose for a packet and let it into; none if they drop it.
+    /// Returns the queue chosen by mechanisms for an admitted packet; `None` for a drop.
     #[cold]
     fn place(&mut self, port: PortId, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<QueueId> {
         let mut queue = None;
@@ -143,7 +143,7 @@ impl Node {
         }
     }
 
-    /// The queue in which mechanisms let a packet wait, or what they do instead.
+    /// Returns the queue of an admitted packet, or the refusal.
     fn admit(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<QueueId, Refusal> {
         let mut place = Ok(queue);
         self.mechanisms.each(Watches::ADMIT, &self.core, &mut self.effects, |m, core, fx| {
@@ -158,7 +158,7 @@ impl Node {
         place
     }
 
-    /// Cuts the payload off a packet. As data it is gone; what is left of it goes on as control, if anything is.
+    /// Trims a packet. The packet ends as data, and the rest, if any, continues as control.
     pub(super) fn trim(&mut self, port: PortId, bytes: u16, packet: Packet, cx: &mut Cx<'_>) {
         self.counts.dropped_bytes += u64::from(packet.bytes());
         if bytes == 0 {
@@ -189,7 +189,7 @@ impl Node {
         self.apply(cx);
     }
 
-    /// Shows a control frame to mechanisms; true when one of them ends it.
+    /// Shows a control frame to mechanisms; true if a mechanism ends the frame.
     #[inline(never)]
     pub(super) fn offer_to_mechanisms(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let mut verdict = Verdict::Pass;
@@ -204,7 +204,7 @@ impl Node {
         verdict == Verdict::Consume
     }
 
-    /// The head of an input FIFO crosses to `port`; the packet behind it asks for its own output.
+    /// Moves the head of an input FIFO to `port`; the next packet asks for its own output.
     pub(super) fn supply_from_input(&mut self, port: PortId, queue: QueueId, group: usize, cx: &mut Cx<'_>) {
         let Some(packet) = self.core.inputs[group].pop_front() else { return };
         if let Some(head) = self.core.inputs[group].front() {
@@ -227,7 +227,7 @@ impl Node {
         }
     }
 
-    /// A packet is not let in: there is no room, or a mechanism drops it.
+    /// Drops a packet, for lack of room or by a mechanism.
     #[cold]
     fn drop_packet(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
         if self.mechanisms.want(Watches::ASSIGN) {

@@ -1,4 +1,4 @@
-//! What a node does for the flows that start and end at it.
+//! Flows that start or end at a node.
 
 use xoff_engine::Message as _;
 use xoff_units::{index, number};
@@ -56,7 +56,7 @@ impl Node {
         self.kick(port, cx);
     }
 
-    /// Hands a message to its connection, which starts with the first.
+    /// Posts a message to its connection; the first message starts the connection.
     pub(super) fn post(&mut self, post: &Post, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
         match endpoint.post(post, &mut self.effects) {
@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// Puts a flow back into its queue's round when it can go on.
+    /// Lists a flow for its queue when the flow can send.
     pub(super) fn requeue(&mut self, flow: u32, cx: &mut Cx<'_>) {
         let Some(endpoint) = &mut self.endpoint else { return };
         let answer = endpoint.requeue(flow, cx.now());
@@ -110,7 +110,7 @@ impl Node {
             Turn::SendAndLeave(packet) => packet,
             Turn::Leave => {
                 endpoint.reclaim(supplier);
-                // Its pace may have become slower while it was listed.
+                // The rate may have fallen while the flow was listed.
                 self.requeue(flow, cx);
                 return false;
             }
@@ -172,7 +172,7 @@ impl Node {
                 self.apply(cx);
                 self.requeue(packet.flow(), cx);
             }
-            // What no mechanism consumed ends here.
+            // Control frames of mechanisms end here if no mechanism consumed them.
             Owner::Mechanism => {}
         }
     }
@@ -187,8 +187,8 @@ impl Node {
         self.answer(answer, cx);
     }
 
-    /// Sends what a receiver answers, and then does what else follows. With every packet: what passes through the list of effects is
-    /// written once more and read again.
+    /// Sends the acknowledgement of a receiver, then carries out other effects. The acknowledgement bypasses the list
+    /// of effects, which saves a copy per packet.
     #[inline]
     fn answer(&mut self, frame: Option<Packet>, cx: &mut Cx<'_>) {
         if let Some(frame) = frame {

@@ -1,8 +1,8 @@
-//! When routes change: which ports a node chooses from then on, and by which its own flows leave.
+//! Changes of routes: the ports that a node chooses afterwards, and the ports of its own flows.
 //!
-//! A flow whose port leads nowhere any more is moved to another that its host may choose, and back to its own as soon as that leads there
-//! again. Its window, pace and what it sent stay what they were. Flows of hosts that relay stay where they are, and so do those for which a mechanism
-//! chooses queues, as it counts them by port.
+//! A flow whose port has no route any more moves to another port allowed by its host, and back once the own port has
+//! a route. Window, rate and sent packets stay unchanged. Flows of hosts that relay do not move, and neither do flows
+//! with queues assigned by a mechanism, which counts flows by port.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ impl Node {
         &self.routes
     }
 
-    /// The link of a port may have been down, or back, for so long that this node chooses others, or it again.
+    /// Reacts to a link that was down or up for `local_repair_delay`: the node avoids the port, or uses the port
+    /// again.
     pub(super) fn on_seen(&mut self, port: PortId, cx: &mut Cx<'_>) {
         if self.failing.as_mut().is_some_and(|failing| failing.sees(port, cx.now())) {
             self.choose_anew();
@@ -33,7 +34,7 @@ impl Node {
         }
     }
 
-    /// The routes here are those of the network, less ports that are avoided.
+    /// Computes the routes of the node: the routes of the network without avoided ports.
     fn choose_anew(&mut self) {
         let routes = &self.core.routing.routes[index(self.core.id)];
         self.routes = match &self.failing {
@@ -43,7 +44,7 @@ impl Node {
         self.is_rerouted = !self.forwards && self.core.ports.len() > 1;
     }
 
-    /// Moves flows to ports that lead to their destinations, if routes have changed since that was done.
+    /// Moves flows to ports with routes to their destinations, after a change of routes.
     #[cold]
     pub(super) fn move_flows(&mut self, cx: &mut Cx<'_>) {
         if !std::mem::take(&mut self.is_rerouted) || self.mechanisms.want(Watches::PLACE) {

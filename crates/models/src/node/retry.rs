@@ -1,7 +1,7 @@
-//! What a node does where links send again what was damaged on them; see `retry.rs`.
+//! Link-level retry at a node; see `retry.rs`.
 //!
-//! Frames that the receiver has discarded stay with it, and are handled when they come again: what comes again is said by one frame, as
-//! its first does. So nothing is on a link twice, and what a node has and what a link carries is counted as ever.
+//! The receiver keeps frames that it discards, and handles them at their retransmission, which is represented by one
+//! frame for the first of them. No frame is on a link twice, and counts of nodes and links stay valid.
 
 use xoff_units::{Duration, Moment, index};
 
@@ -18,14 +18,15 @@ impl Node {
         self.failing.as_mut()?.retry(port)
     }
 
-    /// A frame was put onto a link that may have to send it again.
+    /// Keeps a frame that departed on a link with retry.
     pub(super) fn keep(&mut self, port: PortId, frame: &Packet, ends: Moment, cx: &mut Cx<'_>) {
         let Some(retry) = self.retry(port).filter(|_| !frame.is_link_local()) else { return };
         retry.sender.sent(frame.bytes(), ends);
         self.look_at_retry(port, false, cx);
     }
 
-    /// Goes back if that is due, and lets the port sleep or wakes it. It `is_settled` if no answer of this moment is still to come.
+    /// Starts a due retransmission, and lets the port sleep or wakes the port. `is_settled` means that no
+    /// acknowledgement of this moment is outstanding.
     fn look_at_retry(&mut self, port: PortId, is_settled: bool, cx: &mut Cx<'_>) {
         let now = cx.now();
         let p = &self.core.ports[port];
@@ -69,7 +70,7 @@ impl Node {
         cx.send_express(port.index(), comes, frame);
     }
 
-    /// A timer: of a sender whose epoch is zero, or of a receiver to which the next frame comes again.
+    /// Handles a timer: of a sender with epoch zero, or of a receiver at the arrival of the next retransmission.
     pub(super) fn on_retry_timer(&mut self, payload: u32, cx: &mut Cx<'_>) {
         let (port, epoch) = (PortId::at(index(payload >> 8)), payload as u8);
         if epoch == 0 {
@@ -82,7 +83,7 @@ impl Node {
         }
     }
 
-    /// What the other end of a link says of frames that come again, or have to.
+    /// Handles the messages of the other end about retransmissions.
     pub(super) fn on_retry(&mut self, port: PortId, says: frames::Retry, cx: &mut Cx<'_>) {
         let now = cx.now();
         let Some(retry) = self.retry(port) else { return };
@@ -95,8 +96,8 @@ impl Node {
         self.look_at_retry(port, false, cx);
     }
 
-    /// A frame came by a link that sends again, damaged or not; true if it goes no further.
-    pub(super) fn is_held(&mut self, port: PortId, packet: &Packet, damaged_by: Option<OutageId>, cx: &mut Cx<'_>) -> bool {
+    /// Handles an arrival on a link with retry, damaged or not; true if the frame ends here for now.
+    pub(super) fn hold_back(&mut self, port: PortId, packet: &Packet, damaged_by: Option<OutageId>, cx: &mut Cx<'_>) -> bool {
         let Some(retry) = self.retry(port) else { return false };
         let receiver = &mut retry.receiver;
         if !receiver.held.is_empty() {
@@ -112,7 +113,7 @@ impl Node {
         true
     }
 
-    /// The first frame that is held was damaged: it has to come again, or is lost; true if it is.
+    /// Damages the first held frame, which must be retransmitted again, or is lost; true if lost.
     fn roll_damage(&mut self, port: PortId, by: OutageId, is_again: bool, cx: &mut Cx<'_>) -> bool {
         let (rate, link) = {
             let p = &self.core.ports[port];
@@ -136,7 +137,7 @@ impl Node {
         false
     }
 
-    /// The first frame that is held comes again.
+    /// Handles the retransmission of the first held frame.
     fn comes_again(&mut self, port: PortId, cx: &mut Cx<'_>) {
         let Some(bytes) = self.retry(port).and_then(|retry| retry.receiver.held.front()).map(Packet::bytes) else { return };
         let damaged_by = self.failing.as_mut().and_then(|failing| failing.damage(port, bytes));
@@ -160,9 +161,9 @@ impl Node {
         }
     }
 
-    /// A frame that came again is handled as one that comes.
+    /// Handles a retransmitted frame as an arrival.
     fn let_in(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) {
-        if self.is_unread(port, packet, cx) {
+        if self.leave_unread(port, packet, cx) {
             return;
         }
         if self.wanted.packets {

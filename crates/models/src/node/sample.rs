@@ -1,4 +1,4 @@
-//! What waits at a node: written down at each interval, and counted by audits.
+//! Waiting packets of a node: samples at an interval, and counts for audits.
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::Message as _;
@@ -8,14 +8,14 @@ use super::Node;
 use crate::record::Sample;
 
 impl Node {
-    /// Looks at the queues as often as this from now on, at its multiples; of what was written down so far those stay.
+    /// Sets the sampling interval. Samples at multiples of the interval are kept.
     pub fn sample_every(&mut self, interval: Duration) {
         self.wanted.queues = interval;
         self.next_sample = Moment(self.next_sample.0.next_multiple_of(interval.0));
         self.records.samples.retain(|s| s.at.0.is_multiple_of(interval.0));
     }
 
-    /// How many samples there are to take from here once those up to a moment are written down.
+    /// Returns the number of samples at this node up to a moment.
     pub fn samples_until(&self, now: Moment) -> u64 {
         let taken = wide(self.records.samples.len());
         if self.next_sample > now {
@@ -25,7 +25,7 @@ impl Node {
         taken + wide(queues) * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
     }
 
-    /// Writes down what waits at each interval up to a moment: what has waited since the last event here.
+    /// Writes samples of each interval up to a moment, from the state since the last event.
     #[cold]
     pub fn sample(&mut self, now: Moment) {
         while self.next_sample <= now {
@@ -38,7 +38,7 @@ impl Node {
                     }
                 }
             }
-            // Nothing is written while every queue is empty, so a long silence costs one look.
+            // With empty queues no sample is written, and a long silence costs one check.
             self.next_sample += self.wanted.queues;
             if self.core.ports.iter().all(|p| p.waiting == 0) {
                 let behind = (now.0.saturating_sub(self.next_sample.0)) / self.wanted.queues.0;
@@ -47,7 +47,7 @@ impl Node {
         }
     }
 
-    /// Records beside frames that wait here.
+    /// Returns the number of side records of waiting frames.
     pub fn queued_records(&self) -> usize {
         let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
         let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
@@ -55,7 +55,7 @@ impl Node {
         ports.chain(self.core.inputs.iter().flatten()).chain(cut).chain(unread).filter(|p| p.side().is_some()).count()
     }
 
-    /// Wire bytes of data that wait here.
+    /// Returns the wire bytes of waiting data.
     pub fn queued_bytes(&self) -> u64 {
         let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
         let unread = self.failing.iter().flat_map(|failing| failing.waiting());

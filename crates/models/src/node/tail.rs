@@ -1,5 +1,5 @@
-//! What a node does when the last bit of a packet comes that it handled before (cut-through): until then the packet's input counts
-//! it although it has started, and what is left of a packet that was cut waits.
+//! The last bit of a packet that was handled earlier (cut-through). Until the last bit, the input counts a packet
+//! that has started, and the rest of a trimmed packet waits.
 
 use super::{Cx, Node};
 use crate::cut_through::Rest;
@@ -9,11 +9,11 @@ use crate::mechanism::{Dequeued, Hooks, Watches};
 use crate::packet::Packet;
 
 impl Node {
-    /// Puts off what has to wait for the last bit of a packet that is in no queue; false if that is in.
+    /// Defers an action until the last bit of a packet outside queues; false if the last bit has arrived.
     pub(super) fn put_off(&mut self, packet: &Packet, rest: Rest, cx: &mut Cx<'_>) -> bool {
         let Some(cut) = &mut self.cut_through else { return false };
         let Some(at) = cut.until(packet, cx.now()) else { return false };
-        // A copy that was sent again is behind the one that leaves, and it is that of which something is still to come.
+        // A retransmitted copy is behind the leaving copy, whose last bit is outstanding.
         let queued = self.core.ports[rest.port].queues[rest.queue].packets.iter();
         let fetched = self.core.inputs.get(self.core.group(packet.in_port(), packet.class()));
         if rest.packet.is_data() && queued.chain(fetched.into_iter().flatten()).any(|other| other.is_like(packet)) {
@@ -24,7 +24,7 @@ impl Node {
         true
     }
 
-    /// The last bit of an input's packet is in that was handled before.
+    /// Handles the arrival of the last bit of a packet handled earlier.
     pub(super) fn end_tail(&mut self, in_port: PortId, cx: &mut Cx<'_>) {
         let Some(Rest { packet, port, queue }) = self.cut_through.as_mut().and_then(|cut| cut.rest(in_port)) else { return };
         if !packet.is_data() {

@@ -14,12 +14,12 @@ use crate::topology::{Link, Shape, star};
 use crate::transport::{Table, raw};
 use crate::workload::{self, Flow, Host, Workload};
 
-/// A node for which a script stands in for its mechanisms: at a moment one of them asks for an effect.
+/// A node with a script in place of mechanisms: at a moment, a mechanism requests an effect.
 #[derive(Debug)]
 struct Scripted {
     node: Node,
     script: Vec<(Moment, u8, Effect)>,
-    /// The index of a packet that is cut to 64 bytes when it comes to be forwarded for the first time.
+    /// Index of a packet that is cut to 64 bytes at its first forwarding.
     cut: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl EngineNode for Scripted {
     }
 }
 
-/// The switch of a star of three hosts, 0 to 2, whose port n leads to host n.
+/// The switch of a star of three hosts, 0 to 2; port n leads to host n.
 pub(super) const SWITCH: u32 = 3;
 
 /// Runs flows (source, destination, payload, start) in a star of three hosts with links of 100 Gb/s and 1 us, and a script of
@@ -98,7 +98,7 @@ fn run_and_cut(
     engine.into_nodes().into_iter().map(|s| s.node).collect()
 }
 
-/// When flows arrived at a host, by their numbers.
+/// Returns the arrivals of flows at a host, by number.
 pub(super) fn arrived(nodes: &[Node], host: usize) -> Vec<(u32, Moment)> {
     nodes[host].endpoint.as_ref().map(|e| e.arrived.clone()).unwrap_or_default()
 }
@@ -123,8 +123,8 @@ fn a_packet_and_its_answer_take_the_time_of_links_and_switch() {
 
 #[test]
 fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
-    // Two senders of four packets fill an output of 2500 bytes: each 100 ns one packet leaves and two come, of which the second
-    // is that of port 1. The first pair finds room.
+    // Two senders of four packets fill an output of 2500 bytes: each 100 ns one packet leaves and two packets arrive,
+    // the second by port 1. The first pair finds room.
     let local = Local { buffer: buffer::Params::PerPort(Bytes(2500)), ..Local::default() };
     let settings = Settings { locals: Locals::uniform(local), ..raw_frames() };
     let nodes = run(&settings, &[(0, 2, 4000, Duration::ZERO), (1, 2, 4000, Duration::ZERO)], &[]);
@@ -133,11 +133,11 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
     assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), PortId(2), PortId(1), 1, seq, 1250)));
     let queue = &switch.core.ports[2].queues[1];
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, queue.dropped, queue.sent), (3, 3750, 3, 5));
-    // Packets of port 0 wait behind one of port 1, so that two of them are there at once, and one of port 1 never with another.
+    // Packets of port 0 wait behind a packet of port 1. Two packets of port 0 wait at once, and never two of port 1.
     let mut peaks: Vec<_> = switch.core.ingress[..2].iter().map(|c| (c.peak(), c.bytes())).collect();
     peaks.push((queue.bytes.peak(), queue.bytes.bytes()));
     assert_eq!(peaks, [(2500, 0), (1250, 0), (2500, 0)]);
-    // The first packet is on the wire at 1.1 us; five follow one another.
+    // The first packet is on the wire at 1.1 us; five packets follow.
     assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(1100 + 500 + 1000))]);
 }
 
@@ -149,7 +149,7 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
         (SWITCH, Moment::us(5), 0, Effect::ReleaseQueue(PortId(1), QueueId(1))),
     ];
     for (queueing, at) in [(Queueing::Oq, 2300), (Queueing::Voq, 2300), (Queueing::Iq, 6100)] {
-        // With virtual output queues that of input 0 is the first of three.
+        // With virtual output queues, the queue of input 0 is the first of three.
         let settings = Settings { queueing, ..raw_frames() };
         let nodes = run(&settings, &[(0, 1, 1000, Duration::ZERO), (0, 2, 1000, Duration::ZERO)], &close);
         assert_eq!((arrived(&nodes, 1), arrived(&nodes, 2)), (vec![(0, Moment::ns(6100))], vec![(1, Moment::ns(at))]), "{queueing:?}");
@@ -159,7 +159,8 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
 
 #[test]
 fn samples_show_what_waits_at_each_interval() {
-    // Three packets are in the queue at 1.4 us and leave from 2 us on: at 2 us all wait, at 2.1 us two do, at 2.2 us one.
+    // Three packets are in the queue at 1.4 us and leave from 2 us on: three wait at 2 us, two at 2.1 us, one at 2.2
+    // us.
     let close = [
         (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(1))),
         (SWITCH, Moment::ns(2050), 0, Effect::ReleaseQueue(PortId(2), QueueId(1))),
@@ -168,13 +169,14 @@ fn samples_show_what_waits_at_each_interval() {
     let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);
     let samples = &nodes[index(SWITCH)].records.samples;
     let seen: Vec<_> = samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
-    // They start at 2.05, 2.15 and 2.25 us.
+    // The packets start at 2.05, 2.15 and 2.25 us.
     assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), PortId(2), QueueId(1), bytes)));
 }
 
 #[test]
 fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
-    // The third of ten packets is cut at the switch: the receiver asks for it a round trip later, and not after a timeout.
+    // The third of ten packets is cut at the switch. The receiver asks for the packet a round trip later, and not
+    // after a timeout.
     let settings = Settings::for_tests();
     let size = 10 * settings.framing.payload;
     let nodes = run_and_cut(&settings, &[(0, 1, size, Duration::ZERO)], &[], Some(2));
@@ -182,7 +184,7 @@ fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
     assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes), (0, settings.framing.largest()));
     let [sent] = source.sent[..] else { panic!("the flow is acknowledged") };
     assert!(sent.retransmitted > 0 && sent.acknowledged.unwrap() < Moment::us(20));
-    // Bytes balance although the header arrives: it is no data any more.
+    // Bytes balance although the header arrives, as a header is no data.
     let arrived = nodes[1].endpoint.as_ref().unwrap().delivered_bytes;
     assert_eq!(source.injected_bytes, arrived + switch.counts.dropped_bytes);
 }

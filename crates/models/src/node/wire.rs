@@ -1,4 +1,4 @@
-//! What a node does at its ports: whose turn is next, and how a frame starts on a link.
+//! Ports of a node: choice of the next queue, and the start of a frame on a link.
 
 use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment};
@@ -20,15 +20,15 @@ impl Node {
         }
     }
 
-    /// Whether nothing is sent by a port, or waits for it.
+    /// True if a port sends no frame and no frame waits for the port.
     #[inline]
     pub(super) fn is_idle(&self, port: PortId, cx: &Cx<'_>) -> bool {
         let p = &self.core.ports[port];
         p.waiting == 0 && !p.is_woken() && p.busy_until <= cx.now()
     }
 
-    /// Sends a control frame by a port: before all data, never paused, and in no count. Nothing that may still happen at this
-    /// moment could come before it, so that it starts at once if the port is idle.
+    /// Sends a control frame by a port: ahead of all data, never paused, and in no count. No other event of this
+    /// moment can precede the frame, which starts at once on an idle port.
     #[inline(always)]
     pub(super) fn send_control(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_idle(port, cx) {
@@ -38,7 +38,7 @@ impl Node {
         }
     }
 
-    /// Lets a frame that is no data wait in a queue of a port.
+    /// Adds a control frame to a queue of a port.
     #[inline(always)]
     pub(super) fn queue_control(&mut self, port: PortId, queue: QueueId, frame: Packet, cx: &mut Cx<'_>) {
         if self.has_fault && self.loses_control(port, &frame, cx) {
@@ -48,7 +48,7 @@ impl Node {
         self.kick(port, cx);
     }
 
-    /// Sends a frame that is no data, and that came by a port if it was not made here: answers wait where the scenario says.
+    /// Sends a control frame, forwarded or created here. The scenario chooses the queue of acknowledgements.
     #[inline(always)]
     pub(super) fn send_on(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         let is_control = match self.acks {
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// A forwarded data packet leaves its queue for the wire.
+    /// Starts a forwarded data packet from its queue.
     #[inline(always)]
     pub(super) fn leave(&mut self, port: PortId, queue: QueueId, mut packet: Packet, cx: &mut Cx<'_>) {
         let (in_port, class) = (packet.in_port(), packet.class());
@@ -94,7 +94,7 @@ impl Node {
             }
         }
         self.put_on_wire(port, queue, packet, cx);
-        // Frames that follow from the departure find the port busy.
+        // Frames caused by the departure find the port busy.
         if crossed {
             self.crossing(in_port, class, false, cx);
         } else {
@@ -109,13 +109,13 @@ impl Node {
         let now = cx.now();
         let ends = now + p.serializer.time(u64::from(frame.bytes()));
         p.busy_until = ends;
-        // The peer handles it at its last bit, or when it has as much of it as it needs.
+        // The peer handles the frame at the last bit, or once enough of the frame has arrived.
         let handled = match &self.cut_through {
             None => ends,
             Some(cut) => cut.head(port, &frame, p.peer, &self.core.routing).map_or(ends, |head| now + head),
         };
         let (mut arrives, peer_delay) = (handled + p.delay, p.peer_delay);
-        // MAC control and what ends there do not go through the peer's forwarding.
+        // MAC control, and frames that end at the peer, bypass the forwarding latency of the peer.
         let is_express = frame.is_link_local() || (peer_delay > Duration::ZERO && frame.dst() == p.peer);
         if frame.is_data() {
             p.data_bytes += u64::from(frame.bytes());

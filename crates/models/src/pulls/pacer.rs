@@ -98,7 +98,7 @@ impl Pacer {
     }
 
     /// Handles a request of a flow. If the total was granted already, the pulls were lost and are repeated.
-    pub fn is_asked_again(&mut self, flow: u32, total: u32) {
+    pub fn request_again(&mut self, flow: u32, total: u32) {
         if let Some(known) = self.flows.get_mut(&flow).filter(|known| total <= known.granted && !known.is_wanting) {
             known.is_wanting = true;
             self.wanting.push_back(flow);

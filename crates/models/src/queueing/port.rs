@@ -417,7 +417,7 @@ impl Port {
 
     /// Notes the engine's call; true when the port sleeps all the same.
     #[inline]
-    pub const fn is_called_in_vain(&mut self) -> bool {
+    pub const fn take_call(&mut self) -> bool {
         self.calls.0 &= !Calls::WOKEN;
         self.calls.0 != 0
     }
