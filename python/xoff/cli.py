@@ -165,7 +165,9 @@ def check(
         else:
             from xoff.study.command import check as check_study
         if set or seed is not None or deadlock is not None:
-            raise InputError("--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study")
+            raise InputError(
+                "--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study"
+            )
         raise typer.Exit(check_study(file, as_json=as_json))
     report = running.check(file, overrides=settings(set), seed=seed)
     found = report["deadlock"] or {}
@@ -266,13 +268,16 @@ def sweep(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keeps the study in this directory. Default: out/ and the name of the file, with the folder if there is "
+            help="Keeps the study in this directory. Default: out/ and the name of the file, with the folder if "
+            "there is "
             "one: out/headroom for headroom.toml, out/a-headroom for a/headroom.toml.",
             show_default=False,
         ),
     ] = None,
     force: Force = False,
-    status: Annotated[bool, typer.Option("--status", help="Prints the progress of the study without running it.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="Prints the progress of the study without running it.")
+    ] = False,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Does the I-th of N parts of the study, as in a job array.")
     ] = "1/1",
@@ -293,7 +298,8 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="Also keeps this table of each run, such as pauses; repeatable. Without the table, xoff explain repeats the run.",
+            help="Also keeps this table of each run, such as pauses; repeatable. Without the table, xoff "
+            "explain repeats the run.",
             show_default=False,
         ),
     ] = None,
@@ -368,7 +374,10 @@ def explain(
         typer.Option(min=1, metavar="N", help="Names the flows with the largest slowdowns.", show_default=False),
     ] = None,
     pauses: Annotated[
-        bool, typer.Option("--pauses", help="Names the ports where pauses begin, the flows that filled them, and the delayed flows.")
+        bool,
+        typer.Option(
+            "--pauses", help="Names the ports where pauses begin, the flows that filled them, and the delayed flows."
+        ),
     ] = False,
     port: Annotated[
         str | None,
@@ -511,7 +520,10 @@ def reproduce(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Runs the small variants.")] = False,
     design: Annotated[
-        bool, typer.Option("--design", help="Also screens the open choices of a document: the choices that decide each statement.")
+        bool,
+        typer.Option(
+            "--design", help="Also screens the open choices of a document: the choices that decide each statement."
+        ),
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the figures.")] = Path("out/reproduce"),
     runs: Annotated[

@@ -139,7 +139,9 @@ def pictures(operations: pa.Table, jobs: pa.Table, job: str) -> list[tuple[str, 
     """Returns each figure of a job: title, drawing as SVG, and notes."""
     found = []
     if _of(jobs, job).num_rows:
-        said = ["What is exposed delayed what a rank computed next; the parts of a rank add up to the iteration."]
-        found.append(("What an iteration went by with", plots.svg(bars(jobs, job)), said))
+        said = [
+            "Exposed communication delayed the next computation of a rank. The parts of a rank add up to the iteration."
+        ]
+        found.append(("Breakdown of an iteration", plots.svg(bars(jobs, job)), said))
     found.append(("Ranks over time", plots.svg(gantt(operations, jobs, job)), notes(jobs, job)))
     return found

@@ -84,7 +84,7 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
     settled = running.check(probe, tables=prepared.tables)["settled"]
     trips = [row for row in settled if row["key"] == "host.congestion_control.dctcp.round_trip"]
     if not trips:
-        raise InputError("scenario: it has no hosts whose round trip could be worked out; give --round-trip")
+        raise InputError("scenario: no two hosts are connected, so no round trip follows; give --round-trip")
     fastest = max(trips, key=lambda row: (wording.quantity(row["line"]) or (0, ""))[0])
     size = {key: (wording.quantity(text) or (0, ""))[0] for key, text in document["framing"].items()}
     frame = max(size["payload"] + size["header"], size["min_frame_size"]) + size["preamble_and_ifg"]
@@ -146,7 +146,7 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
             if row["kmin_bytes"] > bound:
                 answer["warnings"].append(
                     f"{row['what']}: {wording.size(row['kmin_bytes'])} is above {wording.size(max(bound, 0))}: "
-                    "where all ports fill, PFC acts before marks do"
+                    "if all ports fill, PFC pauses before switches mark"
                 )
     return answer
 
@@ -192,14 +192,14 @@ def buffer(
     first = -(-(window if window is not None else product) // frame) * frame
     mark = max(-(-product // 7), 2 * frame)
     rows: list[dict[str, Any]] = [
-        {"what": f"{flows:,} long flows whose windows saw (C · RTT / √N)",
+        {"what": f"{flows:,} long flows with windows in sawtooth (C · RTT / √N)",
          "bytes": math.ceil(product / math.sqrt(flows)), "source": "Appenzeller et al., SIGCOMM 2004"},
         {"what": f"{flows:,} long flows under DCTCP (K and a packet of each)", "bytes": mark + flows * frame,
          "source": "DCTCP, SIGCOMM 2010, (10)"},
     ]  # fmt: skip
     if incast is not None:
         rows.append({
-            "what": f"{incast:,} senders begin at once, with {wording.size(first)} each ((N − 1) · W)",
+            "what": f"{incast:,} senders start together, with {wording.size(first)} each ((N − 1) · W)",
             "bytes": (incast - 1) * first, "source": "arrivals at N times the rate for W / C",
         })  # fmt: skip
     answer = {

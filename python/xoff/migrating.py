@@ -41,7 +41,7 @@ def migrate(files: Iterable[Path]) -> dict[Path, list[Change]]:
         try:
             made[file] = _rewritten(file)
         except RecursionError:
-            raise InputError(f"{file}: it is nested too deeply") from None
+            raise InputError(f"{file}: nested too deeply") from None
     for file, (text, changes) in made.items():
         if changes:
             # The target of a symbolic link is rewritten, and the link stays.
@@ -76,7 +76,7 @@ def _rewritten(file: Path) -> tuple[str, list[Change]]:
     except ValueError:
         is_renamed = False
     if not is_renamed:
-        raise InputError(f"{file}: its layout is not understood; rename by hand: {_listed(changes)}")
+        raise InputError(f"{file}: unsupported layout; rename by hand: {_listed(changes)}")
     return new, changes
 
 

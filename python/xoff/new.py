@@ -127,7 +127,7 @@ def write_document(kind: str, name: str = "") -> list[Path]:
     tables = {table: file.with_name(f"{file.stem}-{table}.csv") for table in DOCUMENTS[kind]}
     for place in (file, *tables.values()):
         if place.exists():
-            raise InputError(f"{place}: is there already; choose another name")
+            raise InputError(f"{place}: exists; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
     # A file name may hold characters that end a text or a comment.
     quoted = json.dumps(wording.plain(file.stem))
@@ -150,14 +150,16 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
         raise InputError(f"new: `{kind}` is not a kind of file or part; allowed are {allowed}")
     document, _, slug = name.rpartition("/")
     if kind == "experiment" and not _is_slug(document):
-        raise InputError(f"new: `{name}` names no document; an experiment is DOCUMENT/NAME, such as sfc/buffer_size")
+        raise InputError(f"new: `{name}` has no document; an experiment is DOCUMENT/NAME, such as sfc/buffer_size")
     if not _is_slug(slug) or (document and kind != "experiment"):
-        raise InputError(f"new: `{name}` is not a name; it is lower-case letters, digits and underscores: my_scheme")
+        raise InputError(
+            f"new: `{name}` is not a name; allowed are lower-case letters, digits and underscores: my_scheme"
+        )
     root = root or _checkout()
     part = KINDS[kind]
     file = root / part.file.format(slug=slug, document=document)
     if file.exists() or (file.suffix == ".rs" and file.with_suffix("").exists()):
-        raise InputError(f"new: {file} is there already")
+        raise InputError(f"new: {file} exists")
     template = (_TEMPLATES / f"{part.template}.txt").read_text("utf-8")
     # The folder of a document has underscores where its name has hyphens.
     texts = {file: _filled(template, slug).replace("{document}", document.replace("_", "-"))}
@@ -165,11 +167,11 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
         target = root / place
         is_taken = re.compile(rf"^ *(pub )?{slug}[:,]", re.M)
         if target.suffix == ".rs" and target.is_file() and is_taken.search(target.read_text("utf-8")):
-            raise InputError(f"new: `{slug}` is there already, in {target}")
+            raise InputError(f"new: `{slug}` exists in {target}")
         try:
             texts[target] = edit(texts[target] if target in texts else target.read_text("utf-8"), slug)
         except (LookupError, OSError) as error:
-            raise InputError(f"new: {target} does not look as expected ({error}); register `{slug}` by hand") from None
+            raise InputError(f"new: {target} has an unexpected layout ({error}); register `{slug}` by hand") from None
     for target, text in texts.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")

@@ -25,8 +25,10 @@ Set = Annotated[
         autocompletion=_complete_setting,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Puts one JSON object on standard output and nothing else.")]
-Force = Annotated[bool, typer.Option("--force", help="Replaces what another scenario or study has in the directory.")]
+Json = Annotated[bool, typer.Option("--json", help="Prints one JSON object alone on standard output.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replaces the result of another scenario or study in the directory.")
+]
 
 
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:

@@ -451,7 +451,7 @@ def groups(flows: pa.Table, by: str | None) -> list[tuple[str, pa.Table]]:
     if by is None:
         return [("all", flows)]
     if by not in flows.column_names:
-        raise LookupError(f"flows have no column `{by}`; they have {', '.join(flows.column_names)}")
+        raise LookupError(f"flows have no column `{by}`; columns are {', '.join(flows.column_names)}")
     values: Iterable[Any] = dict.fromkeys(flows[by].to_pylist())
     return [
         (

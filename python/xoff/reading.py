@@ -30,19 +30,19 @@ def parquet_reader(file: Path) -> Callable[[], pa.Table]:
 
         if not file.is_file():
             # A pipe never ends, and a directory would be read as a data set of other tables.
-            raise InputError(f"{file}: is damaged, or no table of a result: it is not a regular file")
+            raise InputError(f"{file}: is damaged, or not a table of a result: not a regular file")
         try:
             with pyarrow.parquet.ParquetFile(file) as content:
                 _check_size(file, content.metadata)
                 table = content.read()
         except (pa.ArrowException, OSError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"{file}: is damaged, or no table of a result: {why}") from None
+            raise InputError(f"{file}: is damaged, or not a table of a result: {why}") from None
         if len(set(table.column_names)) < table.num_columns:
-            raise InputError(f"{file}: is damaged, or no table of a result: two of its columns have one name")
+            raise InputError(f"{file}: is damaged, or not a table of a result: two columns have one name")
         for column, (kind, is_optional) in _declared().get(file.stem, {}).items():
             if column not in table.column_names:
-                raise InputError(f"{file}: is damaged, or of another version: it has no column `{column}`")
+                raise InputError(f"{file}: is damaged, or of another version: column `{column}` is missing")
             if wrong := _wrong(table[column], column, kind, is_optional=is_optional):
                 raise InputError(f"{file}: is damaged: {wrong}")
         if wrong := _no_word(file.stem, table):
@@ -59,8 +59,8 @@ def _check_size(file: Path, metadata: Any) -> None:
     widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
     size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
     if size > (most := memory.allowed()):
-        why = f"its {metadata.num_rows:,} rows would take {wording.size(size)} of memory"
-        raise InputError(f"{file}: {why}; {wording.size(most)} are left to this process")
+        why = f"{metadata.num_rows:,} rows need {wording.size(size)} of memory"
+        raise InputError(f"{file}: {why}; {wording.size(most)} are available")
 
 
 @cache
@@ -106,7 +106,7 @@ def _no_word(name: str, table: pa.Table) -> str | None:
     if name == "jobs":
         exposed = table.filter(pc.equal(table["part"].cast(pa.string()), "exposed"))
         if exposed["label"].null_count:
-            return "a cell of the column `label` is empty, where `part` is `exposed`"
+            return "a cell of the column `label` is empty, although `part` is `exposed`"
     return None
 
 

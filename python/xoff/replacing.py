@@ -30,8 +30,8 @@ def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
             named = ", ".join(differences[:_NAMED])
             more = f" and {len(differences) - _NAMED:,} more" if len(differences) > _NAMED else ""
             raise InputError(
-                f"--out {directory}: {place} holds the result of another scenario, which differs in {named}{more}; "
-                "choose another directory, or replace it with --force"
+                f"--out {directory}: {place} holds the result of another scenario, different in {named}{more}; "
+                "choose another directory, or replace the result with --force"
             )
 
 
@@ -46,8 +46,8 @@ def check_study(directory: Path, name: str, *, force: bool) -> None:
         return
     if isinstance(found, str) and found != name:
         raise InputError(
-            f"--out {directory}: holds the study {shown(found)}, and not {shown(name)}; choose another directory, or "
-            "replace its tables with --force"
+            f"--out {directory}: holds the study {shown(found)}, not {shown(name)}; choose another directory, or "
+            "replace the tables with --force"
         )
 
 
@@ -56,7 +56,7 @@ def _differences(place: Path, prepared: Prepared) -> Iterator[str]:
     try:
         kept = read_json(place / "scenario.json")
     except (OSError, ValueError):
-        yield "scenario.json, which cannot be read"
+        yield "scenario.json (unreadable)"
         return
     for key in _unlike(kept, prepared.document, ""):
         if key not in prepared.tables or not _is_table(place, kept, key, prepared.tables[key]):

@@ -52,10 +52,10 @@ class AuditError(RuntimeError):
         """The findings of the failed audits, in a line."""
         lines = ["the run violated an audit and has no result", *(f"  {line}" for line in failed)]
         if result.directory is not None:
-            lines.append(f"what it had is in {result.directory}, for xoff report")
+            lines.append(f"partial result: {result.directory} (xoff report draws it)")
         if may := [name for name in names if name in result.scenario.get("audits", {})]:
             settings = " ".join(f"--set audits.{name}=record" for name in may)
-            lines.append(f"to have a result of a run that does so, and study it: {settings}")
+            lines.append(f"to record the violation and keep the result: {settings}")
         super().__init__("\n".join(lines))
 
 
@@ -384,7 +384,7 @@ class DirectoryWriter:
             if self.path.exists() and not self.path.is_dir():
                 raise InputError(f"{self.path}: exists and is not a directory; choose another place for the result")
             if self.path.is_dir() and not _holds_a_result(self.path):
-                raise InputError(f"{self.path}: exists and holds something other than a result; choose another one")
+                raise InputError(f"{self.path}: exists and is not a result; choose another directory")
         except OSError as error:
             raise InputError(f"{directory}: cannot be written: {error.strerror}") from None
         self._temporary: Path | None = None

@@ -313,7 +313,7 @@ def prepare(
         resolved, named = _core.resolve(text, format, settings)
     except InputError as error:
         if isinstance(scenario, Text) and (command := _study_command(scenario)):
-            why = f"is a study, which is many runs: {command} {scenario.path}"
+            why = f"is a study; run: {command} {scenario.path}"
             raise InputError(f"{scenario.path}: {why}") from None
         if isinstance(scenario, Text) and (wrong := _UNREADABLE.fullmatch(str(error))):
             # Some mistakes belong to no line.
@@ -377,7 +377,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Returns the document of a TOML text. Raises `ValueError` if it is not TOML, or a key has more than 100 parts."""
     # The reader's memory grows with the square of the number of parts of a key.
     if any(_is_deep(line) for line in text.splitlines() if line.count(".") > _MAX_DEPTH):
-        raise ValueError("it is nested too deeply")
+        raise ValueError("nested too deeply")
     return tomllib.loads(text)
 
 
@@ -398,7 +398,7 @@ def parse_json(path: Path, text: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-            raise InputError(f"{path}: the key `{twice}` stands twice in one table")
+            raise InputError(f"{path}: duplicate key `{twice}`")
         return found
 
     return json.loads(text, object_pairs_hook=unique)
@@ -458,14 +458,12 @@ def _checked(value: Any, path: str, depth: int = 0) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"{path}: {value} is not a finite number")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InputError(
-            f"{path}: {shown(value)} is out of range; whole numbers go up to {2**63 - 1}, as those of TOML"
-        )
+        raise InputError(f"{path}: {shown(value)} is out of range; whole numbers go up to {2**63 - 1}")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
         raise InputError(f"{path}: {shown(value)} is not valid Unicode text")
     if value is None or isinstance(value, str | int | float):
         return value
-    raise InputError(f"{path}: {shown(value)} is of type {type(value).__name__}, which a scenario cannot hold")
+    raise InputError(f"{path}: {shown(value)} is of type {type(value).__name__}; a scenario has no such type")
 
 
 def shown(value: object) -> str:

@@ -86,7 +86,7 @@ def _plain(kind: Any) -> _Check:
             return "", f"{_WORDS[kind]} is needed"
         # Counts and times are 64 bits wide.
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return "", "it is beyond 64 bits"
+            return "", "beyond 64 bits"
         return None
 
     return check

@@ -29,14 +29,14 @@ def size_sfc(
     links: Annotated[
         int, typer.Option(min=1, help="Links from a sender to the congestion point: 3 in a two-layer Clos, 5 in three.")
     ] = 3,
-    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link, or its length: 30m.")] = "150ns",
+    link_delay: Annotated[str, typer.Option(help="Propagation delay of a link, or the length: 30m.")] = "150ns",
     switch_delay: Annotated[str, typer.Option(help="Fixed delay of a switch.")] = "300ns",
     rate: Annotated[str, typer.Option(help="Rate of every link.")] = "200Gbps",
     buffer: Annotated[str, typer.Option(help="Buffer of a port.")] = "400KB",
     pfc_threshold: Annotated[str, typer.Option(help="XOFF of PFC.")] = "380KB",
     sfc_threshold: Annotated[str, typer.Option(help="Threshold of SFC.")] = "200KB",
     pause: Annotated[str | None, typer.Option(help="A pause time to judge.", show_default=False)] = None,
-    architecture: Annotated[str, typer.Option(help="Where packets wait: oq or voq.")] = "oq",
+    architecture: Annotated[str, typer.Option(help="Queueing of the switch: oq or voq.")] = "oq",
     as_json: Json = False,
 ) -> None:
     """Source Flow Control: headroom needed between its threshold and PFC's, and the range of the pause time.
@@ -69,7 +69,7 @@ def size_pfc(
     ] = None,
     set: Set = None,
     link_delay: Annotated[
-        str | None, typer.Option(help="Propagation delay of the link, or its length: 30m.", show_default="150ns")
+        str | None, typer.Option(help="Propagation delay of the link, or the length: 30m.", show_default="150ns")
     ] = None,
     switch_delay: Annotated[
         str | None, typer.Option(help="Fixed forwarding delay of the pausing switch.", show_default="300ns")
@@ -81,14 +81,16 @@ def size_pfc(
     pause_frame: Annotated[str | None, typer.Option(help="Size of a pause frame.", show_default="64B")] = None,
     cut_through: Annotated[
         str | None,
-        typer.Option(help="Header after which the pausing switch cuts frames through: 64B.", show_default=False),
+        typer.Option(
+            help="Bytes of a frame that the pausing switch needs before cut-through: 64B.", show_default=False
+        ),
     ] = None,
     response_time: Annotated[
-        str, typer.Option(help="How long the neighbour takes to act on a pause: 2.02us at most at 100 Gb/s (802.3).")
+        str, typer.Option(help="Response time of the neighbour to a pause: 2.02us at most at 100 Gb/s (802.3).")
     ] = "0ns",
     buffer: Annotated[str | None, typer.Option(help="Buffer of a port.", show_default=False)] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Builds the worst case, and measures what is needed to the frame.")
+        bool, typer.Option("--verify", help="Simulates the worst case and measures the required headroom to the frame.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -99,7 +101,7 @@ def size_pfc(
     given |= {"max_frame": max_frame, "pause_frame": pause_frame, "cut_through": cut_through}
     if scenario is not None:
         if both := [key for key, value in given.items() if value is not None]:
-            raise InputError(f"--{both[0].replace('_', '-')}: it is the scenario's, with --scenario")
+            raise InputError(f"--{both[0].replace('_', '-')}: not allowed with --scenario, which gives the value")
         requests = list(headroom.of_scenario(scenario, settings(set)))
     elif max_frame is None:
         raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
@@ -122,7 +124,9 @@ def size_pfc(
 
 _Scenario = Annotated[
     Path | None,
-    typer.Option("--scenario", metavar="FILE", help="Takes rate, round trip and frames from it.", show_default=False),
+    typer.Option(
+        "--scenario", metavar="FILE", help="Takes rate, round trip and frames from this scenario.", show_default=False
+    ),
 ]
 _Rate = Annotated[str | None, typer.Option("--rate", help="Rate of the link.", show_default="200Gbps")]
 _RoundTrip = Annotated[
@@ -130,7 +134,7 @@ _RoundTrip = Annotated[
     typer.Option("--round-trip", help="The longest without queues; needed without --scenario.", show_default=False),
 ]
 _Frame = Annotated[str | None, typer.Option("--max-frame", help="Largest frame.", show_default="4096B")]
-_Verify = Annotated[bool, typer.Option("--verify", help="Runs it, and measures.")]
+_Verify = Annotated[bool, typer.Option("--verify", help="Simulates the case and measures.")]
 
 
 def _path(
@@ -139,7 +143,7 @@ def _path(
     given = {"--rate": rate, "--round-trip": round_trip, "--max-frame": frame}
     if scenario is not None:
         if both := next((key for key, value in given.items() if value is not None), None):
-            raise InputError(f"{both}: it is the scenario's, with --scenario")
+            raise InputError(f"{both}: not allowed with --scenario, which gives the value")
         return marking.of_scenario(scenario, settings(set))
     if round_trip is None:
         raise InputError("--round-trip: give the longest round trip without queues, such as 8us, or --scenario")
@@ -161,7 +165,7 @@ def size_ecn(
     flows: Annotated[int, typer.Option(min=1, max=1000, help="Long flows that share the link.")] = 2,
     buffer: Annotated[
         str | None,
-        typer.Option(help="Memory of the switch under PFC, which marks have to come before.", show_default=False),
+        typer.Option(help="Memory of the switch under PFC; marks must precede pauses.", show_default=False),
     ] = None,
     ports: Annotated[int, typer.Option(min=1, max=4096, help="Ports of the switch, with --buffer.")] = 32,
     classes: Annotated[int, typer.Option(min=1, max=8, help="Lossless classes, with --buffer.")] = 8,
@@ -179,7 +183,7 @@ def size_ecn(
     memory: dict[str, int | float] | None = None
     if buffer is not None:
         if headroom is None:
-            raise InputError("--headroom: give it with --buffer; `xoff size pfc` works it out")
+            raise InputError("--headroom: needs --buffer; `xoff size pfc` computes the headroom")
         memory = {
             "total_bytes": marking.quantity("--buffer", buffer, "bytes", 1, 10**12),
             "headroom_bytes": marking.quantity("--headroom", headroom, "bytes", 0, 10**12),
@@ -210,7 +214,7 @@ def size_buffer(
         int | None, typer.Option(min=2, max=1000, help="Senders that begin at once.", show_default=False)
     ] = None,
     window: Annotated[
-        str | None, typer.Option(help="What each of them sends unasked.", show_default="rate · round trip")
+        str | None, typer.Option(help="First window of each sender.", show_default="rate · round trip")
     ] = None,
     headroom: Annotated[
         str | None, typer.Option(help="Under PFC: headroom of a class (size pfc).", show_default=False)
@@ -266,9 +270,9 @@ def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
 _FOLLOWS = {
     "queue_max_bytes": "the queue is at most",
     "queue_min_bytes": "and at least",
-    "below_pfc_bytes": "marks come before pauses, wherever the memory is, below",
+    "below_pfc_bytes": "marks precede pauses below",
     "headroom_bytes": "headroom of the port",
-    "lossless_bytes": "the largest of these with the headroom",
+    "lossless_bytes": "the largest of these, plus headroom",
 }
 
 

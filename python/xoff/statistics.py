@@ -126,7 +126,7 @@ def _verdict(difference: Interval) -> str:
 def cumulative(freedom: int, t: float) -> float:
     """Returns the probability that Student's t with whole degrees of freedom is below a value."""
     if freedom < 1:
-        raise ValueError("there is at least one degree of freedom")
+        raise ValueError("at least one degree of freedom is needed")
     angle = math.atan2(t, math.sqrt(freedom))
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2

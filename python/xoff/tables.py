@@ -85,7 +85,7 @@ def _check_rows(key: str, path: Path, rows: int) -> None:
     if rows > MAX_ROWS:
         raise InputError(f"{key}: {path} has {rows:,} rows; {MAX_ROWS:,} are possible")
     if rows * ROW_BYTES > (most := memory.allowed()):
-        taken = f"{rows:,} rows, which take about {wording.size(rows * ROW_BYTES)}"
+        taken = f"{rows:,} rows, about {wording.size(rows * ROW_BYTES)}"
         raise InputError(f"{key}: {path} has {taken}; {wording.size(most)} of memory are left to this process")
 
 
@@ -93,7 +93,7 @@ def _plain(key: str, table: pa.Table) -> pa.Table:
     """Returns a table with dictionary columns as plain values. Raises `InputError` for two columns of one name."""
     twice = [name for name, times in Counter(table.column_names).items() if times > 1]
     if twice:
-        raise InputError(f"{key}: there are several columns `{twice[0]}`; each may be there once")
+        raise InputError(f"{key}: duplicate column `{twice[0]}`")
     for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             plain = field.with_type(field.type.value_type)

@@ -133,7 +133,7 @@ def test_a_study_and_a_page_have_their_counts(scenario: dict[str, Any], tmp_path
     first, second = (row["brand_new_mechanism_marks"] for row in study.runs.to_pylist())
     assert first > second
     result = xoff.run(scenario)
-    (table,) = (table for table in run_page.build(result).tables if table.title == "What parts counted")
+    (table,) = (table for table in run_page.build(result).tables if table.title == "Counts of parts")
     shown = {row[0].text: row[2].key for row in table.rows}
     assert shown.keys() >= _LABELS
     assert first == result.summary["brand_new_mechanism"]["marks"]  # type: ignore[typeddict-item]

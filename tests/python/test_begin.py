@@ -112,7 +112,7 @@ def test_a_new_training_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> Non
 def test_nothing_is_replaced(xoff_here: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     done = xoff_here("new", "scenario", "mine")
-    assert (done.returncode, done.stderr) == (2, "xoff: error: mine.toml: is there already; choose another name\n")
+    assert (done.returncode, done.stderr) == (2, "xoff: error: mine.toml: exists; choose another name\n")
     assert (tmp_path / "mine.toml").read_text() == "mine"
 
 

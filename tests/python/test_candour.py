@@ -113,7 +113,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
     assert all(f"{count} of 3" in page for count in (3, 2, 0))
     # No green badge over a failure.
     assert (
-        '<li class="not-passed" title="nothing is dropped in a class that is to lose nothing"><b>loss</b> failed'
+        '<li class="not-passed" title="no packet of a lossless class is dropped"><b>loss</b> failed'
         in page
     )
 
@@ -121,7 +121,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
 @pytest.mark.parametrize("wrong", ["fct_man_ps", "pfc_pause", "incast_fct_p98_ps"])
 def test_metrics_are_checked_before_the_first_run(scenario: dict[str, Any], wrong: str, tmp_path: Path) -> None:
     right = {"fct_man_ps": "fct_mean_ps", "pfc_pause": "pfc_pauses", "incast_fct_p98_ps": "incast_fct_p999_ps"}[wrong]
-    with pytest.raises(InputError, match=rf"metrics: there is no column `{wrong}`; did you mean `{right[:14]}"):
+    with pytest.raises(InputError, match=rf"metrics: unknown column `{wrong}`; did you mean `{right[:14]}"):
         Study({"base": scenario, "metrics": ["drops", wrong]}, tmp_path / "study")
 
 

@@ -54,7 +54,7 @@ def test_every_count_is_in_the_summary_the_metrics_and_the_page(group: counts.Gr
     assert summary[group.name].keys() == {count.name for count in group.counts}
     assert metrics.metrics(summary).items() >= {c.metric: summary[group.name][c.name] for c in group.counts}.items()
     page = run_page.build(result)
-    (table,) = (table for table in page.tables if table.title == "What parts counted")
+    (table,) = (table for table in page.tables if table.title == "Counts of parts")
     told = {(row[0].text, row[1].text): row[2].key for row in table.rows}
     # Nobody asks for the order of flows: the mechanisms that need it do.
     assert group.name in summary["components"] or group.name == "reorder_gates"
@@ -124,7 +124,7 @@ def test_a_study_shows_what_its_parts_counted_first(scenario: dict[str, Any], tm
     base = xoff.resolve(scenario, overrides=_BCN | {"switch.flow_control.pfc.xoff": "30KB"})
     study = xoff.sweep({"base": base, "keep": []}, out=tmp_path / "study")
     assert study.metrics() == ["fct_mean_ps", "fct_p99_ps", "pfc_pauses", "bcn_samples"]
-    with pytest.raises(xoff.InputError, match="there is no column `bcn_sample`; did you mean `bcn_samples`"):
+    with pytest.raises(xoff.InputError, match="unknown column `bcn_sample`; did you mean `bcn_samples`"):
         xoff.sweep({"base": base, "keep": [], "metrics": ["bcn_sample"]}, out=tmp_path / "other").metrics()
 
 

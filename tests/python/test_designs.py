@@ -111,19 +111,19 @@ def test_what_is_missing_is_left_out_and_said(method: str, what: str) -> None:
     values[1].clear()
     found, notes = of_values(design, values, [1])
     assert found
-    assert notes == [f"{whole - 1} of {whole} {what} have it in every run, and only these count"]
+    assert notes == [f"{whole - 1} of {whole} {what} have this number in every run; only these count"]
     for value in values[: -2 * design.block]:
         value.clear()
     assert of_values(design, values, [1]) == (
         [],
-        [f"2 of {whole} {what} have it in every run; at least {design.least} are needed"],
+        [f"2 of {whole} {what} have this number in every run; at least {design.least} are needed"],
     )
 
 
 def test_a_number_that_never_changes_has_no_shares() -> None:
     design = _design({"method": "sobol"}, 2)
     found, notes = of_values(design, [{1: 3.0}] * len(design.rows), [1])
-    assert (found, notes) == ([], ["it is the same in all runs, so that there is nothing to share out"])
+    assert (found, notes) == ([], ["the metric is the same in all runs: no variance to divide"])
 
 
 @pytest.mark.parametrize("hot", range(6))
@@ -288,7 +288,7 @@ def test_the_command(screening: dict[str, Any], tmp_path: Path, xoff_here: Comma
     assert "pairs not from all others" in done.stderr
     assert "8 points × 2 seeds: 16 runs\n" in done.stderr
     assert "What decides FCT mean (2 seeds, ± 95 % interval)" in done.stdout
-    assert "not told from" in done.stdout
+    assert "confounded with" in done.stdout
     assert "effects.parquet" in done.stdout
     document = json.loads(xoff_here("sweep", "study.json", "--out", "study", "--json").stdout)
     assert "16 runs; 16 are there" in xoff_here("sweep", "study.json", "--out", "study").stderr
@@ -330,7 +330,7 @@ def test_report_and_figure(screening: dict[str, Any], tmp_path: Path, xoff_here:
         ({"design": {"method": "sobol", "seed": 0}}, "design.seed: 0 was given"),
         ({"design": {"method": "screening", "resolution": 2}}, "design.resolution: 2 was given; 3, 4 or 5 is needed"),
         ({"design": {"method": "sobol", "samples": 131072}}, "design.samples: 786,432 points with these factors are"),
-        ({"axes": {}}, "design: 1 to 64 factors are possible, and none is there"),
+        ({"axes": {}}, "design: 1 to 64 factors are allowed, and none is given"),
         ({"axes": {_DELAY: ["1us", "2us", "3us"]}}, "axes.switch.forwarding_latency: 3 values were given"),
         ({"axes": {_DELAY: ["1us"]}}, "axes.switch.forwarding_latency: 1 value was given; a screening compares two"),
         ({"axes": {_DELAY: ["1us"]}, "design": "morris"}, "axes.switch.forwarding_latency: one value was given"),

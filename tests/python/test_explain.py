@@ -87,7 +87,7 @@ def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> N
         xoff.run(document, out=tmp_path / "stuck")
     done = xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--pauses")
     assert done.returncode == 0
-    assert "was not delivered: this is what went by at its source until the run ended." in done.stdout
+    assert "was not delivered. The parts cover the time at the source until the end of the run." in done.stdout
     assert "paused by pfc" in done.stdout
     answer = json.loads(xoff_here("explain", tmp_path / "stuck.failed", "--flow", "0", "--json").stdout)
     assert answer["flow"]["fct_ps"] is None
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_refused(xoff_here: Command, kept: Path, tmp_path: 
         assert done.stderr.count("\n") == 1
         return done.stderr
 
-    assert "--flow 7: there is none of this number; there are 0 to 2" in refused("--flow", "7")
+    assert "--flow 7: out of range; allowed are 0 to 2" in refused("--flow", "7")
     assert "--port switch0:9: switch0 has ports 0 to 3" in refused("--port", "switch0:9")
     assert "nodes are such as switch0" in refused("--port", "swich0:1")
     assert "--port 3: name a node and a port" in refused("--port", "3")

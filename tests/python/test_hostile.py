@@ -251,7 +251,7 @@ def test_a_page_says_that_a_scenario_is_damaged(scenario: dict[str, Any], tmp_pa
     xoff.run(scenario, out=tmp_path / "result")
     (tmp_path / "result" / "scenario.json").write_text(json.dumps(scenario | part))
     page = report.write(tmp_path / "result", formats=["html"]).read_text("utf-8")
-    assert "It is damaged, or not one of this version" in page
+    assert "The scenario is damaged, or of another version" in page
 
 
 def test_numbers_beyond_64_bits_are_no_summary(scenario: dict[str, Any], tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_numbers_beyond_64_bits_are_no_summary(scenario: dict[str, Any], tmp_pat
     summary = json.loads(file.read_text())
     file.write_text(json.dumps(summary | {"simulated_ps": 2**63}))
     assert Study.open(place).status().missing == 1
-    with pytest.raises(InputError, match="simulated_ps: it is beyond 64 bits"):
+    with pytest.raises(InputError, match="simulated_ps: beyond 64 bits"):
         xoff.load(file.parent)
 
 
@@ -471,7 +471,7 @@ def test_a_table_of_more_rows_than_memory_has_room_for_is_refused(foreign: Path)
     assert xoff.load(foreign).samples.num_rows == 1000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "allowed", lambda: 10_000)
-        with pytest.raises(InputError, match=r"samples.parquet: its 1,000 rows would take .* of memory; 10.0 KB are"):
+        with pytest.raises(InputError, match=r"samples.parquet: 1,000 rows need .* of memory; 10.0 KB are"):
             xoff.load(foreign).table("samples")
 
 

@@ -154,7 +154,7 @@ def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> No
     assert document_of(said)["switch"]["buffer"]["shared"]["headroom"] == "37500B"
     short = imported("hpcc", _LEAF_SPINE.replace("1000ns", "1ns"), "0\n", f"CC_MODE 0\n{_MAPS}", out="short")
     assert "headroom" not in document_of(short)["switch"]["buffer"]["shared"]
-    assert "headroom of PFC: that of each link is computed here" in messages(short)
+    assert "headroom of PFC: xoff computes the headroom of each link" in messages(short)
 
 
 def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) -> None:
@@ -185,7 +185,7 @@ def test_ports_of_one_rate_whose_links_differ_have_the_headroom_that_xoff_comput
     switch = document_of(said)["switch"]
     assert "headroom" not in switch["buffer"]["shared"]
     assert switch["overrides"] == [{"rate": "400Gbps", "buffer": {"alpha": 0.5, "headroom": "300000B"}}]
-    assert "headroom of PFC at ports of 100Gbps: that of each link is computed here" in messages(said)
+    assert "headroom of PFC at ports of 100Gbps: xoff computes the headroom of each link" in messages(said)
     ran(said)
 
 
@@ -223,10 +223,10 @@ _KEEPS = "the window follows the rate in xoff, and is constant in the original"
         *((f"CC_MODE {mode}\nFAST_REACT 0", "each ACK changes", []) for mode in (1, 7, 8, 10)),
         ("CC_MODE 3\nINT_MULTI 4", "INT_MULTI: telemetry is exact in xoff", [True]),
         ("CC_MODE 3\nINT_MULTI 1", "INT_MULTI: telemetry is exact in xoff", [False]),
-        ("ENABLE_QCN 1", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
-        ("ACK_HIGH_PRIO 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [True]),
-        ("ENABLE_PFC 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts there", [False]),
-        ("ACK_HIGH_PRIO 1", "ACK_HIGH_PRIO: ACKs wait with data at switches there, whatever it says", [False]),
+        ("ENABLE_QCN 1", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [True]),
+        ("ACK_HIGH_PRIO 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [True]),
+        ("ENABLE_PFC 0", "ACK_HIGH_PRIO: a pause of priority group 3 holds ACKs at hosts in the original", [False]),
+        ("ACK_HIGH_PRIO 1", "ACK_HIGH_PRIO: ignored: ACKs wait with data at switches", [False]),
     ],
 )
 def test_what_is_said_of_settings_of_hpcc(imported: Import, config: str, text: str, weights: list[bool]) -> None:
@@ -240,21 +240,21 @@ def test_windows_are_those_of_there_where_all_hosts_have_one_rate(imported: Impo
     said = imported("hpcc", topology, _SIX, config, out="mixed")
     # From host 5 the last link takes 160 ns; the largest product is that of two hosts of 100 Gb/s: 6 us and 180 ns.
     assert document_of(said)["host"]["congestion_control"]["dctcp"]["round_trip"] == "6260ns"
-    assert "the window of all flows is 77250 B there" in messages(said)
+    assert "the window of all flows is 77250 B in the original" in messages(said)
 
 
 @pytest.mark.parametrize(("config", "last"), [("", "5us"), ("PAUSE_TIME 12.7\n", "12us")])
 def test_pauses_of_conweave_end_and_those_of_hpcc_do_not(imported: Import, config: str, last: str) -> None:
     text = f"CC_MODE 1\n{config}{_MAPS}"
     said = imported("hpcc", _LEAF_SPINE, _FIVE, text)
-    assert _weights(said, f"PAUSE_TIME: a pause ends after {last} there unless a packet that arrives renews it") == [
+    assert _weights(said, f"PAUSE_TIME: in the original a pause ends after {last} unless an arriving packet") == [
         True
     ]
-    assert _weights(said, "pauses last until the resume there") == []
+    assert _weights(said, "PAUSE_TIME: ignored") == []
     lossy = imported("hpcc", _LEAF_SPINE, _FIVE, f"{text}ENABLE_PFC 0\n", out="lossy")
     assert not any(_weights(lossy, "PAUSE_TIME: "))
     of_hpcc = imported("hpcc", _LEAF_SPINE, _SIX, f"{text}PAUSE_TIME 5\n", out="hpcc")
-    assert _weights(of_hpcc, "PAUSE_TIME: pauses last until the resume there, whatever it says") == [False]
+    assert _weights(of_hpcc, "PAUSE_TIME: ignored: pauses last until the resume") == [False]
 
 
 _KEYS = {
@@ -370,7 +370,7 @@ def test_classes_are_priority_groups(imported: Import) -> None:
 def test_flows_that_start_before_two_seconds_keep_their_times(imported: Import) -> None:
     said = imported("hpcc", _LEAF_SPINE, "1\n0 1 3 9 0.001\n")
     assert ran(said)[0]["start_ps"] == 10**9
-    assert "nothing is taken off" in messages(said)
+    assert "no time is subtracted" in messages(said)
 
 
 def test_links_are_carried_over_in_their_order(imported: Import) -> None:
@@ -440,7 +440,7 @@ def test_nothing_is_written_over(xoff_here: Command, tmp_path: Path) -> None:
     for out in ("mine", "file"):
         done = xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", out)
         assert done.returncode == 2
-        assert done.stderr == f"xoff: error: --out {out}: is there already and is not empty; name a new directory\n"
+        assert done.stderr == f"xoff: error: --out {out}: exists and is not empty; name a new directory\n"
     (tmp_path / "empty").mkdir()
     assert xoff_here("import", "hpcc", TOPOLOGY, FLOWS, "--out", "empty").returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file", "mine"]

@@ -140,10 +140,10 @@ def test_what_is_said_of_many_words_is_said_once(imported: Import) -> None:
     said = imported("hpcc", f"{many + 1} 1 {many}\n{many}\n{links}", "1\n0 1 3 9 2.0\n", config)
     texts = [note["message"] for note in said["notes"]]
     assert len([text for text in texts if "at random" in text]) == 1
-    assert len([text for text in texts if "not known" in text]) == notes._MOST + 1
+    assert len([text for text in texts if "unknown, and" in text]) == notes._MOST + 1
     # What is said of keys that are known stays.
     assert "RATE_BOUND: xoff paces flows" in texts
-    last = next(note for note in said["notes"] if note["message"].startswith("more words are not known"))
+    last = next(note for note in said["notes"] if note["message"].startswith("more words are unknown"))
     assert last["lines"] == [[notes._MOST + 1, many]]
     assert document_of(said)["network"]
 

@@ -99,14 +99,14 @@ def test_operations_take_the_time_of_a_roofline(xoff_here: Command, tmp_path: Pa
 def test_operations_without_a_memory_take_their_own_time(xoff_here: Command, tmp_path: Path) -> None:
     said = imported(xoff_here, tmp_path, 1, [comp(1, num_ops=10**9, tensor_size=10**9)], "--flops", "1e14")
     assert computed(said) == {"n1": 10**7}
-    assert any("memory is as fast as it has to be" in note["message"] for note in said["notes"])
+    assert any("memory never limits computation" in note["message"] for note in said["notes"])
 
 
 @pytest.mark.parametrize(
     ("values", "options", "why"),
     [
         ({"num_ops": 10**12, "tensor_size": 10**9}, (), "(`matmul 3`): computes 1,000,000,000,000 operations"),
-        ({"num_ops": 1, "is_cpu_op": True}, ("--flops", "1e12"), "it runs on the CPU"),
+        ({"num_ops": 1, "is_cpu_op": True}, ("--flops", "1e12"), "the node runs on the CPU"),
         ({"num_ops": -1}, (), "num_ops is not a whole number"),
         ({"num_ops": True}, (), "num_ops is not a whole number"),
         ({"num_ops": "²"}, (), "num_ops is not a whole number"),

@@ -158,7 +158,7 @@ _BAD_MATRICES = {
     "no start": ("Nodes 4\n0->1 size 9\n", 2, "either a start or a trigger"),
     "both": ("Nodes 4\n0->1 size 9 start 0 trigger 1\n", 2, "either a start or a trigger"),
     "cut": ("Nodes 4\n0->1 size\n", 2, "size: `` is not a whole number"),
-    "word": ("Nodes 4\n0->1 start 0 size 9 path ../../x\n", 2, "`path` is not known"),
+    "word": ("Nodes 4\n0->1 start 0 size 9 path ../../x\n", 2, "`path` is not a key"),
     "line": ("Nodes 4\n../../x\n", 2, "`../../x` is none of"),
     "unit": ("Nodes 4\nConnections 1\n0->1 start 5 size 9\n", 3, "give --start-unit"),
     "id": ("Nodes 4\n0->1 id 3 start 0 size 9\n0->1 id 3 start 0 size 9\n", 3, "duplicate id 3 (also in line 2)"),
@@ -185,20 +185,20 @@ _BAD_TOPOLOGIES = {
     "key": ("Nodes 4\nBuffer 9\n", 2, "`Buffer` is none of"),
     "twice": ("Nodes 4\nNodes 5\n", 2, "is also given in line 1"),
     "negative": ("Nodes -4\n", 1, "Nodes: `-4`"),
-    "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up stands behind a Tier"),
+    "place": ("Nodes 4\nRadix_Up 4\n", 2, "Radix_Up is behind a Tier"),
     "cut": ("Nodes", 1, "Nodes: `` is not a whole number"),
     "radix": (_topo(f"{_LINK}; Radix_Down 3; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16), 7, "not a multiple of 3"),
     "zero": (
         _topo(f"{_LINK}; Radix_Down 0; Radix_Up 2", f"{_LINK}; Radix_Down 2", pod=16),
         7,
-        "radix_down: it is zero",
+        "radix_down: must be above zero",
     ),
     "bundle": (
         _topo(f"{_LINK}; Radix_Down 4; Radix_Up 4", f"{_LINK}; Radix_Down 8", pod=16),
         8,
         "2 switches of tier 1",
     ),
-    "few": (_topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2", nodes=4), 1, "it has 4 hosts"),
+    "few": (_topo(f"{_LINK}; Radix_Down 2; Radix_Up 2", f"{_LINK}; Radix_Down 2", nodes=4), 1, "has 4 hosts"),
 }
 
 

@@ -131,7 +131,7 @@ def test_messages_of_a_rank_leave_in_the_order_of_the_source(
     assert "leave one after another, as in LogGOPSim" in messages(said)
     assert job_of(said["scenario"], **AS_LOGGOPS)["iteration_ps"] == pytest.approx(in_turn, rel=1e-3)
     said = imported("goal", file, options=("--order", "packet"), out="sharing")
-    assert "share its interface packet by packet" in messages(said)
+    assert "share the interface packet by packet" in messages(said)
     assert job_of(said["scenario"], **AS_LOGGOPS)["iteration_ps"] == pytest.approx(sharing, rel=1e-3)
 
 
@@ -141,8 +141,8 @@ def test_what_is_lost_is_said(imported: Import) -> None:
     text = messages(said)
     assert "the network is not in the file" in text
     assert "LogGOPS" in text
-    assert "gets the first message of the file that is left" in text
-    assert "a network interface beside the first" in text
+    assert "gets the first unmatched message of the file" in text
+    assert "network interfaces beyond the first" in text
     assert (said["flows"], said["bytes"]) == (2, 2_000_000)
 
 
@@ -223,7 +223,7 @@ def test_bad_files_are_refused(xoff_here: Command, tmp_path: Path, kind: str, te
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"\xff" * 12, "is no sequence of messages"),
+        (b"\xff" * 12, "is not a sequence of messages"),
         (trace(COMPUTE)[:-3], "ends within a message"),
         (trace(COMPUTE, {**REDUCE, "data_deps": [99]}), "depends on node 99"),
         (trace({**REDUCE, "data_deps": (), "attr": {"comm_type": 0, "pg_name": "tp"}}), "give --groups"),

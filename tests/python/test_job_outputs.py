@@ -73,7 +73,7 @@ def test_the_page_of_a_job_begins_with_its_time_and_its_path(result: xoff.Result
     assert [table.title for table in path] == ["Critical path, by label", "Critical path, by operation"]
     for table in path:
         assert together(table) == max(result.operations["end_ps"].to_pylist())
-    assert [one.title for one in job.pictures] == ["What an iteration went by with", "Ranks over time"]
+    assert [one.title for one in job.pictures] == ["Breakdown of an iteration", "Ranks over time"]
     assert {"job", "job_parts"} <= set(page.figures)
     (table,) = (table for table in page.tables if table.title.startswith("Ranks"))
     assert len(table.rows) == 4
@@ -105,7 +105,7 @@ def test_charts_and_figures_of_a_job_are_of_its_messages(result: xoff.Result) ->
     (axes,) = result.plot.fct_cdf().axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("message completion time (µs)", "share of the messages")
     titles = [table.title for table in page.tables]
-    assert {"Messages, the slowest first", "Connections, those that carried most first"} < set(titles)
+    assert {"Messages, the slowest first", "Connections, the largest first"} < set(titles)
     assert "Flows, the slowest first" not in titles
     assert all(table.rows for table in page.tables)
 
@@ -212,7 +212,7 @@ def test_lines_and_sentences_of_a_job_are_of_messages(result: xoff.Result) -> No
     took = f"{wording.time(job['iteration_ps'])}: {job['compute_ps'] / job['iteration_ps']:.1%} computing, "
     assert first.startswith(f"An iteration of job $x$ <b> took {took}")
     assert second.startswith("192 of 192 messages were delivered; ")
-    assert third.startswith("In the network nothing was lost")
+    assert third.startswith("In the network no packet was lost")
 
 
 def test_the_page_of_a_study_of_jobs_has_no_empty_chart(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_command_prints_and_reads_a_scenario(xoff_here: Command, scenario_fi
     assert "measured" in shown
     shown = xoff_here("size", "buffer", *given, "--incast", "8", "--headroom", "60KB", "--verify").stdout
     assert "700,000" in shown
-    assert "the largest of these with the headroom: 760,000 B" in shown
+    assert "the largest of these, plus headroom: 760,000 B" in shown
     many = json.loads(xoff_here("size", "buffer", *given, "--flows", "100", "--json").stdout)
     assert many["rows"][0]["bytes"] == 10_000
 

@@ -107,7 +107,7 @@ def test_millions_of_workloads_are_refused(scenario_file: Path, xoff_here: Comma
 def test_a_table_is_counted_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"src": [1] * 100}), tmp_path / "flows.parquet")
     monkeypatch.setattr(tables, "MAX_ROWS", 99)
-    with pytest.raises(InputError, match=r"workload\[0\].table: .*flows.parquet has 100 rows; the maximum is 99"):
+    with pytest.raises(InputError, match=r"workload\[0\].table: .*flows.parquet has 100 rows; 99 are possible"):
         tables.read_table("workload[0].table", tmp_path / "flows.parquet")
 
 
@@ -122,11 +122,11 @@ def test_a_table_that_memory_has_no_room_for_is_refused_before_it_is_read(
     assert tables.read_table(key, file).num_rows == 100
     monkeypatch.setattr(tables, "_LARGE_FILE", 10)
     monkeypatch.setattr(memory, "allowed", lambda: 20_000)
-    wanted = re.escape(f"{key}: {file} has 10") + r"\d rows, which take about 40.\d KB; 20.0 KB of memory are left"
+    wanted = re.escape(f"{key}: {file} has 10") + r"\d rows, about 40.\d KB; 20.0 KB of memory are left"
     with pytest.raises(InputError, match=wanted):
         tables.read_table(key, file)
     monkeypatch.setattr(tables, "MAX_ROWS", 99)
-    with pytest.raises(InputError, match=r"has 10\d rows; the maximum is 99"):
+    with pytest.raises(InputError, match=r"has 10\d rows; 99 are possible"):
         tables.read_table(key, file)
 
 
@@ -143,7 +143,7 @@ def test_millions_of_rows_in_a_small_file_end_in_one_message_under_a_limit(tmp_p
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "xoff: error: workload[0].table: flows.parquet has 20,000,000 rows; the maximum is 16,777,216\n",
+        "xoff: error: workload[0].table: flows.parquet has 20,000,000 rows; 16,777,216 are possible\n",
     )
 
 

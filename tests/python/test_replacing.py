@@ -26,8 +26,8 @@ def test_a_result_of_another_scenario_is_not_replaced(xoff_here: Command, scenar
     done = xoff_here("run", scenario_file, "--set", "switch.flow_control.pfc.xoff=90KB", "--out", "out")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "xoff: error: --out out: out holds the result of another scenario, which differs in "
-        "switch.flow_control.pfc.xoff; choose another directory, or replace it with --force\n"
+        "xoff: error: --out out: out holds the result of another scenario, different in "
+        "switch.flow_control.pfc.xoff; choose another directory, or replace the result with --force\n"
     )
     assert everything(place) == before
     other = ("run", scenario_file, "--seed", "12", "--out", "out")
@@ -38,7 +38,7 @@ def test_a_result_of_another_scenario_is_not_replaced(xoff_here: Command, scenar
     assert xoff.load(place).summary["seed"] == 12
     # Nothing of a result that cannot be read is known to be the same.
     (place / "scenario.json").write_text("{")
-    assert "scenario.json, which cannot be read" in xoff_here("run", scenario_file, "--out", "out").stderr
+    assert "scenario.json (unreadable)" in xoff_here("run", scenario_file, "--out", "out").stderr
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_large_network_is_drawn_without_hosts_or_not_at_all() -> None:
     assert "hosts are left out" in note
     assert "<circle" not in svg
     svg, note = topology.draw(star(1000, 10), 1, [])
-    assert (svg, note) == ("", "The network is too large to be drawn; the table of links has it.")
+    assert (svg, note) == ("", "The network is too large for a drawing; see the table of links.")
 
 
 def test_hosts_that_forward_are_hosts(scenario: dict[str, Any]) -> None:
@@ -195,7 +195,7 @@ def test_a_metric_is_drawn_with_its_intervals(tmp_path: Path) -> None:
     means = [one.interval.mean / 1e6 for one in study.means("fct_mean_ps")]
     assert list(line.get_xdata()) == [1, 2, 5]
     assert list(line.get_ydata()) == pytest.approx(means)
-    with pytest.raises(InputError, match="x: there is no parameter `delay`; there are forwarding_latency_ps"):
+    with pytest.raises(InputError, match="x: unknown parameter `delay`; known are forwarding_latency_ps"):
         study.plot.metric("fct_mean_ps", x="delay")
     # Texts are no formulas, those of a logarithmic axis neither.
     axes.set_yscale("log")

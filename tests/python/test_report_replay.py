@@ -112,8 +112,8 @@ def test_what_does_not_fit_is_said(incast: xoff.Result) -> None:
     assert 3_000 - 100 < len(json.dumps(data["pauses"], separators=(",", ":"))) <= 3_000
     kept = sorted((row[5] for row in data["pauses"]), reverse=True)
     assert kept == sorted((row["end_ps"] - row["start_ps"] for row in pauses), reverse=True)[: len(kept)]
-    assert f"Of {len(pauses)} pauses the {len(kept)} longest are here; all of them are in the table of pauses." in notes
-    assert f"Of 4 flows the {len(data['flows'])} largest are here; all of them are in the table of flows." in notes
+    assert f"Of {len(pauses)} pauses the {len(kept)} longest are shown; the table of pauses has all." in notes
+    assert f"Of 4 flows the {len(data['flows'])} largest are shown; the table of flows has all." in notes
     assert 0 < len(data["flows"]) < 4
 
 
@@ -160,7 +160,7 @@ def test_a_run_without_records_says_what_to_set(scenario_file: Path, xoff_here: 
     text = page("--set", "switch.flow_control.pfc.xoff=150KB")
     (hint,) = re.findall(r'<section id="replay">\s*<h2>Replay</h2>\s*<p class="hint">(.*)</p>', text)
     assert hint == (
-        "This run recorded no queues, and nothing was paused; for a replay set probe.replay = true: "
+        "This run recorded no queues, and no port was paused; for a replay set probe.replay = true: "
         "xoff run scenario.json --set probe.replay=true --out result."
     )
     assert "replay-data" not in text
@@ -169,7 +169,7 @@ def test_a_run_without_records_says_what_to_set(scenario_file: Path, xoff_here: 
     assert built(xoff.load(scenario_file.parent / "again"))[0]["queues"]
     # One flow alone waits nowhere, and there is nothing to set.
     text = page("--set", "probe.replay=true", "--set", "workload[0].incast.senders=[1]")
-    assert "No queue waited and nothing was paused." in text
+    assert "No packet waited, and no port was paused." in text
 
 
 def test_names_are_no_markup(scenario: dict[str, Any]) -> None:

@@ -204,7 +204,7 @@ def test_an_experiment_is_judged_with_changed_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("switch.flow_control.bcn.q_eq", "1KB"), "no run of these experiments has `switch.flow_control.bcn`"),
+        (("switch.flow_control.bcn.q_eq", "1KB"), "unknown table `switch.flow_control.bcn` in the runs of these experiments"),
         (("switch.flow_control.sfc.pauses", "1us"), "switch.flow_control.sfc.pauses: unknown key"),
     ],
 )

@@ -146,14 +146,14 @@ def test_a_screening_finds_what_decides(part: Screened) -> None:
     assert "| A | low | high |" in page
     assert "| toy/T.1 | 50 % | A +100 | 0 % | -100 % | A +200 |" in page
     assert "| toy/T.2 | 50 % | A × B +100 | 0 % | 100 % | A × B +200 |" in page
-    assert "| toy/T.3 | 67 % | none of them | 33 % | 33 % | none of them |" in page
+    assert "| toy/T.3 | 67 % | none | 33 % | 33 % | none |" in page
     void = f"void with {len(part.levels) // 2} of {len(part.levels)} combinations"
-    assert f"| toy/T.4 | 100 % | {void}; that it can be judged: C -100 | – | 100 % | – |" in page
-    assert "| toy/T.5 | 100 % | none of them | 100 % | 100 % | none of them |" in page
+    assert f"| toy/T.4 | 100 % | {void}; effects on void: C -100 | – | 100 % | – |" in page
+    assert "| toy/T.5 | 100 % | none | 100 % | 100 % | none |" in page
     # What chance has no part in has no seeds, and is decided by a choice all the same.
     assert "| toy/T.6 | 50 % | A +100 | 0 % | -100 % | A +200 |" in page
     assert "| toy/T.8 | 50 % | A +100 | -8 % | -50 % | A +83 |" in page
-    assert "none of these choices or ask for other runs: toy/U.1." in page
+    assert "none of these choices or need other runs: toy/U.1." in page
 
 
 def test_a_screening_has_intervals_over_the_seeds_and_says_where_runs_failed(part: Screened) -> None:

@@ -107,8 +107,8 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
     with pytest.raises(xoff.AuditError) as failure:
         xoff.run(lossy, out=tmp_path / "result")
     message = str(failure.value)
-    assert f"what it had is in {tmp_path / 'result.failed'}, for xoff report" in message
-    assert message.endswith("to have a result of a run that does so, and study it: --set audits.loss=record")
+    assert f"partial result: {tmp_path / 'result.failed'} (xoff report draws it)" in message
+    assert message.endswith("to record the violation and keep the result: --set audits.loss=record")
     assert [path.name for path in tmp_path.iterdir()] == ["result.failed"]
     left = xoff.load(tmp_path / "result.failed")
     assert not left.ok

@@ -111,7 +111,7 @@ def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> Non
         ({"axes": {"switch.flow_control.pfc.xof": [1]}}, "pfc.xof`; did you mean `switch.flow_control.pfc.xoff`?"),
         ({"axes": {"seed": [1, 2]}}, "axes.seed: seeds are not an axis; set `seeds`"),
         ({"axes": {_XOFF: []}}, "the list is empty"),
-        ({"axes": {_XOFF: ["90KB", "90KB"]}}, "'90KB' stands there twice"),
+        ({"axes": {_XOFF: ["90KB", "90KB"]}}, "'90KB' is listed twice"),
         ({"axes": {_XOFF: "90KB"}}, "axes.switch.flow_control.pfc.xoff: '90KB' was given; a list or a range is needed"),
         ({"axes": {_XOFF: {"from": "1KB"}}}, ".to: is missing"),
         ({"axes": {_XOFF: {"from": "1KB", "to": "9KB"}}}, "one of `step` and `points` is needed"),
@@ -127,9 +127,9 @@ def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> Non
         ({"variants": {"a": {"switch": {"colour": 1}}}}, "variants.a: no scenario has a setting `switch.colour`"),
         ({"variants": []}, "variants: a table of tables is needed"),
         ({"seeds": 0}, "seeds: 0 was given"),
-        ({"seeds": [1, 1]}, "a seed stands there twice"),
+        ({"seeds": [1, 1]}, "duplicate seed"),
         ({"seeds": "many"}, "seeds: 'many' was given"),
-        ({"keep": ["flow"]}, "keep: there is no table `flow`"),
+        ({"keep": ["flow"]}, "keep: unknown table `flow`"),
         ({"keep": ["samples"]}, 'keep: the runs do not record `samples`; set `probe.queues = "1us"`'),
         ({"axis": {}}, "axis: unknown key of a study; allowed are `name`"),
         ({"scenario": {}}, "one of `base"),
@@ -361,7 +361,7 @@ def test_variants_are_compared_by_seed(tmp_path: Path) -> None:
     # Every packet waits 10 µs more, and paired by seed hardly anything else differs.
     assert found["slow"].difference.mean == pytest.approx(10e6, rel=0.2)
     assert len({one.interval.mean for one in study.means("fct_mean_ps")}) == 2
-    with pytest.raises(InputError, match=r"variant: there is no value 'quick'; there are fast, same, slow"):
+    with pytest.raises(InputError, match=r"variant: unknown value 'quick'; known are fast, same, slow"):
         study.compare("fct_mean_ps", "fast", "quick")
 
 

@@ -128,7 +128,7 @@ def test_no_scheduler_is_one_message(place: Path, xoff_here: Command, monkeypatc
     monkeypatch.setattr("xoff.study.cluster._WAIT_SECONDS", 1)
     done = xoff_here("sweep", place / "study.toml", "--dask", "tcp://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("xoff: error: --dask: there is no scheduler at tcp://127.0.0.1:1")
+    assert done.stderr.startswith("xoff: error: --dask: no scheduler at tcp://127.0.0.1:1")
 
 
 def test_a_search_is_the_same_on_a_cluster(cluster: Any, place: Path) -> None:

@@ -26,7 +26,7 @@ def test_sentences_on_a_run_have_its_numbers(scenario: dict[str, Any]) -> None:
         f"{wording.time(times['p99'])}, and the slowest {wording.time(times['max'])}."
     )
     assert f"PFC pauses {found['pfc']['pauses']:,}" in told[1]
-    assert "nothing was lost" in told[1]
+    assert "no packet was lost" in told[1]
     worst = max(result.flows.to_pylist(), key=lambda row: row["slowdown"])
     assert f"flow {worst['flow']} ({worst['src']} → {worst['dst']}, 400.0 KB)" in told[2]
     assert f"{worst['slowdown']:.2f} times" in told[2]
@@ -46,7 +46,7 @@ def test_sentences_on_a_study_have_its_means(scenario: dict[str, Any], tmp_path:
     means = {mean.point["variant"]: mean.interval.mean for mean in study.means("fct_mean_ps")}
     assert told[0].startswith(f"FCT mean is lowest with near: {wording.number(means['near'] / 1e6, 4)}")
     assert f"highest with far: {wording.number(means['far'] / 1e6, 4)}" in told[0]
-    assert f"by {means['far'] / means['near'] - 1:+.1%}, which is no chance" in told[1]
+    assert f"by {means['far'] / means['near'] - 1:+.1%}, beyond chance" in told[1]
     assert told[2] == "The study is 4 runs, and all have a result."
 
 
@@ -57,7 +57,7 @@ def test_sentences_on_a_search_have_what_it_found(tmp_path: Path) -> None:
     told = summary.search_sentences(found)
     assert told[0] == f"Of 16 settings that were tried the best is {tuning.best[0].words}."
     mean = tuning.best[0].unseen["fct_mean_ps"].mean
-    assert f"{wording.number(mean / 1e6, 4)} µs over 2 seeds that the search never saw" in told[1]
+    assert f"{wording.number(mean / 1e6, 4)} µs over 2 unseen seeds" in told[1]
     relative = tuning.best[0].against["fct_mean_ps"].relative
     assert f"{relative:+.1%} against the scenario as it was" in told[2]
     assert summary.search_sentences(found | {"best": []}) == [

@@ -183,7 +183,7 @@ def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) ->
     file.write_text(json.dumps(STUDY | {"scenario": pausing}))
     done = xoff_here("tune", file, "--out", "tuned", "--runs", 24)
     assert done.returncode == 0, done.stderr
-    assert "all 3 unseen seeds; the base did with 0. Run it:" in done.stdout
+    assert "all 3 unseen seeds; the base with 0. Run it:" in done.stdout
     assert "minimise FCT mean; PFC pauses at most 0" in done.stderr
     assert "that the search never saw" in done.stdout
     assert "xoff run" in done.stdout

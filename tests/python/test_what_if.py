@@ -141,10 +141,10 @@ def test_a_slow_link_is_measured_at_the_rate_of_its_kind(xoff_here: Command, tmp
     assert xoff_here("run", "slow.toml", "--set", "network.overrides=null", "--out", "whole").returncode == 0
     before, after = ended(xoff.load(tmp_path / "slow")), ended(xoff.load(tmp_path / "whole"))
     text = xoff_here("explain", "slow", "--job").stdout
-    assert "leaf0-spine0 runs at 100 Gb/s, and 1 other of its kind at 400 Gb/s." in text
+    assert "leaf0-spine0 runs at 100 Gb/s, and 1 other of the same kind at 400 Gb/s." in text
     assert f"Measured by a second run: with leaf0-spine0 at 400 Gb/s the job takes {xoff_time(after)}" in text
     assert "at most" not in text
-    assert "congestion control, by the port on the way that marked most" in text
+    assert "congestion control, by the port with the most marks" in text
     (job,) = json.loads(xoff_here("explain", "slow", "--job", "--json").stdout)["jobs"]
     gain = next(one for one in job["what_if"] if one["change"] == "link_rate")
     assert gain == {

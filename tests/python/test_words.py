@@ -102,7 +102,7 @@ def test_a_study_given_to_run_names_the_command_that_runs_it(
     (tmp_path / name).write_text(text + ('[objective]\nminimise = "fct_mean_ps"\n' if kind == "tune" else ""))
     done = xoff_here("run", name)
     assert done.returncode == 2
-    assert f"is a study, which is many runs: xoff {kind} {name}" in done.stderr
+    assert f"is a study; run: xoff {kind} {name}" in done.stderr
     if kind == "tune":
         assert "xoff tune search.toml" in xoff_here("sweep", name).stderr
 
@@ -129,7 +129,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
     place = Path("study/named/forwarding_latency_1us_seed_7")
     done = xoff_here("explain", place)
     assert done.returncode == 0, done.stderr
-    assert "does not have pauses, queues, drops; a study keeps what --keep names" in done.stderr
+    assert "lacks pauses, queues, drops; a study keeps the tables of --keep" in done.stderr
     # What it says is what a run of these settings by itself says.
     xoff.run(scenario_file, overrides={"switch.forwarding_latency": "1us"}, out=scenario_file.parent / "alone")
     alone = xoff_here("explain", "alone").stdout
@@ -140,7 +140,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
     )
     more = xoff_here("sweep", "study.toml", "--out", "study", "--keep", "pauses", "--keep", "queues", "--keep", "drops")
     assert "2 simulated" in more.stdout
-    assert "does not have" not in xoff_here("explain", place, "--port", "switch0:1").stderr
+    assert "lacks" not in xoff_here("explain", place, "--port", "switch0:1").stderr
     assert (
         "is a study; name one of its runs: xoff explain study/named/forwarding_latency_0_seed_7"
         in xoff_here("explain", "study").stderr

@@ -4,14 +4,14 @@ use xoff_units::Moment;
 
 use crate::event_set::{Arrival, EventSet, NO_EVENT, key_of};
 
-/// In which order the messages in an inbox arrive. Its memory serves all nodes of a partition in turn, so that it stays in the
+/// Order of arrival of the messages in an inbox. One buffer serves all nodes of a partition in turn and stays in the
 /// cache.
 pub(crate) struct Arrivals {
-    /// A word for each message that is due: its lowest bits are the place in the inbox, above which stands the key less the
-    /// least possible one.
+    /// A word for each due message: the lowest bits are the index in the inbox, the higher bits the key minus the
+    /// smallest possible key.
     order: Vec<u64>,
     places: u64,
-    /// How many of them were taken, and the place of the next.
+    /// Number of taken messages, and the index of the next message.
     taken: usize,
     next: usize,
     sorter: Sorter,
@@ -22,14 +22,14 @@ impl Arrivals {
         Self { order: Vec::new(), places: 0, taken: 0, next: 0, sorter: Sorter::new() }
     }
 
-    /// Brings in order what arrives from `start` to `end`, exclusive: by key, and as it was sent where keys are equal.
+    /// Sorts the arrivals from `start` to `end`, exclusive: by key, and in sending order for equal keys.
     #[inline]
     pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, start: Moment, end: Moment) {
         let (least, end) = (key_of(start, 0), key_of(end, 0));
         self.taken = 0;
         self.order.clear();
         if event_set.first_far() < end {
-            // What was far off goes before the rest: it was sent before any other message of its link and moment.
+            // Far messages precede other messages: they were sent before all other messages of their link and moment.
             inbox.splice(..0, std::iter::from_fn(|| event_set.pop_far(end)));
         }
         let place_bits = usize::BITS - inbox.len().leading_zeros();
@@ -77,8 +77,8 @@ impl Arrivals {
         message
     }
 
-    /// Leaves in the inbox, in order, what arrives from `end` on; but what arrives at `near` or later waits in the calendar, so
-    /// that messages on a long link are not looked at in each window. Returns the key of the first of all these.
+    /// Leaves later arrivals in the inbox, in order. Arrivals at `near` or later move to the event set, which avoids
+    /// checking messages of long links in each window. Returns the smallest key.
     #[inline]
     pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, end: Moment, near: Moment) -> u64 {
         let (end, near) = (key_of(end, 0), key_of(near, 0));
@@ -101,14 +101,14 @@ impl Arrivals {
     }
 }
 
-/// Sorts words that are spread about evenly, in time that grows with their number.
+/// Sorts evenly distributed words in linear time.
 struct Sorter {
     counts: Vec<u32>,
     spare: Vec<u64>,
 }
 
 impl Sorter {
-    /// Below so many words an insertion sort is faster.
+    /// Number of words below which an insertion sort is faster.
     const FEW: usize = 20;
 
     const fn new() -> Self {
@@ -121,7 +121,7 @@ impl Sorter {
             words.sort_unstable();
             return;
         }
-        // A bucket a word, more or less; each bucket is sorted where it ends up.
+        // About one word for each bucket; each bucket is then sorted.
         let shift = (u64::BITS - bound.leading_zeros()).saturating_sub(usize::BITS - words.len().leading_zeros());
         self.counts.clear();
         self.counts.resize((bound >> shift) as usize + 1, 0);
@@ -155,7 +155,8 @@ mod tests {
 
     const MESSAGES: u32 = 1_500;
 
-    /// Messages are numbered as they are sent. Those of one moment and link have to arrive in that order, whatever the windows.
+    /// Messages are numbered in sending order. Messages of one moment and link must arrive in this order for any
+    /// windows.
     #[test]
     fn arrivals_are_in_order_of_time_link_and_sending_whatever_the_windows() {
         for (round, window) in [1, 3, 50, 2_000, 1 << 40].into_iter().cycle().take(60).enumerate() {

@@ -1,21 +1,21 @@
-//! Where threads wait for one another: they spin for about as long as it takes to wake a thread, and then sleep.
+//! Barriers between threads. A thread spins for about the time of waking a thread, and then sleeps.
 //!
-//! Whoever waits so loses at most twice of what a wait of known length would have cost, and on a machine whose cores are taken
-//! gives its core to the thread that it waits for. What a thread sleeps on changes under the lock alone, so that no wake-up is
-//! missed; the atomic copies are there to spin on.
+//! A waiting thread thereby loses at most twice the cost of the best choice for a known waiting time, and gives its
+//! core to the awaited thread on a busy machine. The condition of a sleeping thread changes under the lock alone, and
+//! no wake-up is missed. Atomic copies serve spinning.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration as WallTime, Instant};
 
-/// How long to spin.
+/// Spinning time.
 const SPIN: WallTime = WallTime::from_micros(50);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Spins until something is over, but not for long; returns how long it did.
+/// Spins until the condition is true, for a limited time; returns the spinning time.
 fn spin(is_over: impl Fn() -> bool) -> WallTime {
     let clock = Instant::now();
     loop {
@@ -44,7 +44,7 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Waits for the others, and adds to `spun` how long it spun. False when the barrier was poisoned.
+    /// Waits for the other workers, and adds the spinning time to `spun`. False if the barrier was poisoned.
     pub(crate) fn wait(&self, workers: usize, spun: &mut WallTime) -> bool {
         if workers == 1 {
             return true;
@@ -70,7 +70,7 @@ impl Barrier {
         !self.poisoned.load(Ordering::Acquire)
     }
 
-    /// Ends this meeting and all later ones.
+    /// Ends this meeting and all later meetings.
     pub(crate) fn poison(&self) {
         self.tell(|| self.poisoned.store(true, Ordering::Release));
     }
@@ -86,7 +86,7 @@ impl Barrier {
     }
 }
 
-/// Where workers wait for an order.
+/// Place where workers wait for an order.
 #[derive(Default)]
 pub(crate) struct Gate<T> {
     /// The order's, to spin on.
@@ -109,7 +109,7 @@ impl<T: Copy> Gate<T> {
         self.change(|order| order.latest = new);
     }
 
-    /// There are no more orders.
+    /// Ends the orders.
     pub(crate) fn close(&self) {
         self.change(|order| order.closed = true);
     }
@@ -123,7 +123,7 @@ impl<T: Copy> Gate<T> {
         self.changed.notify_all();
     }
 
-    /// The next order after the one `seen`; none when there are no more.
+    /// Returns the order after the order `seen`; `None` after the last order.
     pub(crate) fn next(&self, seen: &mut u64) -> Option<T> {
         spin(|| self.generation.load(Ordering::Acquire) != *seen);
         let mut order = lock(&self.order);
@@ -150,7 +150,7 @@ mod tests {
                 let (barrier, here) = (&barrier, &here);
                 scope.spawn(move || {
                     for meeting in 1..=200 {
-                        // Each is late now and then, so that the others sleep; mostly none is.
+                        // Each worker is late now and then, and the others sleep; in most meetings no worker is late.
                         if meeting % 20 == worker {
                             std::thread::sleep(LATE);
                         }

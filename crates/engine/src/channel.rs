@@ -1,4 +1,4 @@
-//! Messages under way between the nodes of one thread, and to those of others.
+//! Messages in flight between nodes of one thread, and to nodes of other threads.
 
 use xoff_units::Moment;
 
@@ -8,10 +8,10 @@ use crate::event_set::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
 use crate::state::{State, Walk};
 
-/// Where an output leads.
+/// Destination of an output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
-    /// The receiving node's place in its partition, and its in-link.
+    /// Index of the receiving node in its partition, and its in-link.
     pub node: u32,
     pub link: u16,
     pub partition: u16,
@@ -28,10 +28,10 @@ pub(crate) struct Post<M> {
     pub message: M,
 }
 
-/// Messages for another partition, in the order they were sent.
+/// Messages for another partition, in sending order.
 pub(crate) struct Batch<M: Message> {
     posts: Vec<Post<M>>,
-    /// What travels beside some of them, with their places.
+    /// Side records of messages, with the indices of the messages.
     sides: Vec<(u32, M::Side)>,
 }
 
@@ -45,38 +45,38 @@ impl<M: Message> Batch<M> {
     }
 }
 
-/// What is on its way to one node, in the order it was sent.
+/// Messages in flight to one node, in sending order.
 pub(crate) struct Inbox<M> {
     pub messages: Vec<Arrival<M>>,
-    /// Messages that overtake what is on their link.
+    /// Messages that overtake other messages of their link.
     pub express: Vec<Waiting<M>>,
 }
 
-/// So many nodes share an entry by which all of them are passed over when none has an event: in a large network few do in a
-/// window.
+/// Number of nodes in a block. A block without events is skipped by one entry; in a large network few nodes have
+/// events in a window.
 pub(crate) const BLOCK: usize = 16;
 
-/// Messages under way, and who has to look at them.
+/// Messages in flight, and the next events of nodes.
 pub(crate) struct Channel<M: Message> {
     /// Per node.
     pub inboxes: Vec<Inbox<M>>,
-    /// Per node: the time of its earliest event, arrivals included.
+    /// For each node: time of the earliest event, arrivals included.
     pub next: Vec<Moment>,
-    /// Per block of nodes: the earliest of `next`, or before it until `settle` is called.
+    /// For each block of nodes: minimum of `next`, or an earlier time until `settle` is called.
     pub next_of_block: Vec<Moment>,
-    /// Per partition: what to hand over at the end of the window.
+    /// For each partition: messages to hand over at the end of the window.
     pub outbox: Vec<Batch<M>>,
-    /// What travels beside messages that are here.
+    /// Side records of messages at this partition.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
-    /// Nodes that asked for somebody to look: when, and what for.
+    /// Nodes that asked for a checkpoint: time and reason.
     pub marked: Vec<(Moment, (u32, u64))>,
-    /// The end of the window in which something came to a node that rests.
+    /// End of the window in which a message reached a suspended node.
     pub reached: Option<Moment>,
 }
 
 impl<M: Message> Channel<M> {
-    /// Without nodes yet, among so many partitions.
+    /// Returns a channel without nodes, for a number of partitions.
     pub fn new(partitions: usize) -> Self {
         Self {
             inboxes: Vec::new(),
@@ -90,7 +90,7 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Whether somebody has to look.
+    /// True if a node asked for a checkpoint, or a message reached a suspended node.
     pub const fn calls(&self) -> bool {
         !self.marked.is_empty() || self.reached.is_some()
     }
@@ -114,7 +114,7 @@ impl<M: Message> Channel<M> {
         self.expect(node as usize, arrival);
     }
 
-    /// Notes that a node has an event at a time.
+    /// Notes an event of a node at a time.
     #[inline(always)]
     pub fn expect(&mut self, node: usize, at: Moment) {
         if at < self.next[node] {
@@ -124,20 +124,20 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Finds the earliest event of a block anew, after nodes of it ran.
+    /// Recomputes the earliest event of a block, after its nodes ran.
     #[inline]
     pub fn settle(&mut self, block: usize) {
         let end = ((block + 1) * BLOCK).min(self.next.len());
         self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Moment::NEVER, Moment::min);
     }
 
-    /// Finds the earliest event of a node anew, after moments there have changed.
+    /// Recomputes the earliest event of a node, after changes of its times.
     pub fn look(&mut self, node: usize, event_set: &EventSet<M>) {
         self.next[node] = event_set.first().min(self.first_in_inbox(node));
         self.settle(node / BLOCK);
     }
 
-    /// When the first arrives of what a calendar has not taken yet.
+    /// Returns the first arrival among messages not yet in an event set.
     pub fn first_in_inbox(&self, node: usize) -> Moment {
         let inbox = &self.inboxes[node];
         let messages = inbox.messages.iter().map(|arrival| EventSet::<M>::time_of(arrival.key));
@@ -155,7 +155,7 @@ impl<M: Message> Channel<M> {
         batch.posts.push(post);
     }
 
-    /// Takes in what another partition sent.
+    /// Takes the messages from another partition.
     pub fn receive(&mut self, batch: &mut Batch<M>) {
         let mut sides = batch.sides.drain(..).peekable();
         for (place, mut post) in batch.posts.drain(..).enumerate() {
@@ -170,7 +170,7 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Shows what travels beside messages that were shown.
+    /// Shows the side records of messages that were shown.
     pub fn walk_sides(&mut self, walk: &mut Walk<'_>)
     where
         M::Side: State,
@@ -180,7 +180,7 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Messages on links that no calendar has seen yet.
+    /// Returns messages on links that are not yet in an event set.
     pub fn under_way<'a>(&'a self) -> impl Iterator<Item = &'a M> {
         let messages = |inbox: &'a Inbox<M>| inbox.messages.iter().map(|m| &m.message).chain(inbox.express.iter().map(|m| &m.message));
         self.inboxes.iter().flat_map(messages)

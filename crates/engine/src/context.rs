@@ -1,4 +1,4 @@
-//! What a node may do while it handles an event.
+//! Actions of a node during an event.
 
 use xoff_units::Moment;
 
@@ -12,7 +12,7 @@ use crate::{END_OF_TIME, Message};
 pub struct Context<'a, M: Message> {
     pub(crate) now: Moment,
     pub(crate) node: u32,
-    /// No message that this node sends may arrive earlier, by cluster membership of the receiver.
+    /// Earliest allowed arrival of a sent message, by cluster membership of the receiver.
     pub(crate) horizon: Moment,
     pub(crate) outer_horizon: Moment,
     pub(crate) event_set: &'a mut EventSet<M>,
@@ -28,7 +28,7 @@ impl<M: Message> Context<'_, M> {
         self.now
     }
 
-    /// Sends on `output`. What arrives over one link at one moment arrives in the order it was sent.
+    /// Sends on `output`. Messages of one link and moment arrive in sending order.
     #[inline(always)]
     pub fn send(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
@@ -40,7 +40,8 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// Sends on `output`, past whatever is on its way there: control frames that bypass the receiver's processing.
+    /// Sends on `output`, ahead of all messages in flight there: control frames that bypass the processing of the
+    /// receiver.
     pub fn send_express(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
@@ -57,7 +58,7 @@ impl<M: Message> Context<'_, M> {
         assert!(arrival >= horizon && arrival <= END_OF_TIME, "a message arrives within its own window, or after the end of time");
     }
 
-    /// Asks for [`crate::Node::on_output`] at `at`; it must not be asked for yet.
+    /// Asks for [`crate::Node::on_output`] at `at`, at most once at a time.
     #[inline]
     pub fn wake_output(&mut self, output: usize, at: Moment) {
         debug_assert!(at >= self.now, "an output is woken in the past");
@@ -68,7 +69,8 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// Asks for [`crate::Node::on_timer`] at `at` (now at the earliest). Timers of one moment expire in the order they were set.
+    /// Asks for [`crate::Node::on_timer`] at `at`, now at the earliest. Timers of one moment expire in the order of
+    /// their setting.
     pub fn set_timer(&mut self, at: Moment, token: u64) {
         assert!(at >= self.now, "a timer is set in the past");
         if at <= END_OF_TIME {
@@ -76,19 +78,21 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// True when no arrival, timer or lower output of this moment is left at this node: `output` may act at once, in its turn.
+    /// True if no arrival, timer or lower output of this moment is left at this node: `output` may act at once, in
+    /// its turn.
     #[inline]
     pub fn settled(&self, output: usize) -> bool {
         self.event_set.settled(self.now, output)
     }
 
-    /// Asks for a checkpoint a window from now, which is the same time after each such moment; a word says what for.
+    /// Asks for a checkpoint one window from now; the delay is the same for each such request. The word is the
+    /// reason.
     #[cold]
     pub fn mark(&mut self, word: u64) {
         self.channel.marked.push((self.now, (self.node, word)));
     }
 
-    /// What travels beside messages that are at nodes of this partition.
+    /// Returns the side records of messages at nodes of this partition.
     #[inline]
     pub fn sides(&mut self) -> &mut Slab<M::Side> {
         &mut self.channel.sides

@@ -1,4 +1,4 @@
-//! An engine between windows: what it is made of, how it is to run, and what it reports.
+//! An engine between windows: its parts, the plan of a run, and its statistics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,25 +10,25 @@ use crate::random::fold;
 use crate::state::{State, Walk};
 use crate::{Message, Node};
 
-/// How to run; but for [`Plan::until`] nothing here may change a result.
+/// Plan of a run. No field except [`Plan::until`] may change a result.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Threads to use; never more than there are cores.
+    /// Threads; never more than cores.
     pub threads: usize,
-    /// Partitions of the nodes; one per thread when not given.
+    /// Partitions of the nodes; default: one for each thread.
     pub partitions: Option<usize>,
     /// Window length; the smallest lookahead when not given, which is also the largest allowed.
     pub window: Option<Duration>,
-    /// Whether nodes joined by short links run windows of their own.
+    /// Nodes joined by short links run windows of their own.
     pub clusters: bool,
     /// Simulated time between checkpoints.
     pub checkpoint: Duration,
-    /// The run ends here: events at this moment are the last. It is the one entry that says what to simulate, and not how.
+    /// End of the run: events at this moment are the last. The only field that belongs to the simulated system.
     pub until: Moment,
-    /// Whether what repeats itself may be skipped, by whoever knows the nodes; the engine itself skips nothing.
+    /// Allows fast-forward by code that knows the nodes; the engine itself skips nothing.
     pub fast_forward: bool,
-    /// Below this many events a window one thread runs and the others sleep. If it is zero, all of them always run; otherwise
-    /// also one alone where more would take longer.
+    /// Number of events in a window below which one thread runs and the other threads sleep. Zero: all threads always
+    /// run. Otherwise one thread also runs alone if more threads would take longer.
     pub solo_below: u64,
 }
 
@@ -47,12 +47,12 @@ impl Default for Plan {
     }
 }
 
-/// What the engine did.
+/// Statistics of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Statistics {
     /// Events handled.
     pub events: u64,
-    /// Those that one thread handled alone. It depends on the clock, unlike the others.
+    /// Events handled by one thread alone. Depends on the clock, unlike other statistics.
     pub events_alone: u64,
     /// Windows run.
     pub windows: u64,
@@ -61,26 +61,26 @@ pub struct Statistics {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// Nothing is pending.
+    /// No event is pending.
     Idle,
     /// [`Plan::until`] has come.
     Ended,
-    /// A checkpoint stopped it.
+    /// A checkpoint stopped the run.
     Stopped,
 }
 
 /// All nodes at one moment between windows.
 pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval, a moment that was asked for, or the end of the run: every event before it is done.
+    /// A multiple of the checkpoint interval, a requested moment, or the end of the run. All earlier events are done.
     pub now: Moment,
-    /// When to look again, if that is to be before the next multiple of the interval.
+    /// Next checkpoint, if before the next multiple of the interval.
     pub next: Option<Moment>,
-    /// Where it was called for: the nodes that did a window ago, and what for ([`crate::Context::mark`]); none if somebody else did, or if
-    /// something has come to a node that rests.
+    /// Nodes that requested the checkpoint one window ago, with their reasons ([`crate::Context::mark`]). `None` for
+    /// other checkpoints, and after a message to a suspended node.
     pub called: Option<Vec<(u32, u64)>>,
     /// Totals so far.
     pub statistics: Statistics,
-    /// When there are to be others, beside the multiples of the interval.
+    /// Requested checkpoints, besides the multiples of the interval.
     pub(crate) calls: Vec<Moment>,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
     places: &'a [(u16, u32)],
@@ -94,18 +94,18 @@ impl<N: Node> Checkpoint<'_, N> {
         &self.partitions[partition as usize].slots[slot as usize].node
     }
 
-    /// The node with this number, to drain what it recorded.
+    /// Returns the node of this number, for draining its records.
     pub fn node_mut(&mut self, id: u32) -> &mut N {
         let (partition, slot) = self.places[id as usize];
         &mut self.partitions[partition as usize].slots[slot as usize].node
     }
 
-    /// Whether no message is on a link.
+    /// True if no message is on a link.
     pub fn is_quiet(&self) -> bool {
         self.partitions.iter().all(|p| p.under_way().next().is_none())
     }
 
-    /// Whether nothing is to come anywhere but reminders.
+    /// True if no event is pending except reminders.
     pub fn is_at_rest(&self) -> bool {
         self.partitions.iter().all(|p| p.is_at_rest())
     }
@@ -116,14 +116,14 @@ impl<N: Node> Checkpoint<'_, N> {
         &mut self.partitions[partition as usize].slots[slot as usize].fingerprint
     }
 
-    /// Asks for another one at a moment, which is none of those at which all nodes are looked at. It comes before every event at that moment
-    /// or later; if nodes were woken that are behind, when they are there too.
+    /// Requests another checkpoint, which is not a checkpoint of the grid. The checkpoint precedes every event at the
+    /// moment or later, also for nodes woken with an earlier clock.
     pub fn call(&mut self, at: Moment) {
         self.calls.push(at);
     }
 
-    /// Lets nodes rest that nothing will leave: none of their events takes place until they are woken. Nodes of a cluster rest together.
-    /// When something reaches one of them there is a checkpoint at which they have to be woken.
+    /// Suspends nodes: no event takes place until they are woken. Nodes of a cluster are suspended together. When a
+    /// message reaches a suspended node, a checkpoint follows at which the node must be woken.
     pub fn rest(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -131,14 +131,14 @@ impl<N: Node> Checkpoint<'_, N> {
         }
     }
 
-    /// When the first arrives of what was sent to these nodes since they rest.
+    /// Returns the first arrival of a message sent to these nodes since their suspension.
     pub fn first_since_rest(&self, nodes: &[u32]) -> Moment {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
         places.map(|(partition, slot)| self.partitions[partition as usize].first_since_rest(slot)).fold(Moment::NEVER, Moment::min)
     }
 
-    /// Lets nodes go on that rest. They are behind the others as long as they rested, less what they were shifted by meanwhile, and go
-    /// on alone until they are where the others are.
+    /// Wakes suspended nodes. The nodes are behind other nodes by the time of the suspension, less their shifts, and
+    /// run alone until they have caught up.
     pub fn wake(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -146,19 +146,19 @@ impl<N: Node> Checkpoint<'_, N> {
         }
     }
 
-    /// Whether nothing is on its way to a node.
+    /// True if no message is in flight to a node.
     pub fn is_quiet_at(&self, node: u32) -> bool {
         let (partition, slot) = self.places[node as usize];
         self.partitions[partition as usize].is_quiet(slot)
     }
 
-    /// When something happens at a node next.
+    /// Returns the time of the next event of a node.
     pub fn first_at(&self, node: u32) -> Moment {
         let (partition, slot) = self.places[node as usize];
         self.partitions[partition as usize].first(slot)
     }
 
-    /// Copies a node to which nothing is on its way.
+    /// Copies a node without messages in flight to the node.
     pub fn keep(&self, node: u32) -> Kept<N>
     where
         N: Clone,
@@ -167,24 +167,25 @@ impl<N: Node> Checkpoint<'_, N> {
         self.partitions[partition as usize].keep(slot)
     }
 
-    /// Puts such a copy in the place of a node to which nothing is on its way either, or which rests.
+    /// Replaces a node by such a copy; no message may be in flight to the node, unless suspended.
     pub fn put(&mut self, node: u32, kept: Kept<N>) {
         let (partition, slot) = self.places[node as usize];
         self.partitions[partition as usize].put(slot, kept);
     }
 
-    /// Events that these nodes have handled.
+    /// Returns the number of events handled by these nodes.
     pub fn events_of(&self, nodes: &[u32]) -> u64 {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
         places.map(|(partition, slot)| self.partitions[partition as usize].slots[slot as usize].events).sum()
     }
 
-    /// Nodes of one number are joined by links so short that they run windows of their own: they rest together.
+    /// Returns the cluster of a node: nodes joined by short links, with windows of their own. Nodes of a cluster are
+    /// suspended together.
     pub fn cluster(&self, node: u32) -> u32 {
         self.clusters[node as usize]
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.places.len() as u32
     }
@@ -195,12 +196,12 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Shows the state of all nodes, in their order, and of what is on its way to them.
+    /// Shows the state of all nodes, in order, and of messages in flight to them.
     pub fn walk(&mut self, walk: &mut Walk<'_>) {
         self.walk_some(0..self.nodes(), walk);
     }
 
-    /// Shows the state of these nodes, in this order, and of what is on its way to them.
+    /// Shows the state of these nodes, in this order, and of messages in flight to them.
     pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut Walk<'_>) {
         for node in nodes {
             let (partition, slot) = self.places[node as usize];
@@ -227,7 +228,7 @@ impl<N: Node> Engine<N> {
         Self { partitions, places, clusters, window, plan, statistics: Statistics::default(), started: false }
     }
 
-    /// Lets all nodes say what they wait for, once.
+    /// Starts all nodes.
     pub(crate) fn start(&mut self) {
         if !self.started {
             self.started = true;
@@ -237,7 +238,7 @@ impl<N: Node> Engine<N> {
         }
     }
 
-    /// Everything between windows, at `now`.
+    /// Returns the checkpoint at `now`.
     pub fn checkpoint(&self, now: Moment) -> Checkpoint<'_, N> {
         self.checkpoint_of(&self.partitions, now)
     }
@@ -274,7 +275,7 @@ impl<N: Node> Engine<N> {
         self.checkpoint(Moment::ZERO).partitions.iter().map(|p| p.channel.sides.len()).sum()
     }
 
-    /// Totals so far.
+    /// Returns the totals so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -284,7 +285,7 @@ impl<N: Node> Engine<N> {
         self.window
     }
 
-    /// The nodes in their order, when the run is over.
+    /// Returns the nodes in order, after the run.
     pub fn into_nodes(self) -> Vec<N> {
         let mut slots: Vec<_> =
             self.partitions.into_iter().flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).slots).collect();

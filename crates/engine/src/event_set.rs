@@ -1,10 +1,10 @@
 //! The pending events of one node.
 //!
-//! A slot's key is (time << 16 | slot), so that comparing keys is comparing (time, class, source): in-links come first, then
-//! express messages, then timers, then outputs. The arrivals of a window are in order before it begins, so that their first key
-//! is enough. A tree of minima holds one slot for the express heap, one for the timer heap and one per output; updating a slot
-//! costs one walk to the root without branches. Outputs that are due at the present moment wait in a set of bits instead, which
-//! is cheaper: many are asked for and served at one and the same moment.
+//! The key of a slot is (time << 16 | slot), and comparing keys compares (time, class, source): in-links first, then
+//! express messages, timers and outputs. Arrivals of a window are sorted before the window begins, and only their
+//! first key is needed. A tree of minima holds one slot for the express heap, one for the timer heap and one per
+//! output. An update is one walk to the root without branches. Outputs due at the present moment wait in a set of
+//! bits, which is cheaper, as many outputs are requested and served at one moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,14 +26,14 @@ pub(crate) fn key_of(at: Moment, slot: usize) -> u64 {
     (at.0 << SLOT_BITS) | slot as u64
 }
 
-/// A message on its way to a node, with the key of its arrival.
+/// A message in flight to a node, with the key of its arrival.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival<M> {
     pub key: u64,
     pub message: M,
 }
 
-/// A message in a heap, ordered by its turn alone.
+/// A message in a heap, ordered by key and sequence alone.
 #[derive(Clone)]
 pub(crate) struct Waiting<M> {
     pub turn: (u64, u64),
@@ -57,7 +57,7 @@ impl<M> Ord for Waiting<M> {
     }
 }
 
-/// What each event needs comes first.
+/// Fields needed by each event come first.
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct EventSet<M> {
@@ -65,16 +65,16 @@ pub(crate) struct EventSet<M> {
     first: u64,
     /// The key of the next arrival of this window.
     arrival: u64,
-    /// The key of the first output that is due now.
+    /// Key of the first output due now.
     first_due: u64,
     in_links: usize,
-    /// What added to a slot is its place among all children: outputs, timers and express messages are leaves.
+    /// Offset from a slot to its index among all children; outputs, timers and express messages are leaves.
     leaves: usize,
-    /// Inner node n holds the minima of its children, which are nodes 4n + 1 to 4n + 4; leaves come after the inner nodes.
+    /// Inner node n holds the minima of its children, nodes 4n + 1 to 4n + 4; leaves follow the inner nodes.
     inner: Box<[[u64; 4]]>,
     /// Outputs due now: a bit each.
     due: Box<[u64]>,
-    /// Arrivals many windows ahead, by key and as they were sent.
+    /// Arrivals many windows ahead, by key and in sending order.
     far: BinaryHeap<Reverse<Waiting<M>>>,
     /// By (time, link).
     express: BinaryHeap<Reverse<Waiting<M>>>,
@@ -83,7 +83,7 @@ pub(crate) struct EventSet<M> {
     sequence: u64,
 }
 
-/// What a slot stands for.
+/// Meaning of a slot.
 pub(crate) enum Slot {
     Link(usize),
     Express,
@@ -133,7 +133,7 @@ impl<M> EventSet<M> {
         self.first = least;
     }
 
-    /// How many outputs there may be: the leaves but two.
+    /// Returns the number of outputs: the leaves minus two.
     fn outputs(&self) -> usize {
         3 * self.inner.len() + 1 - 2
     }
@@ -150,7 +150,7 @@ impl<M> EventSet<M> {
         self.first.min(self.first_due).min(self.arrival)
     }
 
-    /// Reads what the next event needs.
+    /// Reads the data of the next event.
     #[inline]
     pub fn touch(&self) -> u64 {
         self.top() ^ self.inner[0][0] ^ self.due.first().copied().unwrap_or(0)
@@ -207,12 +207,12 @@ impl<M> EventSet<M> {
         self.far.peek().map_or(NO_EVENT, |first| first.0.turn.0)
     }
 
-    /// Messages that have not arrived yet, of those that the calendar holds.
+    /// Returns messages in this event set that have not arrived.
     pub fn under_way(&self) -> impl Iterator<Item = &M> {
         self.express.iter().chain(&self.far).map(|waiting| &waiting.0.message)
     }
 
-    /// Whether nothing is to come but reminders.
+    /// True if no event is pending except reminders.
     pub fn is_at_rest(&self, timer: fn(u64) -> Timer) -> bool {
         let outputs = self.in_links + 2..self.in_links + 2 + self.outputs();
         self.under_way().next().is_none()
@@ -234,8 +234,8 @@ impl<M> EventSet<M> {
         self.first_due = self.first_due.min(key_of(now, self.in_links + 2 + output));
     }
 
-    /// Takes the output with this key, which is the top; true when it was in the tree, which shows it until
-    /// [`Self::settle_output`].
+    /// Takes the output with this key, which is the smallest. True for an output in the tree, which keeps the key
+    /// until [`Self::settle_output`].
     #[inline]
     pub fn take_output(&mut self, output: usize, key: u64) -> bool {
         // An output is asked for once: in the set or in the tree.
@@ -260,7 +260,7 @@ impl<M> EventSet<M> {
         };
     }
 
-    /// Brings the tree up to date after an output was handled, unless asking for it again has done so.
+    /// Updates the tree after an output was handled, unless a new request of the output has done so.
     #[inline]
     pub fn settle_output(&mut self, output: usize) {
         let slot = self.in_links + 2 + output;
@@ -299,7 +299,7 @@ impl<M> EventSet<M> {
         Some(token)
     }
 
-    /// When its first event is, those in its inbox apart.
+    /// Returns the time of the first event, without messages in the inbox.
     pub fn first(&self) -> Moment {
         let key = self.top().min(self.first_far());
         if key == NO_EVENT { Moment::NEVER } else { Self::time_of(key) }
@@ -313,7 +313,8 @@ impl<M> EventSet<M> {
 }
 
 impl<M: State> EventSet<M> {
-    /// Shows what is pending between windows, the messages and the express ones of its inbox included: whether a message waits there or here makes no difference.
+    /// Shows pending events between windows, with messages and express messages of the inbox. The state does not
+    /// depend on the place of a message.
     pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "no event of the window is left");
         let key = |walk: &mut Walk<'_>, key: &mut u64| {
@@ -369,7 +370,7 @@ impl<M: State> EventSet<M> {
         reminders.sort_unstable();
         walk.value(reminders.word());
         self.timers = timers.into_iter().map(Reverse).collect();
-        // Outputs that were asked for; the tree above them, and its leaves for the heaps, follow.
+        // Requested outputs; the tree and the leaves of the heaps follow from other fields.
         let outputs = self.outputs();
         for slot in self.in_links + 2..self.in_links + 2 + outputs {
             let mut asked = *self.leaf(slot);

@@ -1,20 +1,21 @@
-//! What tells two runs apart: a number for each node over all that arrived there, in order.
+//! Fingerprints of runs: a hash of the arrivals of each node, in order.
 //!
-//! A polynomial over the integers modulo the prime 2^61 - 1: each arrival makes H to H·r + v, where v is a sum of its time, its link, and
-//! what the message says of itself, each with a factor of its own. Two runs that differ in one arrival differ in it; those that differ
-//! in many agree with a chance of n/2^61 for n of them. As v is linear in the time, in the number of a packet and in that of a flow, a
-//! stretch of arrivals that comes again, later and further into its flows, is a closed form in what the first one was: see the test.
+//! The hash is a polynomial over the integers modulo the prime 2^61 - 1. Each arrival turns H into H·r + v, where v
+//! is a sum of time, link and digest of the message, each with its own factor. Two runs with a single different
+//! arrival differ. Two runs with n different arrivals agree with probability n/2^61. As v is linear in time, packet
+//! number and flow number, the hash of a repeated stretch of arrivals, later and with higher numbers, has a closed
+//! form; see the test.
 
 /// 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
-/// The base of the polynomial, and the factor of the first word of a message: below 2^58, so that sums stay below 2^124. That of the
-/// second word, of sixteen bits, is below 2^47, so that the product is a word.
+/// Base of the polynomial, and the factor of the first word of a message: below 2^58, and sums stay below 2^124. The
+/// factor of the second word, of sixteen bits, is below 2^47, and the product fits a word.
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
 /// The lowest bit of the time in the key of an arrival.
 const TIME: u32 = 16;
 const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
-/// That of a node: a number modulo the prime that need not be the smallest, and how many arrivals it is over.
+/// Fingerprint of a node: a number modulo the prime, not necessarily the smallest, and the number of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     hash: u64,
@@ -44,36 +45,37 @@ fn power(base: u64, exponent: u64) -> u64 {
     result
 }
 
-/// What gives one when multiplied by it.
+/// Returns the multiplicative inverse.
 fn inverse(x: u64) -> u64 {
     power(x % PRIME, PRIME - 2)
 }
 
 impl Fingerprint {
-    /// Of a node that has seen nothing.
+    /// Returns the fingerprint of a node without arrivals.
     pub(crate) const fn of_node(id: u32) -> Self {
         Self { hash: id as u64 + 1, arrivals: 0 }
     }
 
-    /// A message arrived; `key` is sixteen bits of its link below the time.
+    /// Adds a message; `key` is the time above sixteen bits of the link.
     #[inline]
     pub(crate) const fn record(&mut self, key: u64, message: [u64; 2]) {
         let (hash, word) = (self.hash as u128 * BASE as u128, message[0] as u128 * FACTORS[0] as u128);
         let sum = hash + word + key as u128 + (message[1] * FACTORS[1]) as u128;
-        // 2^61 is one modulo the prime: what lies above the lowest 61 bits is added to them.
+        // 2^61 is 1 modulo the prime: the bits above the lowest 61 bits are added to them.
         self.hash = (sum as u64 & PRIME) + (sum >> 61) as u64;
         self.arrivals += 1;
     }
 
-    /// What it is when the stretch that began at `last`, which did again what that from `first` to `last` did, happens so many times
-    /// more: each is later than the one before by as much, and as much further into its flows. None if they are not alike.
+    /// Returns the fingerprint after `times` further repetitions of the stretch that began at `last`, if the stretch
+    /// repeats the stretch from `first` to `last`: each repetition is later, and further into its flows, by the same
+    /// amount. `None` if the stretches differ.
     #[must_use]
     pub fn again(self, first: Self, last: Self, times: u64) -> Option<Self> {
         let arrivals = self.arrivals - last.arrivals;
         if arrivals != last.arrivals - first.arrivals {
             return None;
         }
-        // A stretch makes H to H·a + b; b grows by as much from one to the next.
+        // A stretch turns H into H·a + b; b grows by a constant amount per repetition.
         let a = power(BASE % PRIME, arrivals);
         let added = |from: Self, to: Self| difference(to.hash, product(from.hash, a));
         let grows = difference(added(last, self), added(first, last));
@@ -90,15 +92,18 @@ impl Fingerprint {
         Some(Self { hash, arrivals: self.arrivals + times * arrivals })
     }
 
-    /// What it is when a stretch happens again that went `from` one to another twice before; `later` the second time than the first, and now,
-    /// in picoseconds, and now `further` into all flows by as many times as the second time was, over as many. None if the two are not alike.
+    /// Returns the fingerprint after another repetition of a stretch that went `from` one fingerprint to another
+    /// twice before. `later` is the delay of the second repetition and of the new repetition, in picoseconds.
+    /// `further` counts progress into flows in multiples of the progress of the second repetition. `None` if the two
+    /// stretches differ.
     #[must_use]
     pub fn once_more(self, from: [[Self; 2]; 2], later: [u64; 2], further: [u32; 2]) -> Option<Self> {
         let arrivals = from.map(|[first, last]| last.arrivals - first.arrivals);
         if arrivals[0] != arrivals[1] || further[1] == 0 {
             return None;
         }
-        // A stretch makes H to H·a + b, and b grows by the time times a sum of powers of the base, and by something that is linear in packets.
+        // A stretch turns H into H·a + b; b grows by the time times a sum of powers of the base, and by a term linear
+        // in packets.
         let a = power(BASE % PRIME, arrivals[0]);
         let [first, second] = from.map(|[first, last]| difference(last.hash, product(first.hash, a)));
         let powers = product(difference(a, 1), inverse(BASE % PRIME - 1));
@@ -109,19 +114,19 @@ impl Fingerprint {
         Some(Self { hash, arrivals: self.arrivals + arrivals[0] })
     }
 
-    /// Reads it.
+    /// Reads the fingerprint.
     #[inline]
     pub(crate) const fn touch(self) -> u64 {
         self.hash
     }
 
-    /// The smallest number that it stands for.
+    /// Returns the smallest representative.
     pub(crate) const fn value(self) -> u64 {
         self.hash % PRIME
     }
 }
 
-/// What some stretches, one after the other, make of a hash H: H·power + sum + n·slope, if so many, n, went before.
+/// Effect of several stretches in sequence on a hash H: H·power + sum + n·slope, after n earlier stretches.
 #[derive(Clone, Copy)]
 struct Stretches {
     power: u64,
@@ -136,7 +141,7 @@ impl Stretches {
     }
 
     fn doubled(self) -> Self {
-        // Those of the second half begin `length` stretches later.
+        // Stretches of the second half begin `length` stretches later.
         Self {
             power: product(self.power, self.power),
             sum: sum(product(self.sum, self.power), sum(self.sum, product(self.length % PRIME, self.slope))),
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_stretch_that_comes_again_later_and_elsewhere_is_a_closed_form() {
-        // Two flows, of which one goes on by 6 packets while the other does by 4; other things happen between.
+        // Two flows: one advances by 6 packets while the other advances by 4; other arrivals come between.
         let after = |from: Fingerprint, (later, times): (u64, u64)| {
             let mut print = from;
             for (time, link, flow, packet, kind) in STRETCH {

@@ -1,12 +1,11 @@
-//! A conservative, windowed discrete-event engine: same result on any number of threads.
-//!
-//! The engine knows nodes, links and time; it knows nothing of packets. A model implements [`Node`]; nodes meet only through
-//! messages on links, and every link has a *lookahead*: the least time between sending a message and its arrival. The engine
-//! runs all nodes through windows no longer than the smallest lookahead, so that what is sent in a window arrives in a later one.
+//! A conservative, windowed discrete-event engine with the same result for any number of threads. The engine knows
+//! nodes, links and time, and no packets. A model implements [`Node`]. Nodes exchange messages on links alone, and
+//! every link has a *lookahead*: the least time between sending a message and its arrival. All nodes run through
+//! windows no longer than the smallest lookahead, and a message sent in a window arrives in a later window.
 //!
 //! Invariants, each asserted or tested:
-//! - events at a node happen in the total order (time; arrival < timer < output; source index; per-source sequence);
-//! - a message arrives no earlier than the end of the window that it was sent in;
+//! - events of a node have a total order (time; arrival < timer < output; source index; sequence of the source);
+//! - a message arrives no earlier than the end of the window of its sending;
 //! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
 
 mod arrivals;
@@ -38,23 +37,24 @@ pub use slab::Slab;
 
 use xoff_units::Moment;
 
-/// What a timer is to those who look at the state of a node.
+/// Meaning of a timer for observers of the state of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// What follows from what has happened.
+    /// Follows from past events.
     Future,
-    /// It only reminds the node of a moment that it keeps itself, to which it sets the timer again when it expires early: see
+    /// Reminds the node of a moment that the node keeps. The node sets the timer again after an early expiry; see
     /// [`state::Walk::reminder`].
     Reminder,
-    /// An operation of a program has computed: the lowest 32 bits of its token are its place there ([`state::Origin::operations`]).
+    /// An operation of a program has computed; the lowest 32 bits of the token are its index
+    /// ([`state::Origin::operations`]).
     Operation,
-    /// What comes from outside: see [`state::Walk::outside`].
+    /// Comes from outside; see [`state::Walk::outside`].
     Outside,
 }
 
-/// A model's node: owns its state, meets others only through links.
+/// A node of a model: owns its state, and exchanges messages on links alone.
 pub trait Node: Send {
-    /// What travels on links.
+    /// Messages on links.
     type Message: Message;
 
     /// A message arrived on in-link `link` of this node.
@@ -69,39 +69,39 @@ pub trait Node: Send {
     /// Called once at time zero, in node order, before any event.
     fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
 
-    /// What timers with this token are.
+    /// Returns the meaning of timers with this token.
     fn timer(_token: u64) -> Timer {
         Timer::Future
     }
 
-    /// Reads what its next events need, and returns anything that depends on all of it. The engine calls it for some nodes that
-    /// are about to run: what is in no cache then comes at once for all of them, and not piece by piece for one after the other.
+    /// Reads the data of the next events, and returns a value that depends on all of it. The engine calls `touch` for
+    /// several nodes that are about to run, which lets their cache misses overlap.
     fn touch(&self) -> u64 {
         0
     }
 }
 
-/// What travels on links: small and plain.
+/// A message on a link: small and plain.
 pub trait Message: Copy + Send {
-    /// What travels beside a message that has no room for it; `()` if nothing does.
+    /// Side record of a message without room for the data; `()` without side records.
     type Side: Send + Default;
 
-    /// What tells this message from others, for the fingerprint: numbers of what it belongs to, as a word in which they are added,
-    /// and all else. It must not depend on [`Self::side`].
+    /// Returns the numbers that distinguish this message, for the fingerprint: a word to which numbers of flows and
+    /// packets are added, and a word of all other fields. Must not depend on [`Self::side`].
     fn digest(&self) -> [u64; 2];
 
-    /// The slot of what travels beside it, if anything does.
+    /// Returns the slot of the side record, if any.
     #[inline]
     fn side(&self) -> Option<u32> {
         None
     }
 
-    /// The same message when what travels beside it lies in another slot.
+    /// Returns the message with its side record in another slot.
     #[must_use]
     fn at_side(self, _slot: u32) -> Self {
         self
     }
 }
 
-/// The last moment that an event can have: keys hold 48 bits of picoseconds.
+/// The last possible moment of an event: keys hold 48 bits of picoseconds.
 pub const END_OF_TIME: Moment = Moment((1 << 48) - 1);

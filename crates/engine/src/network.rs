@@ -9,12 +9,12 @@ use crate::partition::Partition;
 use crate::sets::Sets;
 use crate::{END_OF_TIME, Node};
 
-/// A one-way link from an output of one node to an in-link of another.
+/// A one-way link from an output of one node to an in-link of another node.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkSpec {
-    /// The sending node and its output; the outputs of a node are numbered from zero without gaps.
+    /// Sending node and its output; outputs of a node are numbered from zero without gaps.
     pub from: (u32, u32),
-    /// The receiving node and its in-link, numbered likewise.
+    /// Receiving node and its in-link, numbered likewise.
     pub to: (u32, u32),
     /// The least time between sending and arrival: propagation plus the smallest frame.
     pub lookahead: Duration,
@@ -33,7 +33,8 @@ impl std::fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl<N: Node> Engine<N> {
-    /// Places `nodes` into partitions. `groups` names for each node the node it should lie beside in memory (its leaf, or itself).
+    /// Places `nodes` into partitions. `groups` names for each node the node that should be beside it in memory (its
+    /// leaf, or the node itself).
     pub fn new(nodes: Vec<N>, groups: &[u32], links: &[LinkSpec], plan: Plan) -> Result<Self, PlanError> {
         assert_eq!(nodes.len(), groups.len(), "one group per node");
         let mut degree = vec![(0_usize, 0_usize); nodes.len()];
@@ -74,12 +75,12 @@ impl<N: Node> Engine<N> {
                 outer = outer.min(link.lookahead);
             }
         }
-        // A window shorter than the lookahead is right as well; a longer one is not.
+        // A window may be shorter than the lookahead, but not longer.
         let window = plan.window.map_or(outer, |w| w.clamp(Duration(1), outer));
         let shorter = |l: Duration| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Duration::FOREVER };
 
         let mut order: Vec<usize> = (0..nodes.len()).collect();
-        // Hosts lie before the switch they hang on, since a lower number in a unit is a host's.
+        // Hosts precede their switch, since a lower number in a unit belongs to a host.
         order.sort_by_key(|&n| (partition_of[n], unit[n], cluster[n], groups[n], n));
         let mut partitions: Vec<Partition<N>> = (0..parts).map(|_| Partition::new(parts)).collect();
         let mut places = vec![(0_u16, 0_u32); nodes.len()];
@@ -97,7 +98,7 @@ impl<N: Node> Engine<N> {
             partition.add_cluster(first..first + run.len(), shorter(inner[cluster[run[0]] as usize]));
         }
 
-        // Outputs by (node, output), so that indices are the model's.
+        // Outputs by (node, output), with the indices of the model.
         let mut by_sender: Vec<usize> = (0..links.len()).collect();
         by_sender.sort_by_key(|&l| links[l].from);
         for l in by_sender {
@@ -114,8 +115,8 @@ impl<N: Node> Engine<N> {
     }
 }
 
-/// The lookahead below which links join their ends into a cluster: the widest gap, of at least 2, between link lengths that
-/// leaves four clusters a partition. Zero when there is none.
+/// Returns the lookahead below which links join their ends into a cluster: the widest gap between link lengths, by a
+/// factor of at least 2, that leaves four clusters for each partition. Zero without such a gap.
 fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     let mut lengths: Vec<Duration> = links.iter().map(|l| l.lookahead).collect();
     lengths.sort_unstable();
@@ -135,7 +136,8 @@ fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     best.1
 }
 
-/// Whole units to partitions: units of one weight are cut into contiguous runs, so that leaves and spines are each shared evenly.
+/// Assigns whole units to partitions. Units of equal weight are cut into contiguous runs, which distributes leaves
+/// and spines evenly.
 fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     let mut weight = vec![0_usize; unit.len()];
     for (n, u) in unit.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The nodes of one thread: their calendars, what is on its way to them, and the run through a window.
+//! The nodes of one thread: event sets, messages in flight, and the run through a window.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -13,20 +13,20 @@ use crate::fingerprint::Fingerprint;
 use crate::state::{State, Walk};
 use crate::{END_OF_TIME, Message, Node};
 
-/// One node with what the engine keeps for it; what each event needs comes first.
+/// One node with the data that the engine keeps for the node. Fields needed by each event come first.
 #[repr(C)]
 pub(crate) struct PartitionSlot<N: Node> {
     pub fingerprint: Fingerprint,
     outputs: Vec<Route>,
     event_set: EventSet<N::Message>,
     pub id: u32,
-    /// Its events wait until it is woken.
+    /// The node is suspended: its events wait until the node is woken.
     rests: bool,
     pub events: u64,
     pub node: N,
 }
 
-/// A copy of a node to which nothing was on its way, and of what it waits for.
+/// A copy of a node without messages in flight to the node, with its pending events.
 #[derive(Clone)]
 pub struct Kept<N: Node> {
     /// The node.
@@ -37,28 +37,28 @@ pub struct Kept<N: Node> {
 pub(crate) struct Partition<N: Node> {
     pub slots: Vec<PartitionSlot<N>>,
     pub channel: Channel<N::Message>,
-    /// Nodes joined by links much shorter than the rest, and the window that they may run alone.
+    /// Nodes joined by links much shorter than other links, with the window that they may run alone.
     clusters: Vec<(Range<usize>, Duration)>,
     arrivals: Arrivals,
     pub events: u64,
 }
 
-/// What nodes run through at once.
+/// A window for all nodes.
 #[derive(Clone, Copy)]
 struct Window {
     end: Moment,
-    /// Where the window ends that is common to all clusters.
+    /// End of the window common to all clusters.
     outer_end: Moment,
-    /// What arrives before this moment is looked at in each window until it does.
+    /// Arrivals before this moment are checked in each window.
     near: Moment,
 }
 
-/// Of nodes with so many outputs at most, a block's fit into the cache beside one another.
+/// Maximum number of outputs of a node for which the nodes of a block fit into the cache together.
 const SMALL: usize = 4;
 /// The nodes of a smaller network are in a cache anyway.
 const MANY: usize = 512;
 
-/// So many windows ahead a message is near: in most networks all of them are.
+/// Number of windows for which a message is near; in most networks all messages are near.
 const NEAR_WINDOWS: u64 = 8;
 
 fn near(end: Moment, window: Duration) -> Moment {
@@ -114,22 +114,22 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Messages on links that no node has seen yet.
+    /// Returns messages on links that have not arrived.
     pub fn under_way(&self) -> impl Iterator<Item = &N::Message> {
         self.channel.under_way().chain(self.slots.iter().flat_map(|slot| slot.event_set.under_way()))
     }
 
-    /// Whether nothing is to come but reminders.
+    /// True if no event is pending except reminders.
     pub fn is_at_rest(&self) -> bool {
         self.channel.under_way().next().is_none() && self.slots.iter().all(|slot| slot.event_set.is_at_rest(N::timer))
     }
 
-    /// The earliest event of this partition and of what it posted.
+    /// Returns the earliest event of this partition and of its posted messages.
     pub fn next_event(&self) -> Moment {
         self.channel.next_of_block.iter().copied().fold(self.channel.outbox_next, Moment::min)
     }
 
-    /// Lets a node rest: what is on its way to it goes into its calendar, and nothing happens there until it is woken.
+    /// Suspends a node: messages in flight move to its event set, and no event takes place until the node is woken.
     pub fn rest(&mut self, slot: u32) {
         let (PartitionSlot { event_set, rests, .. }, slot) = (&mut self.slots[slot as usize], slot as usize);
         let inbox = &mut self.channel.inboxes[slot];
@@ -140,18 +140,18 @@ impl<N: Node> Partition<N> {
         self.channel.settle(slot / BLOCK);
     }
 
-    /// Whether nothing is on its way to a node.
+    /// True if no message is in flight to a node.
     pub fn is_quiet(&self, slot: u32) -> bool {
         let (PartitionSlot { event_set, .. }, inbox) = (&self.slots[slot as usize], &self.channel.inboxes[slot as usize]);
         event_set.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
     }
 
-    /// When something happens at a node next.
+    /// Returns the time of the next event of a node.
     pub fn first(&self, slot: u32) -> Moment {
         self.slots[slot as usize].event_set.first()
     }
 
-    /// Copies a node to which nothing is on its way.
+    /// Copies a node without messages in flight to the node.
     pub fn keep(&self, slot: u32) -> Kept<N>
     where
         N: Clone,
@@ -160,7 +160,7 @@ impl<N: Node> Partition<N> {
         Kept { node: node.clone(), event_set: event_set.clone() }
     }
 
-    /// Puts one in the place of a node to which nothing is on its way; what has come to it while it rests stays.
+    /// Replaces a node without messages in flight by a copy; messages that arrived during a suspension stay.
     pub fn put(&mut self, slot: u32, kept: Kept<N>) {
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         (*node, *event_set) = (kept.node, kept.event_set);
@@ -169,19 +169,19 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// When the first arrives of what was sent to a node since it rests.
+    /// Returns the first arrival of a message sent to a node since its suspension.
     pub fn first_since_rest(&self, slot: u32) -> Moment {
         self.channel.first_in_inbox(slot as usize)
     }
 
-    /// Ends a rest: the node goes on with its first event, which may be one that is over elsewhere.
+    /// Wakes a node, which continues with its first event, possibly earlier than the clock of other nodes.
     pub fn wake(&mut self, slot: u32) {
         let PartitionSlot { event_set, rests, .. } = &mut self.slots[slot as usize];
         *rests = false;
         self.channel.look(slot as usize, event_set);
     }
 
-    /// Runs every node up to `end`, exclusive, of a window that is at most `window` long.
+    /// Runs every node up to `end`, exclusive, of a window with a length of at most `window`.
     pub fn run_window(&mut self, end: Moment, window: Duration) {
         self.channel.outbox_next = Moment::NEVER;
         for cluster in 0..self.clusters.len() {
@@ -201,7 +201,7 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Runs those of a range of nodes that have an event in the window.
+    /// Runs the nodes of a range that have an event in the window.
     fn run_range(&mut self, slots: Range<usize>, window: Window) {
         let mut first = slots.start;
         while first < slots.end {
@@ -222,8 +222,8 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Reads what the next events of the nodes of a block need, so that misses of the cache overlap. Large nodes would push one
-    /// another out of it.
+    /// Reads the data of the next events of the nodes of a block, which lets cache misses overlap. Large nodes would
+    /// evict one another.
     fn touch_due(&self, slots: Range<usize>, end: Moment) {
         let touch = |slot: usize| {
             let PartitionSlot { node, event_set, fingerprint, .. } = &self.slots[slot];
@@ -287,7 +287,7 @@ impl<N: Node> Partition<N> {
                     continue;
                 }
             };
-            // One place, so that a node's work on a message is compiled into this loop.
+            // The only call site, which inlines the work of a node on a message into this loop.
             cx.fingerprint.record(key, message.digest());
             node.on_arrival(link, message, &mut cx);
         };
@@ -305,18 +305,18 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Shows the state of a node and of what is on its way to it.
+    /// Shows the state of a node and of messages in flight to the node.
     pub fn walk_seat(&mut self, slot: u32, walk: &mut Walk<'_>) {
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         let inbox = &mut self.channel.inboxes[slot as usize];
-        // What came to a node that rests waits for it to be woken.
+        // Messages to a suspended node wait until the node is woken.
         let inbox: (&mut [_], &mut [_]) = if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
         event_set.walk(inbox, N::timer, walk);
         node.walk(walk);
         self.channel.walk_sides(walk);
         if walk.by() > Duration::ZERO && !*rests {
             self.channel.look(slot as usize, event_set);
-            // What was posted is with whom it was for.
+            // Posted messages have reached their partitions.
             self.channel.outbox_next = Moment::NEVER;
         }
     }
@@ -326,7 +326,7 @@ impl<N: Node + State> Kept<N>
 where
     N::Message: State,
 {
-    /// Shows its state, as that of a node by this number.
+    /// Shows the state, as the state of a node of this number.
     pub fn walk(&mut self, id: u32, walk: &mut Walk<'_>) {
         walk.at_node(id);
         self.event_set.walk((&mut [], &mut []), N::timer, walk);

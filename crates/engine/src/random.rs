@@ -1,7 +1,7 @@
-//! Random streams keyed by (seed, entity, purpose): a new component does not disturb the draws of others.
+//! Random streams keyed by (seed, entity, purpose): a new component does not change the draws of other components.
 //!
-//! Each stream is a PCG XSL RR 128/64 generator (O'Neill 2014, HMC-CS-2014-0905) whose state and stream number come from a
-//! `SplitMix64` mix of the key. Only +, −, × and bit operations: the same draws on any machine.
+//! Each stream is a PCG XSL RR 128/64 generator (O'Neill 2014, HMC-CS-2014-0905). State and stream number come from a
+//! `SplitMix64` mix of the key. Only +, −, × and bit operations are used, and draws are equal on all machines.
 
 const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
 
@@ -70,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// One of so many places, each as likely.
+    /// Returns one of `n` indices with equal probability.
     pub fn place(&mut self, n: usize) -> usize {
         self.below(n as u64) as usize
     }

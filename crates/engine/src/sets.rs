@@ -1,16 +1,17 @@
 //! Disjoint sets of numbered things.
 
-/// Sets of numbers; the root of a set is its smallest member, so that results do not depend on the order of joining.
+/// Disjoint sets of numbers. The root of a set is its smallest member, which makes results independent of the order
+/// of joining.
 #[derive(Debug)]
 pub struct Sets(Vec<u32>);
 
 impl Sets {
-    /// As many sets of one member each.
+    /// Returns `n` sets of one member each.
     pub fn new(n: usize) -> Self {
         Self((0..n as u32).collect())
     }
 
-    /// The smallest member of the set of one.
+    /// Returns the smallest member of the set of `n`.
     pub fn root(&mut self, mut n: u32) -> u32 {
         while self.0[n as usize] != n {
             self.0[n as usize] = self.0[self.0[n as usize] as usize];
@@ -19,7 +20,7 @@ impl Sets {
         n
     }
 
-    /// Makes one set of those of two members; false if it was one.
+    /// Joins the sets of two members; false if already joined.
     pub fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         self.0[a.max(b) as usize] = a.min(b);

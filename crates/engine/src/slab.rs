@@ -1,6 +1,6 @@
-//! Side records: what travels beside messages, kept once a partition and used again.
+//! Side records: data beside messages, kept once for each partition and reused.
 
-/// Records in numbered slots. A record that is given back keeps its memory for the next one.
+/// Records in numbered slots. A freed record keeps its memory for the next use.
 #[derive(Debug)]
 pub struct Slab<S> {
     records: Vec<S>,
@@ -14,7 +14,7 @@ impl<S> Default for Slab<S> {
 }
 
 impl<S: Default> Slab<S> {
-    /// A slot whose record is new, or as it was when it was given back.
+    /// Returns a slot with a new record, or with a freed record in its last state.
     pub fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.records.push(S::default());
@@ -39,7 +39,7 @@ impl<S: Default> Slab<S> {
         slot
     }
 
-    /// Moves a record out, and gives its slot back.
+    /// Moves a record out, and frees its slot.
     pub(crate) fn remove(&mut self, slot: u32) -> S {
         self.give_back(slot);
         std::mem::take(self.get(slot))
@@ -50,7 +50,7 @@ impl<S: Default> Slab<S> {
         self.records.len() - self.free.len()
     }
 
-    /// Whether no slot is in use.
+    /// True if no slot is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

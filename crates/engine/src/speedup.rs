@@ -1,37 +1,38 @@
-//! Whether more threads than one pay, judged by the clock: it decides who runs partitions, and never what they do.
+//! Decides by the clock if several threads are faster than one. The decision changes the threads of partitions, and
+//! never the results.
 //!
-//! Together pays while workers finish a segment sooner than one of them would have: one needs about the CPU time that all of
-//! them took for it. Where it did not pay, one runs alone, and all try again when what such attempts lost is small beside all
-//! the time that has passed.
+//! Several threads pay while a segment ends sooner than one worker would need, which is about the sum of the CPU
+//! times of the workers. Otherwise one worker runs alone. All workers try again once the loss of earlier attempts is
+//! small relative to the total time.
 
 use std::time::Duration as WallTime;
 
 /// All attempts together may lose this part of the time: a thirty-second.
 const TIMES_LOST: u32 = 32;
 
-/// What is known so far.
+/// Measurements so far.
 #[derive(Debug, Default)]
 pub(crate) struct Speedup {
     all: WallTime,
-    /// What segments took longer than one worker would have needed.
+    /// Time lost by segments that took longer than one worker would have needed.
     lost: WallTime,
 }
 
 impl Speedup {
-    /// Whether to run the next segment together.
+    /// True if the next segment should run on all workers.
     pub(crate) fn pays(&self) -> bool {
         self.lost * TIMES_LOST <= self.all
     }
 
-    /// One worker ran a segment.
+    /// Notes a segment run by one worker.
     pub(crate) fn ran_alone(&mut self, elapsed: WallTime) {
         self.all += elapsed;
     }
 
-    /// All ran one, and were busy for so long in sum.
+    /// Notes a segment run by all workers, with the sum of their busy times.
     pub(crate) fn ran_together(&mut self, elapsed: WallTime, busy: WallTime) {
         self.all += elapsed;
-        // What was gained makes up for what is lost; no more of it is kept than that, as cores may be taken later.
+        // A gain compensates earlier losses, and no further gain is kept, as cores may become busy later.
         self.lost = (self.lost + elapsed).saturating_sub(busy);
     }
 }
@@ -66,7 +67,7 @@ mod tests {
                 took += MS(10);
             }
         }
-        // What is lost, 30 ms an attempt, is at most a thirty-second of all that passed before the last of them.
+        // The loss, 30 ms for each attempt, is at most 1/32 of the time before the last attempt.
         assert!(attempts > 50 && took <= MS(100_030) * 32 / 31, "{attempts} attempts, {took:?}");
     }
 
@@ -74,14 +75,15 @@ mod tests {
     fn what_was_gained_is_not_lost_later() {
         let mut speedup = Speedup::default();
         (0..1_000).for_each(|_| speedup.ran_together(MS(6), MS(10)));
-        // Then cores are taken. An attempt loses 30 ms, and n of them may lose (6 s + n · 40 ms) / 32: that holds up to n = 6.
+        // Cores become busy. An attempt loses 30 ms, and n attempts may lose (6 s + n · 40 ms) / 32, which allows n =
+        // 6.
         let attempts = (0..1_000).take_while(|_| {
             let pays = speedup.pays();
             speedup.ran_together(MS(40), MS(10));
             pays
         });
         assert_eq!(attempts.count(), 7);
-        // They are free again after a while alone.
+        // The cores are free again after a time alone.
         (0..10_000).for_each(|_| speedup.ran_alone(MS(10)));
         assert!(speedup.pays());
     }

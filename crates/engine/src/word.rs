@@ -1,12 +1,12 @@
-//! What is shown as a word of a situation.
+//! Words of a state for hashing.
 
 use xoff_units::Duration;
 
 use crate::random::{Stream, fold};
 
-/// A word that a [`Walk`] sees as it is.
+/// A word that a [`Walk`] reads without change.
 pub trait Word {
-    /// All of it in 64 bits, or a hash.
+    /// Returns the value in 64 bits, or a hash.
     fn word(&self) -> u64;
 }
 
@@ -23,11 +23,11 @@ macro_rules! words {
 
 words!(bool u8 u16 u32 u64 usize i32 i64);
 
-/// A word that is only counted: it grows, or shrinks, as often again by as much.
+/// A counted word: each repetition of a period adds or subtracts a constant amount.
 pub trait Total: Copy {
     /// In 64 bits.
     fn word(self) -> u64;
-    /// From them.
+    /// Returns the value of a word.
     fn of(word: u64) -> Self;
 }
 

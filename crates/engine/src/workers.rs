@@ -1,8 +1,9 @@
 //! The threads that run windows together.
 //!
-//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers meet at one
-//! barrier a window; at a checkpoint only worker 0 runs. A segment with few events a window, or on a machine whose cores are taken
-//! ([`Speedup`]), is run by worker 0 alone, with the same code, while the others sleep: partitions decide results, workers do not.
+//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers
+//! meet at one barrier for each window; at a checkpoint only worker 0 runs. Worker 0 alone runs a segment with few
+//! events in a window, or on a machine with busy cores ([`Speedup`]), with the same code, while other workers sleep.
+//! Results depend on partitions, and not on workers.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,7 +22,7 @@ use crate::partition::Partition;
 use crate::speedup::Speedup;
 use crate::{END_OF_TIME, Node};
 
-/// A number on cache lines of its own.
+/// A number on its own cache lines.
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
@@ -29,16 +30,16 @@ type Mail<M> = Vec<Vec<Mutex<Batch<M>>>>;
 
 struct Pool<'a, N: Node> {
     partitions: &'a [Mutex<Partition<N>>],
-    /// By window parity, sender, receiver: written before the barrier, read after it.
+    /// By window parity, sender and receiver: written before the barrier, read after the barrier.
     mail: [Mail<N::Message>; 2],
     /// By window parity and partition: the earliest event.
     earliest: [Vec<Padded>; 2],
-    /// By window parity: a node asked for somebody to look, or has to be woken.
+    /// By window parity: a node asked for a checkpoint, or must be woken.
     calls: [AtomicBool; 2],
     barrier: Barrier,
     window: Duration,
     windows: AtomicU64,
-    /// Nanoseconds of CPU time that workers took, without what they spun for.
+    /// Nanoseconds of CPU time of workers, without spinning.
     busy: AtomicU64,
 }
 
@@ -50,8 +51,8 @@ struct Segment {
 }
 
 impl<N: Node> Pool<'_, N> {
-    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for somebody to look. False when
-    /// another worker panicked.
+    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for a checkpoint.
+    /// False if another worker panicked.
     fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
         let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> =
             (worker..self.partitions.len()).step_by(segment.workers).map(|p| (p, lock(&self.partitions[p]))).collect();
@@ -101,7 +102,7 @@ impl<N: Node> Pool<'_, N> {
         true
     }
 
-    /// Takes what nodes asked for, and what those that rest are to be woken for.
+    /// Takes the requests of nodes, and the wake-ups of suspended nodes.
     fn take_calls(&self, calls: &mut Calls) {
         if !self.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
             return;
@@ -116,8 +117,8 @@ impl<N: Node> Pool<'_, N> {
 }
 
 impl<N: Node> Engine<N> {
-    /// Runs until nothing is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of [`crate::Plan::checkpoint`]; those
-    /// before which nothing happened are skipped.
+    /// Runs until no event is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of
+    /// [`crate::Plan::checkpoint`]; checkpoints without earlier events are skipped.
     pub fn run(&mut self, mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
         self.start();
         run(self, &mut on_checkpoint)
@@ -129,7 +130,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
     let workers = engine.plan.threads;
     let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Batch::new())).collect()).collect();
     let minima = || (0..count).map(|_| Padded(AtomicU64::new(u64::MAX))).collect();
-    // The crew borrows the partitions alone, so that checkpoints can read the rest of the engine.
+    // The workers borrow the partitions alone, and checkpoints can read the rest of the engine.
     let partitions = std::mem::take(&mut engine.partitions);
     let pool = Pool {
         partitions: &partitions,
@@ -182,7 +183,7 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
     }
 }
 
-/// Checkpoints that were called for and are to come: which nodes did, and what for.
+/// Requested checkpoints: nodes and reasons.
 type Calls = BTreeMap<Moment, Vec<(u32, u64)>>;
 
 fn lead<N: Node>(
@@ -219,7 +220,7 @@ fn lead<N: Node>(
             let _ = on_checkpoint(&mut engine.checkpoint_of(pool.partitions, engine.plan.until));
             return Finish::Ended;
         }
-        // What somebody calls for makes no checkpoint of the grid: those before which nothing happened are passed over.
+        // A request does not create a checkpoint of the grid: grid checkpoints without earlier events are skipped.
         let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
         if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
             let mut checkpoint = engine.checkpoint_of(pool.partitions, now);

@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(cut.until(&first, Moment(74_880)), None, "all of it is in");
         cut.enter(&second, &map, Moment::ns(80));
         assert_eq!([cut.until(&first, Moment::ns(81)), cut.until(&second, Moment::ns(81))], [None, Some(Moment(154_880))]);
-        // What was put off is kept once, and what is left of a cut packet is here meanwhile.
+        // A deferred action is kept once, and the header of a cut packet waits here meanwhile.
         let header = Packet::new(Kind::Header, 7, 2, 2, 84, 0);
         cut.put_off(PortId(0), Rest { packet: header, port: PortId(2), queue: QueueId(0) });
         assert_eq!((cut.until(&second, Moment::ns(82)), cut.waiting().count()), (None, 1));

@@ -220,7 +220,7 @@ impl state::State for Endpoint {
             programs,
             connections,
             delivered,
-            // What never changes, follows from the rest, or is kept to be fast.
+            // Constant fields, derived fields, and caches.
             config: _,
             mixed: _,
             slots: _,
@@ -360,7 +360,7 @@ impl Endpoint {
 
     /// The progress of the flows that started here.
     pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
-        // Who asks for credit looks at what is left, up to the most that it asks for.
+        // A flow that requests credit reads its remaining packets, up to the maximum request.
         let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
         let asks = self.config.pulls.as_ref().is_some_and(|rules| matches!(rules.demand, Demand::Targets(_)));
         self.senders.iter().flatten().map(move |s| UnderWay {

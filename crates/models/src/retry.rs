@@ -196,7 +196,7 @@ impl Sender {
     /// Sends all kept frames again, from the next frame boundary on. The wire is busy until `busy_until`.
     pub fn go_back(&mut self, now: Moment, busy_until: Moment, wire: &Serializer) -> Option<Again> {
         let first_bytes = self.kept.front()?.bytes;
-        // While it sends again, the end of the frame on the wire; those behind it were counted, and are not sent.
+        // During a retransmission, the end of the frame on the wire; later frames were counted, and are not sent.
         let ends = |kept: &Kept| kept.ends;
         let from = match self.again_until {
             Some(_) => self.kept.iter().map(ends).filter(|end| *end >= now).min().unwrap_or(now),

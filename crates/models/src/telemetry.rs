@@ -11,7 +11,7 @@ pub struct Hop {
     pub node: u32,
     /// Port of the output.
     pub port: PortId,
-    /// When the packet started on the wire.
+    /// Start of transmission of the packet.
     pub at: Moment,
     /// Wire bytes sent by the port before the packet.
     pub sent: u64,

@@ -1,8 +1,8 @@
-//! Whoever waits in Python for something that takes long: progress and rows go there, and what it raises stops the work.
+//! Calls from Python to long work: Python receives progress and rows, and an exception of Python stops the work.
 //!
-//! The work is done on a thread of its own. The thread that called takes what the work says, and ten times a second looks whether
-//! it was interrupted, whatever the work is at: the building of a network says nothing for a long time. Work that nobody waits for
-//! any more ends when it next says something, or with the process.
+//! The work runs on its own thread. The calling thread takes reports of the work, and checks for interrupts ten times
+//! a second, also while the work reports nothing, as during the building of a network. Work without a caller ends at
+//! its next report, or with the process.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -14,29 +14,29 @@ use xoff_scenario::{Observer, Progress, Table};
 
 use crate::{broken, stream};
 
-/// How long an interrupt waits at most.
+/// Maximum delay of an interrupt.
 const PATIENCE: WallTime = WallTime::from_millis(100);
 /// As the first thread of a process usually has.
 const STACK: usize = 8 << 20;
 
-/// What is called in Python.
+/// Python functions to call.
 #[derive(Default)]
 pub struct Caller {
     /// With how far a run is, as JSON.
     pub progress: Option<Py<PyAny>>,
     /// With the name and rows of a table.
     pub sink: Option<Py<PyAny>>,
-    /// While nothing else is, ten times a second.
+    /// Called ten times a second while no other call is made.
     pub poll: Option<Py<PyAny>>,
 }
 
-/// What work says.
+/// A report of the work.
 enum Said {
     Progress(Progress),
     Rows(Table),
 }
 
-/// The end of the channel that the work has.
+/// The end of the channel at the work.
 struct Remote {
     said: SyncSender<Said>,
     answers: Receiver<()>,
@@ -44,7 +44,7 @@ struct Remote {
 }
 
 impl Remote {
-    /// Says something and waits until it has been heard; nobody may be there any more.
+    /// Sends a report and waits for the answer; the caller may be gone.
     fn say(&self, said: Said) -> ControlFlow<()> {
         let is_heard = self.said.send(said).is_ok() && self.answers.recv().is_ok();
         if is_heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -61,20 +61,20 @@ impl Observer for Remote {
     }
 
     fn rows(&mut self, table: Table) {
-        // If nobody heard it, the next report ends the run.
+        // Without a caller, the next report ends the run.
         let _ = self.say(Said::Rows(table));
     }
 }
 
 impl Caller {
-    /// Does some work and returns what it returns, or what Python raised meanwhile.
+    /// Does some work, and returns its result or an exception raised by Python meanwhile.
     pub fn wait_for<T: Send + 'static>(&self, py: Python<'_>, work: impl FnOnce(&mut dyn Observer) -> T + Send + 'static) -> PyResult<T> {
         let (said, mut hears) = sync_channel(0);
         let (answer, answers) = sync_channel(1);
         let mut remote = Remote { said, answers, takes_rows: self.sink.is_some() };
         let worker = thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
         loop {
-            // The channel goes along and comes back: one thread may have it at a time.
+            // The channel is moved and returned, as only one thread may own the channel.
             let heard;
             (hears, heard) = py.detach(move || {
                 let heard = hears.recv_timeout(PATIENCE);
@@ -84,7 +84,7 @@ impl Caller {
                 Ok(said) => {
                     py.check_signals()?;
                     self.take(py, said)?;
-                    // The work may have ended by itself.
+                    // The work may have ended.
                     let _ = answer.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {

@@ -36,7 +36,7 @@ fn broken(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
 
-/// All that is wrong with a document, also as a list of dictionaries in the attribute `errors`.
+/// Returns all problems of a document, also as a list of dictionaries in the attribute `errors`.
 fn all_bad(errors: InputErrors) -> PyErr {
     let error = InputError::new_err(errors.to_string());
     let listed = Python::attach(|py| {
@@ -62,7 +62,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// The table of names that a release changed, as JSON.
+/// Returns the table of renamed names, as JSON.
 #[pyfunction]
 fn renames() -> PyResult<String> {
     serde_json::to_string(xoff_scenario::renames()).map_err(broken)
@@ -74,19 +74,19 @@ fn schema() -> String {
     format!("{:#}", xoff_scenario::schema())
 }
 
-/// What each part counts, as JSON: the groups of a summary with the labels and units of their counts.
+/// Returns the counts of each component, as JSON: the groups of a summary with labels and units.
 #[pyfunction]
 fn groups() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
 }
 
-/// Parts that need a mechanism of switches to act, as JSON: the mechanism by the name of the part.
+/// Returns components that need a mechanism of switches to act, as JSON: the mechanism by the name of the component.
 #[pyfunction]
 fn listeners() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::listeners()).map_err(broken)
 }
 
-/// The tables of a result, as JSON: what a row is, and each column with its type and meaning.
+/// Returns the tables of a result, as JSON: the meaning of a row, and each column with type and meaning.
 #[pyfunction]
 fn tables() -> PyResult<String> {
     let column = |c: &xoff_scenario::Column| {
@@ -100,14 +100,14 @@ fn tables() -> PyResult<String> {
     serde_json::to_string(&list).map_err(broken)
 }
 
-/// What is measured of the flows of a workload, as JSON: the keys of its summary, and what each means.
+/// Returns the measures of the flows of a workload, as JSON: keys of its summary with meanings.
 #[pyfunction]
 fn measures() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::measures()).map_err(broken)
 }
 
-/// Reads a scenario, sets `overrides` on it and checks it. Returns it as JSON with every default filled in, and the tables that it
-/// names: path of the key, file.
+/// Reads a scenario, sets `overrides` and checks the result. Returns the scenario as JSON with every default, and the
+/// tables named there: path of the key, file.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "the interpreter passes owned values")]
 fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<(String, Vec<(String, String)>)> {
@@ -196,7 +196,7 @@ fn array(data: &Data) -> ArrayRef {
     }
 }
 
-/// Whether cells may be null.
+/// True if cells may be null.
 fn is_maybe(data: &Data) -> bool {
     !matches!(data, Data::U64(_) | Data::U32(_) | Data::U16(_) | Data::U8(_) | Data::F64(_) | Data::Name(..) | Data::Static(_))
 }
@@ -210,7 +210,7 @@ fn stream(table: &Table) -> PyResult<PyTable> {
     PyTable::try_new(vec![batch], schema).map_err(|e| broken(&e))
 }
 
-/// What one run left behind.
+/// Results of one run.
 #[pyclass(frozen)]
 struct Output {
     /// The summary as JSON.
@@ -227,7 +227,7 @@ impl Output {
         self.tables.iter().map(|t| t.name).collect()
     }
 
-    /// A table, as an object that hands its rows over as an Arrow C stream.
+    /// Returns a table as an object with an Arrow C stream of its rows.
     fn table(&self, name: &str) -> PyResult<PyTable> {
         let table = self.tables.iter().find(|t| t.name == name);
         stream(table.ok_or_else(|| PyValueError::new_err(format!("unknown table `{name}`")))?)
@@ -260,7 +260,7 @@ fn run(
     Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
 }
 
-/// Checks a resolved scenario and explains it, as JSON.
+/// Checks a resolved scenario and returns a description, as JSON.
 #[pyfunction]
 fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
     let scenario = scenario(resolved)?;
@@ -270,7 +270,7 @@ fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
     report.map(|v| v.to_string()).map_err(bad)
 }
 
-/// A resolved scenario with all that its network settles, as JSON.
+/// Returns a resolved scenario with all derived values, as JSON.
 #[pyfunction]
 fn settle(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
     let scenario = scenario(resolved)?;

@@ -34,9 +34,9 @@ impl Budget {
         InputError::new(
             VARIABLE,
             format!(
-                "the run was ended at {now} of simulated time: it holds {} MB of memory and may hold {} MB, four fifths of what \
-                 was free where this variable sets no other limit ({VARIABLE}=16GB); bounded buffers, flow control, fewer hosts \
-                 or fewer probes take less, and rows that are kept in a directory (`--out`, `out` in Python) take none",
+                "the run was ended at {now} of simulated time: {} MB of memory are in use, and {} MB are allowed (four fifths of \
+                 free memory by default; {VARIABLE}=16GB sets another limit); bounded buffers, flow control, fewer hosts \
+                 or fewer probes need less, and rows kept in a directory (`--out`, `out` in Python) need none",
                 held / 1_000_000,
                 limit / 1_000_000
             ),

@@ -264,7 +264,7 @@ fn ledger(engine: &Engine<Node>) -> Ledger {
     Ledger::new(on_links, engine.sides())
 }
 
-/// What a run did, but for the time that it took.
+/// Returns the performance of a run, without times.
 fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Performance {
     let (skipped, blockers) = skip.end();
     let by_kind = PacketHopsByKind {
@@ -294,7 +294,8 @@ fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Per
     }
 }
 
-/// Ports that wait for one another when nothing is left to do; the moment is that at which the last of all sent.
+/// Returns the ring of ports that wait for one another after the last event, if any; the moment is the last departure
+/// of data from any port.
 fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Abort> {
     let cycle = find_deadlock(cp, Moment::NEVER, |_| true)?;
     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);

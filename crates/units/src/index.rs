@@ -1,6 +1,6 @@
-//! Places in lists: ids and counts are kept in 32 bits or fewer, and lists are indexed by what the machine has.
+//! Conversions between ids and list indices: ids and counts have 32 bits or fewer, and lists use the machine word.
 
-/// The place in a list that a number stands for.
+/// Returns the list index of a number.
 #[inline]
 #[must_use]
 pub const fn index(number: u32) -> usize {
@@ -8,7 +8,7 @@ pub const fn index(number: u32) -> usize {
     number as usize
 }
 
-/// The number of a place in a list, or of how many there are; scenarios are refused before there are more.
+/// Returns the number of a list index or count. Scenarios with larger counts are refused earlier.
 #[inline]
 #[must_use]
 pub const fn number(place: usize) -> u32 {

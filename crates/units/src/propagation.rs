@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, de};
 use crate::Duration;
 use crate::quantity::{ParseQuantityError, parse};
 
-/// A time, or a length at 5 ns a metre: what light takes in fibre (refractive index 1.5), and about what a signal takes in copper.
+/// A time, or a length at 5 ns per metre: the speed of light in fibre (refractive index 1.5), and about the speed of
+/// a signal in copper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Propagation(pub Duration);
 
@@ -39,12 +40,12 @@ impl<'de> Deserialize<'de> for Propagation {
 }
 
 impl Propagation {
-    /// For a field that is a [`Duration`]: `#[serde(deserialize_with = …)]`.
+    /// For a [`Duration`] field: `#[serde(deserialize_with = …)]`.
     pub fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         Self::deserialize(deserializer).map(|delay| delay.0)
     }
 
-    /// For a field that may be left out.
+    /// For an optional field.
     pub fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         Option::<Self>::deserialize(deserializer).map(|delay| delay.map(|d| d.0))
     }

@@ -19,10 +19,10 @@ impl fmt::Display for ParseQuantityError {
 
 impl std::error::Error for ParseQuantityError {}
 
-/// No quantity needs more characters; what is longer is not shown.
+/// Maximum number of characters of a quantity; a longer text is not shown.
 const LONGEST: usize = 100;
 
-/// Parses `<decimal number><unit>` exactly: `units` maps a unit to how many base units it holds.
+/// Parses `<decimal number><unit>` exactly. `units` maps a unit to the number of base units.
 pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)], max: u64) -> Result<u64, ParseQuantityError> {
     let text = text.trim();
     if text.len() > LONGEST {
@@ -67,8 +67,8 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
 
 /// Prints with the largest unit that keeps the number exact and short.
 ///
-/// A number that a decimal unit does not shorten to whole thousands is printed with a binary unit if one divides it, and else with
-/// the smallest: 400KB, 64KiB, 1048B.
+/// A number that is no whole multiple of 1000 of a decimal unit is printed with a binary unit if divisible, otherwise
+/// with the smallest unit: 400KB, 64KiB, 1048B.
 pub(crate) fn print(value: u64, units: &[(&str, u128)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = u128::from(value);
     // A unit is short enough when at most three decimals are left.
@@ -105,7 +105,7 @@ macro_rules! quantity {
         impl $name {
             /// Zero.
             pub const ZERO: Self = Self(0);
-            /// The largest value that a scenario may state.
+            /// Largest value in a scenario.
             pub const MAX: Self = Self($max);
 
             /// To reckon with; exact below 2^53.
@@ -115,7 +115,7 @@ macro_rules! quantity {
                 self.0 as f64
             }
 
-            /// What was reckoned, without its fraction; nothing is below zero or beyond 64 bits.
+            /// Returns a computed value without its fraction, limited to 0 and 64 bits.
             #[inline]
             #[must_use]
             pub const fn of_real(value: f64) -> Self {
@@ -184,12 +184,12 @@ const TIMES: &[(&str, u128)] = &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("
 const LONGEST_TIME: u64 = (1 << 48) - 1;
 
 quantity!(
-    /// When something happens: integer picoseconds since the run began.
+    /// A moment: integer picoseconds since the start of the run.
     Moment as "Time", "a time", "150ns", TIMES, LONGEST_TIME
 );
 
 quantity!(
-    /// How long something takes: integer picoseconds.
+    /// A duration: integer picoseconds.
     Duration as "Time", "a time", "150ns", TIMES, LONGEST_TIME
 );
 
@@ -200,7 +200,7 @@ quantity!(
     1 << 50
 );
 
-/// What moments and durations are made from, and how they are read.
+/// Defines moments and durations with their conversions.
 macro_rules! times {
     ($($name:ident)*) => {
         $(impl $name {
@@ -224,7 +224,7 @@ macro_rules! times {
                 self.0
             }
 
-            /// So much less, or zero when that is longer.
+            /// Subtracts a duration; zero for a longer duration.
             #[must_use]
             pub const fn saturating_sub(self, other: Duration) -> Self {
                 Self(self.0.saturating_sub(other.0))
@@ -271,10 +271,10 @@ macro_rules! times {
 times! { Moment Duration }
 
 impl Moment {
-    /// Later than everything.
+    /// Later than every moment.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// How long it is after another; zero when that is later.
+    /// Returns the duration since another moment; zero for a later moment.
     #[must_use]
     pub const fn since(self, other: Self) -> Duration {
         Duration(self.0.saturating_sub(other.0))
@@ -290,7 +290,7 @@ impl Sub for Moment {
 }
 
 impl Duration {
-    /// Longer than everything.
+    /// Longer than every duration.
     pub const FOREVER: Self = Self(u64::MAX);
 }
 

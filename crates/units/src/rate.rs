@@ -24,28 +24,29 @@ impl Rate {
         Self(n * 1_000_000_000)
     }
 
-    /// The time that `bytes` take at this rate, rounded up to a picosecond: never faster than the link.
+    /// Returns the time of `bytes` at this rate, rounded up to a picosecond: never faster than the link.
     #[inline]
     pub fn time(self, bytes: u64) -> Duration {
         self.serializer().time(bytes)
     }
 
-    /// The bytes that fit in `time`, rounded down.
+    /// Returns the bytes that fit into `time`, rounded down.
     pub fn bytes_in(self, time: Duration) -> u64 {
         (u128::from(self.0) * u128::from(time.0) / u128::from(BIT_PS)) as u64
     }
 
-    /// The divisor worked out once, for a link that serialises many frames.
+    /// Returns a precomputed divisor, for a link that serialises many frames.
     pub fn serializer(self) -> Serializer {
         let exact = self.0 > 0 && BIT_PS.is_multiple_of(self.0);
         Serializer { ps_per_byte: if exact { BIT_PS / self.0 } else { 0 }, bits_per_second: self.0 }
     }
 }
 
-/// Turns bytes into picoseconds at one rate.
+/// Converts bytes to picoseconds at one rate.
 ///
-/// Where a byte is a whole number of picoseconds (every Ethernet rate from 10 Mb/s to 1.6 Tb/s but 56 Gb/s), the time is exact;
-/// elsewhere each frame's time is rounded up, alone, so that the rounding does not depend on what was sent before.
+/// At rates with a whole number of picoseconds per byte (all Ethernet rates from 10 Mb/s to 1.6 Tb/s except 56 Gb/s)
+/// the time is exact. At other rates the time of each frame is rounded up separately, and rounding does not depend on
+/// earlier frames.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
     ps_per_byte: u64,

@@ -158,7 +158,9 @@ def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Not
         if "memory" not in processor:
             notes.add(source, (), "memory never limits computation; --memory-bandwidth sets a limit")
         elif not size:
-            notes.add(source, (), "computation with num_ops and no tensor_size takes no memory; in ASTRA-sim it takes no time")
+            notes.add(
+                source, (), "computation with num_ops and no tensor_size takes no memory; in ASTRA-sim it takes no time"
+            )
         memory = size if "memory" in processor and size else None
         return Operation(rank, "compute", name, after, unit=unit, flop=flop, memory=memory, where=node.id)
     if flop and not node.duration_ps:
@@ -169,7 +171,9 @@ def _computation(rank: int, node: _Node, processor: dict[str, Value], notes: Not
         )
         raise node.wrong(source.path, f"computes {flop:,} operations (num_ops) and has no duration; {remedy}")
     if not node.duration_ps:
-        notes.add(source, (), "computation with neither a duration nor num_ops takes no time in xoff, and 1 ns in ASTRA-sim")
+        notes.add(
+            source, (), "computation with neither a duration nor num_ops takes no time in xoff, and 1 ns in ASTRA-sim"
+        )
     return Operation(rank, "compute", name, after, unit=unit, duration=node.duration_ps, where=node.id)
 
 

@@ -198,7 +198,7 @@ class Imported:
         except (OSError, ValueError):
             raise InputError(f"--out {str(out)!r}: is not the name of a directory") from None
         if not is_free:
-            raise InputError(f"--out {out}: is there already and is not empty; name a new directory")
+            raise InputError(f"--out {out}: exists and is not empty; name a new directory")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             place = Path(tempfile.mkdtemp(prefix=".import-", dir=target.parent))

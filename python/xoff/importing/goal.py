@@ -87,10 +87,14 @@ def convert(file: Source, order: str = "message") -> Imported:
                 )
     notes.add(file, (), f"the network is not in the file: a star of {len(ranks):,} hosts at {RATE} with {DELAY} a link")
     if any(one.kind != "calc" for operations in ranks.values() for one in operations):
-        text = "L, o, g, G, O and S of LogGOPS are not carried over: the network sets transfer times, and hosts take no time"
+        text = (
+            "L, o, g, G, O and S of LogGOPS are not carried over: the network sets transfer times, and hosts "
+            "take no time"
+        )
         notes.add(file, (), text)
         says = {
-            "message": "messages of a rank leave one after another, as in LogGOPSim; with --order packet they share the interface",
+            "message": "messages of a rank leave one after another, as in LogGOPSim; with --order packet they "
+            "share the interface",
             "packet": "messages of a rank share the interface packet by packet; LogGOPSim sends one after another",
         }
         notes.add(file, (), says[order])
@@ -171,7 +175,9 @@ def _tags(
                 continue
             own = left.get(rank, Counter())
             if not own[one.peer, one.tag]:
-                file.wrong(one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for this receive")
+                file.wrong(
+                    one.line, f"rank {one.peer} sends rank {rank} no message with the tag {one.tag} for this receive"
+                )
             own[one.peer, one.tag] -= 1
             found[rank, number] = (one.peer, one.tag)
     offers = {rank: _Offers(left.get(rank, Counter())) for rank in dict.fromkeys(rank for rank, _, _ in wild)}
@@ -180,7 +186,10 @@ def _tags(
         if match is None:
             file.wrong(one.line, f"no rank sends rank {rank} a message for this receive")
         found[rank, number] = match
-        text = "a receive from any rank, or of any tag, gets the first unmatched message of the file; in LogGOPSim the first"
+        text = (
+            "a receive from any rank, or of any tag, gets the first unmatched message of the file; in "
+            "LogGOPSim the first"
+        )
         notes.add(file, one.line, f"{text} that arrives")
     for (to, tag), all_sends in sends.items():
         for rank, number in all_sends:
@@ -206,7 +215,11 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
         elif current is None:
             if words[0] != "rank" or len(words) != 3 or words[2] != "{":
                 file.wrong(line, f"{shown(' '.join(words))}: `rank R {{` is expected")
-            current = file.whole(words[1], line, "rank", count - 1) if count else file.wrong(line, "no ranks: num_ranks is missing or 0")
+            current = (
+                file.whole(words[1], line, "rank", count - 1)
+                if count
+                else file.wrong(line, "no ranks: num_ranks is missing or 0")
+            )
             if current in ranks:
                 file.wrong(line, f"rank {current} is listed twice")
             ranks[current], labels, requirements = [], {}, []

@@ -101,7 +101,8 @@ def _relays(source: Source, network: Network, flows: list[Flow], notes: Notes) -
 def _said_of_flows(begin: int) -> str:
     taken = f"Starts are the starts of the input less {time(begin)}. " if begin else ""
     return (
-        f"{taken}The id of a flow is the index in the input, from 0. A completion time of the original ends with the last ACK "
+        f"{taken}The id of a flow is the index in the input, from 0. A completion time of the original ends "
+        "with the last ACK "
         "at the sender: fct_acked_ps of the table flows."
     )
 
@@ -147,7 +148,9 @@ def _flows(source: Source, network: Network, notes: Notes) -> tuple[bool, _Read]
         notes.add(source, (), "the file has no flows")
     notes.add(source, (), "another hash chooses among equal paths: flows share other links than in the original")
     if any(pg == 0 for pg, _ in found.kinds):
-        notes.add(source, (), "priority group 0 is served before all others in the original, and in turn with others in xoff")
+        notes.add(
+            source, (), "priority group 0 is served before all others in the original, and in turn with others in xoff"
+        )
     return not has_port, found
 
 

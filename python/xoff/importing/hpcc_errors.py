@@ -14,7 +14,8 @@ from xoff.importing.document import Table
 from xoff.importing.hpcc_network import Network
 
 ERRORS = (
-    "links that lose packets at random: data frames of a whole payload are lost as often as in the original, others less "
+    "links that lose packets at random: data frames of a whole payload are lost as often as in the original, "
+    "others less "
     "often (fault.bit_error_rate)"
 )
 # Each fault is searched among all links.
@@ -35,7 +36,9 @@ def faults(network: Network, frame: int, given: float) -> list[Table]:
     if len(lossy) == len(rates) and len(set(lossy.values())) == 1:
         return [_fault("*", next(iter(lossy.values())), frame)]
     if len(lossy) * len(network.links) > _MAX_SEARCH:
-        why = f"{len(lossy):,} of {len(network.links):,} links lose packets at random: too many; give all links one rate"
+        why = (
+            f"{len(lossy):,} of {len(network.links):,} links lose packets at random: too many; give all links one rate"
+        )
         raise InputError(f"error rates: {why}, or fewer links an error rate")
     return [_fault(f"{network.name(a)}-{network.name(b)}", rate, frame) for (a, b), rate in lossy.items()]
 

@@ -50,7 +50,10 @@ _WITHOUT_EFFECT = {
 # Settings of which xoff models one value, and the note on other values.
 _ONE_VALUE = {
     "L2_ACK_INTERVAL": ("1", "xoff acknowledges every packet"),
-    "L2_BACK_TO_ZERO": ("0", "after a loss the sender of xoff goes back to the lost packet, not to the beginning of the chunk"),
+    "L2_BACK_TO_ZERO": (
+        "0",
+        "after a loss the sender of xoff goes back to the lost packet, not to the beginning of the chunk",
+    ),
     "RATE_BOUND": ("1", "xoff paces flows"),
 }
 _CONTROLS: dict[int, tuple[str, dict[str, str]]] = {
@@ -218,7 +221,9 @@ class Settings:
         else:
             # The program checks the pause of this one group, whatever groups flows have.
             self._say_or_file(
-                key, "a pause of priority group 3 holds ACKs at hosts in the original, and not in xoff", matters=self._has_pfc()
+                key,
+                "a pause of priority group 3 holds ACKs at hosts in the original, and not in xoff",
+                matters=self._has_pfc(),
             )
         return _acks_at_switches()
 
@@ -285,7 +290,8 @@ class Settings:
             last = time(_PAUSE_PS if found is None else found // _MICROSECOND * _MICROSECOND)
             self._say_or_file(
                 key,
-                f"in the original a pause ends after {last} unless an arriving packet renews the pause, and outputs drop in spite of "
+                f"in the original a pause ends after {last} unless an arriving packet renews the pause, and "
+                "outputs drop in spite of "
                 "PFC (alpha 1); in xoff pauses last until the resume, and no packet is lost",
             )
         else:
@@ -300,7 +306,10 @@ class Settings:
         ports = self._ports().values()
         most = max(ports, default=0)
         if not megabytes:
-            text = f"no size: 375 kB for each port in the original; in xoff all switches have the buffer of {most} ports, the largest"
+            text = (
+                "no size: 375 kB for each port in the original; in xoff all switches have the buffer of "
+                f"{most} ports, the largest"
+            )
             # Switches of equal size have equal buffers in both programs.
             self._say_or_file("BUFFER_SIZE", text, matters=len(set(ports)) > 1)
         total = megabytes * _MEGABYTE or most * 375_000
@@ -308,7 +317,10 @@ class Settings:
         values["reserve"] = "1048B" if self._is_conweave else "4KiB"
         if headroom:
             values["headroom"] = f"{headroom}B"
-        said = "A port may take this share of the free buffer (alpha). Reserve and headroom are those of each port of the original."
+        said = (
+            "A port may take this share of the free buffer (alpha). Reserve and headroom are those of each "
+            "port of the original."
+        )
         return Table("switch.buffer.shared", values, said)
 
     def _alphas(self) -> dict[int, dict[str, Value]]:
@@ -383,7 +395,9 @@ class Settings:
             if other is None:
                 lines = [self._found[key][1] for key in _MAPS]
                 self.notes.add(
-                    self.source, lines, f"a port of {rate(bps)} has no thresholds in the original; xoff uses those of {rate(main)}"
+                    self.source,
+                    lines,
+                    f"a port of {rate(bps)} has no thresholds in the original; xoff uses those of {rate(main)}",
                 )
             elif other != chosen:
                 red: dict[str, Value] = {"ecn.red.kmin": size(other[0]), "ecn.red.kmax": size(other[1])}

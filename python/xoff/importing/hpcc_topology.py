@@ -105,7 +105,12 @@ def _header(source: Source, words: Words, notes: Notes) -> _Header:
     if has_tors and len(first) == 6:
         for what in ("the rate of servers", "the rate between switches"):
             source.rate(words.take(what), words.line, what)
-        notes.add(source, 1, "the rates of the first line set buffers in the original; links have rates of their own", matters=False)
+        notes.add(
+            source,
+            1,
+            "the rates of the first line set buffers in the original; links have rates of their own",
+            matters=False,
+        )
     return _Header(nodes, switches, count)
 
 
@@ -122,5 +127,7 @@ def _of_simai(words: Words, source: Source, notes: Notes) -> _Header:
     switches = words.whole("the number of switches", nodes - nvswitches)
     count = words.whole("the number of links", _MAX_LINKS)
     words.take("the type of GPUs")
-    notes.add(source, 1, "NVSwitches are switches as the others are; GPUs per server and the GPU type affect only collectives")
+    notes.add(
+        source, 1, "NVSwitches are switches as the others are; GPUs per server and the GPU type affect only collectives"
+    )
     return _Header(nodes, nvswitches + switches, count)

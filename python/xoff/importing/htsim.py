@@ -89,9 +89,13 @@ def convert(matrix: Source, topology: Source | None, unit: str | None) -> Import
         topology.wrong(1, f"has {network.hosts} hosts; {matrix.name} needs {read.nodes}")
     waits = _waits(matrix, read, notes)
     flows, messages = _flows(matrix, read, waits, unit, notes)
-    notes.add(matrix, (), "packets, queues, routes and transport are options of the original program; in xoff see the tables")
+    notes.add(
+        matrix, (), "packets, queues, routes and transport are options of the original program; in xoff see the tables"
+    )
     files = listed(one.name for one in (matrix, topology) if one is not None)
-    pfc = Table("switch.flow_control.pfc", comment="Not from the input: no packet is lost, and flows send at line rate.")
+    pfc = Table(
+        "switch.flow_control.pfc", comment="Not from the input: no packet is lost, and flows send at line rate."
+    )
     classes = Table("switch", {"classes": 2}, "Class 1 carries the messages of triggers.")
     more = [
         Workload(
@@ -313,7 +317,9 @@ def _flows(
                 continue
             after.append(f"{by.id}-{one.src}")
             messages.setdefault((by.id, one.src), Flow(by.dst, one.src, 1, 0, after[-1], (by.id,)))
-            notes.add(source, one.line, "waits for a flow that ends at another host: a message of 1 B carries the trigger")
+            notes.add(
+                source, one.line, "waits for a flow that ends at another host: a message of 1 B carries the trigger"
+            )
         flows.append(Flow(one.src, one.dst, one.size, start, one.id, tuple(after)))
     return flows, list(messages.values())
 

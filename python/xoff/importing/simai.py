@@ -82,7 +82,10 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
     text = "the network is not in the file: rails as in SimAI's template, 2880 Gb/s in servers, 400 Gb/s on rails"
     notes.add(file, (), text)
     notes.add(
-        file, (), "a ring has one channel in xoff; in SimAI a channel for each rank of the group in a server; the bytes are equal"
+        file,
+        (),
+        "a ring has one channel in xoff; in SimAI a channel for each rank of the group in a server; "
+        "the bytes are equal",
     )
     notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
     if header.ranks % per_server == 0 and header.ranks > per_server:
@@ -122,10 +125,10 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
     if values.get("checkpoints") or values.get("checkpoint_initiates"):
         notes.add(file, line, "checkpoints are not carried over")
     if values.get("pp", 1) > 1 or values.get("pp_comm"):
-        text = "stages of a pipeline work at once and send no messages to each other, as in SimAI's network; the time of"
-        notes.add(
-            file, line, f"{text} bubbles and of messages between stages, a formula in SimAI, is missing"
+        text = (
+            "stages of a pipeline work at once and send no messages to each other, as in SimAI's network; the time of"
         )
+        notes.add(file, line, f"{text} bubbles and of messages between stages, a formula in SimAI, is missing")
     ranks = gpus or values.get("all_gpus")
     if not ranks:
         file.wrong(line, "the number of GPUs is missing; give --gpus")

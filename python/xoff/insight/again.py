@@ -25,14 +25,17 @@ def whole(directory: Path) -> Result:
     lacking = [name for name in _NEEDED if name not in result.tables]
     if not lacking:
         return result
-    why = f"{wording.plain(str(directory))} does not have {', '.join(lacking)}; a study keeps what --keep names"
+    why = f"{wording.plain(str(directory))} lacks {', '.join(lacking)}; a study keeps the tables of --keep"
     print(f"xoff: {why}", file=sys.stderr)
     try:
         return repeated(result, None, directory)
     except InputError as error:
         if not isinstance(error.__cause__ or error.__context__, FileNotFoundError) and "no such file" not in str(error):
             raise
-        hint = "its scenario reads tables, which a study does not keep: run it by itself, in the folder of its base"
+        hint = (
+            "the scenario reads tables, and a study does not keep them: run the scenario alone, in the "
+            "folder of its base"
+        )
         raise InputError(f"{error}; {hint}") from None
 
 
@@ -44,7 +47,7 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
         return result
     which = '"all"' if flows is None else str(sorted(flows))
     where = wording.plain(str(directory))
-    why = f"repeats the run of {where}, which is exact; a result of a run with probe.delays = {which} needs no more"
+    why = f"repeats the run of {where} exactly; a run with probe.delays = {which} needs no second run"
     print(f"xoff: {why}", file=sys.stderr)
     with run_bar("again") as bar:
         return repeat.repeated(result, flows, progress=bar.report)

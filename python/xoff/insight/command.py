@@ -42,19 +42,19 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
     is_more = bool(flows or worst or pauses or port)
     if question.job and is_more:
-        raise InputError("--job: is a question of its own; ask for flows, pauses and ports without it")
+        raise InputError("--job: excludes --flow, --worst, --pauses and --port; run two commands")
     if question.job or (not is_more and _is_of_jobs(result)):
         _explain_jobs(result, directory, question.what_if, everything=everything, as_json=as_json)
         return
     if question.what_if:
-        raise InputError("--what-if: measures what jobs would gain; ask for it with --job")
+        raise InputError("--what-if: needs --job")
     if not is_more:
         worst, pauses = 5, True
     for flow in flows:
         _check_known(result, flow)
     connections = ends(result)
     if (carried := next((flow for flow in flows if flow in connections), None)) is not None:
-        why = "is a connection, whose messages are cut one by one; --job follows those that a job waited for"
+        why = "is a connection: its messages are explained one by one; --job follows the messages on the critical path"
         raise InputError(f"--flow {carried}: {why}")
     slowest = _slowest(result, worst) if worst else []
     asked = {*flows, *slowest}
@@ -66,7 +66,7 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     forest = Forest(result) if asked or pauses else None
     found = {one.number: one for one in tilings(result, forest)} if asked else {}
     if late := [flow for flow in flows if flow not in found]:
-        raise InputError(f"--flow {late[0]}: it had not started when the run ended")
+        raise InputError(f"--flow {late[0]}: the flow had not started at the end of the run")
     if flows:
         texts = [found[flow].to_dict() for flow in flows]
         answer |= {"flow": texts[0]} if len(texts) == 1 else {"flows": texts}
@@ -108,7 +108,7 @@ def _check_known(result: Result, flow: int) -> None:
     if not rows.num_rows:
         raise InputError(f"--flow {flow}: the result has no flows (probe.flows is false, or none started)")
     least, most = pc.min_max(rows["flow"]).as_py().values()
-    raise InputError(f"--flow {flow}: there is none of this number; there are {least} to {most}")
+    raise InputError(f"--flow {flow}: out of range; allowed are {least} to {most}")
 
 
 def _is_of_jobs(result: Result) -> bool:
@@ -121,7 +121,7 @@ def _slowest(result: Result, count: int) -> list[int]:
     rows = result.flows.select(["flow", "slowdown"])
     connections = pa.array(sorted(ends(result)), rows["flow"].type)
     if rows.num_rows and not (rows := rows.filter(pc.invert(pc.is_in(rows["flow"], connections)))).num_rows:
-        raise InputError("--worst: all flows are connections of jobs; --job follows what these waited for")
+        raise InputError("--worst: all flows are connections of jobs; use --job")
     if not rows.num_rows:
         raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
     rows = rows.set_column(1, "slowdown", pc.fill_null(rows["slowdown"], math.inf))
@@ -136,7 +136,7 @@ def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:
 
     for line in words.headline(tiling, forest):
         display.out.print(escape(line), soft_wrap=True)
-    table = display.table("what went by", "where", "µs", "share", right=(2, 3))
+    table = display.table("part", "where", "µs", "share", right=(2, 3))
     for text, where, ps in words.rows(tiling, forest, everything=everything):
         table.add_row(escape(text), escape(where), words.micro(ps), f"{tiling.share(ps):.1%}")
     table.add_section()
@@ -151,7 +151,7 @@ def _show_worst(found: list[Tiling], forest: Forest, directory: Path) -> None:
     from xoff import display
 
     table = display.table(
-        "flow", "from, to", "size", "took", "slowdown", "most of its delay", right=(0, 2, 3, 4), title="slowest flows"
+        "flow", "from, to", "size", "took", "slowdown", "largest delay", right=(0, 2, 3, 4), title="slowest flows"
     )
     for one in found:
         flow, part = one.flow, one.worst
@@ -176,7 +176,7 @@ def _show_trees(forest: Forest, *, everything: bool) -> None:
     from xoff import display
 
     if not forest.trees:
-        display.out.print("Nothing was paused.")
+        display.out.print("No queue was paused.")
         return
     shown = forest.trees if everything else forest.trees[:_TREES]
     display.out.print("[b]pauses, by where they begin[/b]")
@@ -186,7 +186,7 @@ def _show_trees(forest: Forest, *, everything: bool) -> None:
         for line in rest:
             display.out.print(escape(line), soft_wrap=True)
     if len(shown) < len(forest.trees):
-        display.out.print(f"… and {len(forest.trees) - len(shown):,} more (all of them with --all or --json)")
+        display.out.print(f"… and {len(forest.trees) - len(shown):,} more (--all or --json lists all)")
 
 
 def _show_port(facts: dict[str, Any]) -> None:

@@ -15,12 +15,12 @@ from xoff.results import Result
 
 CAUSES = {
     "compute": "computing",
-    "sending": "sending its bytes",
+    "sending": "sending the bytes of the message",
     "link": "along links and through nodes",
     "queueing": "behind other packets",
     "paused": "paused",
-    "held": "held at its source",
-    "control": "as fast, or as far ahead, as congestion control let it",
+    "held": "held at the source",
+    "control": "limited by congestion control",
     "losses": "packets were missing",
 }
 """The causes of time on the path, in words."""

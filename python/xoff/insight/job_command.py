@@ -88,7 +88,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
 
     section("by cause", {CAUSES[cause]: ps for cause, ps in causes.by_cause.items()}, whole=True)
     labels = {"computing" if label == "compute" else label: ps for label, ps in causes.by_label.items()}
-    section("by what it is counted as", labels, whole=True)
+    section("by category", labels, whole=True)
     section("by operation", causes.by_operation, whole=False)
     section(
         "waiting at",
@@ -96,7 +96,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
         whole=False,
     )
     section(
-        "congestion control, by the port on the way that marked most",
+        "congestion control, by the port with the most marks",
         {
             "no port on the way marked" if place is None else words.place(*place[:2], forest.peers): ps
             for place, ps in causes.by_marking.items()
@@ -113,7 +113,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
 def sentences(measured: list[what_if.Gain] | None) -> list[str]:
     """Returns the measured gains in sentences."""
     if measured is None:
-        return ["--what-if measures by second runs what a faster link, and no pauses, would gain."]
+        return ["--what-if measures the gain of a faster link, and of no pauses, by second runs."]
     return [line for gain in measured for line in (f"{gain.change.why}.", gain.sentence())]
 
 
@@ -125,8 +125,8 @@ def _slack(causes: Causes) -> str:
         ranks[rank] = min(ranks.get(rank, ps), ps)
     tight = sum(1 for ps in ranks.values() if ps == 0)
     return (
-        f"{tight:,} of {len(ranks):,} ranks have an operation that could not have ended later without the job "
-        f"doing so; {sum(1 for ps in slack.values() if ps):,} of {len(slack):,} operations could have."
+        f"{tight:,} of {len(ranks):,} ranks have an operation without slack: a later end delays the job; "
+        f"{sum(1 for ps in slack.values() if ps):,} of {len(slack):,} operations have slack."
     )
 
 

@@ -43,7 +43,8 @@ def repeated(
     if again.fingerprint != result.fingerprint:
         place = result.directory or "the result"
         raise InputError(
-            f"{place}: its run again has another fingerprint, {again.fingerprint} and not {result.fingerprint}: it is "
-            "of another version, or was stopped; run its scenario anew"
+            f"{place}: the repeated run has another fingerprint, {again.fingerprint} in the place of "
+            f"{result.fingerprint}: the result is "
+            "of another version, or was stopped; run the scenario again"
         )
     return again

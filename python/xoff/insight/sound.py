@@ -20,16 +20,14 @@ def check(result: Result, *names: str) -> None:
                 continue
             found = zip(*(table[column].to_pylist() for column in ends), strict=True)
             if strange := next((place for place in found if place[1] is not None and place not in ports), None):
-                raise InputError(f"{place}: is damaged: there is no port {strange[1]} of {strange[0]!r}")
+                raise InputError(f"{place}: is damaged: unknown port {strange[1]} of {strange[0]!r}")
         if name == "contributions" and any(
             row["flow"] is not None and (row["port"] is None or row["queue"] is None) for row in table.to_pylist()
         ):
-            raise InputError(f"{place}: is damaged: bytes of a flow wait at no queue")
+            raise InputError(f"{place}: is damaged: bytes of a flow without a queue")
     seen: set[tuple[str, str]] = set(zip(links["node"].to_pylist(), links["peer"].to_pylist(), strict=True))
     if len(ports) != links.num_rows or any((peer, node) not in seen for node, peer in seen):
-        raise InputError(
-            f"{result.directory}: links.parquet: is damaged: it does not have both directions of each link"
-        )
+        raise InputError(f"{result.directory}: links.parquet: is damaged: a link lacks a direction")
 
 
 def _table(result: Result, name: str) -> pa.Table:

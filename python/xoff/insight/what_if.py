@@ -83,11 +83,11 @@ def faster_link(result: Result, node: str, peer: str) -> Change:
     name = f"{node}-{peer}"
     why = f"{wording.plain(name)} runs at {wording.rate(own)}"
     if group > own:
-        why += f", and {several:,} other{'s' if several > 1 else ''} of its kind at {wording.rate(to)}"
+        why += f", and {several:,} other{'s' if several > 1 else ''} of the same kind at {wording.rate(to)}"
     elif several and group == own:
-        why += f", as {several:,} other{'s' if several > 1 else ''} of its kind; twice that is compared"
+        why += f", as {several:,} other{'s' if several > 1 else ''} of the same kind; compared with twice the rate"
     else:
-        why += ", which no group of its kind exceeds; twice that is compared"
+        why += ", the fastest of its kind; compared with twice the rate"
     overrides = list(result.scenario["network"].get("overrides") or [])
     overrides.append({"link": name, "rate": wording.quantity_text(to, "bps")})
     facts = (("link", name), ("rate_bps", to), ("from_rate_bps", own))
@@ -135,7 +135,7 @@ def without_pauses(result: Result, mechanism: str) -> Change | None:
         kept = [one for one in kept if one.keys() & {"cut_through", "ecn"}]
         settings.append(("switch.overrides", kept))
     words = f"without {mechanism}, and with switch memory without limit,"
-    why = "A class that loses nothing needs pauses or memory without limit; the latter is compared"
+    why = "A lossless class needs pauses or unlimited memory; compared with unlimited memory"
     return Change("no_pauses", words, why, (("mechanism", mechanism),), tuple(settings))
 
 
@@ -156,14 +156,14 @@ class Runs:
     def gain(self, job: Job, change: Change) -> Gain:
         """Measures the gain of a job by a change."""
         if change.words not in self._done:
-            self._tell(f"runs it a second time {change.words.rstrip(',')}, to measure what would be gained")
+            self._tell(f"runs the job a second time {change.words.rstrip(',')}, to measure the gain")
             self._done[change.words] = self._run(change)
         found, problem = self._done[change.words]
         if found is None:
             return Gain(change, job.total_ps, None, problem)
         after = found.get(job.name)
         if after is None or not after.by_place.keys() >= job.by_place.keys():
-            return Gain(change, job.total_ps, None, "the second run ends before the job has come as far")
+            return Gain(change, job.total_ps, None, "the second run ends before the job reaches the same point")
         end = max(int(after.by_place[key]["end_ps"]) for key in job.by_place)
         return Gain(change, job.total_ps, end - after.start_ps)
 
@@ -182,7 +182,7 @@ class Runs:
             second = running.run_prepared(prepared, poll=poll)
             return {job.name: job for job in jobs(second)}, ""
         except TimeoutError:
-            return None, f"it takes more than {self._patience:.0f} s; --what-if waits for it"
+            return None, f"the second run takes more than {self._patience:.0f} s; --what-if waits for the end"
         except AuditError as error:
             return None, f"that run violates an audit ({error.found})"
         except InputError as error:

@@ -14,14 +14,14 @@ _MOST = 5
 """The number of flows named in a list."""
 
 _KINDS = {
-    "transmission": "sending its packets before the one that completes it",
+    "transmission": "sending all packets before the last",
     "retransmission": "retransmitting packets",
     "control": "behind control frames",
-    "hol_blocking": "behind the head of its input",
+    "hol_blocking": "behind the head of the input queue",
     "pacing": "paced below line rate",
-    "window": "its window was full",
+    "window": "window full",
     "awaiting_pull": "waiting for a pull of the receiver",
-    "awaiting_ack": "all was sent: waiting for an acknowledgement or a timeout",
+    "awaiting_ack": "all packets were sent: waiting for an acknowledgement or a timeout",
     "app_limited": "waiting for data of the application",
     "serialization": "onto the link",
     "propagation": "along the link",
@@ -40,7 +40,7 @@ def what(part: Part) -> str:
     if part.kind == "queueing":
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
     if part.kind == "source_held":
-        return f"held by {wording.plain(str(part.mechanism))} at its source"
+        return f"held by {wording.plain(str(part.mechanism))} at the source"
     if part.kind == "paused" and part.mechanism == "fault":
         return "waiting for a link that was down"
     if part.kind == "paused":
@@ -48,7 +48,7 @@ def what(part: Part) -> str:
             "" if part.pauses == 1 else f", {part.pauses:,} times"
         )
     if part.kind == "processing" and part.mechanism == "fault":
-        return "waiting to be read by a host that read nothing"
+        return "waiting for a host that had stopped reading"
     if part.mechanism == "fault":
         return f"{_KINDS[part.kind]}, since a fault took packets or answers"
     # A kind of another version is shown by its name.
@@ -106,25 +106,25 @@ def headline(tiling: Tiling, forest: Forest) -> list[str]:
     ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
     who = f"Flow {tiling.number} ({ends}, {wording.size(flow['size_bytes'])}, from {wording.time(flow['start_ps'])} on)"
     if flow["fct_ps"] is None:
-        lines = [f"{who} was not delivered: this is what went by at its source until the run ended."]
+        lines = [f"{who} was not delivered. The parts cover the time at the source until the end of the run."]
     else:
-        alone = f"{flow['slowdown']:.2f} times the {wording.time(flow['ideal_fct_ps'])} that it takes alone"
+        alone = f"{flow['slowdown']:.2f} times the {wording.time(flow['ideal_fct_ps'])} of an empty network"
         lines = [f"{who} took {wording.time(flow['fct_ps'])}, {alone}."]
     if (worst := tiling.worst) is not None:
         share = tiling.share(worst.ps)
         at = place(worst.node, worst.port, forest.peers)
         lines.append(
-            f"Most of its delay: {wording.time(worst.ps)} ({share:.0%} of all), {of_flow(worst, tiling)}, at {at}."
+            f"Largest delay: {wording.time(worst.ps)} ({share:.0%} of all), {of_flow(worst, tiling)}, at {at}."
         )
         if worst.root is not None:
             tree = next(tree for tree in forest.trees if tree.root == worst.root)
-            lines.append(f"Those pauses begin at {root_place(worst.root, forest)}{filled_by(tree)}.")
+            lines.append(f"These pauses begin at {root_place(worst.root, forest)}{filled_by(tree)}.")
     return lines
 
 
 def filled_by(tree: Tree) -> str:
     """Returns the flows that filled the root of pauses, if they are known."""
-    return f", which was filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
+    return f", filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
 
 
 def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
@@ -141,7 +141,7 @@ def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tu
         for part in parts:
             if part not in others and part not in link:
                 began = f", begun at {root_place(part.root, forest)}" if part.root else ""
-                text = "behind packets of its own" if part.flow == tiling.number else of_flow(part, tiling)
+                text = "behind packets of the same flow" if part.flow == tiling.number else of_flow(part, tiling)
                 shown.append((text + began, at, part.ps))
         if others:
             shown.append((f"behind packets of {len(others):,} other flows", at, sum(part.ps for part in others)))
@@ -170,7 +170,7 @@ def tree(one: Tree, forest: Forest) -> list[str]:
         else ""
     )
     if one.victims:
-        cost += f"; victims, which never go there: {flows(one.victims, 'ps')}"
+        cost += f"; victims, with no packet for that port: {flows(one.victims, 'ps')}"
     lines.append(cost or "  cost no completion time")
     return lines
 

@@ -41,8 +41,8 @@ def build(result: Result) -> Delays | None:
         return None
     if "delays" not in result.tables or "flows" not in result.tables or not result.flows.num_rows:
         again = "xoff run scenario.json --set 'probe.delays=\"all\"' --out result"
-        note = f"This run did not write down what completion times went by with; for bars and trees here: {again}."
-        return Delays([], [], [], [f"{note} In words, without that: xoff explain and its directory."])
+        note = f"This run has no table of delays. To add bars and trees to this page: {again}."
+        return Delays([], [], [], [f"{note} Without them, xoff explain prints the delays of a result directory."])
     forest = Forest(result)
     found = sorted(tilings(result, forest), key=_slowness)
     shown = found[:_BARS]
@@ -56,7 +56,7 @@ def build(result: Result) -> Delays | None:
     if len(found) > len(shown):
         notes.append(f"The {len(shown)} slowest of {len(found):,} flows.")
     if not has_delays(result):
-        notes.append("Only some flows were followed (probe.delays): what pauses cost is theirs.")
+        notes.append("Only some flows were followed (probe.delays): the costs of pauses are the costs for these flows.")
     if len(forest.trees) > len(trees):
         notes.append(f"The {len(trees)} costliest of {len(forest.trees):,} places where pauses begin.")
     return Delays(groups, bars, trees, notes)

@@ -33,7 +33,7 @@ def tell(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     # A resolved document may still lack a network or traffic.
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
         return _told(document)
-    return [("Scenario", [f"It is damaged, or not one of this version{why}"])]
+    return [("Scenario", [f"The scenario is damaged, or of another version{why}"])]
 
 
 def _told(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
@@ -64,7 +64,7 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
     queueing = str(switch.get("queueing", "oq"))
     lines = [f"Packets wait ({queueing}): {_lower(_choice(('switch', 'queueing'), queueing))}"]
     lines.append(f"Buffer: {value(switch.get('buffer', 'unlimited'))}.")
-    lines.append(f"Fixed delay of what is forwarded: {value(switch.get('forwarding_latency', '0ps'))}.")
+    lines.append(f"Forwarding latency: {value(switch.get('forwarding_latency', '0ps'))}.")
     classes = switch.get("classes", 1)
     if classes > 1:
         lines.append(
@@ -110,8 +110,8 @@ def _workload(one: Mapping[str, Any]) -> str:
 def _kind(path: tuple[str, ...], found: Mapping[str, Any]) -> str:
     (name, inner), *_ = ((key, part) for key, part in found.items() if part is not None)
     if name == "explicit":
-        nodes = len(inner.get("nodes") or []) or "those of a table"
-        links = len(inner.get("links") or []) or "those of a table"
+        nodes = len(inner.get("nodes") or []) or "from a table"
+        links = len(inner.get("links") or []) or "from a table"
         return f"{_description((*path, name))} Nodes: {nodes}; links: {links}."
     return f"{_description((*path, name))} {_upper(_settings(inner))}."
 

@@ -181,13 +181,13 @@ class Page:
 
 
 MEANINGS = {
-    "completion": "every flow was delivered when nothing was left to do",
+    "completion": "every flow was delivered when no event was left",
     "conservation": "bytes in = delivered + dropped + queued + on links",
-    "deadlock": "no ports wait for one another in a circle",
-    "delays": "parts of a completion time add up to it, where they are asked for",
-    "loss": "nothing is dropped in a class that is to lose nothing",
-    "order": "no packet overtakes another of its flow",
-    "pauses": "every pause was taken back",
+    "deadlock": "no cycle of ports in which each port waits for the next",
+    "delays": "recorded parts of a completion time add up to the completion time",
+    "loss": "no packet of a lossless class is dropped",
+    "order": "no packet overtakes another packet of the same flow",
+    "pauses": "every pause ended",
     "slowdown": "no flow takes less than its ideal, unless a link has a fault",
 }
 """The subject of each audit; any other audit is shown by name only."""
@@ -202,7 +202,7 @@ def table(
     """
     listed = list(rows)
     if len(listed) > _MOST_ROWS:
-        cut = f"The first {_MOST_ROWS:,} of {len(listed):,} rows; all of them are in the data set."
+        cut = f"The first {_MOST_ROWS:,} of {len(listed):,} rows; the data set has all."
         note = f"{note} {cut}".strip()
     made = [[cell(column, row.get(column)) for column in heads] for row in listed[:_MOST_ROWS]]
     return Table(title, list(heads.values()), made, note, open)

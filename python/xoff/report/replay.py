@@ -38,8 +38,8 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
     interval = result.summary.get("sampled_every_ps") or 0
     if not (has_samples and interval > 0) and not has_pauses:
         if interval:
-            return Replay(None, ["No queue waited and nothing was paused."])
-        what = "This run recorded no queues, and nothing was paused"
+            return Replay(None, ["No packet waited, and no port was paused."])
+        what = "This run recorded no queues, and no port was paused"
         return Replay(None, [f"{what}; for a replay set probe.replay = true: {again}."])
     flows = result.flows if "flows" in result.tables else None
     ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
@@ -118,11 +118,11 @@ def _queues(
             break
         every *= 2
     kept = every * interval
-    notes = [f"Queues are as they were every {wording.setting(kept, 'ps')}."]
+    notes = [f"Queues are sampled every {wording.setting(kept, 'ps')}."]
     if every > 1:
         notes = [
-            f"Queues are as they were every {wording.setting(kept, 'ps')}; samples every "
-            f"{wording.setting(interval, 'ps')}, as the run recorded them, would not fit into this page."
+            f"Queues are sampled every {wording.setting(kept, 'ps')}; the samples of the run, every "
+            f"{wording.setting(interval, 'ps')}, would not fit into this page."
         ]
     return made, kept, notes
 
@@ -158,7 +158,7 @@ def _pauses(
     kept = _within(rows, budget, lambda row: (row[5] >= 0, -row[5]))
     notes = []
     if len(kept) < len(rows):
-        notes = [f"Of {len(rows):,} pauses the {len(kept):,} longest are here; all of them are in the table of pauses."]
+        notes = [f"Of {len(rows):,} pauses the {len(kept):,} longest are shown; the table of pauses has all."]
     return sorted(kept, key=lambda row: row[4]), notes
 
 
@@ -186,7 +186,7 @@ def _flows(
     kept = _within(rows, budget, lambda row: -row[5])
     notes = []
     if len(kept) < len(rows):
-        notes = [f"Of {len(rows):,} flows the {len(kept):,} largest are here; all of them are in the table of flows."]
+        notes = [f"Of {len(rows):,} flows the {len(kept):,} largest are shown; the table of flows has all."]
     return sorted(kept, key=lambda row: row[3]), notes
 
 
@@ -210,7 +210,7 @@ def _faults(
     kept = _within(rows, budget, lambda row: (row[2] >= 0, -row[2]))
     notes = []
     if len(kept) < len(rows):
-        notes = [f"Of {len(rows):,} faults the {len(kept):,} longest are here; all of them are in the table of faults."]
+        notes = [f"Of {len(rows):,} faults the {len(kept):,} longest are shown; the table of faults has all."]
     return sorted(kept, key=lambda row: row[1]), notes
 
 

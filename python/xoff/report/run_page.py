@@ -141,7 +141,7 @@ def _flows(result: Result) -> Iterator[Table]:
         key: title for key, title in heads.items() if key not in {"label", "fct_ps", "slowdown"}
     }
     carried.sort(key=lambda row: -row["size_bytes"])
-    yield table("Connections, those that carried most first", of_connections, carried)
+    yield table("Connections, the largest first", of_connections, carried)
 
 
 def _all_tables(result: Result) -> Iterator[Table]:
@@ -150,10 +150,10 @@ def _all_tables(result: Result) -> Iterator[Table]:
         yield from _flows(result)
     if "faults" in result.tables and result.table("faults").num_rows:
         heads = {
-            "target": "what failed", "kind": "how", "start_ps": "since", "end_ps": "until",
+            "target": "target", "kind": "effect", "start_ps": "since", "end_ps": "until",
             "lost_packets": "packets lost", "lost_bytes": "bytes lost", "lost_control": "other frames lost",
         }  # fmt: skip
-        rows, note = result.table("faults").to_pylist(), "What has no end lasted at the end of the run."
+        rows, note = result.table("faults").to_pylist(), "A fault without an end lasted until the end of the run."
         yield table("Faults, in the order in which they began", heads, rows, note=note, open=True)
     if "jobs" in result.tables and result.jobs.num_rows:
         yield _ranks(result.jobs)
@@ -172,7 +172,7 @@ def _all_tables(result: Result) -> Iterator[Table]:
         }  # fmt: skip
         rows = [row | {"paused": min(row["paused_ps"] / horizon, 1.0)} for row in result.links.to_pylist()]
         used = sorted((row for row in rows if row["busy_ps"] or row["paused_ps"]), key=lambda row: -row["utilisation"])
-        yield table("Links, the busiest first", heads, used, note="Directions that nothing was sent on are left out.")
+        yield table("Links, the busiest first", heads, used, note="Directions without traffic are left out.")
     if "pauses" in result.tables and result.pauses.num_rows:
         found = [
             {"name": name, "pauses": len(spans), "paused_ps": sum(span for _, _, span in spans) * 1e6,
@@ -186,7 +186,7 @@ def _all_tables(result: Result) -> Iterator[Table]:
         for count, value in counts.counted(result.summary)
     ]
     if counted:
-        yield Table("What parts counted", ["part", "what", "count"], counted, open=False)
+        yield Table("Counts of parts", ["part", "quantity", "count"], counted, open=False)
 
 
 def _ranks(jobs: pa.Table) -> Table:
@@ -203,11 +203,11 @@ def _ranks(jobs: pa.Table) -> Table:
         {"workload": workload, "rank": rank, "host": host} | {f"{part}_ps": ps for part, ps in of.items()}
         for (workload, rank, host), of in sums.items()
     ]
-    return table("Ranks, those that computed longest first", heads, sorted(rows, key=lambda row: -row["compute_ps"]))
+    return table("Ranks, the longest computation first", heads, sorted(rows, key=lambda row: -row["compute_ps"]))
 
 
 def _again(result: Result) -> Again:
-    note = f"The same fingerprint, {result.fingerprint}, says that the run is the same, event for event."
+    note = f"An equal fingerprint, {result.fingerprint}, proves an equal run, event for event."
     if "inputs/" in document_text(result.scenario.get("network", {})) + document_text(
         result.scenario.get("workload", [])
     ):

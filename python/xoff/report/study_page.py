@@ -52,12 +52,12 @@ def build(study: Study) -> Page:
         title=plan.name,
         subtitle=plan.description,
         facts=facts,
-        story=[("What varies", _varies(study)), *_base(study)],
+        story=[("Parameters", _varies(study)), *_base(study)],
         again=Again(
             "xoff sweep study.json --out study",
             "study.json",
             document_text(plan.document),
-            "Every run has its fingerprint in runs.parquet: the same one says that a run is the same, event for event.",
+            "Every run has a fingerprint in runs.parquet: equal fingerprints prove equal runs, event for event.",
         ),
         audits=audits(_worst(study, results)),
         failures=_failures(study),
@@ -136,7 +136,7 @@ def _varies(study: Study) -> list[str]:
         if plan.design is not None and column.numeric and len(known) > _FEW:
             shown = f"{len(known)} values from {column.text(min(known))} to {column.text(max(known))}"
         lines.append(f"{column.path}: {shown}.")
-    return lines or ["Nothing but the seed."]
+    return lines or ["Only the seed."]
 
 
 def _variant(name: str, changes: Mapping[str, Any]) -> str:
@@ -144,7 +144,7 @@ def _variant(name: str, changes: Mapping[str, Any]) -> str:
     own = [axis.path for axis in read_axes(changes.get("axes", {}), "axes")]
     parts = [f"without {path}" for path in changes.get("unset", [])]
     parts += [*(f"{path} {value(part)}".rstrip() for path, part in fixed), *(f"{path} as below" for path in own)]
-    return f"“{name}”: {', '.join(parts) or 'the base as it is'}."
+    return f"“{name}”: {', '.join(parts) or 'the base'}."
 
 
 def _worst(study: Study, results: list[tuple[Any, int, Result]]) -> dict[str, str]:
@@ -189,7 +189,7 @@ def _effects(decided: list[Effects]) -> Iterator[Table]:
     for found in decided:
         heads, rows = effects.by_factor(found)
         cells = [[Cell(text, key) for text, key in row] for row in rows]
-        yield Table(f"What decides {words(found.metric)}", heads, cells, f"{found.design.words()}.")
+        yield Table(f"Effects on {words(found.metric)}", heads, cells, f"{found.design.words()}.")
 
 
 def _charts(study: Study, metrics: list[str]) -> Any:
@@ -251,12 +251,12 @@ def _means(study: Study, metrics: list[str]) -> Table:
     heads, rows = by_point(study, metrics)
     seeds = study.seeds_with_result()
     note = (
-        "Behind each mean is the 95 % confidence interval over the seeds: ± its half width, or its ends."
+        "After each mean: the 95 % confidence interval over the seeds, as ± half width, or as both ends."
         if len(study.plan.seeds) > 1
         else ""
     )
     if any(count < len(study.plan.seeds) for count in seeds.values()):
-        note += " A mean over fewer seeds than others is one of those that have a result: the worst may be missing."
+        note += " A mean over fewer seeds than others covers only seeds with a result: the worst seeds may be missing."
     return Table("Means by point", heads, [[Cell(text, key) for text, key in row] for row in rows], note)
 
 
@@ -292,10 +292,10 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
                 *([Cell(found.verdict, found.verdict)] if several else []),
             ])  # fmt: skip
     note = (
-        "Paired by seed: “lower” and “higher” are said where the 95 % interval of the ratio leaves out one, or that of "
-        "the difference zero where there are no ratios."
+        "Paired by seed. “lower” and “higher” mean that the 95 % interval of the ratio excludes one, or that of "
+        "the difference zero if no ratio exists."
         if several
-        else "One seed says nothing of chance; with several, this table says which differences are real."
+        else "One seed cannot tell a difference from chance; several seeds can."
     )
     yield Table(
         f"Compared with {first.key} {base}" if first.path != "variant" else f"Compared with {base}", heads, rows, note

@@ -75,8 +75,8 @@ def sentences(result: Result) -> list[str]:
     ]
     found = [(count, summary.get(count.group, {}).get(count.name)) for count in counts.headlines()]
     counted = [f"{count.title} {count.text(value)}" for count, value in found if value]
-    lost = "nothing was lost" if not summary["drops"] else f"{summary['drops']:,} packets were lost"
-    told.append(f"In the network {lost}" + (f"; it counted: {', '.join(counted[:4])}." if counted else "."))
+    lost = "no packet was lost" if not summary["drops"] else f"{summary['drops']:,} packets were lost"
+    told.append(f"In the network {lost}" + (f"; counts: {', '.join(counted[:4])}." if counted else "."))
     told.append(_slowest(result) or _audited(result))
     iterations = list(_iterations(summary))
     return [*iterations[:1], *told[: 3 - len(iterations[:1])]]
@@ -100,8 +100,8 @@ def _slowest(result: Result) -> str:
         return ""
     worst = max(rows, key=lambda row: row["slowdown"])
     ends = f"{wording.plain(worst['src'])} → {wording.plain(worst['dst'])}"
-    took = f"{wording.time(worst['fct_ps'])}, {worst['slowdown']:.2f} times what it takes alone"
-    return f"Held up most was flow {worst['flow']} ({ends}, {wording.size(worst['size_bytes'])}): {took}."
+    took = f"{wording.time(worst['fct_ps'])}, {worst['slowdown']:.2f} times the time of an empty network"
+    return f"The largest slowdown had flow {worst['flow']} ({ends}, {wording.size(worst['size_bytes'])}): {took}."
 
 
 def _audited(result: Result) -> str:
@@ -117,7 +117,7 @@ def _of_study(study: Study) -> _Parts:
     name = next(iter(page.figures))
     base = study.plan.document["scenario"]
     question = study.plan.description or study.plan.name
-    varies = [line for heading, lines in page.story if heading == "What varies" for line in lines]
+    varies = [line for heading, lines in page.story if heading == "Parameters" for line in lines]
     told = study_sentences(study) if found is None else search_sentences(found)
     return question, page.figures[name], told, [*varies, *_settings(base)]
 
@@ -130,12 +130,10 @@ def search_sentences(found: dict[str, Any]) -> list[str]:
     best, goal = found["best"][0], found["goals"][0]
     metric = goal["metric"]
     known = best["unseen"] or best["seen"]
-    seeds = "seeds that the search never saw" if best["unseen"] else "the seeds of the search"
+    seeds = "unseen seeds" if best["unseen"] else "the seeds of the search"
     told = [f"Of {tried:,} settings that were tried the best is {best['words']}."]
     if best.get("kept_limits") != best.get("of"):
-        told = [
-            f"{best['words']} kept the limits with {best['kept_limits']} of {best['of']} seeds it was not chosen by."
-        ]
+        told = [f"{best['words']} kept the limits with {best['kept_limits']} of {best['of']} unseen seeds."]
     if metric in known:
         one = known[metric]
         told.append(
@@ -144,7 +142,7 @@ def search_sentences(found: dict[str, Any]) -> list[str]:
     against = best.get("against_base", {}).get(metric, {})
     if against.get("relative") is not None:
         real = against.get("verdict") in {"lower", "higher"}
-        sure = "which is no chance" if real else "which these seeds do not show to be real"
+        sure = "beyond chance" if real else "within chance"
         told.append(f"That is {against['relative']:+.1%} against the scenario as it was, {sure}.")
     return told
 
@@ -173,13 +171,13 @@ def study_sentences(study: Study) -> list[str]:
         rest = point_words(study.plan.columns[1:], {column.name: None, **one.point})
         where = f" ({rest})" if rest else ""
         sure = {
-            "lower": "which is no chance",
-            "higher": "which is no chance",
-            "one seed": "of one seed, which may be chance",
+            "lower": "beyond chance",
+            "higher": "beyond chance",
+            "one seed": "with one seed only",
         }
         told.append(
             f"{column.text(other)} differs most from {first}{where}: by {one.comparison.relative or 0:+.1%}, "
-            f"{sure.get(one.comparison.verdict, 'which the seeds do not show to be real')}."
+            f"{sure.get(one.comparison.verdict, 'within chance')}."
         )
     status = study.status()
     rest_of = status.total - status.complete
@@ -196,7 +194,7 @@ def study_sentences(study: Study) -> list[str]:
 
 
 def _at(study: Study, mean: Mean) -> str:
-    return point_words(study.plan.columns, mean.point) or "the base as it is"
+    return point_words(study.plan.columns, mean.point) or "the base"
 
 
 def _value(metric: str, interval: Interval) -> str:

@@ -72,9 +72,9 @@ def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layo
     left_out = ""
     if len(ends) > _MOST_LINKS:
         ends = {pair for pair in ends if not hosts & set(pair)}
-        left_out = "The hosts are left out; they are in the table of links."
+        left_out = "Hosts are left out; the table of links has them."
         if len(ends) > _MOST_LINKS or not ends:
-            return Layout({}, hosts, "The network is too large to be drawn; the table of links has it.")
+            return Layout({}, hosts, "The network is too large for a drawing; see the table of links.")
     shown = {name for pair in ends for name in pair}
     tiers = _tiers(sorted(ends), [name for name in names if name in shown], hosts & shown)
     return Layout(_places(tiers), hosts, left_out)

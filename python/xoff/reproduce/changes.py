@@ -47,7 +47,7 @@ def changed(
     for path, _ in changes:
         if path not in used:
             table = path.rpartition(".")[0]
-            raise InputError(f"--set {path}: no run of these experiments has `{table}`")
+            raise InputError(f"--set {path}: unknown table `{table}` in the runs of these experiments")
     return made
 
 

@@ -43,7 +43,7 @@ def command(
                 )
             )
             return 0
-        table = display.table("claim", "experiment", "the document says")
+        table = display.table("claim", "experiment", "text of the document")
         for id, where, text in listed:
             table.add_row(id, where, escape(text))
         display.out.print(table)

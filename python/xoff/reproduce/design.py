@@ -40,17 +40,17 @@ LEAST_POINTS = 2.0
 _SURE = 2
 """Number of equal seeds assumed for runs without randomness, so that effects have no deviation."""
 _HOW_TO_READ = """\
-*So* is the share of combinations and seeds in which a statement is true. Its *margin* is how far it is from failing:
-by what share of the larger of two values the one that is to be lower is below the other, in that comparison of the
-statement which is nearest to failing; below zero it is not so. What either is or is not has ±100 %, and of what is to
-be the same within 15 % the margin is what is left of these. Margins are means over combinations and seeds; that of the
-main reading stands beside.
+*True in* is the share of combinations and seeds in which a statement is true. The *margin* is the distance of a
+statement from failing. A statement compares values; the margin is the difference of the two values as a share of the
+larger, in the comparison that is nearest to failing. A negative margin means that the statement is false. A statement
+without a comparison has a margin of 100 or -100 %. For values that must be equal within 15 %, the margin is the unused
+part of the 15 %. Margins are means over combinations and seeds; a column has the margin of the main reading.
 
-An effect is by how many points of a hundred the other level of a choice changes the share or the margin, over all that
-the other choices may be, with its 95 % interval over the seeds, or without where all agree. That of a pair is half of
-what the one does more with the other at its other level. Effects that chance may have made are left out, and so are
-those on the share that one combination alone makes, and those on the margin of less than two points. None has an
-alias.""".splitlines()
+An effect is the change of the share or of the margin, in points of a hundred, at the other level of a choice, averaged
+over all levels of the other choices, with a 95 % interval over the seeds (no interval if all seeds agree). The effect
+of a pair is half of the difference between the effects of one choice at the two levels of the other. The table leaves
+out effects within chance, effects on the share from one combination alone, and effects on the margin of less than two
+points. No effect is confounded with another.""".splitlines()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +259,16 @@ def lines(found: Mapping[str, Any], figure: str = "") -> Iterable[str]:
     """
     combinations = sorted({one["combinations"] for one in found["statements"].values()})
     yield f"In a screening of {found['runs']:,} runs, by version {found['version']}, these choices are varied together,"
-    yield f"in {' or '.join(map(str, combinations))} combinations. Runs are as short, and seeds as few, as where"
-    yield "choices are made one by one."
+    yield f"in {' or '.join(map(str, combinations))} combinations. Runs are as short, and seeds as few, as in the runs"
+    yield "that change one choice at a time."
     yield from ("", "| choice | main reading | other level |", "|---|---|---|")
     yield from (f"| {name} | {main} | {other} |" for name, (main, other) in found["choices"].items())
     yield from ("", *_HOW_TO_READ, "")
     if figure:
-        yield from (f"![What moves the margin of each statement]({figure})", "")
-        yield "All choices have a bar, with the 95 % interval, and of the pairs the three largest beyond chance. What"
-        yield from ("nothing moves by two points has no panel.", "")
-    yield "| statement | so in | what decides that | margin | in the main reading | what moves the margin |"
+        yield from (f"![Effects on the margin of each statement]({figure})", "")
+        yield "Each choice has a bar with the 95 % interval, as have the three largest pairs beyond chance. A statement"
+        yield from ("without an effect of two points has no panel.", "")
+    yield "| statement | true in | effects on the share | margin | in the main reading | effects on the margin |"
     yield "|---|---|---|---|---|---|"
     for id, one in found["statements"].items():
         so, margin, main = ("–" if one[key] is None else f"{one[key]:.0f} %" for key in ("so", "margin", "main"))
@@ -277,7 +277,7 @@ def lines(found: Mapping[str, Any], figure: str = "") -> Iterable[str]:
         without = ", ".join(found["without_choices"])
         yield from (
             "",
-            f"Not varied, as their experiments have none of these choices or ask for other runs: {without}.",
+            f"Not varied, since the experiments have none of these choices or need other runs: {without}.",
         )
 
 
@@ -288,7 +288,7 @@ def _decides(one: Mapping[str, Any]) -> str:
     found = _listed(one["so_effects"], least)
     if one["void"]:
         where = f"void with {one['void']} of {one['combinations']} combinations"
-        found = f"{where}; that it can be judged: {_listed(one['void_effects'], least)}"
+        found = f"{where}; effects on void: {_listed(one['void_effects'], least)}"
     return found + (f"; runs fail with {one['failed']} of {one['combinations']} combinations" if one["failed"] else "")
 
 
@@ -307,7 +307,7 @@ def _listed(effects: Sequence[Mapping[str, Any]], least: float) -> str:
     """Returns the effects beyond chance and of at least `least` points, the largest first."""
     sure = sorted((one for one in effects if is_sure(one, least)), key=lambda one: -abs(one["points"]))
     rest = f"; and {len(sure) - _SHOWN} no larger" if len(sure) > _SHOWN else ""
-    return "; ".join(map(_effect, sure[:_SHOWN])) + rest if sure else "none of them"
+    return "; ".join(map(_effect, sure[:_SHOWN])) + rest if sure else "none"
 
 
 def _effect(effect: Mapping[str, Any]) -> str:

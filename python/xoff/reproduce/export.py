@@ -30,7 +30,7 @@ def export(
     Raises `InputError` if the directory is not empty.
     """
     if to.exists() and any(to.iterdir()):
-        raise InputError(f"--export {to}: has files in it; name a new directory")
+        raise InputError(f"--export {to}: is not empty; name a new directory")
     studies = []
     for one in experiments:
         runs, seeds = _runs({name: made for name, made in scenarios[one.id].items() if not choice_of(name)})
@@ -44,7 +44,7 @@ def export(
             file.write_text(_toml([*head, f"Run: {name}"], scenario), "utf-8")
         studies.append(place / "study.toml")
         studies[-1].write_text(
-            _toml([*head, "`xoff sweep study.toml` runs all of it."], _study(one, runs, seeds)), "utf-8"
+            _toml([*head, "`xoff sweep study.toml` runs the study."], _study(one, runs, seeds)), "utf-8"
         )
     return studies
 

@@ -100,6 +100,6 @@ def select(ids: Sequence[str]) -> list[Experiment]:
             near = difflib.get_close_matches(wanted, names, n=3)
             hint = f"did you mean {' or '.join(f'`{name}`' for name in near)}? " if near else ""
             why = "is neither a document, an experiment nor a claim"
-            raise InputError(f"`{wanted}` {why}; {hint}`xoff reproduce --list` lists them")
+            raise InputError(f"`{wanted}` {why}; {hint}`xoff reproduce --list` lists all")
         chosen |= {one.id: one for one in matches}
     return [one for one in known if one.id in chosen] if ids else known

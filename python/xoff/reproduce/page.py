@@ -193,12 +193,12 @@ def _page(
     yield f"Written by `{_command(ids, quick=quick, changes=changes)}` at {size}: **{tally_in_words(claims)}.**"
     yield decided_in_words(claims)
     if shown:
-        yield f"Beside them stand {shown} parts of statements and statements of our own, uncounted."
+        yield f"Not counted: {shown} parts of statements and statements of our own."
     yield from _set_up_lines(_set_up(outcomes))
     yield from _directions(claims)
     yield from _fragility(claims)
     if design:
-        yield from ("", "## What decides each statement", "")
+        yield from ("", "## Effects of choices on each statement", "")
         yield from design_lines(design, chart)
     for outcome in outcomes:
         yield from _section(outcome, introduction, quick=quick, changes=changes)
@@ -215,8 +215,8 @@ def _set_up_lines(found: SetUp | None) -> Iterable[str]:
     if found is None:
         return
     yield from ("", f"## {found.name[0].upper()}{found.name[1:]}", "")
-    yield f"It was found by a search ({found.searched}) and is judged on other seeds ({found.confirmed})."
-    yield f"What it costs: {found.cost}"
+    yield f"A search found the set-up ({found.searched}). The statements are judged on other seeds ({found.confirmed})."
+    yield f"Cost of the set-up: {found.cost}"
     yield from ("", "| choice | in the set-up |", "|---|---|")
     yield from (f"| {_cell(what)} | {_cell(value)} |" for what, value in found.choices.items())
 
@@ -224,15 +224,14 @@ def _set_up_lines(found: SetUp | None) -> Iterable[str]:
 def _directions(claims: Sequence[Claim]) -> Iterable[str]:
     """Yields each statement of the document with its two judgements, then parts and statements of our own."""
     yield from ("", "## Directions and sizes", "")
-    yield "A ratio is measured over published, the median where there are several numbers; of a range the nearer end"
-    yield "counts."
+    yield "The ratio is measured over published: the median of several numbers, and the nearer end of a range."
     yield from ("", *_judged(claim for claim in claims if claim.counted))
     if rest := [claim for claim in claims if not claim.counted]:
-        yield from ("", "### Parts of statements, and our own", "", "They are not counted.", "", *_judged(rest))
+        yield from ("", "### Parts of statements, and our own", "", "These rows are not counted.", "", *_judged(rest))
 
 
 def _judged(claims: Iterable[Claim]) -> Iterable[str]:
-    yield "| statement | the document says | direction | published | measured | ratio | with other choices |"
+    yield "| statement | text of the document | direction | published | measured | ratio | with other choices |"
     yield "|---|---|---|---|---|---|---|"
     for claim in claims:
         size = claim.size
@@ -263,9 +262,12 @@ def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
     shown = [claim for claim in claims if claim.holds and (claim.stops or len(claim.decision.alone) > 1)]
     if not shown:
         return
-    yield from ("", "## Where statements stop", "")
-    yield "For each statement that holds: in how many seeds alone it does, and the nearest setting where it does not. A"
-    yield "sentence says so of what no other setting is run beside."
+    yield from ("", "## Limits of statements", "")
+    yield "For each statement that holds: the number of single seeds with which the statement holds, and the nearest"
+    yield (
+        "setting with which the statement does not hold. A sentence marks statements that are run with one "
+        "setting only."
+    )
     yield from ("", "| statement | seeds alone | stops at |", "|---|---|---|")
     for claim in shown:
         alone = claim.decision.alone
@@ -299,7 +301,7 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
     title, _, text = outcome.text.strip().partition("\n")
     yield from ("", f"## {title.rstrip('.')}", "", text.strip(), "")
     asked = _command([outcome.experiment], quick=quick, changes=changes)
-    yield from (f"`{asked}` runs it.", "", f"![{title}]({outcome.figure})")
+    yield from (f"`{asked}` runs the experiment.", "", f"![{title}]({outcome.figure})")
     for title, table in outcome.tables.items():
         if _place(outcome, title) not in introduction:
             yield from ("", *_table(table))

@@ -171,7 +171,7 @@ class Study:
         store.
         """
         if self.plan.base is None:
-            raise InputError(f"{self.directory}: was opened to be read; run the study from its file")
+            raise InputError(f"{self.directory}: opened read-only; run the study from its file")
         self.begin()
         tasks = [
             Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed), self.plan.keep)
@@ -270,7 +270,7 @@ class Study:
         Raises `LookupError` if the study does not keep the table, and `InputError` if no run has a result.
         """
         if name not in self.plan.keep:
-            raise LookupError(f"the study does not keep `{name}`; it keeps {', '.join(self.plan.keep) or 'summaries'}")
+            raise LookupError(f"the study does not keep `{name}`; kept are {', '.join(self.plan.keep) or 'summaries'}")
         tables = list(dataset.rows_of(self.plan, self.store, name))
         if not tables:
             raise InputError(f"{self.directory}: no run of this study has a result")
@@ -444,9 +444,7 @@ class Study:
             if self.directory.is_dir():
                 names = {entry.name for entry in self.directory.iterdir() if not entry.name.startswith(".")}
                 if names and not names & {_DOCUMENT, "runs"}:
-                    raise InputError(
-                        f"{self.directory}: exists and holds something other than a study; choose another one"
-                    )
+                    raise InputError(f"{self.directory}: exists and is not a study; choose another directory")
         except OSError as error:
             raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
 
@@ -511,5 +509,5 @@ def _wanted(column: Column, value: Any, plan: Plan) -> Any:
     if column.unit is not None and isinstance(value, str) and column.value(value) in known:
         return column.value(value)
     raise InputError(
-        f"{column.name}: there is no value {value!r}; there are {', '.join(column.text(one) for one in known)}"
+        f"{column.name}: unknown value {value!r}; known are {', '.join(column.text(one) for one in known)}"
     )

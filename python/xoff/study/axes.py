@@ -153,7 +153,7 @@ def read_axes(found: Any, key: str, *, spans: bool = False) -> list[Axis]:
     axes = list(_axes(found, "", key, spans))
     twice = next((axis for index, axis in enumerate(axes) if axis.path in {one.path for one in axes[:index]}), None)
     if twice is not None:
-        raise InputError(f"{key}: `{twice.path}` stands there twice")
+        raise InputError(f"{key}: duplicate `{twice.path}`")
     return axes
 
 
@@ -192,7 +192,7 @@ def _listed(values: Sequence[Any], where: str) -> tuple[Any, ...]:
     texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
     twice = next((value for value, text in zip(values, texts, strict=True) if texts.count(text) > 1), None)
     if twice is not None:
-        raise InputError(f"{where}: {twice!r} stands there twice")
+        raise InputError(f"{where}: {twice!r} is listed twice")
     return tuple(values)
 
 
@@ -222,7 +222,7 @@ def _range(found: Mapping[str, Any], path: str, where: str, spans: bool) -> tupl
     if "step" in found:
         step = numbers["step"][0]
         if step <= 0 or (high - low) / step >= _MAX_VALUES:
-            allowed = f"it must be above zero, and give fewer than {_MAX_VALUES:,} values"
+            allowed = f"must be above zero and give fewer than {_MAX_VALUES:,} values"
             raise InputError(f"{where}.step: {found['step']!r} is out of range; {allowed}")
         values = [low + index * step for index in range(math.floor((high - low) / step) + 1)]
     elif "points" not in found:
@@ -262,7 +262,7 @@ def _number(value: Any, where: str) -> tuple[Fraction, str | None]:
         return Fraction(found[0]), found[1]
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return Fraction(str(value)), None
-    needed = 'a number, or a text with a unit such as "10us", is needed; of other choices, list the values'
+    needed = 'a number, or a text with a unit such as "10us", is needed; list other values one by one'
     raise InputError(f"{where}: {value!r} was given; {needed}")
 
 
@@ -280,9 +280,9 @@ def _groups(found: Any, axes: Mapping[str, Axis]) -> list[list[str]]:
     for index, group in enumerate(found):
         for path in group:
             if not isinstance(path, str) or path not in axes:
-                raise InputError(f"zip[{index}]: `{path}` is not an axis; there are {_quoted(axes)}")
+                raise InputError(f"zip[{index}]: `{path}` is not an axis; axes are {_quoted(axes)}")
             if path in seen:
-                raise InputError(f"zip[{index}]: `{path}` stands in two places")
+                raise InputError(f"zip[{index}]: `{path}` is listed twice")
             seen.add(path)
         values = {path: axes[path].values for path in group}
         lengths = {path: "a range" if isinstance(one, Span) else len(one) for path, one in values.items()}
@@ -301,7 +301,7 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         if not str(name).strip():
             raise InputError("variants: a variant needs a name")
         if not isinstance(changes, Mapping):
-            raise InputError(f"{where}: a table of settings is needed, as they stand in a scenario")
+            raise InputError(f"{where}: a table of settings is needed, as in a scenario")
         own = read_axes(changes.get("axes", {}), f"{where}.axes")
         fixed = [(path, None) for path in unset(changes, f"{where}.unset")]
         fixed += leaves({key: value for key, value in changes.items() if key not in OF_VARIANTS})

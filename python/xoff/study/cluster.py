@@ -33,7 +33,7 @@ def connected(address: str) -> Iterator[Executor]:
     try:
         client = Client(**place, timeout=_WAIT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"--dask: there is no scheduler at {address}: {error}") from None
+        raise InputError(f"--dask: no scheduler at {address}: {error}") from None
     with client:
         yield _Workers(client)
 

@@ -27,7 +27,7 @@ from xoff.study.plan import Plan, begin
 _ROWS = 30
 _LOOKED_AT = 2_000
 """Maximum number of points that `xoff check` examines; of more points, a sample of this size."""
-_NOTHING_RANDOM = "Every seed gave the same result: nothing in this scenario is random, and one seed is enough"
+_NOTHING_RANDOM = "Every seed gave the same result: the scenario has no random choice, and one seed is enough"
 # With more points, only the first metric is compared on the terminal.
 _FEW_POINTS = 5
 
@@ -127,9 +127,7 @@ def check(file: Path, *, as_json: bool) -> int:
     points = f"{count:,} point{'s' if count != 1 else ''}"
     display.out.print(f"[b]{escape(str(file))}[/b] {verdict}: {points}, {seeds}, {runs:,} runs")
     if not whole:
-        display.out.print(
-            f"{len(looked_at):,} of them were looked at: those of first and last values, others at random"
-        )
+        display.out.print(f"{len(looked_at):,} were checked: first and last values, others at random")
     if plan.design is not None:
         display.out.print(escape(plan.design.words()))
     for where, message in impossible[:_ROWS]:
@@ -138,7 +136,7 @@ def check(file: Path, *, as_json: bool) -> int:
         shown = "; ".join(where_found[:3]) + (f"; … {len(where_found):,} points in all" if len(where_found) > 3 else "")
         display.out.print(f"[yellow]warning[/yellow] {escape(message)} ({escape(shown)})")
     if (more := len(impossible[_ROWS:]) + len(list(found)[_ROWS:])) > 0:
-        display.out.print(f"… and {more:,} more (all of them with --json)")
+        display.out.print(f"… and {more:,} more (--json lists all)")
     return 1 if impossible else 0
 
 
@@ -147,7 +145,7 @@ def kept(study: Study) -> str:
     found = study.status()
     return (
         f"{found.complete + found.failed} of {found.total} runs are complete and kept in {study.directory}; "
-        "the same command goes on with the others"
+        "the same command runs the others"
     )
 
 
@@ -356,7 +354,7 @@ def _show_effects(study: Study, rows: int | None) -> None:
             display.out.print()
         heads, made = effects.by_factor(found)
         right = tuple(index for index in range(3, len(heads)) if heads[index] not in {"is", effects.NOT_TOLD})
-        table = display.table(*heads, title=escape(f"What decides {words(found.metric)}{several}"), right=right)
+        table = display.table(*heads, title=escape(f"Effects on {words(found.metric)}{several}"), right=right)
         for cells in made[:rows]:
             table.add_row(*(escape(text) for text, _ in cells))
         if made:

@@ -84,14 +84,12 @@ def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
             continue
         result = store.result(run.key)
         if table not in result.tables:
-            raise InputError(
-                f"{result.directory}: is damaged: `{table}` is missing; the study has to do this run again"
-            )
+            raise InputError(f"{result.directory}: is damaged: `{table}` is missing; run the study again")
         rows = result.table(table)
         columns = rows.schema if columns is None else columns
         if not rows.schema.equals(columns):
             raise InputError(
-                f"{result.directory}: `{table}` has other columns than in the runs before; one of them is damaged"
+                f"{result.directory}: `{table}` has other columns than the runs before; one run is damaged"
             )
         values = plan.values(run.point)
         for index, field in enumerate(fields):

@@ -28,9 +28,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 _LEAST_TRAJECTORIES = 4
 _LEAST_SAMPLES = 16
 _SAYS = {
-    3: "a factor is not told from some pairs of others: its row says from which",
-    4: "factors are told from pairs, and pairs not from all others: a row says from which",
-    5: "factors and pairs are all told apart",
+    3: "factors are confounded with pairs, which each row lists",
+    4: "factors are clear of pairs; pairs are confounded with other pairs, which each row lists",
+    5: "factors and pairs are all clear of each other",
 }
 
 
@@ -109,7 +109,7 @@ class Design:
         """
         method, count = found["method"], len(found["factors"])
         if method not in METHODS or found["options"].keys() != _DEFAULTS[method].keys() or not count:
-            raise ValueError("design: there is no such method, or it has other options")
+            raise ValueError("design: unknown method, or options of another method")
         design = Design(
             method,
             found["options"],
@@ -120,7 +120,7 @@ class Design:
         )
         whole = len(design.rows) == len(design.points) > 0 and len(design.ends) == count
         if not whole or len(design.rows) % design.block or any(len(row) != count for row in design.rows):
-            raise ValueError("design: its rows, points and factors do not go together")
+            raise ValueError("design: rows, points and factors do not match")
         if any(not 0 <= place <= 1 for row in design.rows for place in row):
             raise ValueError("design: a place is not from 0 to 1")
         if any(not 0 <= point < points for point in design.points):
@@ -150,15 +150,15 @@ def read(document: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     table = {"method": found} if isinstance(found, str) else found
     allowed = ", ".join(f"`{one}`" for one in METHODS)
     if not isinstance(table, Mapping) or "method" not in table:
-        raise InputError(f"design: a method, or a table with `method`, is needed; there are {allowed}")
+        raise InputError(f"design: a method, or a table with `method`, is needed; allowed are {allowed}")
     method = table["method"]
     if method not in METHODS:
-        raise InputError(f"design: there is no method {method!r}; there are {allowed}")
+        raise InputError(f"design: unknown method {method!r}; allowed are {allowed}")
     options = _DEFAULTS[method] | {key: value for key, value in table.items() if key != "method"}
     for key, value in options.items():
         if key not in _DEFAULTS[method]:
             known = ", ".join(f"`{one}`" for one in _DEFAULTS[method])
-            raise InputError(f"design.{key}: unknown key of {method}; it has {known}")
+            raise InputError(f"design.{key}: unknown key of {method}; allowed are {known}")
         _check(key, value)
     return method, options
 
@@ -173,12 +173,12 @@ def _check(key: str, value: Any) -> None:
         "resolution": (whole and value in factorial.RESOLUTIONS, "3, 4 or 5"),
         "trajectories": (
             whole and _LEAST_TRAJECTORIES <= value <= 10_000,
-            f"a whole number from {_LEAST_TRAJECTORIES} to 10000; fewer say nothing of the spread",
+            f"a whole number from {_LEAST_TRAJECTORIES} to 10000; fewer cannot show the spread",
         ),
         "levels": (whole and value in range(2, 101, 2), "an even number from 2 to 100"),
         "samples": (
             whole and _LEAST_SAMPLES <= value <= 2**17 and value.bit_count() == 1,
-            f"a power of two from {_LEAST_SAMPLES} is needed, such as 64: Sobol's sequence is even only then",
+            f"a power of two from {_LEAST_SAMPLES} is needed, such as 64, for an even Sobol sequence",
         ),
         "seed": (whole and 1 <= value < 2**32, "a whole number from 1 to 4294967295"),
     }[key]
@@ -193,9 +193,9 @@ def rows(method: str, options: Mapping[str, Any], factors: Sequence[Factor], mos
     """
     count = len(factors)
     if not 1 <= count <= factorial.MOST:
-        given = "none is there" if not count else f"there are {count}"
+        given = "none is given" if not count else f"{count} are given"
         raise InputError(
-            f"design: 1 to {factorial.MOST} factors are possible, and {given}; [axes] and [variants] are these"
+            f"design: 1 to {factorial.MOST} factors are allowed, and {given}; factors are [axes] and [variants]"
         )
     for factor in factors:
         levels = len(factor.levels)
@@ -221,7 +221,9 @@ def rows(method: str, options: Mapping[str, Any], factors: Sequence[Factor], mos
 
 def _bounded(points: int, most: int, key: str) -> None:
     if points > most:
-        raise InputError(f"design.{key}: {points:,} points with these factors are too many; {most:,} are possible")
+        raise InputError(
+            f"design.{key}: {points:,} points with these factors are too many; at most {most:,} are allowed"
+        )
 
 
 def problem(count: int) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Effects:
                 if set(names) == set(factors) and (len(factors) > 1 or row.measure in LEADING[self.design.method]):
                     return row
         known = ", ".join(row.name for row in self.rows)
-        raise LookupError(f"there is no effect of {' × '.join(factors)}; there are {known or 'none'}")
+        raise LookupError(f"unknown effect {' × '.join(factors)}; known are {known or 'none'}")
 
     @property
     def table(self) -> pa.Table:
@@ -102,19 +102,18 @@ def documents(found: Effects) -> list[dict[str, Any]]:
     ]
 
 
-NOT_TOLD = "not told from"
+NOT_TOLD = "confounded with"
 _MEASURES = {
     "screening": {"": "effect"},
     "morris": {"mu_star": "µ*", "mu": "µ", "sigma": "σ"},
     "sobol": {"first": "first order", "total": "total order", "pair": "pair"},
 }
 LEGENDS = {
-    "screening": "the change from the first level to the last, averaged over all else; of a pair, half of how much "
-    "larger the change by the one is with the other at its last level than at its first",
-    "morris": "µ*: the change over the whole range, whichever way; µ: with its sign; σ: how much it depends on where "
-    "the other factors are",
-    "sobol": "shares of the variance: first order, what a factor decides by itself; total order, with all in which it "
-    "takes part",
+    "screening": "the change from the first level to the last, averaged over all else; of a pair, half of the "
+    "difference between the changes by one factor at the last and the first level of the other",
+    "morris": "µ*: the mean absolute change over the whole range; µ: the mean change; σ: the spread of changes over "
+    "the values of the other factors",
+    "sobol": "shares of the variance: first order, of a factor alone; total order, with all interactions of the factor",
 }
 """Explanations of the measures of each method."""
 
@@ -207,7 +206,7 @@ def _values(study: Study, metric: str) -> tuple[list[dict[int, float]], list[str
     notes = []
     lacking = every - sum(map(len, found))
     if lacking:
-        notes.append(f"{lacking:,} of {every:,} runs do not have this number, and it is not made up")
+        notes.append(f"{lacking:,} of {every:,} runs do not have this number; none is imputed")
     if cut and any(word in metric for word in ("fct", "slowdown")):
         notes.append(f"in {cut:,} runs not all flows were complete at the end, and the others are not in this number")
     return found, notes
@@ -219,12 +218,12 @@ def _screening(
     runs = [values[point] for point in design.points]
     shared = set(runs[0]).intersection(*runs[1:])
     if not shared:
-        return [], ["no seed has this number in every run, so that effects cannot be told from what is missing"]
+        return [], ["no seed has this number in every run: no effects can be computed"]
     notes = []
     if len(shared) < len(seeds):
-        notes.append(f"{len(shared)} of {len(seeds)} seeds have it in every run, and only these count")
+        notes.append(f"{len(shared)} of {len(seeds)} seeds have this number in every run; only these count")
     if len(shared) == 1:
-        notes.append("one seed says nothing of chance; `seeds = 3` or more gives intervals")
+        notes.append("one seed gives no interval; use `seeds = 3` or more")
     return factorial.effects(design.factors, runs, design.levels()), notes
 
 
@@ -235,9 +234,13 @@ def _sampled(
     every = len(design.rows) // design.block
     what = "trajectories" if design.method == "morris" else "samples"
     if len(blocks) < design.least:
-        return [], [f"{len(blocks)} of {every} {what} have it in every run; at least {design.least} are needed"]
+        return [], [
+            f"{len(blocks)} of {every} {what} have this number in every run; at least {design.least} are needed"
+        ]
     notes = (
-        [f"{len(blocks)} of {every} {what} have it in every run, and only these count"] if len(blocks) < every else []
+        [f"{len(blocks)} of {every} {what} have this number in every run; only these count"]
+        if len(blocks) < every
+        else []
     )
     rows = [row for block in blocks for row in block]
     by_seed = [[values[design.points[row]][seed] for row in rows] for seed in seeds]
@@ -246,9 +249,9 @@ def _sampled(
         why = (
             "the same in all runs"
             if len(set(means)) == 1
-            else "the same at both ends of all samples; more may see it change"
+            else "equal at both ends of all samples; more samples may show a change"
         )
-        return [], [*notes, f"it is {why}, so that there is nothing to share out"]
+        return [], [*notes, f"the metric is {why}: no variance to divide"]
     places = [design.rows[row] for row in rows]
     found = _analysed(design, places, means, _RESAMPLES)
     # Of a single seed only the mean effect is used.

@@ -141,7 +141,7 @@ class StudyPlot:
         """
         names = [column.name for column in self._study.plan.columns]
         if x is not None and x not in names:
-            raise InputError(f"x: there is no parameter `{x}`; there are {', '.join(names) or 'none'}")
+            raise InputError(f"x: unknown parameter `{x}`; known are {', '.join(names) or 'none'}")
         column = self.x() if x is None else self._study.column(x)
         if column is None or not column.numeric:
             return self.bars([metric])

@@ -91,8 +91,8 @@ def unknown(name: str, names: Collection[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     listed = [f"`{one}`" for one in names]
     every = ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")
-    hint = f"did you mean `{near[0]}`?" if near else f"there are {every}"
-    return f"there is no column `{name}`; {hint}"
+    hint = f"did you mean `{near[0]}`?" if near else f"known are {every}"
+    return f"unknown column `{name}`; {hint}"
 
 
 def _traffic(workload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -84,20 +84,22 @@ def read(document: Mapping[str, Any], seeds: int, runs: int | None = None) -> Ob
     found = document.get("objective")
     example = 'such as [objective] with minimise = "fct_p99_ps"'
     if found is None:
-        raise InputError(f"objective: is missing; `xoff tune` needs to know what to look for, {example}")
+        raise InputError(f"objective: missing; `xoff tune` needs goals, {example}")
     if not isinstance(found, Mapping):
         raise InputError(f"objective: {found!r} was given; a table is needed, {example}")
     for key in found:
         if key not in _KEYS:
             raise InputError(f"objective.{key}: unknown key; allowed are {', '.join(f'`{one}`' for one in _KEYS)}")
     if "design" in document:
-        raise InputError("design: a search chooses its settings itself; leave it out, or use `xoff sweep`")
+        raise InputError(
+            "design: not allowed with `xoff tune`, which chooses the points; remove it, or use `xoff sweep`"
+        )
     found = found if runs is None else {**found, "runs": runs}
     goals = [Goal(name, key == "minimise") for key in ("minimise", "maximise") for name in _names(found, key)]
     if not 1 <= len(goals) <= _MOST_GOALS:
         raise InputError(f"objective: {len(goals)} goals were given; 1 to {_MOST_GOALS} are possible, {example}")
     if len({goal.metric for goal in goals}) < len(goals):
-        raise InputError("objective: a metric stands there twice")
+        raise InputError("objective: duplicate metric")
     return Objective(
         tuple(goals),
         tuple(_limits(found.get("constraints", {}))),

@@ -30,18 +30,18 @@ from xoff.tables import read_table
 
 KEYS = {
     "name": "shown in results",
-    "description": "what it is about",
+    "description": "the subject of the study",
     "base": "the scenario file that is varied",
     "scenario": "the scenario itself, instead of `base`",
     "unset": "settings that the base has and the study leaves out",
     "axes": "paths of settings, each to a list of values or a range",
     "zip": "lists of axes that move together instead of being combined",
     "variants": "named sets of settings",
-    "design": "which of all combinations are run, to learn which factor decides",
-    "objective": "what `xoff tune` looks for, within which limits, with how many runs",
-    "seeds": "how many seeds, or a list of them",
-    "keep": "which tables of each run are kept",
-    "metrics": "which columns of the runs are shown first",
+    "design": "the method that selects combinations to estimate the effect of each factor",
+    "objective": "goals, limits and number of runs of `xoff tune`",
+    "seeds": "the number of seeds, or a list of seeds",
+    "keep": "the tables to keep of each run",
+    "metrics": "the columns of the runs to show first",
 }
 TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
 _KEPT = ["flows", "links"]
@@ -234,14 +234,14 @@ class Plan:
         if keys := [key for _, _, key in found["runs"] if not re.fullmatch("[0-9a-f]{24}", str(key))]:
             raise ValueError(f"runs: {keys[0]!r} is not the key of a run")
         if unknown := set(found["keep"]) - {*TABLES}:
-            raise ValueError(f"keep: there is no table {min(unknown)!r}")
+            raise ValueError(f"keep: unknown table {min(unknown)!r}")
         points = tuple(
             Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
             for index, one in enumerate(found["points"])
         )
         told = {(index, seed) for index, seed, _ in (*found["runs"], *found["impossible"])}
         if told != set(itertools.product(range(len(points)), found["seeds"])):
-            raise ValueError("runs: not every point and seed is one of them, or impossible")
+            raise ValueError("runs: a point and seed is missing")
         plan = Plan(
             name=found["name"],
             description=found["description"],
@@ -343,8 +343,8 @@ class Plan:
         if len(design.blocks(lambda point: point not in lost)) < design.least:
             one = self.impossible[0]
             raise InputError(
-                f"design: {len(lost):,} of {len(self.points):,} points are impossible, and without them "
-                f"{design.method} says nothing; choose levels that go with one another. "
+                f"design: {len(lost):,} of {len(self.points):,} points are impossible, and "
+                f"{design.method} needs all points; choose levels that combine.  "
                 f"{self.coordinates(one.point)}: {one.message}"
             )
 
@@ -384,7 +384,7 @@ def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> P
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
     if "objective" in document:
         named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
-        why = f"`{named}` looks for it; a sweep takes a study without it"
+        why = f"`{named}` runs the search; `xoff sweep` needs a study without [objective]"
         raise InputError(f"objective: {why}")
     return _begun(document, directory, name, lambda seeds: _layout(document, seeds))
 
@@ -412,7 +412,7 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], 
         try:
             document = _copied(source)
         except RecursionError:
-            raise InputError("study: it is nested too deeply") from None
+            raise InputError("study: nested too deeply") from None
     else:
         raise InputError(f"study: a path or a dictionary is needed, not {type(source).__name__}")
     for key in document:
@@ -483,7 +483,7 @@ def _parsed_text(path: Path, text: str) -> dict[str, Any]:
     except InputError:
         raise
     except RecursionError:
-        raise InputError(f"{path}: it is nested too deeply") from None
+        raise InputError(f"{path}: nested too deeply") from None
     except ValueError as error:
         raise InputError(f"{path}: this is not {'JSON' if path.suffix == '.json' else 'TOML'}: {error}") from None
     if not isinstance(found, dict):
@@ -568,7 +568,7 @@ def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
         return tuple(range(1, found + 1))
     if isinstance(found, list | tuple) and found and all(type(one) is int and 0 <= one < 2**63 for one in found):
         if len(set(found)) < len(found):
-            raise InputError("seeds: a seed stands there twice")
+            raise InputError("seeds: duplicate seed")
         return tuple(found)
     raise InputError(f"seeds: {found!r} was given; a number of seeds, or a list of them such as [1, 2, 3], is needed")
 
@@ -577,7 +577,7 @@ def _keep(found: Any) -> tuple[str, ...]:
     for name in _texts(found, "keep"):
         if name not in {*TABLES, "summary"}:
             allowed = ", ".join(f"`{one}`" for one in TABLES)
-            raise InputError(f"keep: there is no table `{name}`; there are {allowed}, and the summary is always kept")
+            raise InputError(f"keep: unknown table `{name}`; allowed are {allowed}; the summary is always kept")
     return tuple(name for name in TABLES if name in found)
 
 

@@ -105,7 +105,7 @@ class Tuning:
         self.plan, self.factors = read_factors(source)
         self.objective: Objective = read(self.plan.document, len(self.plan.seeds), runs)
         if not self.factors:
-            raise InputError('axes: nothing may vary; give ranges, such as { from = "5KB", to = "400KB" }')
+            raise InputError('axes: missing; give ranges, such as { from = "5KB", to = "400KB" }')
         if one := next((one for one in self.factors if len(one.levels) == 1), None):
             raise InputError(f"{one.key}: one value was given; a search needs two at least, or a range")
         self.plan.metrics = tuple(dict.fromkeys((*self.objective.metrics, *self.plan.metrics)))
@@ -324,7 +324,7 @@ class Tuning:
             for goal in self.objective.goals
             if (first := _of(base, goal.metric)).keys() & (second := _of(unseen, goal.metric)).keys()
         }
-        words = point_words(self.plan.columns, self.plan.values(point)) or "the base as it is"
+        words = point_words(self.plan.columns, self.plan.values(point)) or "the base"
         return Setting(point, words, _intervals(seen), _intervals(unseen), kept, len(self.unseen), against)
 
     def _warned(self) -> list[str]:
@@ -337,13 +337,11 @@ class Tuning:
                 name = " and ".join(path.rpartition(".")[2] for path in factor.paths)
                 which = "the best is" if len(self.objective.goals) == 1 else "all of the best are"
                 value = _text(factor.at(0.0 if ends[0] == "low" else 1.0))
-                found.append(
-                    f"{factor.key}: {which} at the {ends[0]} end of {name}, {value}: a wider range may hold better ones"
-                )
+                found.append(f"{factor.key}: {which} at the {ends[0]} end of {name}, {value}: try a wider range")
         if lost := len(self.lost):
             found.append(f"{lost:,} runs were not done: {next(iter(self.lost.values()))}")
         found += [
-            f"{one.words}: kept the limits with {one.kept} of {one.of} seeds that the search never saw"
+            f"{one.words}: kept the limits with {one.kept} of {one.of} unseen seeds"
             for one in self.best
             if not one.confirmed
         ]

@@ -93,11 +93,11 @@ def _show(tuning: Tuning, file: Path, figures: list[Path]) -> None:
         _show_none(tuning)
         return
     metrics = tuning.objective.metrics
-    where = f"mean of {len(tuning.unseen)} seeds that the search never saw ± 95 % interval"
+    where = f"mean of {len(tuning.unseen)} unseen seeds ± 95 % interval"
     title = f"{tuning.plan.name} ({where if tuning.unseen else 'means of the seeds of the search'})"
     right = tuple(range(1, 1 + len(metrics)))
     table = display.table("", *map(words, metrics), "against the base", title=escape(title), right=right)
-    rows = [("the base as it is", tuning.base)] if tuning.base is not None else []
+    rows = [("the base", tuning.base)] if tuning.base is not None else []
     rows += [(one.words, one) for one in tuning.best[:_SHOWN]]
     for name, one in rows:
         known = one.unseen or one.seen
@@ -113,9 +113,7 @@ def _show(tuning: Tuning, file: Path, figures: list[Path]) -> None:
     if conclusion.recommended is not None:
         display.out.print(f"  {escape(repeat(tuning, conclusion.recommended, file))}", soft_wrap=True)
     place = escape(str(tuning.directory))
-    display.out.print(
-        f"All settings are in [b]{place}/runs.parquet[/b], and what was found in [b]{place}/tune.json[/b]"
-    )
+    display.out.print(f"All settings are in [b]{place}/runs.parquet[/b], and the findings in [b]{place}/tune.json[/b]")
     if figures:
         display.out.print(f"The figure: [b]{escape(str(figures[0]))}[/b]")
 
@@ -125,12 +123,12 @@ def _show_none(tuning: Tuning) -> None:
     display.out.print("None of the settings that were tried has a result within the limits.")
     if nearest is None:
         one = next(iter(tuning.plan.impossible), None)
-        why = f": {one.message}" if one is not None else "; `xoff run` of the base says more"
+        why = f": {one.message}" if one is not None else "; `xoff run` of the base prints details"
         display.out.print(f"No run has a result{escape(why)}")
         return
     exceeded = [_limit(limit) for limit, excess in zip(tuning.objective.limits, nearest.excess, strict=True) if excess]
     name = tuning.plan.coordinates(nearest.point)
-    display.out.print(f"Nearest is {escape(name)}, which exceeds: {escape('; '.join(exceeded))}.")
+    display.out.print(f"Nearest to the limits is {escape(name)}. Exceeded:  {escape('; '.join(exceeded))}.")
     display.out.print("Widen a range, loosen a limit, or try more settings (--runs).")
 
 

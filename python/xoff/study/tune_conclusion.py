@@ -33,22 +33,22 @@ def conclude(goals: Sequence[Goal], base: Setting | None, best: Sequence[Setting
     kept = [one for one in best if one.confirmed]
     if not kept:
         one = max(best, key=lambda one: one.kept)
-        unseen = f"{one.of} seeds that the search never saw"
+        unseen = f"{one.of} unseen seeds"
         return Conclusion(f"None of the best kept the limits with all {unseen}; {one.words} did with {one.kept}.", None)
     better = [one for one in kept if _is_better(goals, base, one)]
     one = (better or kept)[0]
     name = f"The best: {one.words}." if len(goals) == 1 else f"One of the front: {one.words}."
     if not one.of:
-        return Conclusion(f"{name} No seed that the search never saw confirms it (objective.confirm is 0).", one)
+        return Conclusion(f"{name} No unseen seed confirms the setting (objective.confirm is 0).", one)
     if better:
         more = ""
         if base is None:
-            more = " The base has no result to compare it with."
+            more = " The base has no result for a comparison."
         elif not base.confirmed:
-            more = f" It kept the limits with all {one.of} unseen seeds; the base did with {base.kept}."
+            more = f" The setting kept the limits with all {one.of} unseen seeds; the base with {base.kept}."
         return Conclusion(name + more, one)
     if any(_is(goal, one.against.get(goal.metric), worse=True) for goal in goals):
-        return Conclusion(f"The base as it is is better than {one.words}, the best that was found.", None)
+        return Conclusion(f"The base is better than {one.words}, the best setting that was found.", None)
     why = "More seeds (objective.confirm) may show one."
     return Conclusion(
         f"No difference between the base and {one.words}, the best that was found, was shown. {why}", None

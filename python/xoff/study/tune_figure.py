@@ -61,7 +61,7 @@ def check(document: Any) -> None:
     if wrong := mismatch(document, _Document):
         raise ValueError(wrong)
     if not {*_Document.__annotations__} <= document.keys() or not document["goals"] or not document["factors"]:
-        raise ValueError("it is not what a search found")
+        raise ValueError("not the findings of a search")
     settings = [*document["best"], *([document["base"]] if document["base"] else [])]
     parts: list[tuple[type, list[Any]]] = [
         (_Goal, document["goals"]),
@@ -72,18 +72,18 @@ def check(document: Any) -> None:
     ]
     for kind, found in parts:
         if any(not {*kind.__annotations__} <= one.keys() for one in found):
-            raise ValueError("some of what a search found is missing")
+            raise ValueError("findings are incomplete")
     numbers = [number for one in document["tried"] for number in (*one["shares"], *(one["values"] or ()))]
     numbers += [mean["mean"] for one in settings for part in ("seen", "unseen") for mean in one[part].values()]
     numbers += [tick[0] for one in document["factors"] for tick in one["ticks"] if isinstance(tick[:1], list) and tick]
     if not all(isinstance(number, int | float) and abs(number) < _LARGEST for number in numbers):
-        raise ValueError("a number in it is none, or larger than any that a run has")
+        raise ValueError("a value is not a number, or out of range")
     count = len(document["factors"])
     ticks = [tick for one in document["factors"] for tick in one["ticks"]]
     if any(len(one["shares"]) != count for one in document["tried"]) or any(
         len(tick) != 2 or not isinstance(tick[0], int | float) for tick in ticks
     ):
-        raise ValueError("its goals, factors and settings do not go together")
+        raise ValueError("goals, factors and settings do not match")
 
 
 def draw(document: Mapping[str, Any]) -> Figure:

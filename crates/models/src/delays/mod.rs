@@ -1,11 +1,11 @@
-//! Whose each picosecond of a flow's completion time is, and whose packets made a node pause its neighbours (`probe.delays`).
+//! Parts of completion times, and contributions of packets to pauses (`probe.delays`).
 //!
-//! A completion time has two parts that meet at the moment at which the *completing packet* starts: what its source did until then,
-//! and that packet's way. A source's time is cut where what keeps it from sending changes; time in a queue is cut by what its port
-//! did meanwhile. Nodes write both down for packets that may complete their flow: its last one, those sent again, and any where
-//! packets overtake one another. Which of them did is known when the flow has ended (`scenario/delays.rs`).
-//! Invariants: parts of a passage, or of a source between two such packets, add up to the time between their ends; a node without a
-//! recorder does the same, and takes no step more than to look whether it has one.
+//! A completion time has two parts, before and after the start of the *completing packet* at its source. The time at
+//! the source is cut at each change of the reason for waiting. The time in a queue is cut by the actions of the port.
+//! Nodes record both for packets that may complete their flow: the last packet, retransmissions, and any packet under
+//! reordering. The completing packet is known at the end of the flow (`scenario/delays.rs`). Invariants: the parts of
+//! a passage, or of a source between two such packets, add up to the time between the ends. A node without a recorder
+//! behaves equally, at the cost of one check.
 
 mod port;
 mod source;

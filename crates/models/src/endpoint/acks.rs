@@ -44,7 +44,7 @@ impl Sender {
     /// True when only the window or the pace keeps the flow from sending.
     fn waits_for_control(&self, config: &Config, now: Moment) -> bool {
         let next = config.transport.next(&self.progress, &self.transport);
-        self.has_credit() && self.held_until() <= now && next.is_some_and(|seq| self.finish_flow(seq))
+        self.has_credit() && self.held_until() <= now && next.is_some_and(|seq| self.has_arrived(seq))
     }
 
     /// Records a slow flow on an empty path, at an answer with `bytes` of news.

@@ -113,7 +113,7 @@ impl Endpoint {
         let Some(s) = &mut self.senders[index(slot)] else { return Turn::Leave };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.finish_flow(*seq);
+        let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq);
         let Some(seq) = next.filter(may_go) else {
             s.is_listed = false;
             return Turn::Leave;

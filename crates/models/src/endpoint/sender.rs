@@ -138,7 +138,7 @@ impl Sender {
 
     /// True when the data of a packet is ready. All data is ready unless data arrives packet by packet.
     #[inline]
-    pub fn finish_flow(&self, seq: u32) -> bool {
+    pub fn has_arrived(&self, seq: u32) -> bool {
         self.arrivals.as_ref().is_none_or(|a| seq < a.arrived())
     }
 

@@ -1,22 +1,13 @@
-//! Collective operations: what the ranks of a job send one another to reduce, gather or exchange their data.
-//!
-//! Models: a message may leave when those that its sender needs for it have arrived whole. Ring: all-reduce in 2 (n − 1) steps, of
-//! which the first half is a reduce-scatter and the second an all-gather. Halving-doubling (Rabenseifner): step k exchanges
-//! a 2^(k+1)th of the data with the rank whose number differs in bit k, and back in the opposite order. Double tree: two binary
-//! trees with half of the data each, reduced up and sent down; no rank of an even number of them is inner in both. Hierarchical:
-//! a reduce-scatter within each group, an all-reduce of each share among the ranks of equal place, an all-gather within each group.
-//! All-to-all: every message at once, or in rounds, of which each waits for what came in the one before. Barrier (dissemination):
-//! in round k each rank tells the one that is 2^k further, when it has heard of the round before. `channels` share the data
-//! and run beside one another; pieces of a `chunk` each go on as soon as they are there. Between two ranks the pieces of a channel
-//! leave in order. In network: every rank sends its data to a reducer in a switch (`network.reducers`), which sends on a piece of
-//! the sum, or a copy, when all that it is made of has come: of what is reduced all ranks send theirs, and what is gathered or
-//! broadcast goes to all but the one that has it. Data that does not divide gives its first shares a byte more.
-//! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and trees, and the measures of its
-//! tests for bandwidths; its NVLS and `CollNet`, and `SHArP` (Graham et al. 2016), for reduction in switches; `LogGOPSim`'s `Schedgen` for halving-doubling and dissemination.
-//! Simplifications: reducing takes no time and hosts no memory, so that any number of pieces may be under way; all channels take
-//! the ranks in one order, and NCCL's 16-byte padding and protocols with flags are not there.
-//! Leaves out: trees of switches that reduce, and other topologies inside a server.
-//! Invariants: ranks send together exactly what each algorithm says; nothing is sent before it is there.
+//! Collectives: messages by which the ranks of a job reduce, gather or exchange data. A message may leave once all
+//! its inputs have arrived whole at the sender. `docs/models/collective.md` defines the algorithms. `channels` share
+//! the data and run in parallel; pieces of a `chunk` continue independently, in order between two ranks. For
+//! indivisible data the first shares have one byte more. Simplifications: reducing takes no time and no memory; all
+//! channels order ranks equally; no 16-byte padding or flag protocols of NCCL; no trees of reducers; no other
+//! topologies inside a server. Invariants: ranks together send exactly the bytes of the algorithm; no data is sent
+//! before its arrival.
+//! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and trees, and
+//! NCCL's tests for bandwidths; NVLS, `CollNet` and `SHArP` (Graham et al. 2016) for switches; `LogGOPSim`'s
+//! `Schedgen` for the rest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

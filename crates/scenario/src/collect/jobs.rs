@@ -72,7 +72,7 @@ impl Collector {
             && let Some(place) = waiting.get(&(job, rank))
         {
             let number = graph.ranks[index(rank)].operations()[index(*place)].work.number()?;
-            // Ranks that have not begun their part and wait for another operation.
+            // A rank of the operation that waits for another operation, and has not begun its part.
             let others = match graph.shared[index(number)].what {
                 What::Message { from, .. } => vec![from],
                 What::Collective { group, .. } => graph.groups[index(group)].ranks.clone(),

@@ -128,7 +128,7 @@ impl Row for Measured {
             },
             Column {
                 name: "bus_bps",
-                meaning: "Bus bandwidth: the algorithm bandwidth times the load of each link, 2 (n − 1) / n for an all-reduce and (n − 1) / n otherwise.",
+                meaning: "Bus bandwidth: the algorithm bandwidth times the load of each link, 2 (n − 1) / n for all-reduce, (n − 1) / n for reduce-scatter, all-gather and all-to-all, and 1 otherwise.",
                 data: Data::MaybeF64(c.iter().map(|c| c.summary().bus_bps).collect()),
             },
         ]
