@@ -514,7 +514,7 @@ class Buffer(_Part):
 
 @dataclass(kw_only=True)
 class Turns(_Part):
-    """How classes of a port take turns."""
+    """Turns of the classes of a port."""
 
     drr: str | None = None
     """Deficit round robin with this many bytes a round."""
@@ -1028,7 +1028,7 @@ class Routing(_Part):
 
 @dataclass(kw_only=True)
 class Thresholds(_Part):
-    """`switch.overrides.pfc`: what is left out is as everywhere."""
+    """`switch.overrides.pfc`: missing keys keep the general value."""
 
     xoff: str | None = None
     """Pause at this many bytes."""
@@ -1039,34 +1039,34 @@ class Thresholds(_Part):
 
 @dataclass(kw_only=True)
 class Shares(_Part):
-    """`switch.overrides.buffer`: what is left out is as everywhere."""
+    """`switch.overrides.buffer`: missing keys keep the general value."""
 
     alpha: float | None = None
-    """A class of such an ingress port may use this share of what is free in the pool."""
+    """Factor of the dynamic threshold of a class of such an ingress port."""
 
     headroom: str | None = None
-    """Headroom for each class of such an ingress port."""
+    """Headroom of each class of such an ingress port."""
 
 
 @dataclass(kw_only=True)
 class Override(_Part):
-    """`[[switch.overrides]]`: what is different at some switches, or at their ports of some speed or to some
+    """`[[switch.overrides]]`: different settings of some switches, or of their ports of some rate or to some
     neighbours.
     """  # noqa: D205
 
     switches: Sequence[str] | None = None
-    """Names of switches; `*` stands for any characters. `leaf* -> spine*` means those ports alone that lead to such
-    nodes, switches or hosts. Default: all.
+    """Names of switches; `*` stands for any characters. `leaf* -> spine*` selects only ports to matching nodes,
+    switches or hosts. Default: all switches.
     """
 
     rate: str | None = None
-    """Only their ports of this speed. Default: all."""
+    """Selects only ports of this rate. Default: all ports."""
 
     cut_through: CutThrough | None = None
-    """Cut-through at these inputs, in the place of `switch.cut_through`."""
+    """Cut-through at these inputs, in place of `switch.cut_through`."""
 
     ecn: Ecn | None = None
-    """ECN marking at these outputs, in the place of `switch.ecn`."""
+    """ECN marking at these outputs, in place of `switch.ecn`."""
 
     pfc: Thresholds | None = None
     """Thresholds of `switch.flow_control.pfc`."""
@@ -1100,13 +1100,13 @@ class Switch(_Part):
     """`switch`."""
 
     forwarding_latency: str | None = None
-    """Fixed processing delay of what is forwarded."""
+    """Fixed processing delay of forwarded packets."""
 
     cut_through: CutThrough | None = None
-    """Handles frames when their headers are in, and not at their last bit."""
+    """Handles a frame once the header has arrived, before the last bit."""
 
     queueing: Literal["oq", "iq", "voq"] | None = None
-    """Where packets wait."""
+    """Place where packets wait."""
 
     buffer: Literal["unlimited"] | Buffer | None = None
     """Memory."""
@@ -1115,12 +1115,12 @@ class Switch(_Part):
     """Priority classes of data, 1 to 8."""
 
     scheduler: Literal["strict", "round_robin"] | Turns | None = None
-    """How classes take turns. The queues of one class, such as those of the inputs with `voq`, share its turns packet
-    by packet.
+    """Turns of classes. The queues of one class, such as the input queues of `voq`, share the turns of the class
+    packet by packet.
     """
 
     strict_priority_classes: int | None = None
-    """Where classes take turns: so many of the highest classes are served strictly before all others."""
+    """For a scheduler with turns: this many of the highest classes are served strictly before all other classes."""
 
     ecn: Ecn | None = None
     """ECN marking."""
@@ -1135,11 +1135,11 @@ class Switch(_Part):
     """Flow control."""
 
     routing: Routing | None = None
-    """Who chooses among several ports on shortest paths, packet by packet; a hash of the flow when nobody does."""
+    """Choice among several ports on shortest paths, packet by packet. Default: a hash of the flow."""
 
     overrides: Sequence[Override] | None = None
-    """What is different at some switches, or at their ports of some speed; of several that are for a port the last one
-    counts.
+    """Different values for some switches, or for ports of some rate. For a port named by several entries the last
+    entry counts.
     """
 
     faults: Faults | None = None
@@ -1516,7 +1516,7 @@ class Rccc(_Part):
 
 @dataclass(kw_only=True)
 class CongestionControl(_Part):
-    """`host.congestion_control`: at most one congestion control, and `rccc` beside it. Default: flows go at line rate."""
+    """`host.congestion_control`: at most one congestion control (`rccc` may stand beside it). Default: line rate."""
 
     dcqcn: Dcqcn | None = None
     """DCQCN."""
@@ -1619,9 +1619,7 @@ class Relay(_Part):
 
 @dataclass(kw_only=True)
 class HostOverride(_Part):
-    """`[[host.overrides]]`: what is different at some hosts. A flow is as its source has it, and its receiver answers
-    accordingly.
-    """  # noqa: D205
+    """`[[host.overrides]]`: different settings of some hosts. A flow uses the settings of its source at both ends."""
 
     hosts: Sequence[str]
     """Names of hosts; `*` stands for any characters."""
@@ -1644,25 +1642,25 @@ class HostSettings(_Part):
     """Rates."""
 
     acks: Literal["control", "data", "switches"] | None = None
-    """Where ACKs and NACKs wait."""
+    """Queue of ACKs and NACKs."""
 
     classify: Classify | None = None
-    """Which class a flow gets, when it is not that of its workload."""
+    """Class of a flow that differs from the class of the workload."""
 
     jitter: float | None = None
-    """Packets of a flow start up to this share of a packet's time late, each by a draw of its own: 0 to 10. Nothing is
-    skipped then, as nothing repeats itself.
+    """Random delay of packet starts, as a share of the packet time: each packet of a flow starts up to this share
+    late, with an independent draw; 0 to 10. Jitter disables fast-forward.
     """
 
     first_hop: Literal["hash", "lowest", "highest"] | FirstHop | None = None
-    """By which of several ports a flow leaves its host. Default: `lowest` in `network.rail`, elsewhere `hash`."""
+    """Port by which a flow leaves a host with several ports. Default: `lowest` in `network.rail`, `hash` elsewhere."""
 
     relay: Relay | None = None
-    """Hosts that pass packets on."""
+    """Hosts that relay packets."""
 
     overrides: Sequence[HostOverride] | None = None
-    """Other transports and congestion controls at some hosts: of several that name a host the last holds, table by
-    table.
+    """Other transports and congestion controls for some hosts. For a host named by several entries the last entry
+    counts, table by table.
     """
 
 
@@ -2361,24 +2359,24 @@ class Probe(_Part):
     """`probe`."""
 
     packets: bool | None = None
-    """Writes each frame that leaves or arrives to the table `packets`."""
+    """Writes each departure and arrival of a frame to the table `packets`."""
 
     queues: str | None = None
     """Writes queue lengths at this interval to the table `samples`."""
 
     delays: Literal["all"] | Sequence[int] | None = None
-    """Cuts the completion times of these flows, or of `all`, into what they went by with, in the table `delays`; and
-    writes to the table `contributions` whose bytes made a switch pause its neighbours.
+    """Cuts the completion times of these flows, or of `all`, into parts, in the table `delays`. The table
+    `contributions` lists the bytes that made a switch pause its neighbours.
     """
 
     replay: bool | None = None
-    """Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): each 100 ns at
-    first, and half as often whenever there would be more than 100,000 rows.
+    """Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): every 100 ns at
+    first. The interval doubles whenever more than 100,000 rows would result.
     """
 
     size_classes: Sequence[str] | None = None
-    """Reports completion times of each workload by size, too: flows below the first of these, below the second, and so
-    on.
+    """Also reports completion times of each workload by size: flows below the first size, below the second size, and
+    above.
     """
 
     flows: bool | None = None
@@ -2393,30 +2391,30 @@ class Audits(_Part):
     """A loss in a class under PFC."""
 
     deadlock: Literal["fail", "record"] | None = None
-    """A cycle of ports that wait for one another."""
+    """A ring of ports that wait for one another."""
 
     pauses: Literal["fail", "record"] | None = None
-    """A pause that is never taken back."""
+    """A pause that never ends."""
 
     completion: Literal["fail", "record"] | None = None
-    """Flows that are not delivered when nothing is left to do."""
+    """Flows that are undelivered after the last event."""
 
 
 @dataclass(kw_only=True)
 class Scenario(_Part):
-    """A scenario: a network, its switches and hosts, and what is sent."""
+    """A scenario: a network, switches, hosts and workloads."""
 
     name: str | None = None
     """Shown in results."""
 
     description: str | None = None
-    """What it is about."""
+    """Description for readers."""
 
     seed: int | None = None
     """Of all random numbers."""
 
     until: str | None = None
-    """Ends the run at this time even if flows are under way. Default: when nothing is left to do."""
+    """Ends the run at this time, also with unfinished flows. Default: the last event."""
 
     network: Network
     """Nodes and links."""
@@ -2431,13 +2429,13 @@ class Scenario(_Part):
     """All hosts."""
 
     workload: Sequence[Workload] | None = None
-    """What is sent."""
+    """Traffic."""
 
     fault: Sequence[Fault] | None = None
-    """What fails: links, nodes and hosts, at moments that are given or drawn."""
+    """Faults of links, nodes and hosts, at given or drawn moments."""
 
     probe: Probe | None = None
-    """What is written down beside the usual tables."""
+    """Additional tables."""
 
     audits: Audits | None = None
-    """What happens when an audit fails."""
+    """Reaction to a failed audit."""

@@ -49,17 +49,17 @@ __all__ = [
 
 
 class Flows(TypedDict):
-    """How many flows."""
+    """Numbers of flows."""
 
     total: int
     """All flows."""
 
     completed: int
-    """Those whose last byte arrived."""
+    """Flows whose last byte arrived."""
 
 
 class Times(TypedDict):
-    """Completion times in picoseconds; null if no flow has one. A percentile is the time of a flow."""
+    """Completion times in picoseconds; null without a completed flow. A percentile is the time of an actual flow."""
 
     mean: int | None
     """Mean."""
@@ -81,7 +81,7 @@ class Times(TypedDict):
 
 
 class Slowdowns(TypedDict):
-    """Completion times over those that flows would have alone in the network; null if no flow has one."""
+    """Completion times divided by ideal completion times; null without a completed flow."""
 
     mean: float | None
     """Mean."""
@@ -103,142 +103,142 @@ class Slowdowns(TypedDict):
 
 
 class Warning(TypedDict):
-    """What looks wrong with a scenario that can run."""
+    """A warning about a scenario that can run."""
 
     path: str
-    """The key that it is about."""
+    """The key."""
 
     message: str
-    """What, and why."""
+    """The problem, and its reason."""
 
 
 class SizeClass(TypedDict):
-    """The flows of a workload that are smaller than the next class."""
+    """The flows of a workload in one class of sizes."""
 
     from_bytes: int
-    """No flow is smaller."""
+    """Lower end of the class; included."""
 
     below_bytes: int | None
-    """All are smaller; null in the last class."""
+    """Upper end of the class, excluded; null in the last class."""
 
     completed: int
     """Flows whose last byte arrived."""
 
     fct_ps: Times
-    """Their times."""
+    """Completion times."""
 
     slowdown: Slowdowns
-    """Their slowdowns."""
+    """Slowdowns."""
 
 
 class CollectiveSummary(TypedDict):
-    """How fast a collective operation was; null if it has not ended. Of workloads of one name the slowest."""
+    """The speed of a collective operation; null if it has not ended. Of workloads with equal names, the slowest."""
 
     time_ps: int | None
-    """From its first message's start to its last one's arrival."""
+    """From the start of the first message to the arrival of the last."""
 
     algorithm_bps: float | None
-    """Algorithm bandwidth: the data of a rank by that time."""
+    """Algorithm bandwidth: the data of a rank divided by the time."""
 
     bus_bps: float | None
-    """Bus bandwidth: the same by what each link has to carry of it."""
+    """Bus bandwidth: the part of the data that each link carries, by the time."""
 
 
 class JobGroup(TypedDict):
-    """Of a job, what is counted as one thing, such as `TP`; null if no iteration has ended."""
+    """The communication of a job under one label, such as `TP`; null if no iteration has ended."""
 
     exposed_ps: int | None
-    """How long a rank waited for what was on its way, in an iteration on average."""
+    """Exposed communication of a rank in an iteration, on average."""
 
     bus_bps: float | None
-    """Bus bandwidth of its collectives, since the last rank had begun each."""
+    """Bus bandwidth of the collectives, each from the begin of its last rank."""
 
 
 class JobSummary(TypedDict):
-    """How long the iterations of a job took, and what the time of its ranks went by with: means over ranks and
-    iterations, which add up to the time of an iteration. Null if none has ended.
+    """The iterations of a job. The parts of a rank's time are means over ranks and iterations, and add up to the mean
+    time of an iteration. Null if no iteration has ended.
     """  # noqa: D205
 
     ranks: int
-    """Ranks."""
+    """Number of ranks."""
 
     iterations: int
-    """Iterations."""
+    """Number of iterations."""
 
     completed: int
-    """Those that have ended."""
+    """Iterations that have ended."""
 
     iteration_ps: int | None
     """Mean time of an iteration."""
 
     longest_iteration_ps: int | None
-    """Longest."""
+    """Time of the longest iteration."""
 
     compute_ps: int | None
-    """A rank computed."""
+    """Time in which a rank computed."""
 
     exposed_ps: int | None
-    """It computed nothing, and waited for what was on its way."""
+    """Time in which a rank computed nothing and waited for data on the way to it."""
 
     bubble_ps: int | None
-    """It computed nothing, and waited for other ranks."""
+    """Time in which a rank computed nothing and waited for other ranks."""
 
     groups: dict[str, JobGroup]
-    """By what exposed time is counted as."""
+    """Communication by label."""
 
     mfu: float | None
-    """Model FLOPs utilisation: what the model takes by what all ranks could do."""
+    """Model FLOPs utilisation: the operations of the model divided by those that all ranks could do."""
 
 
 class WorkloadSummary(TypedDict):
-    """What became of one workload: what each measure says."""
+    """The results of one workload: a key for each measure."""
 
     flows: Flows
-    """Its flows, or the messages of its connections."""
+    """Flows, or messages of connections."""
 
     fct_ps: Times
-    """Their times, from start to the receiver's last byte."""
+    """Completion times, from the start to the last byte at the receiver."""
 
     slowdown: Slowdowns
-    """Their slowdowns."""
+    """Slowdowns."""
 
     by_size: NotRequired[list[SizeClass]]
-    """Their times by size; with `probe.size_classes`."""
+    """Completion times by size; with `probe.size_classes`."""
 
     collective: NotRequired[CollectiveSummary]
-    """How fast its collective operation was, if it is one."""
+    """Bandwidths and time of the collective; only for a workload with a collective."""
 
     job: NotRequired[JobSummary]
-    """How long its iterations took, and what the time of ranks went by with, if it is a job."""
+    """Time of the iterations and the breakdown of the time of ranks; only for a job."""
 
 
 class HighWater(TypedDict):
-    """The most that the highest count of a kind ever was; zero if it was never above zero."""
+    """The highest count of a kind during the run; zero if no count of the kind rose above zero."""
 
     bytes: int
-    """How much."""
+    """The highest count."""
 
     threshold_bytes: int | None
-    """What it is compared with; null where there is none, or where it moves."""
+    """The threshold of the count; null without a threshold, or if it changes."""
 
     place: str
-    """The node, port and class; empty if it was never above zero."""
+    """The node, port and class; empty if the count stayed zero."""
 
 
 class HighWaters(TypedDict):
-    """High-water marks; the table `high_water` has those of every port."""
+    """High-water marks; the table `high_water` has the marks of every port."""
 
     ingress: HighWater
-    """What came by a port in a class and waits; compared with XOFF."""
+    """Bytes that arrived by a port in a class and wait. The threshold is XOFF."""
 
     headroom: HighWater
-    """What of it is above XOFF; compared with the room that there is."""
+    """Bytes of `ingress` above XOFF. The threshold is the headroom."""
 
     pool: HighWater
-    """What of a shared buffer's pool is used; compared with its size."""
+    """Used bytes of a shared buffer's pool. The threshold is the size of the pool."""
 
     queue: HighWater
-    """What waits in a queue of an output."""
+    """Bytes in a queue of an output."""
 
 
 class PacketHopsByKind(TypedDict):
@@ -258,7 +258,7 @@ class PacketHopsByKind(TypedDict):
 
 
 class FastForward(TypedDict):
-    """What fast-forward did in a run."""
+    """The result of fast-forward in a run."""
 
     packet_hops: int
     """Data packet-hops that were not simulated, since they repeat simulated ones."""
@@ -267,10 +267,10 @@ class FastForward(TypedDict):
     """`packet_hops` by the kind of period that repeated."""
 
     packet_hops_in_components: int
-    """Those of `packet_hops` that independent components of the network repeated apart from one another."""
+    """The part of `packet_hops` that independent components of the network repeated separately."""
 
     components: int
-    """The most components that were fast-forwarded apart from one another at once."""
+    """The largest number of components that were fast-forwarded separately at one time."""
 
     periods: int
     """Periods that were found to repeat; each is repeated as often as possible at once."""
@@ -279,8 +279,8 @@ class FastForward(TypedDict):
     """Busy periods that were replayed from a recorded one."""
 
     blockers: list[str]
-    """Where detection failed most: the parts whose state never recurred, `traffic` if queues and packets under way
-    never did, and `flows` if flows began and ended before any state could recur.
+    """The most frequent obstacles to detection: the parts whose state never recurred, `traffic` if queues and packets
+    in flight never recurred, `flows` if flows began and ended before a state could recur.
     """
 
 
@@ -291,7 +291,7 @@ class Performance(TypedDict):
     """Data packets started on links."""
 
     packet_hops_simulated: int
-    """Those of them that were simulated."""
+    """Data packet-hops that were simulated."""
 
     fast_forward: FastForward
     """The packet-hops that were fast-forwarded."""
@@ -306,42 +306,42 @@ class Performance(TypedDict):
     """CPU time of building the network and simulating it, all threads."""
 
     build_cpu_seconds: float
-    """What of it passed before the first event: network, flows and routes."""
+    """CPU time before the first event: network, flows and routes."""
 
     wall_seconds: float
-    """Time on the clock, with the building."""
+    """Elapsed time, with the building of the network."""
 
     peak_rss_bytes: int
-    """Most memory that the process ever had."""
+    """Peak memory of the process."""
 
     threads: int
     """Threads used."""
 
     events_on_one_thread: int
-    """Events that one thread handled alone, since more would have been no faster: too few events, or cores that others
-    use.
+    """Events that one thread handled alone, since more threads would not have been faster: too few events, or busy
+    cores.
     """
 
 
 class EcnCounts(TypedDict):
-    """What ECN counted."""
+    """The counts of ECN."""
 
     marked: int
     """Packets marked."""
 
 
 class TrimmingCounts(TypedDict):
-    """What packet trimming counted."""
+    """The counts of packet trimming."""
 
     trimmed: int
-    """Packets cut to their headers."""
+    """Packets trimmed to headers."""
 
     bounced: int
-    """Headers sent back to their sources."""
+    """Headers returned to the sender."""
 
 
 class PfcCounts(TypedDict):
-    """What PFC counted."""
+    """The counts of PFC."""
 
     pauses: int
     """PFC pauses."""
@@ -359,14 +359,14 @@ class PfcCounts(TypedDict):
     """Dropped in PFC storms."""
 
     late_holds: int
-    """Holds that came too late."""
+    """Late holds."""
 
     paused_ps: int
     """Paused, in picoseconds."""
 
 
 class SfcCounts(TypedDict):
-    """What SFC counted."""
+    """The counts of SFC."""
 
     messages: int
     """SFC messages."""
@@ -375,7 +375,7 @@ class SfcCounts(TypedDict):
     """SFC resumes."""
 
     late_holds: int
-    """Holds that came too late."""
+    """Late holds."""
 
     above_threshold_ps: int
     """Above the SFC threshold, in picoseconds."""
@@ -397,13 +397,13 @@ class SfcCounts(TypedDict):
 
 
 class CongestionIsolationCounts(TypedDict):
-    """What Congestion Isolation counted."""
+    """The counts of Congestion Isolation."""
 
     isolated_flows: int
     """Flows isolated."""
 
     flow_table_full: int
-    """Flows refused for a full table."""
+    """Flows refused by a full table."""
 
     aged_flows: int
     """Flows aged."""
@@ -413,7 +413,7 @@ class CongestionIsolationCounts(TypedDict):
 
 
 class PortfcCounts(TypedDict):
-    """What PortFC counted."""
+    """The counts of PortFC."""
 
     pauses: int
     """PortFC pauses."""
@@ -429,26 +429,26 @@ class PortfcCounts(TypedDict):
 
 
 class BcnCounts(TypedDict):
-    """What BCN counted."""
+    """The counts of BCN."""
 
     samples: int
     """Frames sampled."""
 
     negative: int
-    """Messages that slow down."""
+    """Messages with negative feedback."""
 
     positive: int
-    """Messages that speed up."""
+    """Messages with positive feedback."""
 
     stops: int
-    """Messages that stop."""
+    """Stop messages."""
 
     notifications: int
     """Congestion notifications."""
 
 
 class QcnCounts(TypedDict):
-    """What QCN counted."""
+    """The counts of QCN."""
 
     samples: int
     """Frames sampled."""
@@ -461,20 +461,20 @@ class QcnCounts(TypedDict):
 
 
 class BfcCounts(TypedDict):
-    """What BFC counted."""
+    """The counts of BFC."""
 
     pauses: int
     """BFC pauses."""
 
     shared: int
-    """Flows that got a queue in use."""
+    """Flows in a shared queue."""
 
     paused_ps: int
     """Paused, in picoseconds."""
 
 
 class CreditsCounts(TypedDict):
-    """What credits counted."""
+    """The counts of credits."""
 
     waits: int
     """Waits for credits."""
@@ -490,49 +490,49 @@ class CreditsCounts(TypedDict):
 
 
 class RepsCounts(TypedDict):
-    """What REPS counted."""
+    """The counts of REPS."""
 
     recycled: int
-    """Packets sent by a path that went well."""
+    """Packets with a reused entropy value."""
 
 
 class FlowletCounts(TypedDict):
-    """What flowlets counted."""
+    """The counts of flowlets."""
 
     flowlets: int
-    """Flowlets that drew a port."""
+    """Flowlets with a drawn port."""
 
 
 class AdaptiveCounts(TypedDict):
-    """What adaptive routing counted."""
+    """The counts of adaptive routing."""
 
     chosen: int
-    """Packets or flowlets that chose a port."""
+    """Packets or flowlets with a chosen port."""
 
     no_good_port: int
-    """Packets that no good port was left for."""
+    """Packets without a good port."""
 
     load_updates: int
-    """Frames that told a neighbour of a load."""
+    """Load updates sent."""
 
 
 class ConweaveCounts(TypedDict):
-    """What ConWeave counted."""
+    """The counts of ConWeave."""
 
     moved: int
     """Flows moved to another path."""
 
     held_flows: int
-    """Flows held for their TAIL."""
+    """Flows held for the TAIL."""
 
     held_packets: int
     """Packets held."""
 
     flushed_early: int
-    """Flows let go before their TAIL."""
+    """Flows released before the TAIL."""
 
     reorder_queue_exhausted: int
-    """Packets that no queue was left for."""
+    """Packets without a reorder queue."""
 
     messages: int
     """Frames between switches of racks."""
@@ -542,14 +542,14 @@ class ConweaveCounts(TypedDict):
 
 
 class ReorderGatesCounts(TypedDict):
-    """What reorder gates counted."""
+    """The counts of reorder gates."""
 
     paused_ps: int
     """Paused, in picoseconds."""
 
 
 class FaultCounts(TypedDict):
-    """What faults counted."""
+    """The counts of faults."""
 
     began: int
     """Faults that began."""
@@ -564,10 +564,10 @@ class FaultCounts(TypedDict):
     """Control frames lost by faults."""
 
     retried: int
-    """Frames that links sent again."""
+    """Frames retransmitted by links."""
 
     retried_bytes: int
-    """What links sent again, in bytes."""
+    """Bytes retransmitted by links, in bytes."""
 
     reroutes: int
     """Changes of all routes."""
@@ -577,7 +577,7 @@ class FaultCounts(TypedDict):
 
 
 class TransportCounts(TypedDict):
-    """What transport counted."""
+    """The counts of transport."""
 
     spurious_retransmissions: int
     """Spurious retransmissions."""
@@ -587,41 +587,41 @@ class TransportCounts(TypedDict):
 
 
 class NdpCounts(TypedDict):
-    """What NDP counted."""
+    """The counts of NDP."""
 
     pulls: int
     """Pulls."""
 
 
 class DcqcnCounts(TypedDict):
-    """What DCQCN counted."""
+    """The counts of DCQCN."""
 
     notifications: int
     """Congestion notifications."""
 
 
 class DctcpCounts(TypedDict):
-    """What DCTCP counted."""
+    """The counts of DCTCP."""
 
     notifications: int
     """Congestion notifications."""
 
 
 class NsccCounts(TypedDict):
-    """What NSCC counted."""
+    """The counts of NSCC."""
 
     notifications: int
     """Congestion notifications."""
 
 
 class RcccCounts(TypedDict):
-    """What RCCC counted."""
+    """The counts of RCCC."""
 
     pulls: int
     """Pulls."""
 
     slow_pulls: int
-    """Pulls that nobody asked for."""
+    """Pulls of flows without demand."""
 
     requests: int
     """Requests of flows without credit."""
@@ -637,128 +637,128 @@ class RcccCounts(TypedDict):
 
 
 class Summary(TypedDict):
-    """What a run measured, in numbers."""
+    """The measurements of a run, in numbers."""
 
     version: NotRequired[str]
-    """The version of xoff; in a result that was kept."""
+    """The version of xoff; only in a saved result."""
 
     name: str | None
     """The scenario's name."""
 
     seed: int
-    """Its seed."""
+    """The scenario's seed."""
 
     fingerprint: str
     """A hash of every event: equal for equal runs."""
 
     simulated_ps: int
-    """When the last flow's last byte arrived, or where the run was stopped."""
+    """Arrival time of the last flow's last byte, or the time at which the run stopped."""
 
     sampled_every_ps: NotRequired[int]
-    """How often queues were looked at; with `probe.queues` or `probe.replay`."""
+    """Interval between samples of queues; with `probe.queues` or `probe.replay`."""
 
     flows: Flows
     """All flows."""
 
     fct_ps: Times
-    """Their times, from start to the receiver's last byte, but of those that were under way when their workload began
-    (`poisson.warm`).
+    """Completion times, from start to the receiver's last byte. Flows that were in flight when their workload began
+    (`poisson.warm_start`) are left out.
     """
 
     fct_acked_ps: Times
-    """The same, to the sender's last ACK."""
+    """Completion times, from start to the sender's last ACK; of the flows of `fct_ps`."""
 
     slowdown: Slowdowns
-    """Their times (`fct_ps`) over those that they would have alone in the network."""
+    """Completion times (`fct_ps`) divided by ideal completion times."""
 
     workloads: dict[str, WorkloadSummary]
-    """By workload."""
+    """The results by workload."""
 
     components: list[str]
     """The components that the scenario gives: mechanisms, transport, congestion control."""
 
     ecn: EcnCounts
-    """What ECN counted; zeros where the scenario does not give it."""
+    """The counts of ECN; zeros if the scenario does not give it."""
 
     trimming: TrimmingCounts
-    """What packet trimming counted; zeros where the scenario does not give it."""
+    """The counts of packet trimming; zeros if the scenario does not give it."""
 
     pfc: PfcCounts
-    """What PFC counted; zeros where the scenario does not give it."""
+    """The counts of PFC; zeros if the scenario does not give it."""
 
     sfc: SfcCounts
-    """What SFC counted; zeros where the scenario does not give it."""
+    """The counts of SFC; zeros if the scenario does not give it."""
 
     congestion_isolation: CongestionIsolationCounts
-    """What Congestion Isolation counted; zeros where the scenario does not give it."""
+    """The counts of Congestion Isolation; zeros if the scenario does not give it."""
 
     portfc: PortfcCounts
-    """What PortFC counted; zeros where the scenario does not give it."""
+    """The counts of PortFC; zeros if the scenario does not give it."""
 
     bcn: BcnCounts
-    """What BCN counted; zeros where the scenario does not give it."""
+    """The counts of BCN; zeros if the scenario does not give it."""
 
     qcn: QcnCounts
-    """What QCN counted; zeros where the scenario does not give it."""
+    """The counts of QCN; zeros if the scenario does not give it."""
 
     bfc: BfcCounts
-    """What BFC counted; zeros where the scenario does not give it."""
+    """The counts of BFC; zeros if the scenario does not give it."""
 
     credits: CreditsCounts
-    """What credits counted; zeros where the scenario does not give it."""
+    """The counts of credits; zeros if the scenario does not give it."""
 
     reps: RepsCounts
-    """What REPS counted; zeros where the scenario does not give it."""
+    """The counts of REPS; zeros if the scenario does not give it."""
 
     flowlet: FlowletCounts
-    """What flowlets counted; zeros where the scenario does not give it."""
+    """The counts of flowlets; zeros if the scenario does not give it."""
 
     adaptive: AdaptiveCounts
-    """What adaptive routing counted; zeros where the scenario does not give it."""
+    """The counts of adaptive routing; zeros if the scenario does not give it."""
 
     conweave: ConweaveCounts
-    """What ConWeave counted; zeros where the scenario does not give it."""
+    """The counts of ConWeave; zeros if the scenario does not give it."""
 
     reorder_gates: ReorderGatesCounts
-    """What reorder gates counted; zeros where the scenario does not give it."""
+    """The counts of reorder gates; zeros if the scenario does not give it."""
 
     fault: FaultCounts
-    """What faults counted; zeros where the scenario does not give it."""
+    """The counts of faults; zeros if the scenario does not give it."""
 
     transport: TransportCounts
-    """What transport counted; zeros where the scenario does not give it."""
+    """The counts of transport; zeros if the scenario does not give it."""
 
     ndp: NdpCounts
-    """What NDP counted; zeros where the scenario does not give it."""
+    """The counts of NDP; zeros if the scenario does not give it."""
 
     dcqcn: DcqcnCounts
-    """What DCQCN counted; zeros where the scenario does not give it."""
+    """The counts of DCQCN; zeros if the scenario does not give it."""
 
     dctcp: DctcpCounts
-    """What DCTCP counted; zeros where the scenario does not give it."""
+    """The counts of DCTCP; zeros if the scenario does not give it."""
 
     nscc: NsccCounts
-    """What NSCC counted; zeros where the scenario does not give it."""
+    """The counts of NSCC; zeros if the scenario does not give it."""
 
     rccc: RcccCounts
-    """What RCCC counted; zeros where the scenario does not give it."""
+    """The counts of RCCC; zeros if the scenario does not give it."""
 
     high_water: HighWaters
-    """The most that counts which thresholds are compared with ever were."""
+    """High-water marks of the counts that have thresholds."""
 
     drops: int
     """Data packets dropped."""
 
     retransmitted: int
-    """Data packets sent again."""
+    """Data packets retransmitted."""
 
     warnings: list[Warning]
-    """What looks wrong with the scenario."""
+    """Warnings about the scenario."""
 
     audits: dict[str, str]
-    """Each audit and its state: `ok`, `recorded: …` or `failed: …` with what it found, `cut: …` where the run was
-    ended before all was over.
+    """Each audit and its state: `ok`; `recorded: …` or `failed: …` with the finding; `cut: …` if the run stopped
+    before all flows were completed.
     """
 
     performance: Performance
-    """What the run cost."""
+    """The cost of the run."""
