@@ -1,4 +1,4 @@
-"""What holds for every drawn case: no machine is too slow for it."""
+"""Settings of every drawn case: no machine is too slow."""
 
 from hypothesis import HealthCheck, settings
 

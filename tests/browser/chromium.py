@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: what a page looks like, says, loads and complains about."""
+"""A headless Chromium, driven over its debugging pipe: the look, text, requests and complaints of a page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPTIONS = (
 
 
 def installed() -> str | None:
-    """The path of the browser, if there is one."""
+    """Returns the path of the browser, if installed."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
@@ -57,7 +57,7 @@ class Browser:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Asked to end, it takes its children along.
+        # At a requested exit, Chromium ends its children.
         self._session = None
         self._number += 1
         os.write(self._write, json.dumps({"id": self._number, "method": "Browser.close"}).encode() + b"\0")
@@ -70,7 +70,7 @@ class Browser:
         os.close(self._write)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command and return its answer; what else comes is kept in `events`."""
+        """Sends a command and returns its answer; other messages are kept in `events`."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session is not None:
@@ -85,7 +85,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, page: Path, *, width: int = 1280, height: int = 1000, scheme: str = "light") -> None:
-        """Open a page from its file in a light or dark scheme, and wait until it has loaded."""
+        """Opens a page from its file in a light or dark scheme, and waits until the page has loaded."""
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.events.clear()
@@ -114,7 +114,7 @@ class Browser:
         self.mouse("release", x, y)
 
     def press(self, key: str) -> None:
-        """Press a key and let it go."""
+        """Presses and releases a key."""
         code = {"Tab": 9, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}[key]
         named: dict[str, Any] = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": code}
         text = {"text": " "} if key == " " else {}
@@ -122,7 +122,7 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", **named)
 
     def place(self, selector: str) -> tuple[float, float, float, float]:
-        """Bring an element into the window; return its left and top edge there, its width and its height."""
+        """Scrolls an element into the window; returns its left and top edge, its width and its height."""
         left, top, width, height = self.ask(
             f"""(() => {{
                 const element = document.querySelector({json.dumps(selector)});
@@ -148,7 +148,7 @@ class Browser:
         return found
 
     def requests(self) -> list[str]:
-        """What the page asked for."""
+        """Returns the requests of the page."""
         self.ask("0")
         sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [one["request"]["url"] for one in sent]

@@ -1,4 +1,6 @@
-"""Bars and trees of pauses in a real browser: a click on a place shows its pauses on the map, one on a flow its bar."""
+"""Bars and trees of pauses in a real browser: a click on a place shows its pauses on the map, a click on a flow its
+bar.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def test_a_place_shows_its_pauses_on_the_map(browser: Browser, result: xoff.Resu
     root, spread = browser.ask(marked % "root"), browser.ask(marked % "spread")
     assert (tree.root.node, tree.root.port) in {rows[row] for row in root}
     assert tree.ports <= {rows[row] for row in [*root, *spread]}
-    # No other link is marked: each has the paused direction and the other one.
+    # No other link is marked: each link has the paused and the opposite direction.
     assert len(spread) == 2 * sum(1 for port in tree.ports if rows.index(port) in spread)
     press(browser, ".roots button")
     wait_until(lambda: browser.ask("document.querySelector('.trees').hidden"))

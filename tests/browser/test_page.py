@@ -1,6 +1,7 @@
-"""The page of a report in a real browser: not empty, no complaint, nothing loaded, sorts, draws; screenshots are kept.
+"""The page of a report in a real browser: content, no complaints, no requests, sorting, charts; screenshots are kept.
 
-``make test-browser`` runs this; where no Chromium is installed, it is skipped. The pictures are in ``out/browser``.
+``make test-browser`` runs this test; without an installed Chromium the test is skipped. The pictures are in
+``out/browser``.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def page(request: pytest.FixtureRequest) -> Path:
 def test_the_page_is_whole(browser: Browser, page: Path) -> None:
     browser.open(page)
     assert browser.complaints() == []
-    # Nothing but the file itself, and what is in it.
+    # The file alone, and embedded content.
     assert [url for url in browser.requests() if not url.startswith("data:")] == [page.resolve().as_uri()]
     assert len(browser.ask("document.body.innerText")) > 2000
     assert browser.ask("document.querySelectorAll('.u-wrap canvas').length") == browser.ask(
@@ -70,13 +71,13 @@ def test_the_page_is_whole(browser: Browser, page: Path) -> None:
     picture = browser.screenshot(_PICTURES / f"{name}.png")
     with Image.open(picture) as image:
         assert image.height > 1500
-        # A page of text and charts has many colours; an empty one has one.
+        # A page of text and charts has many colours; an empty page has one.
         assert len(image.convert("RGB").getcolors(1 << 24) or []) > 100
 
 
 def test_every_chart_is_drawn(browser: Browser, page: Path) -> None:
     browser.open(page)
-    # A line may lie under another, so that its own colour is nowhere; a chart without any line has none of them.
+    # A line may hide another line's colour; a chart without any line has no line colour at all.
     palette = [int(colour.removeprefix("#"), 16) for colour in plots.COLOURS[:-1]]
     drawn = browser.ask(
         f"""[...document.querySelectorAll('.u-over')].map((over) => {{
@@ -155,7 +156,7 @@ def test_another_point_is_another_chart(browser: Browser, study_page: Path) -> N
 def test_every_text_can_be_read(browser: Browser, page: Path, scheme: str) -> None:
     browser.open(page, scheme=scheme)
     assert browser.complaints() == []
-    # The contrast of each text with what is behind it, after WCAG 2.1, which asks for 4.5.
+    # The contrast of each text with its background, after WCAG 2.1, which requires 4.5.
     contrasts = """(() => {
         const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
         const light = (colour) => {

@@ -1,6 +1,6 @@
-"""The replay in a real browser, with a real mouse and real keys: what it shows at a moment is what the tables hold.
+"""The replay in a real browser, with a real mouse and real keys: the displayed moments equal the tables.
 
-Pictures of it, on a desk and on a phone, light and dark, are kept in ``out/browser``.
+Pictures of the replay, on a desk and on a phone, light and dark, are kept in ``out/browser``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def moment(browser: Browser, result: xoff.Result) -> int:
 
 
 def queues(result: xoff.Result, time: int) -> dict[tuple[str, int], int]:
-    """What waits at each port at a moment, by the table."""
+    """Returns the queue of each port at a moment, from the table."""
     every = result.summary["sampled_every_ps"]
     found: dict[tuple[str, int], int] = {}
     for row in result.samples.to_pylist():
@@ -76,7 +76,7 @@ def pauses(result: xoff.Result, time: int) -> list[dict[str, Any]]:
 
 
 def check_counts(browser: Browser, result: xoff.Result) -> int:
-    """Compare what is said of the moment with the tables; return the moment."""
+    """Compares the displayed numbers of the moment with the tables; returns the moment."""
     time = moment(browser, result)
     waiting, paused = queues(result, time), pauses(result, time)
     under_way = [row for row in result.flows.to_pylist() if row["start_ps"] <= time < row["start_ps"] + row["fct_ps"]]
@@ -108,7 +108,7 @@ def test_the_slider_is_dragged_through_the_run(browser: Browser, result: xoff.Re
     browser.mouse("release", left + 8 + 0.96 * (width - 16), middle)
     assert seen == sorted(set(seen))
     assert text(browser, ".moment").startswith(wording.time(seen[-1]))
-    # And the curve above it leads anywhere, too.
+    # The curve above leads to any moment, too.
     left, top, width, height = browser.place("#replay .overview")
     browser.click(left + width / 2, top + height / 2)
     assert abs(check_counts(browser, result) / result.summary["simulated_ps"] - 0.5) < 0.01
@@ -127,7 +127,7 @@ def test_it_plays_and_stops(browser: Browser, result: xoff.Result) -> None:
     stopped = moment(browser, result)
     browser.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert moment(browser, result) == stopped
-    # It ends at the end, and begins anew from there.
+    # At the end the replay stops, and restarts from there.
     browser.place("#replay .time")
     browser.ask("document.querySelector('#replay .time').focus()")
     browser.press("End")
@@ -142,7 +142,7 @@ def test_it_plays_and_stops(browser: Browser, result: xoff.Result) -> None:
 def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, result: xoff.Result) -> None:
     browser.open(page(result))
     time_shown = browser.ask("document.querySelector('#replay .moment').textContent")
-    # The moment at which it begins is that of most pauses: exact, and not on the slider's grid.
+    # The replay begins at the moment of most pauses: exact, and not on the slider's grid.
     events = sorted({row["start_ps"] for row in result.pauses.to_pylist()})
     time = max(events, key=lambda at: (len(pauses(result, at)), -at))
     assert time_shown.startswith(wording.time(time))
@@ -167,7 +167,7 @@ def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, r
         cells = browser.ask("[...document.querySelectorAll('#replay .pauses td')].map((one) => one.textContent)")
         since, until = wording.time(row["start_ps"]), wording.time(row["end_ps"])
         assert cells == ["PFC", str(row["class"]), str(row["queue"]), row["peer"], since, until]
-    # A port where nothing is paused says so, and is found by its name in the list as well.
+    # A port without pauses says so, and is found by its name in the list as well.
     browser.ask(
         """(() => {
             const which = document.querySelector('#replay .which');
@@ -178,7 +178,7 @@ def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, r
     assert text(browser, ".port h3") == "leaf0 → host0"
     assert text(browser, ".state").endswith("; not paused.")
     assert browser.ask("document.querySelector('#replay .pauses').hidden")
-    # Names in the lists lead there, too.
+    # Names in the lists lead to the port, too.
     left, top, width, height = browser.place("#replay .paused li button")
     browser.click(left + width / 2, top + height / 2)
     assert text(browser, ".port h3") == text(browser, ".paused li button")
@@ -190,7 +190,7 @@ def test_keys_move_in_time(browser: Browser, result: xoff.Result) -> None:
     browser.ask("document.querySelector('#replay .speed').focus()")
     browser.press("Tab")
     assert browser.ask("document.activeElement.className") == "time"
-    # One sees where one is, and hears when.
+    # The focus is visible, and screen readers announce the moment.
     assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     label = browser.ask("document.activeElement.getAttribute('aria-label')")
     assert label == "Time"
@@ -205,7 +205,7 @@ def test_keys_move_in_time(browser: Browser, result: xoff.Result) -> None:
     assert check_counts(browser, result) == 299 * result.summary["sampled_every_ps"]
     browser.press("End")
     assert check_counts(browser, result) == result.summary["simulated_ps"]
-    # All that can be used has a name.
+    # Every control has a name.
     nameless = """[...document.querySelectorAll('#replay :is(input, select, button, canvas)')].filter((one) =>
         !one.hidden && !one.closest('li[hidden]') && !one.getAttribute('aria-label') && !one.closest('label')
         && !one.textContent.trim()).length"""
@@ -220,12 +220,12 @@ def test_it_is_drawn_at_any_width_light_and_dark(
     browser.open(page(result), width=width, scheme=scheme)
     assert browser.complaints() == []
     assert browser.ask("document.documentElement.scrollWidth") <= width
-    # Nothing within is cut off or runs out of its box.
+    # No content is cut off or leaves its box.
     wide = """[...document.querySelectorAll('#replay *')].filter((one) => !one.closest('[hidden]')
         && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX === 'visible'
         && getComputedStyle(one).display !== 'inline').map((one) => one.outerHTML.slice(0, 80))"""
     assert browser.ask(wide) == []
-    # On the map there are queues, pauses and flows, in the colours of the key.
+    # The map shows queues, pauses and flows, in the colours of the key.
     drawn = """(() => {
         const probe = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
         const value = (colour) => {

@@ -31,11 +31,11 @@ from tests.fuzz.case import Case, load, save
 from tests.fuzz.minimising import minimised
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Cases of a fuzzer before it is the next one's turn.
+# Cases of a fuzzer per turn.
 _BATCH = {"mixed": 10, "directories": 100}
 _DEFAULT_BATCH = 1000
 _ATTEMPTS_AFTER_DEATH = 40
-# Many times what a case may take of the processor.
+# Many times the processor time of a case.
 _PATIENCE_SECONDS = 3600.0
 
 
@@ -45,13 +45,13 @@ def drawn(fuzzer: str, seed: int, number: int) -> Case:
 
 
 def kind_of(finding: str) -> str:
-    """What two findings have alike when they are the same fault: the step, and how the sentence begins."""
+    """Returns the common part of findings with the same fault: the step, and the beginning of the sentence."""
     step, _, text = finding.partition(": ")
     return re.sub(r"[0-9a-f]{6,}|\d+|/\S+", "#", f"{step.split()[0]} {text}")[:70] if finding else ""
 
 
 def examine(fuzzer: str, seed: int, number: int, out: Path, place: Path) -> str:
-    """Do a case; return what was found. The first of a kind is kept, as small as it gets."""
+    """Runs a case and returns its finding. The first case of a kind is saved, minimised."""
     judging.bound()
     case = drawn(fuzzer, seed, number)
     finding = judging.finding(case, place)
@@ -69,7 +69,7 @@ def examine(fuzzer: str, seed: int, number: int, out: Path, place: Path) -> str:
 
 
 def _kept(fuzzer: str, kind: str, out: Path) -> Path:
-    """Where a case of a kind is kept."""
+    """Returns the directory for a case of a kind."""
     return out / f"{fuzzer}-{hashlib.sha256(kind.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
@@ -79,7 +79,7 @@ def _told(fuzzer: str, number: int, finding: str, kept: Path) -> str:
 
 
 def _worker(fuzzer: str, seed: int, first: int, last: int, out: Path) -> None:
-    """Do cases, and say on standard output which one is next and what was found, each as a line of JSON."""
+    """Runs cases, and prints the number of the next case and findings to standard output, as lines of JSON."""
     with tempfile.TemporaryDirectory() as work:
         for number in range(first, last):
             print(json.dumps({"number": number}), flush=True)
@@ -89,7 +89,7 @@ def _worker(fuzzer: str, seed: int, first: int, last: int, out: Path) -> None:
 
 
 def batch(fuzzer: str, seed: int, first: int, last: int, out: Path) -> list[str]:
-    """Do cases in another process; one that it does not survive is a finding, too."""
+    """Runs cases in another process. A case that ends the process is a finding, too."""
     found = []
     while first < last:
         words = [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--worker", fuzzer, str(first), str(last)]
@@ -111,7 +111,7 @@ def batch(fuzzer: str, seed: int, first: int, last: int, out: Path) -> list[str]
 
 
 def _watched(process: subprocess.Popen[str]) -> threading.Timer:
-    """End a process that says nothing for long: one that sleeps takes no time of the processor."""
+    """Ends a process without output for a long time: a sleeping process uses no processor time."""
     timer = threading.Timer(_PATIENCE_SECONDS, process.kill)
     timer.daemon = True
     timer.start()
@@ -119,15 +119,15 @@ def _watched(process: subprocess.Popen[str]) -> threading.Timer:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a worker: the same paths, whatever directory it is in."""
+    """Returns the environment of a worker: the same paths in any directory."""
     paths = [str(_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "RUST_BACKTRACE": "0"}
 
 
 def _died(fuzzer: str, seed: int, number: int, code: int, out: Path) -> str:
-    """Keep a case that ended its process, smaller."""
+    """Saves a case that ended its process, minimised."""
     why = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    # What was killed slept, and would sleep again, or would not.
+    # A killed process was asleep; a repeated run may or may not sleep.
     is_quick = why not in {"SIGXCPU", "SIGKILL"}
     reasons = {
         "SIGXCPU": f": more than {judging.CPU_SECONDS} seconds of the processor",
@@ -145,7 +145,7 @@ def _died(fuzzer: str, seed: int, number: int, code: int, out: Path) -> str:
             done = subprocess.run(words, cwd=_ROOT, capture_output=True, check=False, env=_environment())
             return done.returncode == code
 
-        # What takes minutes each time is kept as it is.
+        # A case that takes minutes each time is saved unchanged.
         case = minimised(case, is_same, _ATTEMPTS_AFTER_DEATH) if is_quick else case
     save(case, f"{fuzzer} {number}, seed {seed}: {finding}", kept)
     return _told(fuzzer, number, finding, kept)
@@ -190,7 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fuzz(seed: int, wanted: dict[str, int], minutes: float, out: Path) -> int:
-    """Do batches of all fuzzers in turn until the time is over, or all that is wanted is done."""
+    """Runs batches of all fuzzers in turn until the time is over, or all wanted cases are done."""
     end = time.monotonic() + 60 * minutes
     done = dict.fromkeys(wanted or FUZZERS, 0)
     found = 0

@@ -1,4 +1,4 @@
-"""A case: files, and what is done with them. It can be saved, repeated and made smaller, whatever drew it."""
+"""Cases: files, and steps on the files. A case from any fuzzer can be saved, repeated and minimised."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DOCUMENT = "case.json"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Files by their paths, and the steps that are taken in a directory that holds them.
+    """Files by their paths, and the steps taken in a directory of these files.
 
     A step is a name of `steps.STEPS` and its arguments.
     """
@@ -24,7 +24,7 @@ class Case:
     steps: tuple[tuple[str, ...], ...]
 
     def lay_out(self, place: Path) -> None:
-        """Write the files into a directory that holds nothing else afterwards."""
+        """Writes the files into a directory, and removes all other files."""
         if place.exists():
             shutil.rmtree(place)
         place.mkdir(parents=True)
@@ -34,11 +34,11 @@ class Case:
             target.write_bytes(content)
 
     def without(self, name: str) -> Case:
-        """The case without one of its files."""
+        """Returns the case without one of its files."""
         return Case({key: content for key, content in self.files.items() if key != name}, self.steps)
 
     def replaced(self, name: str, content: bytes) -> Case:
-        """The case with other content in one of its files."""
+        """Returns the case with other content in one of its files."""
         return Case({**self.files, name: content}, self.steps)
 
     def text(self) -> str:
@@ -48,26 +48,26 @@ class Case:
 
 
 def read(text: str) -> Case:
-    """The case that `Case.text` wrote."""
+    """Parses the text of `Case.text`."""
     document = json.loads(text)
     files = {name: base64.b64decode(content) for name, content in document["files"].items()}
     return Case(files, tuple(tuple(step) for step in document["steps"]))
 
 
 def save(case: Case, finding: str, place: Path) -> None:
-    """Keep a case: its files to look at, the case to repeat, and what was found."""
+    """Saves a case: its files for readers, the case to repeat, and the finding."""
     case.lay_out(place / "files")
     (place / _DOCUMENT).write_text(case.text(), "utf-8")
     (place / "finding.txt").write_text(f"{finding}\n", "utf-8", errors="backslashreplace")
 
 
 def load(place: Path) -> Case:
-    """The case that was kept in a directory."""
+    """Loads the case saved in a directory."""
     return read((place / _DOCUMENT).read_text("utf-8"))
 
 
 def tree(place: Path) -> dict[str, bytes]:
-    """The files of a directory, by their paths in it."""
+    """Returns the files of a directory, by their relative paths."""
     paths = sorted(Path(folder) / name for folder, _, names in os.walk(place) for name in names)
     return {path.relative_to(place).as_posix(): path.read_bytes() for path in paths}
 

@@ -1,4 +1,4 @@
-"""Directories of results and studies whose files are damaged: for reports, readers, and a sweep that goes on."""
+"""Directories of results and studies with damaged files: for reports, readers, and continued sweeps."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _result() -> dict[str, bytes]:
     document = {**tomllib.loads(SMALL), "probe": {"queues": "5us", "packets": True, "delays": "all"}}
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
-        # A threshold that is passed, so that there are pauses to explain.
+        # A low threshold, so that there are pauses to explain.
         xoff.run(document, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=place / "result")
         return _timeless(tree(place))
 
 
 @cache
 def _study(which: int) -> dict[str, bytes]:
-    """The files of a study with its document beside it."""
+    """Returns the files of a study and its document."""
     with tempfile.TemporaryDirectory() as work:
         place = Path(work)
         (place / "base.json").write_bytes(values.as_json(tomllib.loads(SMALL)))
@@ -58,7 +58,7 @@ def _study(which: int) -> dict[str, bytes]:
 
 
 def _timeless(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files without what differs from one time to the next: durations, and the mark of a store."""
+    """Returns the files without durations and the mark of a store, which differ from run to run."""
     found = dict(files)
     for name, content in files.items():
         if name.endswith("/summary.json"):
@@ -70,7 +70,7 @@ def _timeless(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def draw(rng: Random) -> Case:
-    """Draw a damaged directory, and who reads it."""
+    """Draws a damaged directory, and its reader."""
     is_study = rng.random() < 0.6
     files = dict(_study(rng.randrange(len(_STUDIES))) if is_study else _result())
     names = [name for name in files if "/" in name]
@@ -84,13 +84,13 @@ def draw(rng: Random) -> Case:
         if rng.random() < 0.2:
             todo.append(["sweep", "study.json", "study"])
         return Case(files, steps(*todo))
-    # Figures take a second; what explains takes the tables apart.
+    # Figures take a second; `xoff explain` reads all tables.
     reader = "report" if is_drawn else rng.choice(["read-result", "export", "explain", "explain"])
     return Case(files, steps([reader, "result"]))
 
 
 def _damaged(rng: Random, name: str, content: bytes) -> bytes | None:
-    """A file with something wrong with it; None if it is gone."""
+    """Returns damaged content of a file; None for a removed file."""
     kind = rng.randrange(10)
     if kind == 0:
         return None
@@ -133,7 +133,7 @@ def _table(rng: Random, content: bytes) -> bytes:
 
 
 def _others(rng: Random, column: pa.ChunkedArray) -> pa.Array:
-    """Cells of the same type, some of them others: of another row, extreme, hostile; or all in another order."""
+    """Returns cells of the same type, with some from other rows, extreme or hostile; or all in another order."""
     found = column.to_pylist()
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     new: list[Any] = _TEXTS if pa.types.is_string(kind) else _NUMBERS

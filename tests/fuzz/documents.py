@@ -1,4 +1,4 @@
-"""Scenarios: examples and drawn ones with damaged parts, settings of the schema with any value, and flipped bytes."""
+"""Scenarios: examples and drawn scenarios with damaged parts, schema settings with any value, and flipped bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ incast = { senders = [1, 2, 3], receiver = 0, size = "100KB" }
 
 @cache
 def examples() -> dict[str, bytes]:
-    """The files of the examples that are scenarios, and the tables that they name."""
+    """Returns the scenario files of the examples, and the tables they name."""
     files = [file for file in sorted(_EXAMPLES.glob("*.toml")) if not file.name.startswith("sweep")]
     return {file.name: file.read_bytes() for file in (*files, *sorted(_EXAMPLES.glob("*.csv")))}
 
@@ -76,7 +76,7 @@ def draw(rng: Random) -> Case:
 
 
 def _drawn(rng: Random) -> dict[str, Any]:
-    """A scenario of any registered parts; tables in it become lists."""
+    """Draws a scenario of any registered parts, with tables as lists."""
     document = draw_once(rng, {})
     for one in document["workload"]:
         if "table" in one:
@@ -87,7 +87,7 @@ def _drawn(rng: Random) -> dict[str, Any]:
 
 
 def with_any_setting(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
-    """A document with one to three settings of the schema put to anything."""
+    """Returns a document with one to three settings of the schema set to any value."""
     document = copy.deepcopy(document)
     for _ in range(rng.choice([1, 1, 2, 3])):
         at: Any = document
@@ -105,7 +105,7 @@ def with_any_setting(rng: Random, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _some_path(rng: Random, document: dict[str, Any]) -> str:
-    """A path of the schema: most often one that the document has, or one of a table that it has."""
+    """Draws a path of the schema: most often a path of the document, or of a table in the document."""
     paths = sorted(settings.kinds())
     there = [path for path in paths if not isinstance(_at(document, path), dict | list | None)]
     near = [path for path in paths if isinstance(_at(document, path.rpartition(".")[0]), dict)]
@@ -113,7 +113,7 @@ def _some_path(rng: Random, document: dict[str, Any]) -> str:
 
 
 def _at(document: dict[str, Any], path: str) -> Any:
-    """What stands at a path, in the first place of each list; None if nothing does."""
+    """Returns the value at a path, in the first entry of each list; None without a value."""
     at: Any = document
     for key in filter(None, path.split(".")):
         at = at.get(key.removesuffix("[]")) if isinstance(at, dict) else None
@@ -122,7 +122,7 @@ def _at(document: dict[str, Any], path: str) -> Any:
 
 
 def _setting(rng: Random) -> str:
-    """What stands behind ``--set``."""
+    """Draws the argument of ``--set``."""
     key = rng.choice(sorted(settings.kinds())).replace("[]", f"[{rng.choice([0, 0, 0, 1, 9])}]")
     if rng.random() < 0.2:
         key = rng.choice([key[: rng.randrange(len(key) + 1)], f"{key}.x", f"{key}[0]", f"[{key}", "", " "])

@@ -1,7 +1,7 @@
-"""Settings at the ends of what is allowed, put one after another on a scenario that is accepted.
+"""Settings at the ends of their ranges, set one after another on a valid scenario.
 
-Each change stays if the scenario is still accepted with it, so that parts meet which no strategy would put together:
-what may go wrong then is recorded by the audits, and what must hold does.
+Each change stays if the scenario is still valid, so that parts meet in combinations beyond the strategies. Audits that
+such a scenario may violate are recorded, and all other audits must hold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST = 6
 
 
 def changed(rng: Random, scenario: Document, fits: Callable[[Document], bool]) -> Document:
-    """A scenario with one to six changes, all of which are accepted and fit."""
+    """Returns a scenario with one to six valid changes that fit."""
     found = {**scenario, "audits": dict.fromkeys(_RECORDED, "record"), "until": rng.choice(_UNTIL)}
     if not _is_accepted(found, fits):
         return scenario
@@ -129,7 +129,7 @@ def _swallowed(rng: Random, document: Document) -> None:
 
 
 def _plain(document: Document) -> Document:
-    """Output queues of one class, without flow control or routing: what some parts ask for."""
+    """Returns the document with output queues of one class, without flow control or routing, as some parts require."""
     switch: Document = document["switch"]
     for key in ("overrides", "routing", "trimming", "telemetry", "strict_priority_classes"):
         switch.pop(key, None)

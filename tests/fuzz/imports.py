@@ -1,4 +1,4 @@
-"""Files of other simulators, with words that are wrong, missing or there again, and flipped bytes."""
+"""Files of other simulators, with wrong, missing or repeated words, and flipped bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _content(name: str) -> bytes:
 
 
 def draw(rng: Random) -> Case:
-    """Draw files of which one is damaged."""
+    """Draws files with one damaged file."""
     kind = rng.choice(list(_KINDS))
     names = _KINDS[kind]
     files = {name: _content(name) for name in names}

@@ -1,8 +1,7 @@
-"""Whether a case shows a fault of xoff: a panic, a traceback, an exit code or a message that must not be.
+"""Judges a case: a panic, a traceback, a wrong exit code or a wrong message is a fault of xoff.
 
-A case is refused with exit code 2 and one message, whose lines are short; or it is done, with 0 or 1. The work of a
-case is bounded by time of the processor, which a busy machine does not shorten: a case that takes more ends its
-process.
+A case is refused with exit code 2 and one message of short lines, or completes with 0 or 1. Processor time bounds the
+work of a case, because a busy machine does not shorten processor time: a case above the bound ends its process.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from tests.fuzz.case import Case
 
 CPU_SECONDS = 120
 MEMORY_BYTES = 6 * 2**30
-# As long as a message gets, whose lines are cut, and how many mistakes of a document are told.
+# The maximum length of a message with truncated lines, and the maximum number of reported mistakes.
 _LINE, _MESSAGE = 2100, 60_000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def finding(case: Case, place: Path) -> str:
-    """What is wrong with how a case ends; nothing if all is well. The case is laid out in the place."""
+    """Returns the fault of a case; empty without a fault. The case is written into the place."""
     case.lay_out(place)
     home = Path.cwd()
     os.chdir(place)
@@ -39,7 +38,7 @@ def finding(case: Case, place: Path) -> str:
 
 def _wrong(step: tuple[str, ...]) -> str:
     with tempfile.TemporaryFile() as native:
-        # A panic is printed by the core itself.
+        # The core prints a panic directly.
         saved = os.dup(2)
         os.dup2(native.fileno(), 2)
         try:
@@ -59,7 +58,7 @@ def _wrong(step: tuple[str, ...]) -> str:
 
 
 def _raised(error: BaseException) -> str:
-    """The kind of an exception and where it left, without what hangs on the case."""
+    """Returns the type of an exception and its place of origin, without details of the case."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -73,7 +72,7 @@ def _judged(outcome: steps.Outcome) -> str:
         return f"exit code {outcome.code}"
     err = outcome.err
     if outcome.code == 2:
-        # Before it fails, a command may have said what it is about to do.
+        # Before a failure, a command may have announced its work.
         err = re.sub(r"\A(?:xoff: (?!error: )[^\n]*\n)*", "", err)
         if not err.startswith("xoff: error: "):
             return f"exit code 2 without a message: {err[:200]!r}"
@@ -90,7 +89,7 @@ def _judged(outcome: steps.Outcome) -> str:
 
 
 def bound() -> None:
-    """Bound what this process may take: memory in all, and time of the processor until the next call."""
+    """Bounds the memory of this process, and its processor time until the next call."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, hard))
     used = resource.getrusage(resource.RUSAGE_SELF)

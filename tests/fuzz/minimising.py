@@ -13,7 +13,7 @@ _MAX_ATTEMPTS = 400
 
 
 def minimised(case: Case, is_found: Callable[[Case], bool], attempts: int = _MAX_ATTEMPTS) -> Case:
-    """The smallest case that was met; it takes so many attempts at most."""
+    """Returns the smallest case found in at most `attempts` attempts."""
     while attempts > 0:
         for smaller in _smaller(case):
             attempts -= 1
@@ -28,7 +28,7 @@ def minimised(case: Case, is_found: Callable[[Case], bool], attempts: int = _MAX
 
 
 def _smaller(case: Case) -> Iterator[Case]:
-    """Cases that are smaller by one step, from large steps to small ones."""
+    """Yields smaller cases by one reduction, from large reductions to small ones."""
     if len(case.steps) > 1:
         for index in range(len(case.steps)):
             yield Case(case.files, case.steps[:index] + case.steps[index + 1 :])
@@ -50,7 +50,7 @@ def _document(name: str, content: bytes) -> object:
 
 
 def _parts(document: object) -> Iterator[bytes]:
-    """The document without each of its parts, those that hold most first."""
+    """Yields the document without each of its parts, the largest parts first."""
     try:
         count = len(values.places(document))
         for index in range(count):
@@ -63,7 +63,7 @@ def _parts(document: object) -> Iterator[bytes]:
 
 
 def _pieces(content: bytes) -> Iterator[bytes]:
-    """The content without each of its halves, quarters, and so on down to single bytes."""
+    """Yields the content without each of its halves, quarters, and so on down to single bytes."""
     size = len(content) // 2
     while size > 0:
         for at in range(0, len(content), size):

@@ -1,6 +1,6 @@
-"""Runs in which mechanisms are mixed as the conformance harness mixes them, on 1, 2, 3 and 7 threads.
+"""Runs with mixed mechanisms as in the conformance harness, on 1, 2, 3 and 7 threads.
 
-Half of them have some settings at the ends of what is allowed.
+Half of the runs have some settings at the ends of their ranges.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_BYTES, _MAX_FLOWS = 20_000_000, 5_000
 
 
 def draw(rng: Random) -> Case:
-    """Draw a scenario that is accepted; its tables are files."""
+    """Draws a valid scenario with tables as files."""
     while True:
         scenario = draw_scenario(rng, {})
         if _fits(xoff.check(scenario)):
@@ -44,6 +44,6 @@ def _fits(found: Any) -> bool:
 
 def _csv(table: Any) -> bytes:
     file = io.BytesIO()
-    # As rows, for some libraries have kinds of text that CSV is not written from.
+    # As rows, because some libraries have text types without a CSV writer.
     pyarrow.csv.write_csv(pyarrow.Table.from_pylist(pyarrow.table(table).to_pylist()), file)
     return file.getvalue()

@@ -1,7 +1,7 @@
-"""What is done with the files of a case: commands of xoff, the readers of its directories, and runs on threads.
+"""Steps on the files of a case: commands of xoff, readers of its directories, and runs on threads.
 
-A step is done inside this process, as the command does it: what is wrong with the input ends in a message and exit code
-2, and everything else that is raised leaves the step. Nothing is judged here but what only a step can see.
+A step runs in this process, like the command: bad input ends with a message and exit code 2, and every other exception
+leaves the step. Steps judge only properties that are visible inside a step.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from xoff import InputError, _core, cli, failures, options, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
-# What is accepted is simulated too, if that is little work: these bound it, whatever the rates.
+# Valid scenarios with little work are simulated, too. These numbers bound the work at any rate.
 _MAX_BYTES, _MAX_FLOWS, _MAX_LINKS = 10**8, 1000, 100
 _UNTIL = "20us"
 _MAX_RUNS = 6
 
 
 class BrokenPromiseError(AssertionError):
-    """Something that must hold does not."""
+    """A violated invariant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a step ended."""
+    """The end of a step."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def take(step: tuple[str, ...]) -> Outcome:
-    """Take a step in the current directory. What is not refused as bad input is raised."""
+    """Takes a step in the current directory. Raises every exception except refusals of bad input."""
     name, *arguments = step
     out, err = io.StringIO(), io.StringIO()
     before = sys.argv
@@ -56,11 +56,11 @@ def take(step: tuple[str, ...]) -> Outcome:
 
 
 def _check(file: str, *settings: str) -> int:
-    """``xoff check``; what is accepted and little work is run for a moment."""
+    """``xoff check``; a valid scenario with little work is run for a moment."""
     try:
         cli.check(Path(file), set=list(settings), as_json=True)
     except typer.Exit as answered:
-        # What was damaged may read as a study, which is checked as one.
+        # A damaged document may parse as a study, and is then checked as a study.
         return answered.exit_code
     overrides = options.settings(list(settings))
     network = running.check(file, overrides=overrides)
@@ -75,7 +75,7 @@ def _check(file: str, *settings: str) -> int:
 
 
 def _hold(result: xoff.Result, where: str) -> None:
-    """Audits that hold whatever is simulated, unless it is broken on purpose."""
+    """Checks the audits that hold in every run without deliberate faults."""
     if "faults" not in result.scenario["switch"]:
         for name in ("conservation", "order"):
             if result.audits[name].startswith("fail"):
@@ -89,7 +89,7 @@ def _is_little(found: dict[str, Any]) -> bool:
 
 
 def _check_study(file: str) -> int:
-    """``xoff check`` of a study; one of few runs that are little work is swept."""
+    """``xoff check`` of a study; a study with few small runs is swept."""
     from xoff.study import command
 
     code = command.check(Path(file), as_json=True)
@@ -116,7 +116,7 @@ def _sweep(file: str, out: str) -> int:
 
 
 def _read_result(place: str) -> None:
-    """Everything that a result is asked for."""
+    """Reads every property of a result."""
     result = xoff.load(place)
     result.rows()
     for name in result.tables:
@@ -125,7 +125,7 @@ def _read_result(place: str) -> None:
 
 
 def _read_study(place: str) -> None:
-    """Everything that a study is asked for."""
+    """Reads every property of a study."""
     study = xoff.Study.open(place)
     study.status()
     names = study.runs.column_names
@@ -144,7 +144,7 @@ def _report(place: str) -> None:
 
 
 def _explain(place: str) -> None:
-    """All that a result is asked about its flows, its pauses and a port."""
+    """Explains the flows, the pauses and a port of a result."""
     from xoff.insight.command import Question, command
 
     question = Question(flows=[0], worst=3, pauses=True, port="host0:0")
@@ -153,7 +153,7 @@ def _explain(place: str) -> None:
 
 
 def _export(name: str) -> None:
-    """``xoff export`` in every format, each beside what the others wrote, whatever became of them."""
+    """``xoff export`` in every format, all into one directory, whatever the outcome of each export."""
     from xoff.exporting import FORMATS
     from xoff.exporting.command import command
 

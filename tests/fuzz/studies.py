@@ -1,4 +1,4 @@
-"""Study files: those of the examples and small ones, with damaged parts, any axis, and flipped bytes."""
+"""Study files: examples and small studies, with damaged parts, any axis, and flipped bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _files() -> dict[str, bytes]:
 
 
 def draw(rng: Random) -> Case:
-    """Draw a study and its base."""
+    """Draws a study and its base."""
     base = {"incast.toml": examples()["incast.toml"], "base.json": values.as_json(_SHORT)}
     if rng.random() < 0.3:
         name = rng.choice(list(_files()))

@@ -13,7 +13,7 @@ from tests.fuzz.case import Case, steps
 
 _STAR: dict[str, Any] = {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}}
 _FLOWS = [{"table": "flows"}]
-# What a table has where it is right.
+# Valid contents of a table.
 _KINDS: dict[str, tuple[list[str], list[list[Any]]]] = {
     "flows": (
         ["src", "dst", "size", "start", "id", "after", "via"],
@@ -30,7 +30,7 @@ _TYPES = [
 
 
 def draw(rng: Random) -> Case:
-    """Draw a scenario with one table that is not right."""
+    """Draws a scenario with one invalid table."""
     kind = rng.choice(list(_KINDS))
     suffix = rng.choice(["csv", "csv", "tsv", "parquet", "parquet"])
     names = {one: f"{one}.csv" for one in _KINDS} | {kind: f"{kind}.{suffix}"}

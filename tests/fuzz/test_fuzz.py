@@ -1,4 +1,4 @@
-"""A slice of what ``make fuzz`` does, and proof that it notices: a fault is found, kept, made smaller and repeated."""
+"""A part of ``make fuzz``, and proof that faults are noticed: a fault is found, saved, minimised and repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_slice_finds_nothing(fuzzer: str, tmp_path: Path) -> None:
 
 
 def test_a_case_follows_from_its_number() -> None:
-    """In another process, with other hashes, it is the same."""
+    """The case is the same in another process, with other hashes."""
     texts = [__main__.drawn(fuzzer, 7, number).text() for fuzzer in FUZZERS for number in range(3)]
     code = "from tests.fuzz import FUZZERS, __main__ as m\n"
     code += "for fuzzer in FUZZERS:\n    for number in range(3): print(repr(m.drawn(fuzzer, 7, number).text()))"
@@ -156,7 +156,7 @@ def test_a_case_that_ends_its_process_is_kept(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_all_kinds_of_cases_are_accepted_and_refused(tmp_path: Path) -> None:
-    """Cases that are all refused at once, or never, would find little."""
+    """Cases that are all refused at once, or never refused, would find little."""
     for fuzzer in ("documents", "tables", "studies", "imports"):
         codes = []
         for number in range(40):

@@ -50,12 +50,12 @@ _NEAR: dict[str, list[Any]] = {
 
 
 def of_kind(rng: Random, kind: str) -> Any:
-    """A value that may well stand where one of a kind does (`xoff.study.settings`)."""
+    """Draws a plausible value of a kind (`xoff.study.settings`)."""
     return copy.copy(rng.choice(_NEAR[kind])) if kind in _NEAR and rng.random() < 0.85 else value(rng)
 
 
 def leaf(rng: Random) -> Any:
-    """Something that is neither a list nor a table."""
+    """Draws a value that is neither a list nor a table."""
     kind = rng.randrange(7)
     if kind == 0:
         return rng.choice([None, True, False])
@@ -67,7 +67,7 @@ def leaf(rng: Random) -> Any:
 
 
 def value(rng: Random, depth: int = 3) -> Any:
-    """Anything that a document can hold."""
+    """Draws any value that a document can hold."""
     kind = rng.randrange(10) if depth else 9
     if kind == 0:
         return [value(rng, depth - 1) for _ in range(rng.randrange(4))]
@@ -79,7 +79,7 @@ def value(rng: Random, depth: int = 3) -> Any:
 
 
 def deep(levels: int, is_list: bool) -> Any:
-    """Lists or tables in one another."""
+    """Returns nested lists or tables."""
     found: Any = 1
     for _ in range(levels):
         found = [found] if is_list else {"a": found}
@@ -87,7 +87,7 @@ def deep(levels: int, is_list: bool) -> Any:
 
 
 def places(document: Any) -> list[tuple[Any, Any]]:
-    """Every place in a document: a table or list, and the key or index in it."""
+    """Returns every place in a document: a table or list with a key or index."""
     if isinstance(document, dict):
         steps = list(document.items())
     else:
@@ -96,7 +96,7 @@ def places(document: Any) -> list[tuple[Any, Any]]:
 
 
 def damaged(rng: Random, document: Any) -> Any:
-    """A document with one to three parts replaced, taken away, doubled, swapped or wrapped."""
+    """Returns a document with one to three parts replaced, removed, doubled, swapped or wrapped."""
     document = copy.deepcopy(document)
     for _ in range(rng.randint(1, 3)):
         found = places(document)
@@ -121,7 +121,7 @@ def damaged(rng: Random, document: Any) -> Any:
 
 
 def flipped(rng: Random, content: bytes) -> bytes:
-    """Bytes of which a few are others, missing, or there again; or only the beginning of them."""
+    """Returns the content with a few bytes changed, removed or doubled, or cut off."""
     if rng.random() < 0.2:
         return content[: rng.randrange(len(content) + 1)]
     found = bytearray(content)
@@ -133,7 +133,7 @@ def flipped(rng: Random, content: bytes) -> bytes:
 
 
 def nested(rng: Random) -> bytes:
-    """A text that is nested deeper than any reader goes."""
+    """Returns a text nested deeper than any reader accepts."""
     levels = rng.choice([100, 1000, 100_000])
     first, last = rng.choice(
         [(b"[", b"]"), (b'{"a":', b"}"), (b"a=[", b"]"), (b"a={a=", b"}"), (b"a.", b"=1"), (b"[[a", b"]]")]
@@ -142,5 +142,5 @@ def nested(rng: Random) -> bytes:
 
 
 def as_json(document: Any) -> bytes:
-    """A document as JSON, which has names for numbers that are none (`NaN`)."""
+    """Returns a document as JSON, with names for numbers outside JSON (`NaN`)."""
     return json.dumps(document).encode("utf-8", "surrogatepass")

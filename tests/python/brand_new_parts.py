@@ -1,6 +1,6 @@
-"""What new parts are in, once they are compiled: run by ``test_new.py`` in a checkout that has one of each kind.
+"""Places that list new compiled parts: run by ``test_new.py`` in a checkout with one part of each kind.
 
-Nothing but a file and a line of a registry tells the checkout of them.
+Only a file and a line of a registry tell the checkout about a part.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STAR = {"brand_new_topology": {"hosts": 4, "link": _LINK}}
 
 @pytest.fixture(params=["own-topology", "leaf-spine"])
 def scenario(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """A scenario that gives all of them; in the second network there are ports to choose from."""
+    """Returns a scenario with all new parts; the second network has a choice of ports."""
     leaf_spine = {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "link": _LINK}}
     return {
         "network": _STAR if request.param == "own-topology" else leaf_spine,
@@ -95,7 +95,8 @@ def test_a_measure_has_a_key_and_a_table(scenario: dict[str, Any]) -> None:
 
 
 def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -> None:
-    """Each mark sends one, and each that is heard counts a thousand; the table of packets has what it says."""
+    """Each mark sends a frame, and each received frame counts a thousand; the table of packets has the frame's value.
+    """
     result = xoff.run(scenario | {"probe": {"packets": True}})
     heard, marked = divmod(result.summary["brand_new_mechanism"]["marks"], 1000)  # type: ignore[typeddict-item]
     frames = [row for row in result.table("packets").to_pylist() if row["kind"] == "brand_new"]
@@ -108,17 +109,17 @@ def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -
 def test_a_field_of_a_control_comes_back_on_answers(
     scenario: dict[str, Any], transport: str, telemetry: dict[str, Any]
 ) -> None:
-    """The control ends the run where an answer has another tag than its packet had, and where it has none."""
+    """The control ends the run at an ACK without a tag, or with a tag that differs from its packet's tag."""
     host = scenario["host"] | {"transport": {transport: {}}}
     exact = {"brand_new_congestion_control": {"minimum_rate": "99999999bps"}}
     switch = scenario["switch"] | telemetry
-    # Where packets of a flow keep their path none overtakes another, and none is sent again.
+    # With packets of a flow on one path no packet is overtaken, and none is retransmitted.
     in_order = {**switch, "routing": {}}
     kept = xoff.run(scenario | {"switch": in_order, "host": host | {"congestion_control": exact}}).summary
     assert kept["retransmitted"] == 0
     assert kept["flows"]["completed"] == kept["flows"]["total"]
     if transport in {"selective", "irn"}:
-        # The others would lose what they send again and again, in step.
+        # The others would lose their retransmissions again and again, in step.
         small = switch | {"buffer": {"per_port": "10KB"}}
         lossy = xoff.run(scenario | {"switch": small, "host": host}).summary
         assert lossy["drops"] > 0

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: a small scenario, and the command as a user runs it."""
+"""Fixtures of the Python package's tests: a small scenario, and the command as a user runs it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scenario_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def xoff_command(tmp_path: Path) -> Command:
-    """The installed command, run in a directory of its own."""
+    """The installed command, run in a separate directory."""
     program = Path(sys.executable).with_name("xoff")
 
     def run(*arguments: str | Path, cwd: Path = tmp_path) -> subprocess.CompletedProcess[str]:
@@ -51,7 +51,7 @@ def xoff_command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def xoff_here(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command inside this process, which takes milliseconds, with the same outcome as the installed one."""
+    """The command inside this process, which takes milliseconds, with the outcome of the installed command."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -66,7 +66,7 @@ def xoff_here(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: py
 
 @pytest.fixture
 def imported(xoff_here: Command, tmp_path: Path) -> Import:
-    """Imports files, given as paths or as what is in them, into a directory; returns what ``--json`` says."""
+    """Imports files, given as paths or as contents, into a directory; returns the output of ``--json``."""
 
     def run(kind: str, *files: str | Path, options: tuple[str, ...] = (), out: str = "imported") -> dict[str, Any]:
         paths = []

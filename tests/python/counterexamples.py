@@ -1,7 +1,7 @@
-"""For each statement of the experiments, runs in which it fails: nothing passes by doing nothing.
+"""For each statement of the experiments, runs in which the statement fails: a run without any effect passes nothing.
 
-Runs of the quick variants stand in for others: SFC that is PFC alone, a larger buffer that is the smallest one. A
-statement is named as in `Judged.statements`; a whole fails if one of its parts does, and is not listed.
+Runs of the quick variants stand in for others: PFC alone for SFC, the smallest buffer for a larger buffer. A statement
+is named as in `Judged.statements`. A statement with parts fails if a part fails, and is not listed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 Swap = Callable[[str], str]
-"""From the name of a run to that of the run that stands in for it."""
+"""Maps the name of a run to the name of the run that stands in for it."""
 
 
 def instead(of: str, other: str) -> Swap:
-    """Let runs whose names have one part stand in for those that have another: ``instead("pfc-sfc", "pfc")``."""
+    """Lets runs with one name part stand in for runs with another: ``instead("pfc-sfc", "pfc")``."""
     return lambda name: "/".join(other if part == of else part for part in name.split("/"))
 
 
@@ -66,7 +66,7 @@ _SFC: Mapping[str, Swap] = {
     "Q.2-many-fewer": instead("oq-egress", "iq"),
     "Q.2-downstream-spread": instead("oq-egress", "voq"),
     "Q.2-downstream-blocking": instead("oq-egress", "iq"),
-    # Both pause alike: one of them is another cause's.
+    # Both pause alike: one has another cause.
     "Q.2-mismatch": matching(r"^large-to-small/iq/", "many-to-one/iq/"),
     "Q.3": matching(r"^(α 1: )?shared/", "dedicated/"),
     "T-alone": instead("lossy-sfc", "lossy"),
@@ -197,7 +197,7 @@ _CI: Mapping[str, Swap] = {
 
 
 def _unharmed(row: str) -> Swap:
-    """Let a row's runs without a fault stand in for those with one."""
+    """Lets a row's runs without a fault stand in for its runs with a fault."""
     return matching(f"^flows, (slow|failed) link/{re.escape(row)}/", f"flows, no fault/{row}/")
 
 
@@ -267,7 +267,7 @@ CHANGES: Mapping[str, Sequence[tuple[str, str]]] = {
     "bcn/beyond": _NEVER_SLOWED,
     "portfc/N.7r": (("host.relay.buffer.per_port", "20KB"),),
 }
-"""Where no run can stand in: settings with which a statement fails."""
+"""For statements without a run to stand in: settings under which the statement fails."""
 
 WITHOUT_RUNS = {"sfc/P", "sfc/P-printed"}
-"""Statements on formulas; `test_sizes.py` has them."""
+"""Statements on formulas, tested in `test_sizes.py`."""

@@ -1,4 +1,4 @@
-"""What the tests of ``xoff import`` share: the examples, what was imported, and how bad files are refused."""
+"""Helpers of the tests of ``xoff import``: the examples, the imported scenarios, and refusals of bad files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def messages(said: dict[str, Any]) -> str:
 
 
 def ran(said: dict[str, Any]) -> list[dict[str, Any]]:
-    """The flows of a run of what was imported, by id; all audits hold."""
+    """Runs the imported scenario and returns its flows, by id; all audits hold."""
     xoff.check(said["scenario"])
     result = xoff.run(said["scenario"])
     assert set(result.audits.values()) == {"ok"}

@@ -1,4 +1,4 @@
-"""How long a test waits before it counts as hung: one constant, which no machine comes near however slow it is."""
+"""The time limit after which a test counts as hung: one constant, far above the needs of the slowest machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATIENCE_SECONDS = 3600
 
 
 def wait_until(ready: Callable[[], bool], running: subprocess.Popen[str] | None = None) -> None:
-    """Wait until something is the case, while a process lasts if one is given."""
+    """Waits until a condition holds, while a given process lasts."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not ready():
         assert running is None or running.poll() is None, running.communicate()

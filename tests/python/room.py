@@ -1,7 +1,7 @@
-"""What comes has one natural place: adds what no skeleton has to a checkout, each thing as a file and a line.
+"""Adds to a checkout the extensions without a skeleton, each as a file and a line.
 
-A measure of flows with a table of its own, the 41st kind of frame with fields that a mechanism sends and hears, and a
-congestion control that writes a field onto packets which answers bring back. ``brand_new_parts.py`` looks at a run.
+The extensions are a measure of flows with its own table, the 41st kind of frame with fields that a mechanism sends and
+receives, and a congestion control with a packet field that ACKs return. ``brand_new_parts.py`` runs all of them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _HEARS = """    fn on_control(&mut self, frame: &Packet, _: crate::ids::PortId, 
 
 
 def make_room(checkout: Path) -> None:
-    """Add all of it to a checkout that has the skeletons."""
+    """Adds all extensions to a checkout with the skeletons."""
     scenario, models = checkout / "crates" / "scenario" / "src", checkout / "crates" / "models" / "src"
     (scenario / "measures" / "brand_new_measure.rs").write_text(_MEASURE, "utf-8")
     _add_a_line(scenario / "measures" / "mod.rs", "brand_new_measure: BrandNew,")

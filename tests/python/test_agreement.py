@@ -15,7 +15,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def tool(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What stands in the script."""
+    """Loads the script."""
     monkeypatch.syspath_prepend(str(_ROOT / "tools"))
     return runpy.run_path(str(_ROOT / "tools" / "agreement.py"))
 
@@ -24,7 +24,7 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_a_case_is_what_both_programs_read(
     tool: dict[str, Any], name: str, tmp_path: Path, xoff_here: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its files are imported, and what xoff is told beyond them is understood."""
+    """The files are imported, and xoff accepts the additional settings."""
     case = tool["CASES"][name]
     case.peer.write(case, tmp_path, 1)
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def test_a_case_is_what_both_programs_read(
 
 
 def test_times_are_compared_flow_by_flow(tool: dict[str, Any], tmp_path: Path) -> None:
-    """One line of an ns-3: source, destination, ports, bytes, start, completion time, and what it would be alone."""
+    """A line of ns-3's output: source, destination, ports, bytes, start, completion time, and ideal time."""
     file = tmp_path / "fct.txt"
     file.write_text("0b000101 0b000201 10000 100 5000000 2000000000 1010000 1000000\n", "utf-8")
     other = tool["read_other"](file)

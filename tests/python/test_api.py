@@ -1,4 +1,4 @@
-"""The Python interface: what goes in, what comes out, and that tables and figures work."""
+"""The Python interface: accepted inputs, outputs, tables and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md says, as far as a program can see it."""
+"""Statements of ARCHITECTURE.md that a program can check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def python() -> list[Path]:
 
 
 def code(path: Path) -> list[str]:
-    """The lines of a file of Rust before its tests."""
+    """Returns the lines of a Rust file before its tests."""
     lines = path.read_text("utf-8").splitlines()
     return lines[: lines.index("mod tests {")] if "mod tests {" in lines else lines
 
@@ -47,7 +47,7 @@ def test_every_path_that_it_names_is_there() -> None:
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_every_name_of_the_code_that_it_uses_is_one(page: str) -> None:
-    """CamelCase words and calls, as they are written in Rust."""
+    """CamelCase words and calls, as written in Rust."""
     files = [*rust(), *python(), *(ROOT / "tests").rglob("*.py")]
     source = "\n".join(path.read_text("utf-8") for path in files)
     names = set(re.findall(r"`(\w+(?:(?:::|\.)\w+)*!?)`", (ROOT / page).read_text("utf-8")))
@@ -93,7 +93,7 @@ def test_the_package_knows_no_experiment_and_the_engine_no_packet() -> None:
 
 
 def imports(path: Path, modules: dict[str, Path]) -> set[str]:
-    """The modules of the package that a module imports as it is loaded."""
+    """Returns the modules of the package that a module imports on loading."""
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
     while waiting:
@@ -121,7 +121,7 @@ def test_no_import_in_a_circle() -> None:
 
 
 def test_no_module_in_a_circle() -> None:
-    """Of a crate: a module takes from those that it names, and a registry from its parts, which name its contract."""
+    """Per crate: a module depends on the modules it names, and a registry on its parts, which name its contract."""
     for crate in CRATES:
         source = ROOT / "crates" / crate / "src"
         files = {path for path in rust() if path.is_relative_to(source) and path.name not in {"lib.rs", "tests.rs"}}
@@ -154,7 +154,7 @@ def test_files_and_functions_are_short() -> None:
         lines = code(path)
         for at, line in enumerate(lines):
             start = re.match(r"(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?fn (\w+)", line)
-            # Declarations and functions of a line end with it.
+            # Single-line declarations and functions end with the line.
             if start and not line.endswith((";", "}")):
                 functions[f"{path}:{start[2]}"] = lines[at:].index(start[1] + "}") + 1
     assert {name: n for name, n in functions.items() if n > 80} == {}
@@ -164,13 +164,13 @@ PREDICATE = r"(?:is|has|was|can|may|does|holds|waits|needs|wants|knows)(?:_\w+)?
 
 
 def test_no_predicate_acts() -> None:
-    """A function with the name of a question changes nothing: it takes no `&mut self`."""
+    """A function named as a question changes nothing: it takes no `&mut self`."""
     acting = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in rust()
         for name in re.findall(rf"\bfn ({PREDICATE})(?:<[^>]*>)?\(\s*&mut self", "\n".join(code(path)))
     ]
-    # What fast-forward's walk asks of a field is a declaration: it records the field.
+    # A walk of fast-forward that asks about a field is a declaration: the walk records the field.
     exempt = ("crates/engine/src/state", "crates/scenario/src/skip")
     assert [one for one in acting if not one.startswith(exempt)] == []
 
@@ -217,7 +217,7 @@ def test_stages_of_a_packet_stand_in_one_order() -> None:
         assert all(one < other for one, other in pairwise(at))
 
 
-# Parts whose walk goes through what they hold, whatever it is.
+# Parts with a generic walk over their contents.
 _CONTAINERS = {
     "()",
     "Moment",
@@ -234,7 +234,7 @@ _OF_ONE_FIELD = {"Programs", "Reported", "Mechanism"}
 
 
 def _bodies(text: str, head: str) -> list[tuple[str, str]]:
-    """Give what each match of a head stands for, and the block that follows it."""
+    """Yields the name of each match of a head, and the block that follows."""
     found = []
     for match in re.finditer(head, text):
         depth, end = 1, match.end()
@@ -246,7 +246,7 @@ def _bodies(text: str, head: str) -> list[tuple[str, str]]:
 
 
 def test_a_walk_names_every_field_of_its_part() -> None:
-    # Packets that were cut to their headers were once no total that grows with a period: the part named no field.
+    # Trimmed packets were once not a total that grows with a period: the part named no field.
     unnamed = []
     for file in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
         for part, body in _bodies(file.read_text("utf-8"), r"impl(?:<[^>]*>)? (?:\w+::)*State for ([^{]+)\{"):

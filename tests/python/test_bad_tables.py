@@ -1,4 +1,4 @@
-"""Tables that are not what they should be, as files or as data frames, are refused with the key that names them."""
+"""Invalid tables, as files or as data frames, are refused with their key."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _table(**columns: Any) -> pa.Table:
         (_table(colour=[1]), "", "unknown column `colour`"),
         (_table(after=["x"]), "[0].after[0]", "`x`"),
         (_table(via=["leaf9"]), "[0].via[0]", "leaf9"),
-        (pa.Table.from_arrays([pa.array(["host1"])] * 2, ["src", "src"]), "", "several columns `src`"),
+        (pa.Table.from_arrays([pa.array(["host1"])] * 2, ["src", "src"]), "", "duplicate column `src`"),
         (pa.concat_tables([_table(id=["a"])] * 2), "[1].id", "`a` is the id of two flows"),
     ],
 )

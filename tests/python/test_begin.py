@@ -1,4 +1,4 @@
-"""What a new user begins with: commented files that run as they are, and a look at variants before anything runs."""
+"""First steps of a new user: commented files that run as printed, and a check of variants before any run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_new_scenario_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> Non
     assert xoff.check(tmp_path / "scenario.toml")["warnings"] == []
     done = xoff_here("run", "scenario.toml")
     assert (done.returncode, "40 of 40 completed" in done.stdout) == (0, True)
-    # What is commented out is right, too.
+    # The commented-out lines are valid, too.
     text = (tmp_path / "scenario.toml").read_text()
     for line in (
         "# threshold",
@@ -53,7 +53,7 @@ NEEDS = {
     "host.congestion_control.hpcc": {"switch.telemetry", "framing.header", "framing.control_frame_size"},
     "switch.flow_control.congestion_isolation": {"switch.classes"},
 }
-"""What a part does not work without, or costs."""
+"""The requirements and costs of a part."""
 PARTS = ("switch.flow_control", "switch.routing", "host.transport", "host.congestion_control", "network")
 
 
@@ -84,7 +84,7 @@ def test_each_row_of_a_new_study_differs_from_the_base_in_one_thing(xoff_here: C
         needed = {key for part in changed for key in NEEDS.get(part, set())}
         rest = changed - needed
         assert len(rest) == (name != "PFC") + name.count("in the place of"), (name, changed)
-        # A part that both have has the same parameters in both.
+        # A part in both files has the same parameters in both.
         assert not [key for key in rest & base.keys() & row.keys() if key.startswith(PARTS)], name
 
 
@@ -102,7 +102,7 @@ def test_a_new_job_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
 def test_a_new_training_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
     assert xoff_here("new", "training").stdout == "training.toml\n"
     assert xoff.check(tmp_path / "training.toml")["warnings"] == []
-    # A fortieth of it takes a second.
+    # A fortieth of the job takes a second.
     done = xoff_here(
         "run", "training.toml", "--set", "workload[0].training.model.layers=1", "--set", "framing.payload=60KB"
     )
@@ -153,7 +153,7 @@ def test_all_variants_of_a_study_are_checked_before_it_runs(scenario_file: Path,
     assert [one["point"] for one in found["impossible"]] == ["variant b"]
     assert [one["points"] for one in found["warnings"]] == [["variant a"]]
     refused = xoff_here("check", "study.toml", "--seed", "3")
-    assert (refused.returncode, "are for scenarios" in refused.stderr) == (2, True)
+    assert (refused.returncode, "not allowed with a study" in refused.stderr) == (2, True)
 
 
 def test_what_is_no_study_is_told_of_as_a_scenario(scenario_file: Path, xoff_here: Command) -> None:

@@ -1,4 +1,4 @@
-"""The bench: what it prints and what it refuses; no test looks at how long something took."""
+"""The bench: output and refusals; no test measures durations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xoff.bench import building, cases, measure, misses, processes
 from xoff.bench import kernel as beside_kernel
 
 _PACKAGE = Path(xoff.__file__).parent
-# A kernel that says what it would have to, and simulates nothing.
+# A kernel that prints the expected output, and simulates nothing.
 _KERNEL = """
 fn main() {
     let a: Vec<u64> = std::env::args().skip(1).map(|v| v.parse().unwrap()).collect();
@@ -31,7 +31,7 @@ fn main() {
     println!("ev/hop 3.00 evs {}", 3 * hops);
 }
 """
-# A commit whose switches are slower, and which does not know one of the cases.
+# A commit with slower switches, and without one of the cases.
 _ANOTHER = """
 
 _run = run
@@ -57,7 +57,7 @@ def small_cases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary directories are made."""
+    """Returns the parent of temporary directories."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setenv("TMPDIR", str(place))
@@ -89,7 +89,7 @@ def test_the_kernel_takes_turns_with_its_case(xoff_here: Command, tmp_path: Path
         assert len(ratio["pairs"]) == 3
         assert 0 < ratio["low"] <= ratio["median"] <= ratio["high"]
         assert ratio["median"] == sorted(ratio["pairs"])[1]
-    # Nothing is left, neither beside the source nor elsewhere.
+    # No files are left, neither beside the source nor elsewhere.
     assert _names(package) == before
     assert _names(temporary) == []
     text = xoff_here("bench", "--kernel", package, "--repeats", "1")
@@ -135,7 +135,7 @@ def test_what_interrupts_ends_the_build_and_leaves_nothing(
     package = _package(tmp_path / "kernel", _KERNEL)
     programs = tmp_path / "programs"
     programs.mkdir()
-    # A compiler with a child of its own, which says when it is there.
+    # A compiler with a child process, which reports its start.
     cargo = programs / "cargo"
     child = tmp_path / "child"
     cargo.write_text(f"#!/bin/sh\nsleep 3600 &\necho $! > {child}.new\nmv {child}.new {child}\nwait\n")
@@ -172,7 +172,7 @@ def test_an_interrupt_while_a_program_starts_ends_it(monkeypatch: pytest.MonkeyP
 
 
 def _has_ended(process: int) -> bool:
-    """Whether a process is gone, or waits only for somebody to ask how it ended."""
+    """True if a process has ended, including a zombie."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -182,7 +182,7 @@ def _has_ended(process: int) -> bool:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout whose commits hold this package; in place of a build its core is the one in use."""
+    """Returns a checkout with commits of this package; a build is replaced by the core in use."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     at = tmp_path / "checkout"
     (at / "crates" / "python").mkdir(parents=True)
@@ -274,17 +274,17 @@ def test_outside_a_checkout(xoff_here: Command, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     done = xoff_here("bench", "--compare", "HEAD")
     assert done.returncode == 2
-    assert "the current directory is in no checkout of xoff" in done.stderr
+    assert "the current directory is not in a checkout of xoff" in done.stderr
 
 
 def test_what_does_not_go_together(xoff_here: Command) -> None:
     for words in (["leaf-spine-128"], ["--compare", "HEAD"], ["--rows"]):
         done = xoff_here("bench", "--kernel", ".", *words)
         assert done.returncode == 2
-        assert "bench --kernel: it has cases of its own" in done.stderr
+        assert "bench --kernel: has its own cases" in done.stderr
     done = xoff_here("bench", "--rows", "--compare", "HEAD")
     assert done.returncode == 2
-    assert "bench --rows: it has cases of its own" in done.stderr
+    assert "bench --rows: has its own cases" in done.stderr
 
 
 @pytest.mark.usefixtures("small_cases")
@@ -335,9 +335,9 @@ def test_what_is_measured(xoff_here: Command, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_memory_is_counted_by_part() -> None:
-    """Bounds of what the data structures can be: a packet has 24 bytes, and no part is nothing."""
+    """Bounds of the data structures: a packet has 24 bytes, and no part is empty."""
     grown = measure.memory()
-    # What else the two processes hold differs by some hundred KB, which is less than a byte a packet.
+    # Other memory of the two processes differs by some hundred KB, which is less than a byte a packet.
     assert 23 < grown["bytes_per_queued_packet"] < 100
     assert 24 <= grown["bytes_per_waiting_flow"] < grown["bytes_per_active_flow"] < 2_000
     assert 100 < grown["bytes_per_port"] < 5_000
@@ -350,7 +350,7 @@ def test_events_are_counted_by_the_system() -> None:
     with misses.Counter(misses.PAGE_FAULTS) as counter, mmap.mmap(-1, pages * mmap.PAGESIZE) as memory:
         for page in range(pages):
             memory[page * mmap.PAGESIZE] = 1
-    # Where a process may not ask there is no count, and never a wrong one.
+    # Where a process may not read its memory there is no count, and never a wrong count.
     assert counter.count is None or counter.count >= pages / 2
 
 

@@ -1,4 +1,5 @@
-"""The files for other simulators are one network and its traffic, and the page's commands for xoff simulate them."""
+"""The files for other simulators describe one network and its traffic, and the page's commands for xoff simulate both.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from small import Command
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKETS = 10
-# Six links for each packet, whatever path it takes.
+# Six links for each packet, on any path.
 _HOPS = {"htsim-128": 128 * _PACKETS * 6, "htsim-1024": 1024 * _PACKETS // 5 * 6}
 _HOPS |= dict.fromkeys(("hpcc", "conweave"), _HOPS["htsim-128"])
 
@@ -28,7 +29,7 @@ def _commands() -> list[str]:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the page; the commands start there."""
+    """Returns the directory of the page; the commands start in the directory."""
     directory = tmp_path / "files"
     monkeypatch.setattr("sys.argv", ["beside_others.py", str(directory), "--packets", str(_PACKETS)])
     runpy.run_path(str(_ROOT / "tools" / "beside_others.py"), run_name="__main__")

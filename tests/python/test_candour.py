@@ -1,4 +1,4 @@
-"""What looks wrong, is missing or was never judged is said wherever results are: none of it looks like success."""
+"""Suspicious, missing or unjudged results are reported wherever results are shown, and never look like success."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xoff import InputError, report
 from xoff.study import Study, metrics
 from xoff.study.store import write_failure
 
-# A congestion control that no switch tells anything.
+# A congestion control without any signal from a switch.
 _UNHEARD = "host.congestion_control.dcqcn"
 _WARNING = "host.congestion_control.dcqcn: no switch marks packets"
 
@@ -63,7 +63,7 @@ def test_ecmp_over_unequal_rates_is_warned_of(rates: tuple[str, str], is_told: b
     found = [one["message"] for one in xoff.check(scenario)["warnings"]]
     assert any("ECMP divides flows evenly" in one for one in found) == is_told
     if is_told:
-        # A scheme that looks at queues may do better; it is not warned of.
+        # A scheme that reads queues may do better, and gets no warning.
         sprayed = scenario | {"switch": {"routing": {"spray": {}}}}
         assert not [one for one in xoff.check(sprayed)["warnings"] if "ECMP" in one["message"]]
 
@@ -73,7 +73,7 @@ def test_a_run_that_was_cut_says_that_completion_was_not_judged(scenario: dict[s
     assert cut.audits["completion"] == "cut: 3 of 3 flows had not ended at the end of the run"
     assert cut.ok
     assert dict(cut.rows())["audits"].startswith("completion cut: 3 of 3")
-    # All were over by then: there was nothing left to judge.
+    # All flows were over by then: the check had nothing to judge.
     assert xoff.run(scenario, overrides={"until": "10ms"}).audits["completion"] == "ok"
 
 
@@ -91,7 +91,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
     )
     assert "seeds" not in xoff_here("sweep", "study.toml", "--out", "study").stdout.splitlines()[1]
     study = Study.open(place)
-    # One seed of the second point fails, and each of the third.
+    # One seed of the second point fails, and each seed of the third.
     for run in [run for run in study.plan.runs if run.point.index == 2] + [study.plan.runs[4]]:
         study.store.remove(run.key)
         with study.store.workspace() as work:

@@ -1,4 +1,4 @@
-"""What parts count is shown, kept and typed as they declare it, wherever counts are: nowhere is a list of parts."""
+"""Counts of components are shown, kept and typed as declared, everywhere: no other list of components exists."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from xoff.report import run_page
 from xoff.study import metrics
 
 _PACKAGE = Path(xoff.__file__).parent
-# These are about certain mechanisms, with calculators and benchmarks; two are generated.
+# These pages are about certain mechanisms, with calculators and benchmarks; two are generated.
 _NAMING = {"marking.py", "cli.py", "sizing.py", "cases.py", "training.py", "headroom.py", "scenario.py", "summary.py"}
 _BCN = {"switch.flow_control.bcn": {"sample_base": "30KB"}, "host.congestion_control.bcn": {}}
 
 
 def _given(group: str) -> dict[str, Any]:
-    """A small scenario that gives a part."""
+    """Returns a small scenario with a component."""
     for path in CHOICES:
         if group in registered(path):
             return draw_scenario(Random(1), {path: group})
@@ -56,7 +56,7 @@ def test_every_count_is_in_the_summary_the_metrics_and_the_page(group: counts.Gr
     page = run_page.build(result)
     (table,) = (table for table in page.tables if table.title == "Counts of parts")
     told = {(row[0].text, row[1].text): row[2].key for row in table.rows}
-    # Nobody asks for the order of flows: the mechanisms that need it do.
+    # The order of flows is no option: mechanisms that need the order provide it.
     assert group.name in summary["components"] or group.name == "reorder_gates"
     shown = [fact for fact in page.facts if fact[0] in {count.title for count in counts.by_metric().values()}]
     for other in counts.groups():
@@ -85,7 +85,7 @@ def test_the_typed_summary_is_that_of_a_run(scenario: dict[str, Any], tmp_path: 
         "WorkloadSummary": workload,
         "SizeClass": workload["by_size"][0],
     }.items():
-        # Those of collectives and jobs are for these alone.
+        # Counts of collectives and jobs exist for collectives and jobs alone.
         assert types[name].__annotations__.keys() - {"collective", "job"} == part.keys(), name
 
 
@@ -95,7 +95,7 @@ def test_a_run_shows_the_parts_that_it_has(xoff_here: Command, scenario_file: Pa
     assert "BCN: frames sampled" in text
     assert "SFC" not in text
     assert "DCQCN" not in text
-    # Of many counts those that are not zero; of each part the first.
+    # Of many counts the nonzero counts; of each component the first.
     calm = scenario | {"workload": [{"flows": [{"src": "host1", "dst": "host0", "size": "1KB"}]}]}
     rows = dict(xoff.run(calm).rows())
     assert rows["PFC pauses"] == "0"

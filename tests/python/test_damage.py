@@ -1,4 +1,4 @@
-"""Results whose key columns hold what no run writes: refused with file and column, or shown; never a traceback."""
+"""Results with key columns of impossible values: refused with file and column, or shown; never a traceback."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def damaged(whole: Path, place: Path, table: str, column: str) -> Iterator[str]:
-    """Put another value into all cells of a column, then into the first alone; yield what was done."""
+    """Puts another value into all cells of a column, then into the first cell alone; yields a description."""
     file = whole / f"{table}.parquet"
     rows = pq.read_table(file)
     cells = rows[column].cast(rows.schema.field(column).type)
@@ -81,7 +81,7 @@ def commands(place: str) -> Iterator[tuple[str, ...]]:
 
 
 def done(command: Command, here: Path, words: tuple[str, ...]) -> tuple[int, str]:
-    """Run a command, which is done or refused in one line."""
+    """Runs a command that completes or is refused in one line."""
     for left in here.glob("damaged[-.]*"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
     found = command(*words)

@@ -1,4 +1,4 @@
-"""What seeds decide: paired margins, intervals of one value, and how many seeds would decide what chance covers."""
+"""Decisions over seeds: paired margins, intervals of one value, and the number of seeds that would decide."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def test_one_seed_decides_nothing() -> None:
 def test_an_interval_decides_and_pairs_are_taken_seed_by_seed() -> None:
     assert positive([1, 2, 1, 2]).answer == "holds"
     assert positive([-1, -2, -1, -2]).answer == "does not hold"
-    # Seeds differ by far more than the two do: paired they are apart in each.
+    # Seeds differ far more than both variants: paired by seed, the variants differ in each.
     assert lower([10, 100, 1000], [11, 101, 1001.1]).answer == "holds"
     assert higher([10, 100, 1000], [11, 101, 1001.1]).answer == "does not hold"
     assert lower([10, 1000], [11, 1001]).alone == (True, True)
-    # What is the same in each seed is below nothing, and no chance.
+    # Values equal in each seed have no lower value, without chance.
     assert lower([5, 5], [5, 5]).answer == "does not hold"
     with pytest.raises(ValueError, match="argument 2"):
         lower([1], [1, 2])
@@ -49,7 +49,7 @@ def test_undecided_says_how_many_seeds_would_decide() -> None:
     assert (found.answer, found.leans, found.alone) == ("undecided", True, (True, False, True, False))
     assert found.seeds is not None
     assert found.words == f"undecided (mean: holds; {found.seeds} seeds would decide)"
-    # As many like these do.
+    # As many seeds like the given seeds.
     many = (margins * found.seeds)[: found.seeds]
     assert found.seeds > len(margins)
     assert interval(many).low == pytest.approx(0, abs=0.6)
@@ -64,7 +64,7 @@ def test_about_the_same_is_bounded_on_both_sides() -> None:
     assert about_the_same([120, 120.1], [100, 100]).answer == "does not hold"
     assert about_the_same([80, 79.9], [100, 100]).answer == "does not hold"
     assert within([0.1, 0.1001], [0.2, 0.2], [0.12, 0.12]).answer == "holds"
-    # A mean in the middle of a wide spread is not about the same: it is not known.
+    # A mean in the middle of a wide spread is undecided, and not "about the same".
     assert about_the_same([60, 140], [100, 100]).answer == "undecided"
 
 
@@ -75,7 +75,7 @@ def test_decisions_are_put_together() -> None:
     together = all_of(yes, unsure)
     assert (together.answer, together.leans, together.alone) == ("undecided", True, (True, False))
     assert together.seeds == unsure.seeds
-    # Of different seeds nobody can say how they go together.
+    # Different seeds cannot be paired.
     assert all_of(yes, surer).alone == ()
     assert all_of(yes, fact(is_so=True)).alone == (True, True)
     assert any_of(no, yes).answer == "holds"
@@ -89,7 +89,7 @@ def test_words_of_claims() -> None:
     assert lowest({"a": [1, 1], "b": [2, 2], "c": [1, 1]}, "a").answer == "does not hold"
     assert ordered([[1, 1], [2, 2], [3, 3]]).answer == "holds"
     assert ordered([[1, 1], [3, 3], [2, 2]]).answer == "does not hold"
-    # One instance disproves that something never happens.
+    # One instance disproves "never happens".
     assert never([0, 0, 0]).answer == "holds"
     assert never([0, 0, 1]).answer == "does not hold"
 
@@ -102,7 +102,7 @@ def test_a_margin_is_a_share_whatever_is_compared() -> None:
     assert higher([8, 5], [10, 10]).shares == (-0.2, -0.5)
     assert about_the_same([110, 80], [100, 100]).shares == pytest.approx((0.05, -0.05))
     assert within([0.1, 0.3], [0.2, 0.2], [0.12, 0.05]).shares == pytest.approx((0.02, -0.05))
-    # What either is or is not has no size, and a count that is above zero is that alone.
+    # A yes-or-no fact has no size, and a count above zero is a fact.
     assert never([0, 7]).shares == (1, -1)
     assert some([7, 0, 3]).shares == (1, -1, 1)
     assert some([7, 0, 3]).answer == "undecided"
@@ -116,6 +116,6 @@ def test_together_what_is_nearest_to_failing_counts() -> None:
     assert any_of(near, far).shares == pytest.approx((0.5, 0.1))
     assert opposite(far).shares == pytest.approx((-0.5, 1 / 6))
     assert all_of(near, fact(is_so=True)).shares == pytest.approx((0.1, 0.1))
-    # A fact that is not so makes it fail in each seed.
+    # A false fact fails in each seed.
     failing = all_of(near, fact(is_so=False))
     assert (failing.answer, failing.alone, failing.shares) == ("does not hold", (False, False), (-1, -1))

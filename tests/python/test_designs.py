@@ -1,4 +1,4 @@
-"""Studies with a design: what is asked for, which runs follow, and what is said of each factor."""
+"""Studies with a design: planned runs, and the effect of each factor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SMALL = {
 
 
 def _design(options: dict[str, Any], count: int) -> Design:
-    """A design of so many factors, a point for each row."""
+    """Returns a design with the given number of factors, a point for each row."""
     asked = designs.read({"design": options})
     assert asked is not None
     axes = {f"workload[{index}].poisson.load": {"from": 0, "to": 1} for index in range(count)}
@@ -62,7 +62,7 @@ def _ishigami(*places: float) -> float:
 
 @pytest.mark.parametrize("noise", [(0.0,), (-50.0, 0.0, 50.0)])
 def test_morris_on_a_linear_function_is_exact(noise: tuple[float, ...]) -> None:
-    # What a seed adds to all runs is in no effect.
+    # A seed's contribution to all runs is in no effect.
     found = _effects(_design({"method": "morris"}, 3), _linear, noise)
     for name, slope in (("x1", 2.0), ("x2", -7.0), ("x3", 0.0)):
         assert found[name, "mu"][0] == pytest.approx(slope, abs=1e-9)
@@ -73,7 +73,8 @@ def test_morris_on_a_linear_function_is_exact(noise: tuple[float, ...]) -> None:
 
 def test_morris_tells_a_factor_that_depends_on_others() -> None:
     found = _effects(_design({"method": "morris", "trajectories": 50}, 2), lambda one, other: 4 * one * other)
-    # The elementary effect of one is four times the other's place, of which the grid 0, 1/3, 2/3, 1 has the mean 1/2.
+    # The elementary effect of a factor is four times the other's value, of which the grid 0, 1/3, 2/3, 1 has the mean
+    # 1/2.
     assert found["x1", "mu"][0] == pytest.approx(2, abs=0.4)
     assert found["x1", "sigma"][0] > 1
 
@@ -128,7 +129,9 @@ def test_a_number_that_never_changes_has_no_shares() -> None:
 
 @pytest.mark.parametrize("hot", range(6))
 def test_what_hardly_ever_happens_yields_numbers(hot: int) -> None:
-    """A count that is above zero in one run of one seed, say: no warning, nothing that is no number, or a note."""
+    """A rare event yields numbers, for example a count above zero in one run of one seed: no warning, no NaN, or a
+    note.
+    """
     for options in ({"method": "sobol", "samples": 16, "pairs": True}, {"method": "morris", "trajectories": 4}):
         design = _design(options, 2)
         found, notes = of_values(design, [{1: float(row == hot), 2: 0.0} for row in range(len(design.rows))], (1, 2))
@@ -136,7 +139,7 @@ def test_what_hardly_ever_happens_yields_numbers(hot: int) -> None:
         assert all(
             one.interval.low is None or one.interval.low >= 0 for one in found if one.measure in {"mu_star", "total"}
         )
-        assert bool(found) != any("the same at both ends of all samples" in note for note in notes)
+        assert bool(found) != any("equal at both ends of all samples" in note for note in notes)
 
 
 @pytest.fixture
@@ -150,12 +153,12 @@ def test_a_real_network(screening: dict[str, Any], tmp_path: Path) -> None:
     assert (len(study.plan.points), study.status().total) == (8, 16)
     found = study.effects("fct_max_ps")
     rate, size = found.of("rate"), found.of("size")
-    # Three flows share the last link: its time is the bytes of all over the rate, and what the path adds once.
+    # Three flows share the last link: the time is the bytes of all flows over the rate, plus the path's delay once.
     wire = 3 * 75_000 * 8 * (1000 + 48) / 1000
     assert rate.interval.mean == pytest.approx(wire * (1 / 100 - 1 / 50) * 1000, rel=0.02)
     assert size.interval.mean == pytest.approx(3 * 50_000 * 8 * 1.048 * (1 / 50 + 1 / 100) / 2 * 1000, rel=0.02)
     assert (rate.verdict, size.verdict) == ("lowers", "raises")
-    # How the switch holds what waits for one output does not matter where there is but one.
+    # The queueing of a switch does not matter with a single output.
     assert found.of("queueing").verdict == "none shown"
     assert found.of("queueing").interval.mean == 0
     assert abs(found.of("forwarding_latency").interval.mean) == pytest.approx(300_000, rel=0.01)
@@ -163,7 +166,7 @@ def test_a_real_network(screening: dict[str, Any], tmp_path: Path) -> None:
     assert found.of("rate", "size") == found.of("queueing", "forwarding_latency")
     assert found.of("rate", "size").aliases == (("forwarding_latency", "queueing"),)
     assert {row["factor"] for row in found.table.to_pylist()[:2]} == {"size", "rate"}
-    with pytest.raises(LookupError, match="no effect of colour"):
+    with pytest.raises(LookupError, match="unknown effect colour"):
         found.of("colour")
 
 
@@ -197,7 +200,7 @@ def test_neither_order_nor_interruption_changes_what_is_found(screening: dict[st
         )
     effects = (tmp_path / "at once" / "effects.parquet").read_bytes()
     assert effects == (tmp_path / "parts" / "effects.parquet").read_bytes()
-    # Nothing is left to do, and the table is written again where it is gone.
+    # All runs are done, and a missing table is written again.
     (tmp_path / "parts" / "effects.parquet").unlink()
     report = parts[0].run(workers=1)
     assert (report.simulated, effects) == (0, (tmp_path / "parts" / "effects.parquet").read_bytes())
@@ -230,7 +233,7 @@ def test_factors_are_whatever_can_vary(scenario: dict[str, Any], tmp_path: Path)
     for point in study.plan.points:
         settings = dict(point.settings)
         labels = study.plan.values(point)
-        # What moves together is as far, and values are those that a person would write.
+        # Coupled settings are equally far, and values are round numbers.
         assert labels["xoff_bytes"] - labels["xon_bytes"] == 40_000
         assert labels["xoff_bytes"] % 1 == 0
         assert settings["network.star.hosts"] in {4, 5, 6, 7}
@@ -285,9 +288,9 @@ def test_the_command(screening: dict[str, Any], tmp_path: Path, xoff_here: Comma
     assert "screening of 4 factors" in checked.stdout
     done = xoff_here("sweep", "study.json", "--out", "study", "--workers", 1)
     assert done.returncode == 0, done.stderr
-    assert "pairs not from all others" in done.stderr
+    assert "pairs are confounded with other pairs" in done.stderr
     assert "8 points × 2 seeds: 16 runs\n" in done.stderr
-    assert "What decides FCT mean (2 seeds, ± 95 % interval)" in done.stdout
+    assert "Effects on FCT mean (2 seeds, ± 95 % interval)" in done.stdout
     assert "confounded with" in done.stdout
     assert "effects.parquet" in done.stdout
     document = json.loads(xoff_here("sweep", "study.json", "--out", "study", "--json").stdout)
@@ -308,7 +311,7 @@ def test_report_and_figure(screening: dict[str, Any], tmp_path: Path, xoff_here:
         study = xoff.sweep(screening | {"design": design, "seeds": 1}, out=place, workers=2)
         assert xoff_here("report", place).returncode == 0
         page = (place / "report.html").read_text("utf-8")
-        assert "What decides" in page
+        assert "Effects on" in page
         assert "data:image/svg+xml;base64," in page
         drawn = (place / "figures" / "effects_fct_mean_ps.svg").read_text("utf-8")
         assert all(name in drawn for name in ("rate", "size", "forwarding_latency", "queueing", "FCT mean"))
@@ -319,7 +322,7 @@ def test_report_and_figure(screening: dict[str, Any], tmp_path: Path, xoff_here:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"design": "taguchi"}, "there is no method 'taguchi'; there are `screening`, `morris`, `sobol`"),
+        ({"design": "taguchi"}, "unknown method 'taguchi'; allowed are `screening`, `morris`, `sobol`"),
         ({"design": 3}, "a method, or a table with `method`, is needed"),
         ({"design": {"samples": 64}}, "a method, or a table with `method`, is needed"),
         ({"design": {"method": "morris", "samples": 64}}, "design.samples: unknown key of morris"),

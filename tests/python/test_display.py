@@ -1,4 +1,4 @@
-"""The bars on a terminal: what they say while something lasts, and that nothing of them is on a pipe."""
+"""The bars on a terminal: their text during work, and no trace of the bars on a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xoff.study import Advance
 
 
 class Terminal:
-    """What is written to a terminal."""
+    """Text written to a terminal."""
 
     def __init__(self) -> None:
         self._file = io.StringIO()
@@ -24,7 +24,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The text without its colours and movements."""
+        """Returns the text without colours and cursor movements."""
         return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self._file.getvalue())
 
 

@@ -1,4 +1,4 @@
-"""Bad input ends in exit code 2 and one message that names the key; there is no traceback, and nothing is written."""
+"""Bad input ends in exit code 2 and one message with the key, without a traceback and without written files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SENDERS = "workload[0].incast.senders"
 
 
 def refused(done: Any, *parts: str) -> None:
-    """Check that a command was refused in one message which holds all parts."""
+    """Checks that a command was refused in one message with all parts."""
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("xoff: error: ")
@@ -405,7 +405,7 @@ def test_out_that_is_no_result_is_left_alone(xoff_here: Command, scenario_file: 
     precious.mkdir()
     (precious / "thesis.tex").write_text("x")
     refused(xoff_here("run", scenario_file, "--out", precious), "papers")
-    # Also beside files that happen to have the names of a result's.
+    # Also beside files that happen to have the names of a result's files.
     for name in ("summary.json", "scenario.json"):
         (precious / name).write_text("{}")
         refused(xoff_here("run", scenario_file, "--out", precious), "papers")
@@ -420,7 +420,7 @@ def test_out_that_is_no_result_is_left_alone(xoff_here: Command, scenario_file: 
 def test_out_that_cannot_be_written_is_refused_before_the_run(
     xoff_here: Command, scenario_file: Path, out: str
 ) -> None:
-    # A run of minutes would come before the message otherwise; its size is what shows that it did not start.
+    # A run of minutes would otherwise come before the message; the size proves that the run did not start.
     refused(xoff_here("run", scenario_file, "--out", out, "--set", "workload[0].incast.size=3TB"), out)
     assert sorted(scenario_file.parent.iterdir()) == [scenario_file]
 
@@ -528,7 +528,7 @@ _FLOW = {"src": 1, "dst": 0, "size": "1KB"}
     ],
 )
 def test_absurd_sizes_are_refused_at_once(hosts: int, change: dict[str, Any], key: str) -> None:
-    """In little memory, and before the work that they ask for, which no patience would see the end of."""
+    """In little memory, and before the requested work, which would exceed any patience."""
     scenario = {"network": {"star": {"hosts": hosts, "link": _LINKS}}, "workload": [{"flows": [_FLOW]}]} | change
 
     def limit() -> None:
@@ -548,7 +548,7 @@ def test_absurd_sizes_are_refused_at_once(hosts: int, change: dict[str, Any], ke
 
 
 def test_iq_has_no_egress_queues_to_watch(scenario: dict[str, Any]) -> None:
-    """A setting that would silently never pause."""
+    """The setting would silently never pause."""
     scenario["switch"] |= {"queueing": "iq", "flow_control": {"pfc": {"accounting": "egress"}}}
     with pytest.raises(xoff.InputError, match=r"^switch\.flow_control\.pfc\.accounting: egress"):
         xoff.check(scenario)
@@ -591,7 +591,7 @@ _WRONG: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("key", "value"), _WRONG)
 def test_words_of_rust_do_not_reach_the_user(scenario: dict[str, Any], key: str, value: Any) -> None:
-    """Whatever of them is refused: some of these values are right for some keys."""
+    """Some of these values are valid for some keys; every refusal is free of Rust's words."""
     message = ""
     try:
         xoff.check(scenario, overrides={key: value})
@@ -668,7 +668,7 @@ def test_a_run_that_would_take_too_much_memory_ends_with_a_message(
 def test_a_run_that_is_not_kept_holds_no_rows(
     tmp_path: Path, xoff_command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lossy run writes a row for each packet that it loses, a million here, of which nobody asked for any."""
+    """A lossy run writes a row for each lost packet, a million in this test, and no option asks for the rows."""
     scenario = tmp_path / "lossy.toml"
     scenario.write_text(
         f"""
@@ -686,12 +686,12 @@ def test_a_run_that_is_not_kept_holds_no_rows(
     kept = xoff.run(scenario)
     rows = kept.table("drops")
     assert rows.num_rows > 10**6
-    # Half of what the rows alone take, beside what a run takes anyhow.
+    # Half of the memory of the rows, in addition to the memory of a run.
     monkeypatch.setenv("XOFF_MEMORY", f"{(100_000_000 + rows.nbytes // 2) // 1_000_000}MB")
     done = xoff_command("run", scenario, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["drops"] == kept.summary["drops"] == rows.num_rows
-    # What cannot be held without a directory is told of it.
+    # Options that need a directory are refused without one.
     monkeypatch.setenv("XOFF_MEMORY", "70MB")
     code = f"import xoff; xoff.run({str(scenario)!r})"
     ended = subprocess.run(

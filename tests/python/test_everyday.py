@@ -1,4 +1,4 @@
-"""What a user meets every day: formats of figures, where studies are kept, all rows of a table."""
+"""Everyday use: formats of figures, folders of studies, all rows of a table."""
 
 from __future__ import annotations
 

@@ -18,5 +18,5 @@ def test_example(file: Path) -> None:
     result = xoff.run(file)
     assert result.ok
     assert result.summary["flows"]["completed"] == result.summary["flows"]["total"] > 0
-    # An example is what people copy.
+    # Users copy the examples.
     assert xoff.check(file)["warnings"] == []

@@ -1,4 +1,4 @@
-"""``xoff explain``: what it prints and puts out as JSON, and what it refuses."""
+"""``xoff explain``: printed text, JSON output, and refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_result_that_has_its_delays_is_not_repeated(
 
 
 def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> None:
-    # Flow 0 for host1, whose packets nobody takes in while the switch pauses for ever.
+    # Flow 0 to host1; host1 receives nothing while the switch is paused forever.
     document = {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "switch": {

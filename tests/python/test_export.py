@@ -1,4 +1,4 @@
-"""What ``xoff export`` writes: bytes by the document of each format, and as tools read them that are installed."""
+"""Output of ``xoff export``: bytes by the document of each format, and as read by installed tools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SCENARIO: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> xoff.Result:
-    """Three senders whose packets are marked and paused."""
+    """Three senders with marked and paused packets."""
     return xoff.run(_SCENARIO, out=tmp_path_factory.mktemp("export") / "incast")
 
 
@@ -94,7 +94,7 @@ def _packets(data: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def _sum(data: bytes) -> int:
-    """The one's complement sum of RFC 1071: of a header with its checksum it is all ones."""
+    """Returns the one's complement sum of RFC 1071: all ones for a header with its checksum."""
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
@@ -186,7 +186,7 @@ def test_pfc_names_classes_and_quanta() -> None:
 
 def test_answers_say_what_came() -> None:
     ack = frames.encode(Frame("ack", 4, 2, 7, Flow(1, 3, 5000), 12, 0, 64, 0, is_marked=True))
-    # It acknowledges packet 11, echoes a mark, and goes from the flow's end to its start.
+    # The frame acknowledges packet 11, echoes a mark, and goes from the flow's end to its start.
     assert (ack[42], ack[46], int.from_bytes(ack[51:54], "big"), ack[54]) == (0x11, 0x40, 11, 0x1F)
     assert ack[26:34] == bytes([10, 0, 0, 4, 10, 0, 0, 2])
     nack = frames.encode(Frame("nack", 4, 2, 7, Flow(1, 3, 5000), 12, 15, 64, 0))
@@ -214,7 +214,7 @@ def test_notifications_of_bridges_repeat_what_they_are_about() -> None:
 
 @pytest.mark.parametrize("kind", ["sfcm", "bcn", "portfc", "bfc", "sack", "new_and_longer", "ack"])
 def test_what_has_no_published_form_is_ours(kind: str) -> None:
-    # So is what speaks of a flow that is not known.
+    # Rows about an unknown flow are left out, too.
     flow = None if kind == "ack" else Flow(1, 3, 5000)
     data = frames.encode(Frame(kind, 4, 2, 7, flow, 2**32 - 1, 20_000, 64, 5))
     assert len(data) == 60
@@ -239,7 +239,7 @@ def test_a_compressed_capture_is_the_same(result: xoff.Result, tmp_path: Path) -
         _export(result, "pcapng", tmp_path / name, "*")
     packed = (tmp_path / "b.pcapng.gz").read_bytes()
     assert gzip.decompress(packed) == (tmp_path / "a.pcapng").read_bytes()
-    # No name and no time are in it.
+    # The file contains no name and no time.
     assert packed == (tmp_path / "c.pcapng.gz").read_bytes()
 
 
@@ -320,7 +320,7 @@ def test_a_run_without_packets_says_what_to_run(tmp_path: Path, xoff_here: Comma
 
 
 def _fields(data: bytes) -> list[tuple[int, Any]]:
-    """The fields of a message of protocol buffers: numbers, and the bytes of what has a length."""
+    """Returns the fields of a protocol buffer message: numbers, and the bytes of fields with a length."""
     found: list[tuple[int, Any]] = []
     at = 0
 
@@ -422,7 +422,7 @@ def test_a_trace_has_pauses_queues_and_flows(result: xoff.Result, tmp_path: Path
         values = [event["value"] for event in events if event["track"] == counter]
         times = [event["time"] for event in events if event["track"] == counter]
         assert max(values) > 0
-        # What is empty again is zero, and times never go back.
+        # Emptied queues are zero, and times never go back.
         assert values[-1] == 0
         assert times == sorted(times)
 
@@ -434,7 +434,7 @@ def test_flows_that_overlap_have_tracks_of_their_own(tmp_path: Path) -> None:
     written = _export(xoff.run(scenario), "perfetto", tmp_path / "trace")
     tracks, events = _trace((tmp_path / "trace").read_bytes())
     lanes = [event["track"] for event in events if event["type"] == 1]
-    # The third flow takes the track of one that is over.
+    # The third flow reuses the track of a finished flow.
     assert len(lanes) == 3
     assert len(set(lanes)) == 2
     assert {tracks[lane]["name"] for lane in lanes} == {"flows"}
@@ -453,7 +453,7 @@ def test_what_failed_has_a_track_for_each_fault(tmp_path: Path) -> None:
     found = [event for event in events if tracks[event["track"]]["name"].startswith(("down:", "delay:"))]
     down, longer, up = sorted(found, key=lambda event: (event["type"], event["time"]))
     assert (down["name"], down["time"], up["time"]) == ("host1-switch0: down", 1000, 3000)
-    # What lasted at the end of the run has no end.
+    # A slice open at the end of the run has no end.
     assert (longer["name"], longer["time"], longer["start_ps"]) == ("host0-switch0: delay", 2000, 2_000_000)
 
 
@@ -541,7 +541,7 @@ def test_completion_times_are_those_that_scripts_of_hpcc_read(result: xoff.Resul
         assert [int(cell) for cell in line[5:]] == [
             round(row[name] / 1000) for name in ("start_ps", "fct_ps", "ideal_fct_ps")
         ]
-        # What the scripts compute.
+        # The results of the scripts.
         assert int(line[6]) / int(line[7]) == pytest.approx(row["slowdown"], rel=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Two-level designs: what they tell apart, and that effects on a known model are what the model says."""
+"""Two-level designs: separable effects, and effects on a known model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_fractions_are_the_smallest_of_their_resolution(resolution: int) -> None
 
 
 def _model(run: Levels) -> float:
-    """Seven, a choice that adds 4, one that takes 10, and two that add 6 only together (3 each by themselves)."""
+    """Seven, a choice that adds 4, a choice that takes 10, and two that add 6 only together (3 each alone)."""
     first, second, third, fourth = run[:4]
     return 7 + 4 * first - 10 * second + 6 * third * fourth
 
@@ -74,7 +74,7 @@ def test_a_pair_that_looks_like_a_choice_is_only_named_beside_it() -> None:
     assert set(found) == set("abcdefg")
     aliases = {frozenset(pair) for _, others in found.values() for pair in others}
     assert aliases == {frozenset(pair) for pair in itertools.combinations("abcdefg", 2)}
-    # What c and d do together is part of what another choice seems to do.
+    # The interaction of c and d is confounded with the effect of another choice.
     (other,) = (name for name, (_, others) in found.items() if ("c", "d") in others)
     assert abs(found[other][0]) == 3 + {"a": 4, "b": -10, "c": 3, "d": 3}.get(other, 0)
 

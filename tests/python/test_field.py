@@ -1,4 +1,4 @@
-"""The comparison of mechanisms: sizes follow links, rows differ in one thing, bounds are bounds, sentences can fail."""
+"""The comparison of mechanisms: sizes follow links, rows differ in one part, bounds are bounds, sentences can fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NDP, _NSCC = "trimming + NDP + spray", "trimming + NSCC + spray"
 
 
 def _set(setting: Setting, row: str, *changes: tuple[str, str]) -> dict[str, Any]:
-    """The scenario of a row with what `--set` makes of it."""
+    """Returns the scenario of a row after `--set`."""
     name = f"case/{row}/seed 1"
     made = changed({"field/main": {name: scenario(setting, row)}}, changes, {"field/main": main.DERIVED})
     return made["field/main"][name]
@@ -52,7 +52,7 @@ def test_products_follow_a_delay_and_what_is_set_itself_wins() -> None:
 
 @pytest.fixture(scope="module")
 def incasts() -> Mapping[str, tuple[Run, Run]]:
-    """One incast alone at 100 Gb/s and, set, at 400 Gb/s."""
+    """One incast alone at 100 Gb/s and, with `--set`, at 400 Gb/s."""
     alone = Setting(traffic="incast")
     rows = ("PFC", "PFC + DCTCP", "BFC", _NDP, _NSCC, "PFC + HPCC")
     # Four times the product is under way: with 12 MB BFC's queues find no room at 400 Gb/s.
@@ -135,7 +135,7 @@ def test_every_cell_is_a_row_or_has_its_reason() -> None:
             for path in PATHS:
                 name = name_of(loss, control, path)
                 assert not (why_not(loss, control, path) and name in grid()[0]), name
-    # The product refuses these, and nobody has written it down here.
+    # xoff refuses these combinations, and no list repeats the refusals.
     assert not why_not("trimming", "RCCC", "REPS")
     assert name_of("trimming", "RCCC", "REPS") not in grid()[0]
     paths = {row.path for row in grid()[0].values() if (row.loss, row.control) == ("PFC", "DCTCP")}
@@ -193,7 +193,7 @@ def test_a_sentence_is_told_with_where_it_holds() -> None:
     by_ability = {(can, row[0]): row[2] for row in chosen[1:] for can in row[1].split("; ")}
     assert by_ability["pause", "no"].startswith("**PFC**")
     assert by_ability["mark, trim", "yes"].startswith(f"**{_NSCC}**")
-    # Where adapters bear no reordering nothing is sprayed.
+    # Rows for adapters without reordering have no spraying.
     assert ("mark, trim", "no") not in by_ability
     assert {can for can, _ in by_ability} <= set(SWITCHES)
 

@@ -1,4 +1,4 @@
-"""Every figure of every example: no text is cut, one size is no curve, seeds are dots, what was asked for is first."""
+"""Every figure of every example: no text is cut, one size is no curve, seeds are dots, requested metrics are first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SWEEPS = [file for file in _EXAMPLES if file.name.startswith("sweep-")]
 
 
 def texts(figure: Figure) -> Iterator[Text]:
-    """The texts that are seen; ticks beyond an axis are not."""
+    """Returns the visible texts, without ticks beyond an axis."""
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip():
             yield text
 
 
 def check(draw: Callable[[], Figure], place: Path) -> None:
-    """What is written holds all texts, is not much larger than planned, and has no document for a label."""
+    """Checks that a written figure holds all texts, is not much larger than planned, and has no document as a label."""
     figure = draw()
     plots.write(figure, place)
     canvas = FigureCanvasAgg(figure)
@@ -48,7 +48,7 @@ def check(draw: Callable[[], Figure], place: Path) -> None:
 
 
 def small(file: Path) -> dict[str, Any]:
-    """A study with the ends of its axes alone, and two seeds."""
+    """Returns a study with the ends of its axes alone, and two seeds."""
     study = tomllib.loads(file.read_text("utf-8")) | {"seeds": 2}
     if "base" in study:
         study["base"] = str(file.parent / study["base"])
@@ -81,7 +81,7 @@ def test_figures_of_an_example(file: Path, tmp_path: Path) -> None:
 def test_figures_of_a_study(file: Path, tmp_path: Path) -> None:
     study = xoff.sweep(small(file), out=tmp_path / "study")
     page = study_page.build(study)
-    # What the study names comes first.
+    # The study's own metrics come first.
     assert page.figures
     if study.plan.design is None:
         assert [name for name in page.figures if name in study.plan.metrics] == list(page.figures)[
@@ -92,7 +92,7 @@ def test_figures_of_a_study(file: Path, tmp_path: Path) -> None:
 
 
 def test_the_check_finds_what_is_cut(tmp_path: Path) -> None:
-    """A legend that is wider than its figure, which a canvas of fixed size cuts."""
+    """A legend wider than its figure, which a canvas of fixed size cuts."""
 
     def draw() -> Figure:
         figure, axes = plots.canvas(width=3)
@@ -131,7 +131,7 @@ def test_one_size_is_a_box_and_no_curve(scenario: dict[str, Any]) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["all"]
     assert "100 KB" in axes.get_xlabel()
     assert len(axes.patches) == 1
-    # Of several sizes it is a curve, each of whose places has a size of its own.
+    # With several sizes the figure is a curve, with a size at each place.
     rows = [{"src": index % 3 + 1, "dst": 0, "size": f"{10 + index}KB"} for index in range(40)]
     (axes,) = xoff.run(scenario | {"workload": [{"flows": rows}]}).plot.slowdown_by_size().axes
     assert not axes.patches
@@ -175,5 +175,5 @@ def test_a_page_shows_what_was_asked_for_first(scenario: dict[str, Any], tmp_pat
     page = study_page.build(study)
     assert [one.title for one in page.measured] == ["PFC pauses", "drops"]
     assert list(page.figures)[:2] == ["pfc_pauses", "drops"]
-    # What the base has is said to be its own: variants may have set it.
-    assert [heading for heading, _ in page.story if not heading.endswith(" of the base")] == ["What varies"]
+    # Settings of the base are labelled as the base's: variants may have set them.
+    assert [heading for heading, _ in page.story if not heading.endswith(" of the base")] == ["Parameters"]

@@ -1,4 +1,4 @@
-"""The gallery of the documentation: every question is run, its figure is the one that is shown, its answer holds."""
+"""The gallery of the documentation: every question is run, its figure is the displayed figure, its answer holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXTS = re.compile(r"<text[^>]*>([^<]+)</text>")
 
 
 def mean(place: Path, metric: str, **point: object) -> float:
-    """The mean of a metric where columns have these values."""
+    """Returns the mean of a metric over rows with these values."""
     (found,) = [
         one
         for one in xoff.Study.open(place).means(metric)

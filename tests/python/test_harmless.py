@@ -1,4 +1,4 @@
-"""Text of foreign files in messages and on terminals, and what a message says of a disk that is full."""
+"""Text of foreign files in messages and on terminals, and messages about a full disk."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def test_a_disk_that_is_full_is_told_of_with_the_file(tmp_path: Path, words: tup
 
 
 def test_an_error_in_python_keeps_what_was_given() -> None:
-    """Messages are made harmless where they are shown."""
+    """Messages are made harmless at display, not before."""
     with pytest.raises(InputError, match="no such file"):
         xoff.run("no\u202efile.toml")

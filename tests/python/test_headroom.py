@@ -37,7 +37,7 @@ def test_the_steps_are_those_of_the_formula() -> None:
     ],
 )
 def test_the_worst_case_needs_what_is_calculated_within_a_frame(change: dict[str, str]) -> None:
-    """What is measured is a whole number of frames above XOFF, and no more than is calculated."""
+    """The measured headroom is a whole number of frames above XOFF, and at most the calculated headroom."""
     values = LINK | change
     answer, found = headroom.calculate(values), headroom.verify(values)
     frame = answer["steps"][1]["bytes"]
@@ -59,7 +59,7 @@ def test_links_and_frames_come_from_a_scenario(xoff_here: Command, tmp_path: Pat
         ("100Gbps", 4070, 84),
         ("400Gbps", 4070, 84),
     ]
-    # What a scenario reserves is the same.
+    # The headroom reserved by a scenario is the same.
     rows = json.loads(xoff_here("check", file, "--json").stdout)["headroom"]
     assert [row["needed_bytes"] for row in rows] == [link["headroom_bytes"] for link in links]
 
@@ -93,7 +93,7 @@ def test_a_check_says_the_thresholds_of_a_shared_buffer() -> None:
     assert row["needed_bytes"] == row["available_bytes"] == needed
     assert row["xoff_bytes"] == int(threshold)
     assert row["xon_bytes"] == int(threshold) - 2000
-    # One that is fixed above what a port can have is never reached in time.
+    # A fixed threshold above the port's maximum is never reached in time.
     late = xoff.check(scenario, overrides={"switch.flow_control.pfc": {"xoff": "195KB"}})
     assert late["headroom"][0]["available_bytes"] == int(threshold) + needed - 195_000
     assert any("packets may be lost" in warning["message"] for warning in late["warnings"])
@@ -106,7 +106,7 @@ def test_a_check_says_the_thresholds_of_a_shared_buffer() -> None:
         (["--max-frame", "1500B", "--rate", "fast"], "--rate: "),
         (["--max-frame", "1500B", "--link-delay", "1 furlong"], "--link-delay: "),
         (["--scenario", "none.toml"], "none.toml"),
-        (["--scenario", "x.toml", "--rate", "1Gbps"], "--rate: it is the scenario's"),
+        (["--scenario", "x.toml", "--rate", "1Gbps"], "--rate: not allowed with --scenario"),
     ],
 )
 def test_bad_requests_are_one_message(xoff_here: Command, words: list[str], message: str) -> None:

@@ -1,6 +1,6 @@
 """A mechanism watches the hooks that it implements, and implements the hooks that it watches.
 
-A node calls only the hooks that `watches()` names. A hook that is written and not watched is never called.
+A node calls only the hooks named by `watches()`. A written hook that is not watched is never called.
 """
 
 import re
@@ -31,7 +31,7 @@ def body(block: str, name: str) -> str:
 
 
 def mistakes(block: str) -> list[str]:
-    """The hooks of an `impl` block that are not watched, and the constants that are watched without a hook."""
+    """Returns the hooks of an `impl` block that are not watched, and the watched constants without a hook."""
     hooks = watched()
     written = set(re.findall(r"^    fn (\w+)\(", block, re.M)) & hooks.keys()
     named = set(re.findall(r"Watches::([A-Z]+)", body(block, "watches"))) - {"NONE"}

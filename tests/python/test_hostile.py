@@ -1,4 +1,4 @@
-"""Directories of somebody else, or damaged ones: no name becomes a path, a formula or a tag, no type a traceback."""
+"""Foreign or damaged directories: no name becomes a path, a formula or a tag, no type a traceback."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_names_are_plain_text_in_figures_and_on_pages(scenario: dict[str, Any], 
 
 
 def _damaged(value: Any, draw: random.Random) -> Any:
-    """The same with one part replaced by something of another type."""
+    """Returns the value with one part replaced by a value of another type."""
     if isinstance(value, dict) and value and draw.random() < 0.85:
         key = draw.choice(sorted(value))
         return value | {key: _damaged(value[key], draw)}
@@ -152,18 +152,18 @@ def test_a_data_set_of_another_version_of_the_study_is_made_again(scenario: dict
 
 
 def test_tables_of_a_damaged_run_are_refused_by_name(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """One that is missing, one that differs from those of other runs, and columns that are gone or of another kind."""
+    """A missing table, a table that differs from the tables of other runs, and missing or mistyped columns."""
     xoff.sweep({"base": scenario, "axes": {"switch.forwarding_latency": ["1us", "2us"]}}, out=tmp_path / "study")
     study = Study.open(tmp_path / "study")
     place = tmp_path / "study" / "runs" / study.plan.runs[-1].key / "links.parquet"
     whole = pq.read_table(place)
     first = whole.column_names[0]
     for table, why in [
-        (whole.append_column("more", whole[first]), "`links` has other columns than in the runs before"),
-        (whole.drop_columns([first]), f"it has no column `{first}`"),
+        (whole.append_column("more", whole[first]), "`links` has other columns than the runs before"),
+        (whole.drop_columns([first]), f"column `{first}` is missing"),
         (whole.set_column(0, first, [[1] * whole.num_rows]), f"the column `{first}` does not hold texts"),
-        (whole.rename_columns([first, *[f"x{i}" for i in range(whole.num_columns - 1)]]), "it has no column"),
-        (whole.append_column(first, whole[first]), "two of its columns have one name"),
+        (whole.rename_columns([first, *[f"x{i}" for i in range(whole.num_columns - 1)]]), " is missing"),
+        (whole.append_column(first, whole[first]), "two columns have one name"),
         (None, "`links` is missing"),
     ]:
         place.unlink()
@@ -335,7 +335,7 @@ def test_a_place_whose_name_is_no_text_is_refused(scenario_file: Path) -> None:
 
 
 def test_an_interrupt_while_modules_are_imported(tmp_path: Path) -> None:
-    # The signal comes in the middle of the import of what the command needs.
+    # The signal comes in the middle of the command's imports.
     (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit(3)\n")
     done = subprocess.run(
         [sys.executable, "-m", "xoff", "--version"], capture_output=True, text=True, check=False,
@@ -380,7 +380,7 @@ _PARTS = ["scenario.json", "summary.json", "flows.parquet", "links.parquet"]
 
 @pytest.fixture
 def foreign(scenario: dict[str, Any], tmp_path: Path) -> Path:
-    """A result with all tables, and rows in those of pauses."""
+    """Returns a result with all tables, including rows of pauses."""
     place = tmp_path / "foreign"
     probe = {"queues": "5us", "packets": True, "delays": "all"}
     result = xoff.run(scenario | {"probe": probe}, overrides={"switch.flow_control.pfc.xoff": "20KB"}, out=place)
@@ -397,7 +397,7 @@ def _commands(place: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _ended(command: Command, place: Path) -> set[int]:
-    """Have all that reads a result do so; each command is done or refused in one line. Return the exit codes."""
+    """Runs all commands that read a result; each completes or is refused in one line. Returns the exit codes."""
     codes = set()
     for words in _commands(place):
         done = command(*words)
@@ -422,12 +422,12 @@ def test_what_is_no_file_is_no_part_of_a_result(xoff_here: Command, foreign: Pat
             (foreign / part).mkdir()
         case "huge":
             with (foreign / part).open("wb") as file:
-                # It takes no room on the disk.
+                # The file takes no room on the disk.
                 file.truncate(2**40)
         case _:
             (foreign / part).symlink_to("nowhere")
     codes = _ended(xoff_here, foreign)
-    # Frames do not ask for completion times, nor these for links.
+    # Frames do not read completion times, and completion times do not read links.
     assert codes == {2} or part.endswith(".parquet")
     assert not list(foreign.parent.glob("foreign?*"))
 
@@ -436,7 +436,7 @@ def test_what_is_no_file_is_no_part_of_a_result(xoff_here: Command, foreign: Pat
 def test_what_is_no_file_is_no_part_of_a_study(
     scenario: dict[str, Any], tmp_path: Path, xoff_here: Command, kind: str
 ) -> None:
-    """It is refused, or made again by a sweep."""
+    """The file is refused, or made again by a sweep."""
 
     def put(file: Path) -> None:
         file.unlink(missing_ok=True)
@@ -464,7 +464,7 @@ def test_what_is_no_file_is_no_part_of_a_study(
 
 
 def test_a_table_of_more_rows_than_memory_has_room_for_is_refused(foreign: Path) -> None:
-    """A file of some kilobytes may hold a value a million million times; this one says so of itself."""
+    """A file of some kilobytes may hold a value a million million times; this file declares the number."""
     file = foreign / "samples.parquet"
     table = pq.read_table(file)
     pq.write_table(pa.concat_tables([table.slice(0, 1)] * 1000), file)
@@ -504,7 +504,7 @@ def _renamed(table: pa.Table, before: str) -> pa.Table:
 
 @pytest.mark.parametrize("case", _NAMES)
 def test_names_in_tables_are_nothing_but_names(xoff_here: Command, foreign: Path, case: str) -> None:
-    """Nodes, workloads and mechanisms are called so in every table, which are read, and shown harmless."""
+    """Nodes, workloads and mechanisms have the names in every table; the tables are read, and shown harmless."""
     name = _NAMES[case]
     for file in foreign.glob("*.parquet"):
         pq.write_table(_renamed(pq.read_table(file), name), file)
@@ -556,7 +556,7 @@ def test_cells_that_no_run_writes_are_refused_where_they_are_read(
 
 
 def test_delays_of_another_version_have_a_page(xoff_here: Command, foreign: Path) -> None:
-    """Kinds that this version does not know are shown by their names."""
+    """Kinds unknown to this version are shown by their names."""
     file = foreign / "delays.parquet"
     table = pq.read_table(file)
     kinds = [("<new>" if kind == "transmission" else kind) for kind in table["kind"].to_pylist()]

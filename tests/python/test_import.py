@@ -1,4 +1,4 @@
-"""Scenarios of other simulators: what is read is what stands there, and what is not carried over is said."""
+"""Scenarios of other simulators: values are read exactly, and values that are not carried over are reported."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_completion_times_follow_from_the_topology(imported: Import) -> None:
     last = ran(imported("hpcc", TOPOLOGY, FLOWS, CONFIG))[-1]
     assert last["fct_ps"] == 2 * (335_360 + 1_000_000)
     assert last["fct_acked_ps"] == last["fct_ps"] + 2 * (19_200 + 1_000_000)
-    # Twenty packets of 83.84 ns over four links of 100 Gb/s, which the last crosses behind the others.
+    # Twenty packets of 83.84 ns over four links of 100 Gb/s; the last crosses behind the others.
     first = ran(imported("hpcc", _LEAF_SPINE, _FIVE, out="five"))[0]
     assert first["fct_ps"] == (20 + 3) * 83_840 + 4 * 1_000_000
 
@@ -77,7 +77,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
     assert [row["size_bytes"] for row in ran(said)] == [20_000, 1000]
     assert [row["start_ps"] for row in ran(said)] == [0, 100_000_000]
     assert document["workload"][0]["name"] == "group 3"
-    # 2 · 1 us · 100 Gb/s and two frames of 1048 B; the longest round trip is 8.32 us, as ConWeave has it.
+    # 2 · 1 us · 100 Gb/s and two frames of 1048 B; the longest round trip is 8.32 us, as in ConWeave.
     assert document["switch"]["buffer"]["shared"] == {
         "total": "9437184B", "alpha": 0.0625, "reserve": "1048B",
     }  # fmt: skip
@@ -94,7 +94,7 @@ def test_flows_of_conweave_have_five_values(imported: Import) -> None:
         ),
         ("CC_MODE 1\nHAS_WIN 0\nRATE_AI 5Mb/s", "host.congestion_control.dcqcn.additive_increase", "5Mbps"),
         ("CC_MODE 1\nHAS_WIN 0\nCLAMP_TARGET_RATE 1", "host.congestion_control.dcqcn.clamp_target", True),
-        # Twice four links of 1 us, and 1000 B without headers on each of them: 80 ns.
+        # Twice four links of 1 us, and 1000 B without headers on each link: 80 ns.
         (
             "CC_MODE 3\nU_TARGET 0.9\nMI_THRESH 5",
             "host.congestion_control.hpcc",
@@ -158,7 +158,7 @@ def test_the_headroom_is_that_of_hpcc_where_it_is_enough(imported: Import) -> No
 
 
 def test_ports_of_another_rate_have_a_headroom_of_their_own(imported: Import) -> None:
-    """One override for each rate has all that differs there."""
+    """One override for each rate has all differing settings."""
     maps = "KMAX_MAP 2 {0} 400 {1} 1600 KMIN_MAP 2 {0} 100 {1} 400 PMAX_MAP 2 {0} 0.2 {1} 0.2"
     config = f"CC_MODE 0\n{maps.format(100 * 10**9, 400 * 10**9)}\n"
     said = imported("hpcc", _TWO_RATES, _SIX, config)
@@ -193,7 +193,7 @@ def test_ports_of_one_rate_whose_links_differ_have_the_headroom_that_xoff_comput
 def test_alpha_doubles_for_each_halving_that_brings_a_rate_to_that_of_hosts(
     imported: Import, rate: str, alpha: float
 ) -> None:
-    """At most three times, so that a port may have at most as much as is free."""
+    """At most three times, so that a port may use at most all free bytes."""
     said = imported("hpcc", _TWO_RATES.replace("400Gbps", rate), _SIX, f"CC_MODE 0\n{_MAPS}")
     assert [one["buffer"]["alpha"] for one in document_of(said)["switch"]["overrides"]] == [alpha]
 
@@ -212,13 +212,13 @@ _KEEPS = "the window follows the rate in xoff, and is constant in the original"
         ("CC_MODE 7\nHAS_WIN 1\nVAR_WIN 1", "VAR_WIN: ", []),
         ("CC_MODE 7\nHAS_WIN 1\nVAR_WIN 0", f"VAR_WIN: {_KEEPS}", [True]),
         ("CC_MODE 7\nHAS_WIN 0\nVAR_WIN 0", "VAR_WIN: has an effect with a window alone", [False]),
-        # What they are there if they are not given.
+        # The simulator's defaults.
         ("CC_MODE 7", f"VAR_WIN: missing; the default is 0; {_KEEPS}", [True]),
         ("CC_MODE 3\nVAR_WIN 1", "MULTI_RATE: missing; the default is 1; in xoff a flow has one rate", [True]),
         ("CC_MODE 3\nVAR_WIN 1\nMULTI_RATE 0", "MULTI_RATE: ", []),
         ("CC_MODE 0", "HAS_WIN: flows have a window of 104000 B in the original, and none in xoff", [True]),
         ("CC_MODE 0\nHAS_WIN 0", "HAS_WIN: flows have no window in xoff", [False]),
-        # The law of HPCC alone asks for it.
+        # HPCC's law alone reads the key.
         ("CC_MODE 3\nFAST_REACT 0", "FAST_REACT: in xoff each ACK changes the rate", [True]),
         *((f"CC_MODE {mode}\nFAST_REACT 0", "each ACK changes", []) for mode in (1, 7, 8, 10)),
         ("CC_MODE 3\nINT_MULTI 4", "INT_MULTI: telemetry is exact in xoff", [True]),
@@ -274,11 +274,11 @@ _KEYS = {
 
 @pytest.mark.parametrize("mode", ["1", "3", "7", "8", "10", "0"])
 def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
-    """A setting that is given changes the scenario, or is said."""
+    """Every given setting changes the scenario, or is reported."""
     flows = _SIX
 
     def texts(out: str, config: str) -> tuple[str, list[list[int]]]:
-        """What stands in the files but for comments, and the lines of which something is said."""
+        """Returns the text of the files without comments, and the reported lines."""
         said = imported("hpcc", _LEAF_SPINE, flows, config, out=out)
         lines = "".join(Path(file).read_text("utf-8") for file in said["files"]).splitlines()
         plain = "\n".join(line for line in lines if not line.startswith("#"))
@@ -286,7 +286,7 @@ def test_nothing_is_dropped_silently(imported: Import, mode: str) -> None:
 
     base = f"{_MAPS}CC_MODE {mode}\n"
     plain, _ = texts("plain", base)
-    # Of these xoff does one thing, which depends on the congestion control.
+    # For these keys xoff has one behaviour, which depends on the congestion control.
     keys = _KEYS | {"VAR_WIN": "1" if mode == "1" else "0", "CC_MODE": "1" if mode == "7" else "7"}
     for index, (key, value) in enumerate(keys.items()):
         found, lines = texts(f"out{index}", f"{base}{key} {value}\n")
@@ -307,7 +307,7 @@ def test_what_is_said_stands_in_the_scenario_and_on_standard_error(xoff_here: Co
 def test_what_changes_results_is_said_first(
     imported: Import, xoff_here: Command, tmp_path: Path, files: tuple[str, Path, Path]
 ) -> None:
-    """And what does not in one line, unless all is wanted; a program has both, and the scenario, too."""
+    """Other notes take one line, unless all are requested; a program gets both, and the scenario, too."""
     kind, *paths = files
     notes = imported(kind, *paths)["notes"]
     weights = [note["matters"] for note in notes]
@@ -331,7 +331,7 @@ def test_what_changes_results_is_said_first(
 
 
 def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(imported: Import) -> None:
-    """Alpha is an eighth at the speed of hosts, and doubles with it."""
+    """Alpha is an eighth at the speed of hosts, and doubles with the speed."""
     switch = document_of(imported("hpcc", TOPOLOGY, FLOWS, CONFIG))["switch"]
     main = switch["ecn"]["red"]
     others = {one["rate"]: one["ecn"]["red"] for one in switch["overrides"] if "ecn" in one}
@@ -342,7 +342,7 @@ def test_ports_of_another_speed_have_thresholds_and_a_share_of_their_own(importe
 
 
 def test_acks_wait_with_data_at_switches_whatever_the_file_says(imported: Import) -> None:
-    """Of HPCC; those of ConWeave go before data, and so they do here beside its routing."""
+    """ACKs of HPCC; ACKs of ConWeave precede data, as in xoff beside ConWeave's routing."""
     cases = {
         "none": (_SIX, "", "switches"),
         "zero": (_SIX, "ACK_HIGH_PRIO 0", "switches"),
@@ -462,7 +462,7 @@ def test_names_of_files_become_no_paths(xoff_here: Command, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("seed", range(6))
 def test_damaged_files_end_in_one_message(xoff_here: Command, tmp_path: Path, seed: int) -> None:
-    """Whatever becomes of a file, it is imported, or one message says what is wrong with it."""
+    """A damaged file is imported, or one message names the problem."""
     draw = random.Random(seed)
     words = [
         b"",

@@ -1,4 +1,4 @@
-"""Files of other simulators that are large, cut off or made to be large: time and memory are bounded by their size."""
+"""Large, truncated or hostile files of other simulators: time and memory are bounded by their size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _file(place: Path, text: str | bytes) -> Path:
 
 
 def _peak(work: Callable[[], Any]) -> int:
-    """The most memory that Python's objects take during some work."""
+    """Returns the peak memory of Python's objects during some work."""
     tracemalloc.start()
     try:
         work()
@@ -52,7 +52,7 @@ def _htsim(place: Path, count: int) -> Callable[[], Any]:
 def test_memory_grows_with_flows_and_by_little(
     tmp_path: Path, make: Callable[[Path, int], Callable[[], Any]], most: int
 ) -> None:
-    """So that ten million flows go into the memory of a laptop."""
+    """Ten million flows fit into the memory of a laptop."""
     few, many = (_peak(make(tmp_path, count)) for count in (100, _FLOWS_IN_ONE_FILE))
     assert (many - few) / _FLOWS_IN_ONE_FILE < most
 
@@ -64,7 +64,7 @@ def test_memory_grows_with_flows_and_by_little(
 def test_large_files_without_meaning_take_their_own_size(
     tmp_path: Path, content: str, convert: Callable[[Source], Any]
 ) -> None:
-    """Neither a list of their lines nor one of their words."""
+    """Neither a list of their lines nor a list of their words is kept."""
     file = _file(tmp_path / "large", content)
 
     def refused() -> None:
@@ -84,7 +84,7 @@ def test_more_lines_than_flows_are_refused(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("at", [0, 5, 2**20 - 2, 2**20 - 1, 2**20, 3 * 2**20])
 def test_the_line_of_what_is_no_text_is_named_wherever_it_is(tmp_path: Path, at: int) -> None:
-    """Files are decoded in pieces, at whose borders characters of several bytes lie."""
+    """Files are decoded in pieces, with multi-byte characters at the borders."""
     whole = ("é\n" * (at // 3 + 1)).encode()[:at]
     while whole and whole[-1] & 0xC0 == 0xC0:
         whole = whole[:-1]
@@ -108,7 +108,7 @@ def test_a_barrier_of_many_for_many_is_refused(xoff_here: Command, tmp_path: Pat
 
 
 def test_triggers_in_a_circle_take_no_time(imported: Import) -> None:
-    """A ring of barriers, which nothing enters, and one that a flow enters."""
+    """A ring of barriers without an entry, and a ring entered by a flow."""
     lines = []
     for first, start in ((1, ""), (1001, "start 0 ")):
         for n in range(1000):
@@ -141,7 +141,7 @@ def test_what_is_said_of_many_words_is_said_once(imported: Import) -> None:
     texts = [note["message"] for note in said["notes"]]
     assert len([text for text in texts if "at random" in text]) == 1
     assert len([text for text in texts if "unknown, and" in text]) == notes._MOST + 1
-    # What is said of keys that are known stays.
+    # Messages about known keys remain.
     assert "RATE_BOUND: xoff paces flows" in texts
     last = next(note for note in said["notes"] if note["message"].startswith("more words are unknown"))
     assert last["lines"] == [[notes._MOST + 1, many]]
@@ -150,7 +150,7 @@ def test_what_is_said_of_many_words_is_said_once(imported: Import) -> None:
 
 @pytest.mark.parametrize("kind", ["hpcc", "htsim"])
 def test_files_that_are_cut_off_are_imported_or_refused(xoff_here: Command, tmp_path: Path, kind: str) -> None:
-    """Wherever: a message names the file, and nothing is left."""
+    """At any cut, the import succeeds or a message names the file and no files are left."""
     files = [TOPOLOGY, FLOWS, CONFIG] if kind == "hpcc" else [MATRIX, TOPO]
     for hit in files:
         content = hit.read_bytes()

@@ -1,4 +1,4 @@
-"""Jobs in Chakra traces: collectives have the bytes, and computation the time, that ASTRA-sim gives them."""
+"""Jobs in Chakra traces: collectives have the bytes, and computations the time, of ASTRA-sim."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def collective(kind: str, size: int, **more: Any) -> dict[str, Any]:
 
 
 def test_an_all_gather_takes_the_time_of_astra_sim(xoff_here: Command, tmp_path: Path) -> None:
-    """Its example ``all_gather/8npus_1MB`` on ``Ring_8npus.yml`` (50 GiB/s, 500 ns) takes 140,225 ns there."""
+    """ASTRA-sim's example ``all_gather/8npus_1MB`` on ``Ring_8npus.yml`` (50 GiB/s, 500 ns) takes 140,225 ns."""
     said = imported(xoff_here, tmp_path, 8, [collective("ALL_GATHER", 2**20)])
     overrides: dict[str, Any] = {
         "network.star.link.rate": f"{50 * 2**30 * 8}bps",
@@ -43,7 +43,7 @@ def test_an_all_gather_takes_the_time_of_astra_sim(xoff_here: Command, tmp_path:
     }
     job: dict[str, Any] = {**xoff.run(said["scenario"], overrides=overrides).summary["workloads"]["job"]["job"]}
     frame_ns = 1024 / (50 * 2**30) * 1e9
-    # Seven steps; each waits for one frame at the switch, which has no place in the other's network.
+    # Seven steps; each waits for one frame at the switch, which ASTRA-sim's network does not have.
     assert job["iteration_ps"] / 1000 == pytest.approx(140_225 + 7 * frame_ns, rel=1e-3)
 
 
@@ -71,7 +71,7 @@ def test_group_zero_is_all_ranks(xoff_here: Command, tmp_path: Path) -> None:
 
 
 def computed(said: dict[str, Any]) -> dict[str, int]:
-    """How long each operation of the first rank takes, by its name, in picoseconds."""
+    """Returns the duration of each operation of the first rank, by name, in picoseconds."""
     rows = xoff.run(said["scenario"]).operations.to_pylist()
     return {row["name"]: row["end_ps"] - row["start_ps"] for row in rows if row["rank"] == 0}
 

@@ -1,4 +1,4 @@
-"""Whatever an importer is given, it writes a scenario that `xoff check` takes, or says in one line what is wrong."""
+"""From any input, an importer writes a scenario that `xoff check` accepts, or prints the problem in one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_file(kind: str, place: int, file: Path) -> list[str | Path]:
 
 
 def outcome(command: Command, words: list[str | Path], out: Path) -> str:
-    """Import; what is written passes `check`, and what is refused leaves nothing. Returns what is wrong."""
+    """Imports files. A written scenario passes `check`, and a refused import leaves no files. Returns the error."""
     done = command(*words, "--out", out)
     assert done.returncode in {0, 2}, done.stderr
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.stdout + done.stderr)
@@ -49,7 +49,7 @@ def outcome(command: Command, words: list[str | Path], out: Path) -> str:
 
 @pytest.mark.parametrize(("kind", "place"), PLACES)
 def test_what_is_no_regular_file_is_refused(xoff_here: Command, tmp_path: Path, kind: str, place: int) -> None:
-    """Neither a device without an end nor a pipe that nobody writes to is read."""
+    """Neither an endless device nor a pipe without a writer is read."""
     os.mkfifo(tmp_path / "pipe")
     for file in (Path("/dev/zero"), tmp_path / "pipe", tmp_path):
         said = outcome(xoff_here, with_file(kind, place, file), tmp_path / "out")
@@ -58,7 +58,7 @@ def test_what_is_no_regular_file_is_refused(xoff_here: Command, tmp_path: Path, 
 
 @pytest.mark.parametrize(("kind", "place"), PLACES)
 def test_files_without_bounds_are_refused(xoff_here: Command, tmp_path: Path, kind: str, place: int) -> None:
-    """By their length, before they are read."""
+    """By their length, before reading."""
     file = tmp_path / "large"
     with file.open("wb") as large:
         large.truncate(2**40)
@@ -71,13 +71,13 @@ def test_files_with_nothing_in_them(xoff_here: Command, tmp_path: Path, kind: st
     file = tmp_path / "empty"
     file.write_text(content)
     said = outcome(xoff_here, with_file(kind, place, file), tmp_path / "out")
-    # A file of settings, a flow table of none, and a trace beside one with nodes may be empty.
+    # A file of settings, a flow table without flows, and a trace beside a nonempty trace may be empty.
     assert str(file) in said or kind in {"hpcc", "chakra"}
 
 
 @pytest.mark.parametrize(("kind", "place"), PLACES)
 def test_signs_of_a_file_reach_no_terminal(xoff_here: Command, tmp_path: Path, kind: str, place: int) -> None:
-    """Neither of its name nor of its words, in what is refused and in what is noted."""
+    """Neither from the file's name nor from its words, in refusals and in notes."""
     content = KINDS[kind][0][place].read_text()
     words = [found.end() for found in re.finditer(r"[^\s\",:{}\[\]]+", content)]
     escaped = json.dumps(UNSEEN)[1:-1] if kind == "chakra" else UNSEEN
@@ -92,7 +92,7 @@ def test_signs_of_a_file_reach_no_terminal(xoff_here: Command, tmp_path: Path, k
 def test_damaged_files_are_imported_or_refused(
     xoff_here: Command, tmp_path: Path, kind: str, place: int, seed: int
 ) -> None:
-    """Words that are others, numbers that are too large, lines that are missing or there twice."""
+    """Other words, numbers that are too large, missing or repeated lines."""
     draw = random.Random(f"{kind} {place} {seed}")
     content = KINDS[kind][0][place].read_text()
     for number in range(8):
@@ -163,7 +163,7 @@ def test_the_line_of_a_flow_that_is_too_large_is_named(xoff_here: Command, tmp_p
 
 
 def test_what_begins_together_takes_no_time_to_find(xoff_here: Command, tmp_path: Path) -> None:
-    """Operations that begin with the one before, twice each: 2^200 ways back; all begin when the first is over."""
+    """Operations begin with the preceding operation, twice each: 2^200 paths back; all begin when the first is over."""
     lines = ["a: calc 1000", "o0: calc 1", "o0 requires a"]
     lines += [f"o{n}: calc 1 cpu {n}" for n in range(1, 200)]
     lines += 2 * [f"o{n} irequires o{n - 1}" for n in range(1, 200)]

@@ -1,4 +1,4 @@
-"""Topology files of the HPCC family: the headers of its programs, error rates, and hosts that pass packets on."""
+"""Topology files of the HPCC family: the headers of its programs, error rates, and relaying hosts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_other_headers_are_refused(xoff_here: Command, tmp_path: Path, head: str
 
 
 def test_an_error_rate_is_a_fault(imported: Import) -> None:
-    """A link that loses one in a thousand packets of 1048 B: about 10 of 10,000, and the run goes on behind them."""
+    """A link that loses one in a thousand packets of 1048 B: about 10 of 10,000, and the run continues after the
+    losses.
+    """
     flows = "2\n0 1 3 100 10000000 0\n2 3 3 100 10000000 0\n"
     said = imported("hpcc", star("HPCC", 8, {0: "0.001"}), flows)
     document = document_of(said)
@@ -116,7 +118,7 @@ def test_hosts_of_a_mesh_pass_packets_on(imported: Import) -> None:
     assert "flow 0, from h0 to h2, has no path over switches" in messages(said)
     rows = Path(said["scenario"]).with_name("nodes.csv").read_text().split()[1:]
     assert rows == [f"h{host},relay" for host in range(4)]
-    # Neighbours need nobody between them.
+    # Neighbours need no node between.
     said = imported("hpcc", RING, "1\n0 1 3 100 1000 2.0\n", out="neighbours")
     assert "no path over switches" not in messages(said)
     assert "relay" not in Path(said["scenario"]).with_name("nodes.csv").read_text()

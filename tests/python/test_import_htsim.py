@@ -1,4 +1,4 @@
-"""Scenarios of htsim: connections, triggers and topologies mean what they do there, and bad files are refused."""
+"""Scenarios of htsim: connections, triggers and topologies keep their meaning, and bad files are refused."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_flows_of_htsim_are_those_of_the_input(imported: Import) -> None:
     for row in rows:
         found = by_id[row[row.index("id") + 1]]
         assert [f"host{end}" for end in row[0].split("->")] == [found["src"], found["dst"]]
-    # A flow begins when the one before was acknowledged, but for what a message takes longer or shorter than an ACK.
+    # A flow begins when the preceding flow was acknowledged, except for the time difference of a message and an ACK.
     for before, after in (("1", "2"), ("2", "3"), ("4", "5"), ("8", "9")):
         acked = by_id[before]["start_ps"] + by_id[before]["fct_acked_ps"]
         assert 0 <= by_id[after]["start_ps"] - acked <= 20_000
-    # The barrier: host 0 has been told that its last flow arrived, and the flow 6 has come.
+    # The barrier: host 0 was notified of its last flow's arrival, and flow 6 has arrived.
     third = by_id["3"]["start_ps"] + by_id["3"]["fct_acked_ps"]
     sixth = by_id["6"]["start_ps"] + by_id["6"]["fct_ps"]
     assert 0 <= by_id["13"]["start_ps"] - max(third, sixth) <= 20_000
@@ -92,7 +92,7 @@ def _topo(*tiers: str, nodes: int = 16, pod: int = 4) -> str:
 
 _LINK = "Downlink_speed_Gbps 100; Downlink_Latency_ns 1000"
 _FAR = "Downlink_speed_Gbps 100; Downlink_Latency_ns 2000"
-# A packet of 1048 B takes 83.84 ns at 100 Gb/s, and half of that at 200.
+# A packet of 1048 B takes 83.84 ns at 100 Gb/s, and half of the time at 200.
 _HOP, _FAR_HOP, _FAST_HOP = 1_083_840, 2_083_840, 1_041_920
 _TOPOLOGIES = {
     "fat tree": (

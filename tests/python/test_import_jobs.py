@@ -44,7 +44,7 @@ layer -1 10000 ALLREDUCE 1000000 0 NONE 0 0 NONE 0 100
 
 
 def trace(*nodes: dict[str, Any]) -> bytes:
-    """A trace as its bytes: metadata, then nodes, each behind its length."""
+    """Returns a trace as bytes: metadata, then nodes, each after its length."""
     content = b""
     for number, one in enumerate([METADATA(version="0.0.4"), *(NODE() for _ in nodes)]):
         if number:
@@ -156,7 +156,7 @@ def test_a_processor_computes_one_thing_at_a_time(imported: Import) -> None:
 
 
 def test_the_rounds_of_a_binomial_tree(imported: Import) -> None:
-    """A broadcast to eight: each rank that knows tells one further, in three rounds of one byte."""
+    """A broadcast to eight: each rank with the data sends to one further rank, in three rounds of one byte."""
     lines = ["num_ranks 8"]
     for rank in range(8):
         lines.append(f"rank {rank} {{")
@@ -179,8 +179,8 @@ def test_the_rounds_of_a_binomial_tree(imported: Import) -> None:
         "host.transport.raw": {},
     }
     frame, links = 64 * 20, 1_000_000
-    # A send is over when its packet begins to leave: those of a rank follow one another on its link. The last to hear
-    # is rank 7, from rank 3, which heard from rank 1, which heard from rank 0.
+    # A send is over when its packet begins to leave: the packets of a rank follow one another on its link. The last
+    # receiver is rank 7, from rank 3, from rank 1, from rank 0.
     assert job_of(said["scenario"], **link)["iteration_ps"] == 3 * (2 * frame + links)
 
 
@@ -194,7 +194,7 @@ def test_a_layer_of_simai_waits_for_what_it_says(imported: Import) -> None:
     assert kinds == [
         "compute", "all_reduce", "compute", "compute", "all_reduce", "compute", "reduce_scatter", "compute", "compute",
     ]  # fmt: skip
-    # The collective of weights goes on beside what comes next.
+    # The collective of weights overlaps with the next operations.
     assert rows["o7"]["start_ps"] == rows["o5"]["end_ps"] < rows["o6"]["end_ps"]
     assert rows["o6"]["label"] == "DP"
     assert rows["o1"]["label"] == "TP"

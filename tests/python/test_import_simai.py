@@ -27,7 +27,7 @@ grad -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 67108864 1
 
 
 def test_replicas_are_of_one_stage(imported: Import) -> None:
-    """TP 4, PP 2, 32 GPUs: a ring of 4 moves 2 * 3/4 of 64 MiB over 50 GB/s in 2.013 ms; one of 8, 2.349 ms."""
+    """TP 4, PP 2, 32 GPUs: a ring of 4 moves 2 * 3/4 of 64 MiB over 50 GB/s in 2.013 ms; a ring of 8, 2.349 ms."""
     said = imported("simai", PIPELINE)
     with Path(said["scenario"]).with_name("groups.csv").open() as file:
         groups: dict[str, list[int]] = {}
@@ -44,7 +44,9 @@ def test_replicas_are_of_one_stage(imported: Import) -> None:
 
 
 def placed(tensor: int, expert: int, replicas: int, stages: int) -> dict[tuple[int, int, int, int], int]:
-    """Ranks in Megatron's order tp-ep-dp-pp, the first changing fastest, by their place in each kind of parallelism."""
+    """Returns ranks in Megatron's order tp-ep-dp-pp, the first changing fastest, by their place in each kind of
+    parallelism.
+    """
     places = product(range(stages), range(replicas), range(expert), range(tensor))
     return {(t, e, d, p): rank for rank, (p, d, e, t) in enumerate(places)}
 
@@ -52,7 +54,7 @@ def placed(tensor: int, expert: int, replicas: int, stages: int) -> dict[tuple[i
 @settings(deadline=None)
 @given(*4 * [st.integers(1, 5)])
 def test_groups_are_those_of_the_rank_order(tensor: int, expert: int, replicas: int, stages: int) -> None:
-    """Each kind divides the ranks, and a group's ranks are alike in all but what they are a group of."""
+    """Each kind divides the ranks, and a group's ranks differ only in the group's own kind."""
     ranks = placed(tensor, expert, replicas, stages)
     varied = {"TP": {0}, "DP": {1, 2}, "EP": {1}, "DP_EP": {2}}
     for name in KINDS:

@@ -1,4 +1,4 @@
-"""A run that is stopped from outside leaves nothing that looks like a result."""
+"""A run stopped from outside leaves no files that look like a result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Start: TypeAlias = "Callable[..., subprocess.Popen[str]]"
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts the command in a directory of its own; ends what is left of it after the test."""
+    """Starts the command in a separate directory; ends remaining processes after the test."""
     running: list[subprocess.Popen[str]] = []
 
     def begin(*arguments: str) -> subprocess.Popen[str]:
@@ -61,7 +61,7 @@ def _written(directory: Path) -> int:
 )
 def test_what_interrupts_leaves_nothing(start: Start, tmp_path: Path, moment: str, number: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
-    # The parents of a result that never came are none of the user's, either.
+    # Parent folders created for a missing result are not the user's, either.
     running = start("run", "long.toml", "--out", "deep/result")
     rows = 100_000 if moment == "while rows are written" else 0
     wait_until(lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows, running)
@@ -96,13 +96,13 @@ def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> 
     (rest,) = tmp_path.glob(".result.partial-*")
     with pytest.raises(xoff.InputError, match="not a result directory"):
         xoff.load(rest)
-    # What is left is in nobody's way.
+    # Leftovers block no later run.
     assert start("run", "small.toml", "--out", "result").wait(timeout=PATIENCE_SECONDS) == 0
     assert xoff.load(tmp_path / "result").ok
 
 
 def test_ctrl_c_without_a_directory(start: Start, tmp_path: Path) -> None:
-    # A pipe has a reader when the command has started, however long that takes; what it does from then on is the run.
+    # A pipe has a reader once the command has started, however slowly; the command's later work is the run.
     os.mkfifo(tmp_path / "long.toml")
     running = start("run", "long.toml", "--json")
     wait_until(lambda: _is_written(tmp_path / "long.toml", _STREAMING), running)
@@ -170,7 +170,7 @@ def test_a_full_disk_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_an_interrupt_before_imports_are_done_ends_as_later_ones(tmp_path: Path, number: signal.Signals) -> None:
-    # In the place of a library that takes its time.
+    # In place of a slow library.
     (tmp_path / "typer.py").write_text("import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(600)\n")
     package = Path(xoff.__file__).resolve().parents[1]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{package}"}

@@ -1,4 +1,4 @@
-"""What is shown of a job beside its summary: traces, figures, pages, explanations, metrics of studies."""
+"""Outputs about a job beside its summary: traces, figures, pages, explanations, metrics of studies."""
 
 from __future__ import annotations
 
@@ -172,11 +172,11 @@ def test_a_job_is_explained_from_a_run_without_delays(xoff_here: Command, result
     assert job["time_ps"] == end == sum(job["by_cause"].values()) == sum(job["by_label"].values())
     assert sum(step["end_ps"] - step["start_ps"] for step in job["path"]) == end
     assert len(job["slack"]) == result.operations.num_rows
-    # A result whose flows are all connections is one of jobs: nothing has to be asked.
+    # A result with connections alone is a result of jobs, and needs no option.
     text = xoff_here("explain", "kept").stdout
     assert "along its critical path" in text
     done = xoff_here("explain", "kept", "--job", "--flow", "0")
-    assert (done.returncode, "a question of its own" in done.stderr) == (2, True)
+    assert (done.returncode, "excludes --flow" in done.stderr) == (2, True)
 
 
 def test_explaining_a_run_without_a_job_says_so(xoff_here: Command, scenario: dict[str, Any], tmp_path: Path) -> None:

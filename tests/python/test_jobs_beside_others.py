@@ -1,4 +1,4 @@
-"""The jobs of docs/beside-others.md: their files are imported, and take what LogGOPSim and ASTRA-sim say."""
+"""The jobs of docs/beside-others.md: their files are imported, and take the times of LogGOPSim and ASTRA-sim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def tool(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What stands in the script."""
+    """Loads the script."""
     monkeypatch.setenv("PYTHONPATH", str(_ROOT / "python"))
     return runpy.run_path(str(_ROOT / "tools" / "jobs_beside_others.py"))
 

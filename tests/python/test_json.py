@@ -1,4 +1,5 @@
-"""With ``--json`` a command puts one JSON object on standard output, with the documented keys, and nothing else."""
+"""With ``--json`` a command prints one JSON object with the documented keys to standard output, without any other text.
+"""
 
 from __future__ import annotations
 

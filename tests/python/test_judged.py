@@ -1,4 +1,4 @@
-"""Statements, readings, open choices and reasons: what a verdict is made of, without a single run."""
+"""Statements, readings, open choices and reasons: the ingredients of a verdict, without a single run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from xoff.results import Result
 
 @dataclass(frozen=True)
 class Case:
-    """What the cases here are."""
+    """The case of these tests."""
 
     size: int = 1
     seed: int = 0
@@ -74,7 +74,7 @@ def _judged(**more: Any) -> Judged[tuple[str, str]]:
 
 
 def _one(found: Mapping[tuple[str, str], Part | bool], names: Sequence[str] = ("twice", "slow"), **more: Any) -> Claim:
-    """Return the claim of one statement: what is found with a choice, in a reading."""
+    """Returns the claim of one statement, for a choice and a reading."""
 
     def judge(runs: tuple[str, str]) -> dict[str, Part]:
         one = found.get(runs, False)
@@ -94,7 +94,7 @@ def _one(found: Mapping[tuple[str, str], Part | bool], names: Sequence[str] = ("
 
 
 def _results(*names: str) -> Mapping[str, Result]:
-    # Nobody looks at them.
+    # No reader uses these values.
     return dict.fromkeys(names, cast(Result, None))
 
 
@@ -128,7 +128,7 @@ def test_reasons_are_of_full_size_unless_they_say_otherwise() -> None:
 
     both = {"document/1-b": "nothing to judge", "document/2": "of it"}
     assert reasons(quick=False) == reasons(quick=True, quick_reasons=True) == both
-    # Why nothing is judged is said of any size.
+    # The reason for a missing verdict is given for any size.
     assert set(reasons(quick=True)) == {"document/1-b"}
 
 
@@ -193,7 +193,7 @@ def test_a_whole_is_what_its_parts_are() -> None:
     some = whole({"a": holds, "b": unsure})
     assert some.direction == "undecided"
     assert some.decision.seeds == unsure.decision.seeds
-    # The sizes of its parts are its own.
+    # The sizes of a statement's parts belong to the parts.
     assert (some.measured["gain"], some.published) == (2, {"gain": 4})
 
 
@@ -206,7 +206,7 @@ def test_what_holds_with_a_choice_alone_holds_under_it() -> None:
     assert _one({("twice", "one"): True, ("", "other"): True}).under == "other"
     # A choice is judged in the main reading.
     assert _one({("twice", "other"): True}).words == "does not hold"
-    # With a choice that changes nothing it holds as well: it is not for the other one.
+    # With a choice that changes nothing the statement holds as well: the other choice is not the cause.
     both = {("twice", "one"): True, ("slow", "one"): True}
     assert _one(both, control="slow").words == "does not hold"
     assert _one({("twice", "one"): True}, control="slow").words == "holds under twice"
@@ -231,7 +231,7 @@ def test_chance_is_a_direction_of_its_own() -> None:
     assert (found["verdict"], found["holds"]) == ("undecided", False)
     assert found["seeds_that_would_decide"] == claim.decision.seeds
     assert found["seeds_alone"] == {"hold": 2, "of": 3}
-    # A choice under which chance covers it is none under which it holds.
+    # A choice with an undecided result is no choice under which the statement holds.
     assert _one({("twice", "one"): Part(positive([1, -2, 3]), {})}).words == "does not hold"
 
 
@@ -256,7 +256,7 @@ def test_the_nearest_setting_at_which_it_stops_is_told() -> None:
     unsure = Part(positive([1, -2, 3]), {})
     assert _one({**holding, near: True, far: unsure}, names).stops["size"] == "undecided from size 4 on"
     assert _one({("", "one"): True}, names).stops == {"size": "size 3", "other choices": "other; twice"}
-    # What does not hold stops nowhere, and under a probe nothing holds: it is no reading.
+    # A failing statement has no limit, and a probe with a failure is no reading.
     assert _one({near: True}, names).stops == {}
     assert _one({near: True}, names).words == "does not hold"
 
@@ -329,7 +329,7 @@ def test_a_size_stands_beside_the_direction_and_is_not_counted_as_one() -> None:
     assert sized(1, 4) == 0.25
     assert sized({"x": 1, "y": 8, "z": 3, "of ours": 9}, {"x": 4, "y": 4, "z": 4}) == 0.75
     assert sized(Spread.of([1, 3]), 4) == 0.5
-    # In a range it is the published one; outside, the nearer end counts.
+    # Inside the range the value is the published value; outside, the nearer end counts.
     assert [sized(value, Range(2, 4)) for value in (1, 3, 8)] == [0.5, 1, 2]
     assert sized({"x": 1, "y": 3}, Range(2, 4)) == 0.75
     assert sized(1, "MB levels") is None

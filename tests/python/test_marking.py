@@ -1,4 +1,4 @@
-"""``xoff size ecn`` and ``size buffer``: published numbers, closed forms, and runs that agree with them."""
+"""``xoff size ecn`` and ``size buffer``: published numbers, closed forms, and runs that agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_threshold_before_pauses_is_that_of_the_paper() -> None:
     memory = {"total_bytes": 12_000_000, "ports": 32, "classes": 8, "headroom_bytes": 22_400, "alpha": 8}
     assert marking.below_pfc(memory) == pytest.approx(21_750, abs=10)
     answer = marking.ecn(PATH, "dcqcn", 2, memory=memory)
-    # Its own threshold at 40 Gb/s is below that, and so it is at 100 Gb/s; that of HPCC's code is not.
+    # The preset's own threshold is too low at 40 Gb/s and at 100 Gb/s; the threshold of HPCC's code is not.
     slow = marking.ecn(marking.Path(40 * 10**9, 8 * 10**6, 1048), "dcqcn", 2, memory=memory)
     assert slow["rows"][0]["kmin_bytes"] == 5000
     assert [row["kmin_bytes"] > 21_755 for row in answer["rows"]] == [False, True]
@@ -35,7 +35,7 @@ def test_the_link_is_busy_from_the_calculated_threshold_on(flows: int, trip_us: 
     assert row["kmin_bytes"] == pytest.approx(path.product_bytes / 7, abs=1)
     measured = marking.verify_ecn(path, "dctcp", [row], flows)
     busy = {one["kmin_bytes"]: marking.is_busy(one) for one in measured}
-    # With it and above it is, with an eighth of it it is not.
+    # At the computed size and above the link is full; at an eighth of the size the link is not.
     assert [busy[key] for key in sorted(busy)][-2:] == [True, True]
     assert not busy[min(busy)]
     assert sorted(one["busy"] for one in measured) == [one["busy"] for one in measured]
@@ -73,9 +73,9 @@ def test_the_command_prints_and_reads_a_scenario(xoff_here: Command, scenario_fi
         (("ecn",), "--round-trip: give the longest round trip"),
         (("ecn", "--round-trip", "8"), "--round-trip: '8' was given; a text such as 8us is needed"),
         (("ecn", "--round-trip", "8us", "--control", "tcp"), "--control: `tcp` is not known"),
-        (("ecn", "--round-trip", "8us", "--buffer", "12MB"), "--headroom: give it with --buffer"),
+        (("ecn", "--round-trip", "8us", "--buffer", "12MB"), "--headroom: needs --buffer"),
         (("ecn", "--round-trip", "2s"), "--round-trip: 2s is out of range"),
-        (("ecn", "--scenario", "small.toml", "--rate", "1Gbps"), "--rate: it is the scenario's"),
+        (("ecn", "--scenario", "small.toml", "--rate", "1Gbps"), "--rate: not allowed with --scenario"),
         (("buffer", "--round-trip", "8us", "--verify"), "--verify: runs senders that begin at once"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_name_that_people_use_is_understood(scenario: dict[str, Any]) -> None:
 def test_a_text_stays_a_text(scenario: dict[str, Any]) -> None:
     for name in ("123", "true", "[1]", '"', "\\", "\x7f\t\n"):
         assert xoff.resolve(scenario, overrides={"name": name})["name"] == name
-    # On a command line everything is text, and is read as TOML would.
+    # On a command line all values are text, and are read as TOML values.
     assert [running.typed(text) for text in ("7", "0.5", "true", "[1, 2]", '"7"', "10us", "1979-05-27", "a\nb")] == [
         7, 0.5, True, [1, 2], "7", "10us", "1979-05-27", "a\nb",
     ]  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_table_that_memory_has_no_room_for_is_refused_before_it_is_read(
 
 
 def test_millions_of_rows_in_a_small_file_end_in_one_message_under_a_limit(tmp_path: Path) -> None:
-    """A column of one value takes hardly any room in a file, and gigabytes where it is read."""
+    """A column of one value is tiny in a file, and takes gigabytes in memory."""
     rows = 20_000_000
     column = pa.nulls(rows, pa.int64()).fill_null(0)
     pq.write_table(pa.table({"src": column, "dst": column, "size": column}), tmp_path / "flows.parquet")
@@ -179,5 +179,5 @@ def test_ctrl_c_while_a_network_is_built(tmp_path: Path) -> None:
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     after = now.ru_utime + now.ru_stime - spent.ru_utime - spent.ru_stime
     assert (process.returncode, messages) == (130, "xoff: interrupted\n")
-    # Without an answer it would go on for half a minute.
+    # Without an answer the command would continue for half a minute.
     assert after - before < 10

@@ -1,4 +1,4 @@
-"""Mixed fabrics: links of their own, and settings of some switches or of ports of some speed."""
+"""Mixed fabrics: links with their own settings, and settings of some switches or of ports of some speed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAME = 1048
 
 
 def fabric(*, overrides: list[dict[str, Any]] | None = None, **switch: Any) -> dict[str, Any]:
-    """Two leaves, a spine, and an incast of the three other hosts of each leaf to its first one."""
+    """Two leaves, a spine, and an incast of the three other hosts of each leaf to its first host."""
     incast = [{"incast": {"senders": [a + 1, a + 2, a + 3], "receiver": a, "size": "500KB"}} for a in (0, 4)]
     return {
         "network": {"leaf_spine": FABRIC, "overrides": overrides or []},
@@ -24,7 +24,7 @@ def fabric(*, overrides: list[dict[str, Any]] | None = None, **switch: Any) -> d
 
 
 def queues(result: xoff.Result, column: str) -> dict[str, int]:
-    """What of a column of the table of queues each switch has."""
+    """Returns each switch's values of a column of the table of queues."""
     found: dict[str, int] = {}
     for row in result.queues.to_pylist():
         found[row["node"]] = found.get(row["node"], 0) + row[column]
@@ -32,7 +32,7 @@ def queues(result: xoff.Result, column: str) -> dict[str, int]:
 
 
 def alone(scenario: dict[str, Any], src: str, dst: str) -> int | None:
-    """The completion time of one packet in the network of a scenario."""
+    """Returns the completion time of one packet in the network of a scenario."""
     flow = [{"flows": [{"src": src, "dst": dst, "size": "1000B"}]}]
     return xoff.run(scenario | {"workload": flow}).summary["fct_ps"]["max"]
 
@@ -65,7 +65,7 @@ def test_a_length_is_a_delay() -> None:
     [({"switches": ["leaf1"]}, {"leaf1"}), ({"rate": "100Gbps"}, {"leaf0", "leaf1"}), ({"rate": "400Gbps"}, set())],
 )
 def test_marking_differs_by_switch_and_by_speed(where: dict[str, Any], marking: set[str]) -> None:
-    """Where a queue of more than 10 KB is marked, the incast is; elsewhere the threshold is above all of it."""
+    """With marks above 10 KB, the incast is marked; elsewhere the threshold is above the whole incast."""
     scenario = fabric(overrides=[{"link": "leaf*-spine0", "rate": "400Gbps"}], ecn={"step": {"threshold": "10MB"}})
     scenario["switch"]["overrides"] = [{**where, "ecn": {"step": {"threshold": "10KB"}}}]
     marked = {node for node, count in queues(xoff.run(scenario), "marked").items() if count}
@@ -73,7 +73,7 @@ def test_marking_differs_by_switch_and_by_speed(where: dict[str, Any], marking: 
 
 
 def test_a_threshold_of_pfc_differs_by_switch() -> None:
-    """XOFF of 20 KB is reached at its leaf alone; 1 MB at no other."""
+    """XOFF of 20 KB is reached at its leaf alone; 1 MB at no other leaf."""
     scenario = fabric(flow_control={"pfc": {"xoff": "1MB"}})
     scenario["switch"]["overrides"] = [{"switches": ["leaf1"], "pfc": {"xoff": "20KB"}}]
     pauses = xoff.run(scenario).pauses.to_pylist()
@@ -169,7 +169,8 @@ def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) ->
 
 
 def test_the_fastest_path_stands_beside_a_flows_own() -> None:
-    """A packet takes 838.4 ns instead of 83.84 on each link of the slow spine; alone on either its slowdown is 1."""
+    """A packet takes 838.4 ns instead of 83.84 on each link of the slow spine; alone on either path its slowdown is 1.
+    """
     scenario = fabric(overrides=[{"link": "*-spine1", "rate": "10Gbps"}])
     scenario["network"]["leaf_spine"] = FABRIC | {"spines": 2}
     flows = [{"src": "host0", "dst": "host4", "size": "1000B", "start": f"{10 * i}us"} for i in range(16)]

@@ -1,4 +1,4 @@
-"""The pages of docs/models: their form, and each path, key, default and test that they name."""
+"""The pages of docs/models: their form, and each named path, key, default and test."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _FORBIDDEN = {
     "[RES]": r"\[RES\]",
     "[MEM]": r"\[MEM\]",
 }
-# Tables whose keys are options, each of which has a page.
+# Tables with options as keys; each option has a page.
 _OPTIONS = ("switch.flow_control", "switch.routing", "host.transport", "host.congestion_control", "workload[]")
-# Keys that every workload has; the others are kinds of traffic.
+# Keys of every workload; the other keys are kinds of traffic.
 _OF_EVERY_WORKLOAD = {"name", "start", "class", "connections", "connections_per_channel"}
 
 Sections = dict[str, dict[str, str]]
@@ -45,7 +45,7 @@ def _section(page: str, heading: str) -> str:
 
 
 def _keys(page: str) -> list[str]:
-    """The keys that a page names after ``Key:`` or ``Keys:``."""
+    """Returns the keys after ``Key:`` or ``Keys:`` on a page."""
     found = re.search(r"\bKeys?:\s+(.*?)\.(?=\s|\*)", _opening(page), re.S)
     return re.findall(r"`([^`]+)`", found[1]) if found else []
 
@@ -61,7 +61,8 @@ def _plain(path: str) -> str:
 
 @cache
 def _sections() -> tuple[Sections, frozenset[str]]:
-    """The tables of the scenario reference with the printed defaults, and the paths that repeat another table."""
+    """Returns the tables of the scenario reference with the printed defaults, and the paths that repeat another table.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(_ROOT / "tools"))
         generate = runpy.run_path(str(_ROOT / "tools" / "generate.py"))
@@ -82,7 +83,7 @@ def _sections() -> tuple[Sections, frozenset[str]]:
 
 
 def _rows(key: str) -> tuple[dict[str, str], set[str]]:
-    """The keys of an option and of its sub-tables with defaults, and those that are tables and need no row."""
+    """Returns the keys of an option and its sub-tables with defaults, and the keys that are tables and need no row."""
     sections, repeated = _sections()
     rows: dict[str, str] = {}
     tables: set[str] = set()
@@ -215,7 +216,7 @@ def test_every_option_has_a_page() -> None:
 
 
 def _files() -> list[Path]:
-    """Files of the repository that may cite a source."""
+    """Returns the repository's files that may cite a source."""
     folders = ("crates", "python", "tests", "tools", "docs", "schema")
     git = shutil.which("git")
     if git is None:

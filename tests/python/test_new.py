@@ -1,4 +1,4 @@
-"""``xoff new`` writes parts that are registered, compile, pass their own tests, and are known wherever parts are."""
+"""``xoff new`` writes parts that are registered, compile, pass their own tests, and are known everywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TARGET = Path(os.environ.get("CARGO_TARGET_DIR", _ROOT / "target"))
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of the parts of this checkout that skeletons are written into."""
+    """Returns a copy of this checkout's crates and package for the skeletons."""
     experiments = Path("python", "xoff", "experiments")
     shutil.copytree(_ROOT / experiments, tmp_path / experiments, ignore=shutil.ignore_patterns("__pycache__"))
     _copy(tmp_path, ["crates", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "rustfmt.toml"])
@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
 def _copy(to: Path, names: list[str]) -> None:
     for name in names:
         if (_ROOT / name).is_dir():
-            # The compiled core is that of this checkout.
+            # The compiled core is this checkout's core.
             ignored = shutil.ignore_patterns("__pycache__", "_core.*")
             shutil.copytree(_ROOT / name, to / name, ignore=ignored, dirs_exist_ok=True)
         else:
@@ -40,8 +40,8 @@ def _copy(to: Path, names: list[str]) -> None:
 
 
 def _done(command: list[str], cwd: Path, **environment: str) -> str:
-    """Run a command to its end; return what it printed."""
-    # These tests may run in a worker of pytest, which those that are started are not.
+    """Runs a command to its end; returns its output."""
+    # These tests may run in a pytest worker; the tests they start do not.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(command, cwd=cwd, env=inherited | environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,7 +54,7 @@ def _texts(root: Path) -> dict[Path, list[str]]:
 
 
 def _create_all(checkout: Path) -> None:
-    """Create a part of every kind; each is one new file, and but for experiments one entry of a registry."""
+    """Creates a part of every kind; each is one new file, and except for experiments one entry of a registry."""
     for kind in KINDS:
         before = _texts(checkout)
         paths = create(kind, "sfc/brand_new" if kind == "experiment" else f"brand_new_{kind}", checkout)
@@ -75,20 +75,20 @@ def _create_all(checkout: Path) -> None:
 def test_skeletons_compile_and_pass_their_tests(checkout: Path) -> None:
     _create_all(checkout)
     command = ["cargo", "test", "--quiet", "--locked", "--package", "xoff-models", "--lib", "brand_new"]
-    # In the checkout's own target directory what the crates depend on is compiled already.
+    # The checkout's own target directory has compiled dependencies.
     assert f"{len(KINDS) - 1} passed" in _done(command, checkout, CARGO_TARGET_DIR=str(_TARGET))
 
 
 @pytest.mark.slow
 def test_new_parts_are_everywhere(checkout: Path) -> None:
-    """Compiled with one of each kind, and what ``room.py`` adds, all that is made of the registries knows them.
+    """With compiled parts of each kind and the additions of ``room.py``, all products of the registries know the parts.
 
-    Conformance draws them; ``brand_new_parts.py`` looks at schema, references, classes, runs, studies and pages.
+    Conformance draws the parts; ``brand_new_parts.py`` tests schema, references, classes, runs, studies and pages.
     """
     _copy(checkout, ["python", "tests", "tools", "docs", "schema", "pyproject.toml"])
     _create_all(checkout)
     make_room(checkout)
-    # Apart from what is installed, and kept: compiled quickly and for small runs alone.
+    # Apart from the installed core, and kept: compiled quickly and for small runs alone.
     target = _TARGET / "brand_new"
     _done(
         ["cargo", "build", "--release", "--locked", "--package", "xoff-python", "--features", "pyo3/extension-module"],

@@ -1,8 +1,8 @@
-"""The tutorial and the how-to pages: what they say to write is written, and what they say to type, typed.
+"""The tutorial and the how-to pages: the test writes the printed files, and types the printed commands.
 
-A block of ``sh`` is typed. A block of ``toml`` is written into the file that the text before it names in bold; without
-a name it is a part of one. A block of ``python`` is run. A block of ``text`` is what the command before it printed. A
-block of ``bash`` needs what is not here (a cluster, a build) and is only read.
+A block of ``sh`` is typed. A block of ``toml`` is written into the file named in bold by the text before; a block
+without a name is an excerpt. A block of ``python`` is run. A block of ``text`` is the output of the preceding command.
+A block of ``bash`` needs a cluster or a build, and is only parsed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BUILD = ("make build", "source .venv/bin/activate")
 
 
 def _blocks(page: Path) -> list[tuple[str, str, str]]:
-    """The blocks of a page: language, content, and the file that the text before names."""
+    """Returns the blocks of a page: language, content, and the file named by the text before."""
     text = page.read_text("utf-8")
     found, end = [], 0
     for block in _BLOCK.finditer(text):
@@ -83,7 +83,7 @@ def _same_figure(drawn: Path, shown: Path) -> None:
 
 @pytest.mark.parametrize("script", ["slurm_dask", "kubernetes_dask"])
 def test_a_cluster_script_runs_a_study(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a cluster of this machine in the place of the one that it starts."""
+    """A cluster on this machine replaces the cluster that the script starts."""
     distributed = pytest.importorskip("distributed")
     asked: dict[str, object] = {}
 
@@ -127,7 +127,7 @@ def test_the_job_array_runs_a_study(tmp_path: Path) -> None:
 
 
 def test_no_figure_has_a_sign_in_the_place_of_another() -> None:
-    """A line break in a label would be drawn as U+FFFD, as names of others are cleaned."""
+    """A line break in a label would be drawn as U+FFFD, as foreign names are cleaned."""
     figures = [path for folder in ("experiments", "images") for path in (_ROOT / "docs" / folder).glob("*.svg")]
     assert len(figures) > 40
     assert not [path.name for path in figures if "\ufffd" in path.read_text("utf-8")]

@@ -1,4 +1,4 @@
-"""Python programs as they are: odd values, runs on several threads, forks, a thousand runs, outputs that are gone."""
+"""Realistic Python programs: odd values, runs on several threads, forks, a thousand runs, lost outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Kind(enum.Enum):
 
 
 class _Hostile:
-    """Whatever is asked of it fails."""
+    """An object that raises on every access."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")
@@ -70,7 +70,7 @@ _ODD: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("case", _ODD)
 def test_odd_values_are_refused_wherever_they_stand(scenario: dict[str, Any], case: str) -> None:
-    """In one line of moderate length that names the place."""
+    """One line of moderate length names the place."""
     odd = _ODD[case]
     tries: list[tuple[str, Callable[[], object]]] = [
         ("switch.forwarding_latency", lambda: xoff.check(scenario, overrides={"switch.forwarding_latency": odd()})),
@@ -94,7 +94,7 @@ def test_odd_values_are_refused_wherever_they_stand(scenario: dict[str, Any], ca
 
 
 def test_runs_on_several_threads_at_once_are_those_of_one(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """Some of them into directories, some on several threads of their own, some refused, some with progress."""
+    """Some runs write directories, some use several threads, some are refused, some show progress."""
     expected = {seed: xoff.run(scenario, seed=seed).fingerprint for seed in range(4)}
     found: list[tuple[int, str]] = []
     refused: list[str] = []
@@ -121,7 +121,7 @@ def test_runs_on_several_threads_at_once_are_those_of_one(scenario: dict[str, An
 
 
 def _in_a_process(code: str, *arguments: str, cwd: Path) -> str:
-    """Run a program, which must succeed and say nothing on standard error; return what it says."""
+    """Runs a program, which must succeed without output to standard error; returns its output."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code, *arguments], cwd=cwd, capture_output=True, text=True,
         timeout=PATIENCE_SECONDS, check=False,
@@ -181,7 +181,7 @@ print(last[0] - first[0])
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell what a process holds")
 def test_a_thousand_runs_leave_nothing_behind(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """Descriptors and threads are those of before, and no run leaves as much as a table of its flows."""
+    """Descriptors and threads are as before, and no run leaves as much memory as a table of its flows."""
     scenario["workload"][0]["incast"]["size"] = "5KB"
     assert int(_in_a_process(_MANY, json.dumps(scenario), cwd=tmp_path)) < 16 * 2**20
 
@@ -220,7 +220,7 @@ _WHOLE = {"runs.parquet", "flows.parquet", "links.parquet", "effects.parquet", "
 
 @pytest.mark.parametrize("how", ["closed", "full", "left"])
 def test_a_study_is_done_whatever_becomes_of_what_it_says(scenario_file: Path, how: str) -> None:
-    """Nobody who reads its progress is no reason to leave runs undone, and least of all to call that done."""
+    """A lost reader of the progress must neither leave runs undone nor make an incomplete study look done."""
     (scenario_file.parent / "study.toml").write_text(_STUDY, "utf-8")
     words = [_PROGRAM, "sweep", "study.toml", "--out", "study", "--workers", "1"]
     if how == "left":
@@ -265,12 +265,12 @@ def test_odd_environments_change_no_outcome(scenario_file: Path, environment: di
 def test_a_folder_that_cannot_be_written_is_told(
     scenario: dict[str, Any], tmp_path: Path, xoff_here: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a result: reading and explaining need nothing written, and a page is refused by name."""
+    """Reading and explaining a result need no writable folder; a page is refused by name."""
     place = tmp_path / "result"
     xoff.run(scenario | {"probe": {"delays": "all"}}, out=place)
 
     def refuse(*_: object, **__: object) -> None:
-        # As for a user who is not root, to whom permissions mean nothing.
+        # As a user other than root, because root ignores permissions.
         raise PermissionError(13, "Permission denied", str(place / ".report-x"))
 
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
@@ -291,7 +291,7 @@ def test_memory_that_is_used_up_is_told_in_one_line(
 
 
 def test_limits_of_descriptors_are_told(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """With hardly any left a run into a directory is refused, and leaves nothing there."""
+    """With few descriptors left, a run into a directory is refused, and leaves no files."""
     code = "import json, resource, sys, xoff\nscenario = json.loads(sys.argv[1])\nxoff.run(scenario, out='first')\n"
     code += "import os\nleast = len(os.listdir('/proc/self/fd'))\n"
     code += "resource.setrlimit(resource.RLIMIT_NOFILE, (least, least))\n"
@@ -301,7 +301,7 @@ def test_limits_of_descriptors_are_told(scenario: dict[str, Any], tmp_path: Path
 
 
 def test_a_killed_run_keeps_what_was_there_and_its_left_overs_go(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """The next run into the same place removes them, and nothing of a run that lives, or of somebody else."""
+    """The next run into the same place removes the leftovers, but no files of a live run or of other programs."""
     xoff.run(scenario, out=tmp_path / "result")
     before = {file.name: file.read_bytes() for file in (tmp_path / "result").iterdir()}
     (tmp_path / "long.json").write_text(json.dumps(scenario).replace("100KB", "4GB"))

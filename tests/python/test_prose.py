@@ -1,6 +1,6 @@
-"""Prose is plain: pronouns and indefinites, and question words, stay below ceilings that only fall.
+"""Prose is plain: pronouns, indefinites and question words stay below ceilings that only fall.
 
-`tools/prose.py` counts. Whoever makes prose plainer lowers the ceiling; a ceiling that is too high fails as well.
+`tools/prose.py` counts. An author who makes prose plainer lowers the ceiling; a ceiling that is too high fails as well.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Every command and every piece of Python in the README, the pages and the examples works as it stands there."""
+"""Every command and all Python code in the README, the pages and the examples works as printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _blocks(language: str, text: str) -> list[str]:
 _SHELL = [line.partition("#")[0].strip() for block in _blocks("sh", _TEXT) for line in block.splitlines()]
 # The two make targets run the demonstration, which has its own test below, and this test.
 _COMMANDS = [line for line in _SHELL if line and not line.startswith(("make ", "git ", "cd "))]
-# The page names its commands in a table, and shows the file that they run.
+# The page names its commands in a table, and shows their file.
 _PAGE_COMMANDS = re.findall(r"^\| `(xoff [^`]*)` \|", _INDEX, re.M)
 _EXAMPLES = {
     file.stem: lines
@@ -38,7 +38,7 @@ def test_commands(xoff_command: Command, xoff_here: Command, tmp_path: Path) -> 
     for number, line in enumerate(_COMMANDS):
         program, *arguments = shlex.split(line)
         assert program == ".venv/bin/xoff"
-        # The first as users run it, the others without its start.
+        # The first command as users run it, the others without its start.
         done = (xoff_here if number else xoff_command)(*arguments)
         assert done.returncode == 0, (line, done.stderr)
 
@@ -114,7 +114,7 @@ def test_the_share_of_directions_that_hold_is_that_of_the_pages() -> None:
 
 
 def _page(name: str) -> str:
-    """Return a page with its lines joined."""
+    """Returns a page with its lines joined."""
     return " ".join((_ROOT / name).read_text("utf-8").split())
 
 

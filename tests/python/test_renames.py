@@ -1,4 +1,4 @@
-"""Names that a release changed: each old one is refused with the new one, and `xoff migrate` writes the new one."""
+"""Renamed names: each old name is refused with the new name, and `xoff migrate` writes the new name."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def _plain(path: str) -> str:
 
 
 def test_the_table_is_there_and_no_old_name_is_a_key() -> None:
-    """A table that cannot be read is empty, and an old name that is valid elsewhere could not be refused."""
+    """An unreadable table would be empty, and an old name valid elsewhere could not be refused."""
     known = {_plain(path) for path in settings.kinds()}
     assert len(OLD) >= 40
     assert not known & set(OLD)

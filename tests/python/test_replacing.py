@@ -1,4 +1,4 @@
-"""What commands replace: nothing that the user made otherwise, unless `--force` is given."""
+"""Commands replace no file made by the user in another way, unless `--force` is given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from small import TOML, Command
 
 
 def everything(directory: Path) -> dict[str, bytes]:
-    """What is in a directory, by name."""
+    """Returns the contents of a directory, by name."""
     return {
         str(file.relative_to(directory)): file.read_bytes() for file in sorted(directory.rglob("*")) if file.is_file()
     }
@@ -31,12 +31,12 @@ def test_a_result_of_another_scenario_is_not_replaced(xoff_here: Command, scenar
     )
     assert everything(place) == before
     other = ("run", scenario_file, "--seed", "12", "--out", "out")
-    assert "differs in seed;" in xoff_here(*other).stderr
+    assert "different in seed;" in xoff_here(*other).stderr
     # The same scenario is run again, and --force replaces any.
     assert xoff_here("run", scenario_file, "--out", "out").returncode == 0
     assert xoff_here(*other, "--force").returncode == 0
     assert xoff.load(place).summary["seed"] == 12
-    # Nothing of a result that cannot be read is known to be the same.
+    # An unreadable result cannot be known to be the same.
     (place / "scenario.json").write_text("{")
     assert "scenario.json (unreadable)" in xoff_here("run", scenario_file, "--out", "out").stderr
 
@@ -71,7 +71,7 @@ def test_a_scenario_with_other_rows_is_another(xoff_here: Command, tmp_path: Pat
     assert xoff_here("run", "table.toml", "--out", "out").returncode == 0
     (tmp_path / "flows.csv").write_text("src,dst,size\n0,1,11KB\n")
     done = xoff_here("run", "table.toml", "--out", "out")
-    assert (done.returncode, "differs in workload[0].table;" in done.stderr) == (2, True)
+    assert (done.returncode, "different in workload[0].table;" in done.stderr) == (2, True)
 
 
 def test_a_failed_run_of_another_scenario_is_not_replaced(xoff_here: Command, scenario_file: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_study_of_another_name_is_not_replaced(
     assert xoff_here(command, "one.json", "--out", "kept").returncode in {0, 1}
     before = everything(tmp_path / "kept")
     done = xoff_here(command, "two.json", "--out", "kept")
-    assert (done.returncode, "holds the study 'one', and not 'two'" in done.stderr) == (2, True)
+    assert (done.returncode, "holds the study 'one', not 'two'" in done.stderr) == (2, True)
     assert everything(tmp_path / "kept") == before
     assert xoff_here(command, "one.json", "--out", "kept").returncode in {0, 1}
     assert xoff_here(command, "two.json", "--out", "kept", "--force").returncode in {0, 1}

@@ -1,4 +1,4 @@
-"""Reports without a browser: the scenario in words, the drawing, the figures, and what a page must not need."""
+"""Reports without a browser: the scenario in words, the drawing, the figures, and a page without external needs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_large_network_is_drawn_without_hosts_or_not_at_all() -> None:
 
     svg, note = topology.draw(star(50, 4000), 1, [])
     assert svg.count("<path") == 200
-    assert "hosts are left out" in note
+    assert "Hosts are left out" in note
     assert "<circle" not in svg
     svg, note = topology.draw(star(1000, 10), 1, [])
     assert (svg, note) == ("", "The network is too large for a drawing; see the table of links.")
@@ -93,7 +93,7 @@ def test_the_slowdown_by_size_has_bins_of_equally_many_flows() -> None:
     bins = plots.size_bins(flows)
     assert [one.flows for one in bins] == [5] * 20
     assert [one.largest_bytes for one in bins] == list(range(5, 101, 5))
-    # Of 1.1 to 1.5: the one at index ⌊5 · 0.5⌋ = 2, and at ⌊5 · 0.99⌋ = 4.
+    # Of 1.1 to 1.5: the value at index ⌊5 · 0.5⌋ = 2, and at ⌊5 · 0.99⌋ = 4.
     assert bins[0].median == pytest.approx(1.3)
     assert bins[0].p99 == pytest.approx(1.5)
     assert [one.flows for one in plots.size_bins(flows.slice(0, 3))] == [1, 1, 1]
@@ -115,17 +115,17 @@ def test_the_report_of_a_result(scenario_file: Path, xoff_here: Command) -> None
     }
     result = xoff.load(place)
     assert result.fingerprint in page
-    # Nothing is loaded: no source, no link but those in the page itself.
+    # Nothing is loaded: no source, no link except within the page.
     for found in re.findall(r'(?:src|href)="([^"]*)"', page):
         assert found.startswith("data:"), found
     assert "Copyright (c) 2022 Leon Sorokin" in page
     assert "@import" not in page
     assert "url(" not in page
-    # What is embedded runs again, to the same fingerprint.
+    # The embedded scenario runs again, to the same fingerprint.
     (again,) = re.findall(r'download="scenario.json" href="data:application/json;base64,([^"]*)"', page)
     (scenario_file.parent / "again.json").write_bytes(base64.b64decode(again))
     assert xoff.run(scenario_file.parent / "again.json").fingerprint == result.fingerprint
-    # A result with its report is a result, that another run may replace, report and all.
+    # A result with its report is a result that another run may replace, report included.
     assert xoff_here("run", scenario_file, "--seed", "8", "--out", "result", "--force").returncode == 0
     assert not (place / "report.html").exists()
 
@@ -197,7 +197,7 @@ def test_a_metric_is_drawn_with_its_intervals(tmp_path: Path) -> None:
     assert list(line.get_ydata()) == pytest.approx(means)
     with pytest.raises(InputError, match="x: unknown parameter `delay`; known are forwarding_latency_ps"):
         study.plot.metric("fct_mean_ps", x="delay")
-    # Texts are no formulas, those of a logarithmic axis neither.
+    # Texts are no formulas, including texts of a logarithmic axis.
     axes.set_yscale("log")
     (file,) = plots.save(axes.figure, tmp_path, "log", ("svg",))
     assert "mathdefault" not in file.read_text("utf-8")

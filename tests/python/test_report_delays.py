@@ -1,4 +1,4 @@
-"""Bars of parts and trees of pauses on the page of a run: they are what the result holds."""
+"""Bars of parts and trees of pauses on the page of a run equal the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replay on the page of a run: what is embedded is what the tables hold, to the byte and the picosecond."""
+"""The replay on the page of a run: the embedded data equals the tables, to the byte and the picosecond."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def incast() -> xoff.Result:
 
 
 def built(result: xoff.Result, **budget: int) -> tuple[dict[str, Any], list[str]]:
-    """What is embedded, as a browser reads it, and what is said of it."""
+    """Returns the embedded data, as a browser reads it, and its description."""
     made = replay.build(result, replay.BUDGET | budget)
     assert made.data is not None
     return json.loads(json.dumps(made.data)), made.notes
 
 
 def waiting(data: dict[str, Any], time: int) -> dict[tuple[str, int, int, int], int]:
-    """What waits at a moment by the embedded data: by node, port, queue and class."""
+    """Returns the queues at a moment in the embedded data: by node, port, queue and class."""
     found = {}
     for at, queue, tag, changes in data["queues"]:
         look, depth = 0, 0
@@ -48,7 +48,7 @@ def waiting(data: dict[str, Any], time: int) -> dict[tuple[str, int, int, int], 
 
 
 def paused(data: dict[str, Any], time: int) -> set[tuple[Any, ...]]:
-    """Which queues are paused at a moment by the embedded data, by whom and since when."""
+    """Returns the queues paused at a moment in the embedded data, with the pausing node and the start."""
     return {
         (data["nodes"][data["ports"][at][0]][0], data["ports"][at][2], queue, tag, data["causes"][cause][0], start)
         for at, queue, tag, cause, start, length in data["pauses"]
@@ -57,7 +57,7 @@ def paused(data: dict[str, Any], time: int) -> set[tuple[Any, ...]]:
 
 
 def moments(result: xoff.Result) -> list[int]:
-    """Moments anywhere, and those at which something begins or ends, and just before."""
+    """Returns moments anywhere, starts and ends of intervals, and moments just before."""
     end = result.summary["simulated_ps"]
     rng = Random(3)
     edges = [*result.pauses["start_ps"].to_pylist(), *(at for at in result.pauses["end_ps"].to_pylist() if at)]
@@ -70,10 +70,10 @@ def moments(result: xoff.Result) -> list[int]:
 def test_a_moment_is_that_of_the_tables(incast: xoff.Result, budget: dict[str, int]) -> None:
     data, notes = built(incast, **budget)
     thinned = data["every"] // incast.summary["sampled_every_ps"]
-    # Thinned by half and half again, and no more than it takes.
+    # Thinned by half repeatedly, and no more than needed.
     assert thinned & (thinned - 1) == 0
     assert (thinned > 1) is bool(budget)
-    assert any("as the run recorded them, would not fit" in note for note in notes) is bool(budget)
+    assert any("would not fit" in note for note in notes) is bool(budget)
     if budget:
         assert 5_000 < len(json.dumps(data["queues"], separators=(",", ":"))) <= 20_000
     classes = {(row["node"], row["port"], row["queue"]): row["class"] for row in incast.queues.to_pylist()}
@@ -164,10 +164,10 @@ def test_a_run_without_records_says_what_to_set(scenario_file: Path, xoff_here: 
         "xoff run scenario.json --set probe.replay=true --out result."
     )
     assert "replay-data" not in text
-    # What it says to type is typed.
+    # The printed command is typed.
     assert xoff_here("run", "result/scenario.json", "--set", "probe.replay=true", "--out", "again").returncode == 0
     assert built(xoff.load(scenario_file.parent / "again"))[0]["queues"]
-    # One flow alone waits nowhere, and there is nothing to set.
+    # One flow alone never waits, and the page has no moment to set.
     text = page("--set", "probe.replay=true", "--set", "workload[0].incast.senders=[1]")
     assert "No packet waited, and no port was paused." in text
 

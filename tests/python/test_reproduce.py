@@ -1,4 +1,4 @@
-"""The published experiments: a verdict that differs from the recorded one is noticed, whichever way it differs."""
+"""The published experiments: a verdict that differs from the recorded verdict is noticed, in either direction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xoff.study.store import Store
 _RECORDED: dict[str, str] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
 _SLOW = {"congestion-isolation", "portfc", "sfc-proxy"}
-"""Documents whose quick variants take long; each is a test, so that one alone can be asked for."""
+"""Documents with slow quick variants. Each document has a separate test, which can be requested alone."""
 
 
 _EACH_DOCUMENT = pytest.mark.parametrize(
@@ -31,7 +31,7 @@ _EACH_DOCUMENT = pytest.mark.parametrize(
 
 @pytest.fixture
 def quick_runs(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Where the runs of quick variants are kept: for all tests, and all processes that run them."""
+    """Returns the directory of quick variants' runs, shared by all tests and all processes."""
     base = tmp_path_factory.getbasetemp()
     return (base if worker_id == "master" else base.parent) / "quick-runs"
 
@@ -53,7 +53,7 @@ def test_quick_verdicts_are_the_recorded_ones(document: str, tmp_path: Path, qui
 
 
 def _fails(claim: reproduce.Claim) -> bool:
-    """Tell whether a statement fails, or there is nothing to judge; of the few seeds of quick runs, by the mean."""
+    """True if a statement fails or is void; with the few seeds of quick runs, by the mean."""
     return claim.direction in {"does not hold", "void"} or not claim.decision.leans
 
 
@@ -134,7 +134,7 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path: Path, monkeypatch
             reproduce.evaluate(request, out=tmp_path)
     kept = Store(tmp_path / ".unfinished").keys()
     assert kept
-    # They are found: nothing may run again.
+    # The runs are found: no run may repeat.
     monkeypatch.setattr("xoff.running.run_prepared", stopped)
     reproduce.evaluate(request, out=tmp_path)
     assert not (tmp_path / ".unfinished").exists()
@@ -191,7 +191,7 @@ def test_an_experiment_is_judged_with_changed_settings(tmp_path: Path) -> None:
     (plain,) = reproduce.evaluate(reproduce.Request(request.experiments, quick=True))
     with_sfc = {name for name in plain.rows if "sfc/seed" in name}
     assert with_sfc
-    # Runs without SFC have no such key.
+    # Runs without SFC lack the key.
     assert {name for name in plain.rows if changed.rows[name] != plain.rows[name]} == with_sfc
     page = (tmp_path / "sfc-incast_3_to_1-quick-changed.md").read_text("utf-8")
     assert page.startswith("> **Changed:** `switch.flow_control.sfc.pause = 1us`")
@@ -204,7 +204,10 @@ def test_an_experiment_is_judged_with_changed_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("switch.flow_control.bcn.q_eq", "1KB"), "unknown table `switch.flow_control.bcn` in the runs of these experiments"),
+        (
+            ("switch.flow_control.bcn.q_eq", "1KB"),
+            "unknown table `switch.flow_control.bcn` in the runs of these experiments",
+        ),
         (("switch.flow_control.sfc.pauses", "1us"), "switch.flow_control.sfc.pauses: unknown key"),
     ],
 )
@@ -219,7 +222,7 @@ def test_an_experiment_is_exported_as_a_study_that_runs_the_same(tmp_path: Path,
         "reproduce", "bcn/baseline", "sfc/5.1", "sfc/P", "--quick", "--export", str(tmp_path / "to"), "--json"
     )
     studies = [Path(one) for one in json.loads(done.stdout)["studies"]]
-    # Formulas alone simulate nothing.
+    # Formulas alone need no simulation.
     assert [study.parent.name for study in studies] == ["baseline", "incast_3_to_1"]
     text = studies[1].read_text("utf-8")
     assert text.startswith("# sfc/incast_3_to_1: SFC simulation")
@@ -235,7 +238,7 @@ def test_an_experiment_is_exported_as_a_study_that_runs_the_same(tmp_path: Path,
     for file in (studies[1].parent / "scenarios").iterdir():
         assert xoff.run(file).fingerprint in {result.fingerprint for result in results.values()}
     again = xoff_here("reproduce", "sfc/5.1", "--export", str(tmp_path / "to"))
-    assert (again.returncode, "has files in it" in again.stderr) == (2, True)
+    assert (again.returncode, "is not empty" in again.stderr) == (2, True)
 
 
 def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: dict[str, Any]) -> None:
@@ -250,7 +253,7 @@ def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: 
         flows = one["a"].flows.num_rows
         runner.release("sfc/one")
         two = runner.results("sfc/two")
-        # What another experiment reads is still there, and was not done again.
+        # Runs of another experiment are kept, and were not repeated.
         assert two["c"].flows.num_rows == flows == 3
         runner.release("sfc/two")
     assert one["a"].fingerprint == one["b"].fingerprint == two["c"].fingerprint
@@ -258,7 +261,7 @@ def test_equal_scenarios_run_once_and_failed_ones_fail_when_looked_up(scenario: 
         two["d"]
     with pytest.raises(KeyError):
         two["e"]
-    # Each result has its own name, whichever of them ran.
+    # Each result has a name, in any order of runs.
     assert (one["a"].scenario["name"], one["b"].scenario["name"]) == ("small", "the same")
 
 
@@ -268,7 +271,7 @@ def test_an_experiment_has_the_tables_that_it_reads(scenario: dict[str, Any], tm
     told: list[str] = []
     with Runner(experiments, reads=reads, scratch=tmp_path / "scratch") as runner:
         for id, results in runner.each(lambda of, _: told.append(of)):
-            # What the run does not record is no table of it.
+            # Tables that the run does not record are absent.
             expected = [table for table in reads[id] if table != "packets"]
             assert all(result.tables == expected for result in results.values())
             assert all(result.table(expected[0]).num_rows for result in results.values())
@@ -277,7 +280,7 @@ def test_an_experiment_has_the_tables_that_it_reads(scenario: dict[str, Any], tm
     assert told
     assert set(told) <= set(experiments)
     assert not (tmp_path / "scratch").exists()
-    # Who keeps runs has all of each.
+    # A user who keeps runs has all tables.
     with Runner(experiments, reads=reads, runs=tmp_path / "runs") as runner:
         assert [results["a"].tables for id, results in runner.each() if id == "sfc/one"] == [["flows"]]
     assert {"flows.parquet", "pauses.parquet", "queues.parquet"} < {
@@ -288,7 +291,7 @@ def test_an_experiment_has_the_tables_that_it_reads(scenario: dict[str, Any], tm
 def test_what_fails_is_said_whatever_else_it_stops(
     scenario: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk that one experiment meets first stops those beside it, and is no interrupt."""
+    """A full disk met by one experiment stops concurrent experiments, and is reported as an error."""
     long = scenario | {"workload": [{"incast": {"senders": [0, 1], "receiver": 3, "size": "100GB"}}]}
     publish = Store.publish
 
@@ -305,7 +308,7 @@ def test_what_fails_is_said_whatever_else_it_stops(
 
 
 def test_what_runs_ahead_is_stopped_when_the_caller_stops(scenario: dict[str, Any], tmp_path: Path) -> None:
-    """An error in what is judged, as an interrupt, ends the runs that are under way, and what is complete stays."""
+    """An error in a judgement ends the active runs like an interrupt, and complete runs remain."""
     long = scenario | {"workload": [{"incast": {"senders": [0, 1], "receiver": 3, "size": "100GB"}}]}
     experiments = {"sfc/one": {"a": scenario}, "sfc/two": {"b": long, "c": long | {"seed": 9}}}
 
@@ -327,7 +330,7 @@ def test_kept_runs_are_not_done_again(scenario: dict[str, Any], tmp_path: Path) 
         with Runner(experiments, runs=tmp_path / "runs") as runner:
             found.append(runner.results("sfc/one")["a"])
             runner.release("sfc/one")
-    # The times that a run took are its own: the second is the first, read again.
+    # The durations of a run are its own: the second run is the first, read again.
     assert found[0].summary == found[1].summary
     assert found[1].flows.num_rows == 3
 
@@ -347,7 +350,7 @@ def test_a_row_of_a_run_has_what_its_parts_counted(scenario: dict[str, Any]) -> 
     assert counts["PFC pauses"] == result.summary["pfc"]["pauses"]
     assert counts["PFC: paused (µs)"] == result.summary["pfc"]["paused_ps"] / 1e6
     assert not any("SFC" in name for name in counts)
-    # What is not zero is told, whichever part counted it.
+    # Every nonzero count is reported, for any component.
     assert counted({"sfc": {"messages": 2, "late_holds": 0, "above_threshold_ps": 5_000_000}}) == {
         "SFC messages": 2,
         "above the SFC threshold (µs)": 5.0,

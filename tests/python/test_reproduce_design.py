@@ -1,4 +1,4 @@
-"""The screening of a document's choices: what decides is found, kept with the page, and let go when it is stale."""
+"""The screening of a document's choices: deciding choices are found, kept with the page, and discarded when stale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from xoff.reproduce.runs import Results
 
 @dataclass(frozen=True)
 class Toy:
-    """Three open choices, and what cases are about."""
+    """Three open choices, and cases."""
 
     a: int = 0
     b: int = 0
@@ -32,10 +32,10 @@ class Toy:
 
 
 class Row(dict[str, Any]):
-    """A run that is its own result: what is judged is what was chosen."""
+    """A run that is its own result: judged values are the chosen values."""
 
     def forget(self) -> None:
-        """It has nothing to let go."""
+        """Does nothing: a row has no tables."""
 
 
 def _judge(runs: Readings[Any]) -> dict[str, Part]:
@@ -87,14 +87,14 @@ class _Without:
 
 
 class _Ours(_Module):
-    """Has cases, and nothing that is counted."""
+    """Has cases, and no counted statements."""
 
     JUDGED = replace(_Module.JUDGED, ours=tuple(_Module.JUDGED.statements))
     CLAIMS = JUDGED.listed
 
 
 class _OtherRuns(_Module):
-    """Is judged by runs that are none of its cases."""
+    """Is judged by runs outside its cases."""
 
     @staticmethod
     def scenarios(quick: bool) -> dict[str, Any]:
@@ -136,12 +136,12 @@ def test_a_screening_finds_what_decides(part: Screened) -> None:
     assert (found["toy/T.1"]["so"], found["toy/T.1"]["margin"], found["toy/T.1"]["main"]) == (50, 0, -100)
     assert found["toy/T.3"]["so"] == pytest.approx(200 / 3)
     assert found["toy/T.4"]["void"] == len(part.levels) / 2
-    # 20 is above 10 by half of it, and below 30 by a third: the comparison that is nearest to failing is the number.
+    # 20 exceeds 10 by half of 20, and is below 30 by a third: the number is the comparison nearest to failing.
     assert (found["toy/T.8"]["so"], found["toy/T.8"]["main"]) == (50, -50)
     assert effects["toy/T.8"] == {("A",): pytest.approx(100 / 3 + 50)}
     told = section(DESIGN, [TOY, WITHOUT], found)
     page = "\n".join(lines(told))
-    # What its two cases are about is no part of a run here: half of them are the same.
+    # The subjects of the two cases are no part of a run: half of the runs are the same.
     assert told["runs"] == len(part.scenarios) / 2 == 3 * len(part.levels)
     assert "| A | low | high |" in page
     assert "| toy/T.1 | 50 % | A +100 | 0 % | -100 % | A +200 |" in page
@@ -150,7 +150,7 @@ def test_a_screening_finds_what_decides(part: Screened) -> None:
     void = f"void with {len(part.levels) // 2} of {len(part.levels)} combinations"
     assert f"| toy/T.4 | 100 % | {void}; effects on void: C -100 | – | 100 % | – |" in page
     assert "| toy/T.5 | 100 % | none | 100 % | 100 % | none |" in page
-    # What chance has no part in has no seeds, and is decided by a choice all the same.
+    # A result without randomness has no seeds, and still depends on a choice.
     assert "| toy/T.6 | 50 % | A +100 | 0 % | -100 % | A +200 |" in page
     assert "| toy/T.8 | 50 % | A +100 | -8 % | -50 % | A +83 |" in page
     assert "none of these choices or need other runs: toy/U.1." in page
@@ -163,7 +163,7 @@ def test_a_screening_has_intervals_over_the_seeds_and_says_where_runs_failed(par
     (by_b,) = (one for one in seven["effects"] if one["of"] == ["B"])
     assert by_b["points"] == pytest.approx(25)
     assert by_b["low"] < 0 < by_b["high"]
-    # In how many seeds it is so: 100, 100 and 50 points; Student's 4.303 times 28.9 / sqrt(3).
+    # The number of seeds in which the statement holds: 100, 100 and 50 points; Student's 4.303 times 28.9 / sqrt(3).
     (by_a,) = (one for one in seven["so_effects"] if one["of"] == ["A"])
     assert by_a["points"] == pytest.approx(250 / 3)
     assert by_a["high"] - by_a["points"] == pytest.approx(71.7, abs=0.1)
@@ -184,9 +184,9 @@ def test_a_screening_has_a_chart_with_a_panel_for_each_statement_that_a_choice_m
     assert draw(told, file)
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", file.read_text("utf-8"))
     panels = [text for text in texts if text.startswith("T.")]
-    # Nothing moves T.3 and T.5, and of T.4, which some combinations make void, it is told whether it can be judged.
+    # Nothing moves T.3 and T.5; T.4 is void in some combinations, and its page says whether it can be judged.
     assert panels == ["T.1", "T.2", "T.4: whether it can be judged", "T.6", "T.7", "T.8"]
-    # All choices have a bar in each, and pairs those that are beyond chance.
+    # Every choice has a bar in each chart, and pairs beyond chance have bars.
     assert [texts.count(name) for name in "ABC"] == [len(panels)] * 3
     assert texts.count("A × B") == 1
     assert {"a choice", "a pair of choices", "chance may have made it"} <= set(texts)

@@ -1,4 +1,4 @@
-"""A result directory is complete or not there at all, and reads back as it was written."""
+"""A result directory is complete or absent, and reads back as written."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_exception_of_the_progress_callback_stops_the_run(tmp_path: Path) -> 
 
 
 def test_a_failed_audit_has_no_result(xoff_command: Command, scenario: dict[str, Any], tmp_path: Path) -> None:
-    # 2 KB above XOFF cannot hold what arrives before the pause takes effect.
+    # 2 KB above XOFF cannot hold the bytes that arrive before the pause takes effect.
     scenario["switch"] = {"buffer": {"per_port": "20KB"}, "flow_control": {"pfc": {"xoff": "18KB", "xon": "10KB"}}}
     scenario["audits"] = {"loss": "fail"}
     with pytest.raises(xoff.AuditError) as caught:
@@ -114,7 +114,7 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
     assert not left.ok
     assert left.drops.num_rows == left.summary["drops"] > 0
     assert 'class="not-passed"' in report.write(tmp_path / "result.failed").read_text("utf-8")
-    # As it says, the same run has a result; and what else has the name is left alone.
+    # The message says that the same run has a result; other files with the name are left alone.
     assert xoff.run(lossy, overrides={"audits.loss": "record"}, out=tmp_path / "result").ok
     (tmp_path / "other.failed").write_text("mine")
     with pytest.raises(xoff.AuditError, match=r"no result\n  loss: .*\nto have a result") as failure:

@@ -1,4 +1,4 @@
-"""The calculators reproduce every row of the tables of the document on SFC, its two slips corrected."""
+"""The calculators reproduce every row of the tables of the document on SFC, with its two slips corrected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and comparisons: against published tables, and against what they claim."""
+"""Intervals and comparisons: against published tables, and against their stated coverage."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_verdicts() -> None:
     always = compare(base, {seed: value + 1 for seed, value in base.items()})
     assert (always.verdict, always.p) == ("higher", 0)
     assert compare(base, {2: 99.0}).verdict == "one seed"
-    # Seeds that only one has are left out.
+    # Seeds of one variant alone are left out.
     assert compare(base, {1: 11.0, 2: 13.5, 9: 0.0}).first == 11
     with pytest.raises(ValueError, match="no seed in common"):
         compare(base, {4: 1.0})
@@ -99,7 +99,7 @@ def test_no_interval_of_positive_numbers_reaches_below_zero() -> None:
     assert found.low is not None
     assert found.high is not None
     assert 0 < found.low < found.mean < found.high
-    # Symmetric on a logarithmic scale, and Student's where that is above zero, or nothing is known of the sign.
+    # Symmetric on a logarithmic scale, and Student's for positive values, or without a known sign.
     assert found.mean / found.low == pytest.approx(found.high / found.mean)
     assert positive([8.0, 10.0, 12.0]) == interval([8.0, 10.0, 12.0])
     assert positive([-1.0, 1.0, 30.0]) == interval([-1.0, 1.0, 30.0])
@@ -110,7 +110,7 @@ def test_no_interval_of_positive_numbers_reaches_below_zero() -> None:
         sample = [draw.lognormvariate(0, 1) for _ in range(5)]
         one = positive(sample)
         held += (one.low or 0) <= 1.6487 <= (one.high or 0)
-    # Five values of so crooked a distribution say little: Student's interval holds its mean in 82 %.
+    # Five values of a very skewed distribution say little: Student's interval holds the mean in 82 %.
     assert held / 2000 > 0.82
 
 
@@ -131,5 +131,5 @@ def test_a_time_and_its_inverse_have_one_verdict() -> None:
             low, high = one.difference.low or 0, one.difference.high or 0
             assert low <= one.difference.mean <= high
             disagreed += ("higher" if low > 0 else "lower" if high < 0 else "no difference shown") != one.verdict
-    # What is printed says the same as the verdict, but where the mean difference itself does not.
+    # The printed interval agrees with the verdict, unless the mean difference itself disagrees.
     assert disagreed < 10

@@ -1,4 +1,4 @@
-"""A finished flow goes to the disk and leaves the memory, so that a run of a million flows fits into any machine."""
+"""A finished flow is written to disk and leaves the memory, so that a run of a million flows fits into any machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import xoff
 from patience import PATIENCE_SECONDS
 from xoff import _core, running
 
-# A row that is kept takes more than this by itself; a few times and counters of each flow remain for the summary.
+# A kept row takes more than this alone; a few times and counters of each flow remain for the summary.
 _BYTES_PER_FINISHED_FLOW = 200
 
 _RUN = """
@@ -59,7 +59,7 @@ def _peak_bytes(flows: int, out: Path) -> int:
 
 
 def test_memory_does_not_hold_finished_flows(tmp_path: Path) -> None:
-    # Both runs are larger than a batch of rows, so that their difference is what each further flow leaves behind.
+    # Both runs are larger than a batch of rows, so that the difference is the memory left by each further flow.
     few, many = 200_000, 800_000
     grown = _peak_bytes(many, tmp_path / "many") - _peak_bytes(few, tmp_path / "few")
     assert grown / (many - few) < _BYTES_PER_FINISHED_FLOW

@@ -1,4 +1,4 @@
-"""Studies: what a study file asks for, which runs follow, and what their tables say."""
+"""Studies: requests of a study file, planned runs, and tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_ranges_of_numbers_are_exact() -> None:
     assert _values({"from": 0.1, "to": 0.7, "step": 0.1}, "workload[0].poisson.load") == [
         0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7,
     ]  # fmt: skip
-    # A setting that takes whole numbers gets whole ones, each once.
+    # A setting for whole numbers gets whole numbers, each once.
     assert _values({"from": 2, "to": 5, "points": 7}, "network.star.hosts") == [2, 3, 4, 5]
 
 
@@ -59,7 +59,7 @@ def test_axes_combine_zip_and_variants(scenario: dict[str, Any]) -> None:
         "base": scenario,
         "axes": {
             _SIZE: ["10KB", "20KB"],
-            # Keys may also be written as nested tables, as TOML reads them without quotes.
+            # Keys may also be written as nested tables, as TOML reads unquoted keys.
             "switch": {"flow_control": {"pfc": {"xoff": ["90KB", "120KB"], "xon": ["80KB", "110KB"]}}},
         },
         "zip": [[_XOFF, "switch.flow_control.pfc.xon"]],
@@ -183,14 +183,14 @@ def test_a_run_that_violates_an_audit_has_no_result(scenario: dict[str, Any], tm
     assert (short["status"], off["status"]) == ("audit", "ok")
     assert "loss" in short["message"]
     assert study.status().failed == 1
-    # It would fail again, so that it is not tried again.
+    # The run would fail again, and is not repeated.
     assert study.run().simulated == 0
     assert set(study.flows["variant"].to_pylist()) == {"off"}
 
 
 @pytest.mark.parametrize("kind", ["file", "document"])
 def test_a_study_runs_what_was_planned(scenario: dict[str, Any], tmp_path: Path, kind: str) -> None:
-    """Whatever becomes of its base meanwhile: each run is kept under the key of what ran."""
+    """Changes of the base during a study have no effect: each run is kept under the key of its actual inputs."""
     file = tmp_path / "base.json"
     file.write_text(json.dumps(scenario), "utf-8")
     document: dict[str, Any] = {"axes": {"switch.forwarding_latency": ["0ns", "1us"]}}
@@ -218,13 +218,13 @@ def test_a_changed_parameter_reruns_only_what_it_touches(scenario: dict[str, Any
 
     assert simulated() == 4
     assert simulated() == 0
-    # Another way to write the same, and what is only shown.
+    # Another spelling of the same values, and display options.
     assert simulated(axes={_SIZE: ["10000B", "0.02MB"]}, name="renamed", description="new") == 0
     assert simulated(base=scenario | {"name": "renamed"}) == 0
     assert simulated(axes={_SIZE: ["10KB", "20KB", "30KB"]}) == 2
     assert simulated(seeds=3) == 2
     assert simulated(base=scenario | {"framing": {"payload": "900B"}}) == 4
-    # What is kept is no part of a run's key, but a run that lacks a table is done again.
+    # Kept tables are no part of a run's key, but a run without a requested table is repeated.
     assert simulated(keep=["links", "queues"]) == 4
     assert simulated(keep=["queues"]) == 0
     assert simulated(keep=["summary"]) == 0
@@ -239,7 +239,7 @@ def test_another_engine_and_another_table_are_other_runs(
         {run.key for run in read({"base": scenario | {"workload": [{"table": table}]}}).runs} for table in (flows, more)
     ]
     assert not keys[0] & keys[1]
-    # However a table lies in memory, it is the same.
+    # The memory layout of a table does not matter.
     pieces = pa.concat_tables([flows.slice(0, 0), flows])
     assert {run.key for run in read({"base": scenario | {"workload": [{"table": pieces}]}}).runs} == keys[0]
     monkeypatch.setattr("xoff.study.identity.engine", lambda: "another")
@@ -264,7 +264,7 @@ def test_the_data_set_is_read_by_polars_pandas_and_duckdb(scenario: dict[str, An
     assert pandas.read_parquet(flows)["xoff_bytes"].nunique() == 2
     query = "select incast_size_bytes, avg(fct_ps) from read_parquet(?) group by 1 order by 1"
     assert [mean for _, mean in duckdb.execute(query, [str(flows)]).fetchall()] == means["fct_ps"].to_list()
-    # A row says of which run it is, and the metrics of the runs are those of their flows.
+    # A row names its run, and the metrics of the runs are the metrics of their flows.
     by_run = frame.group_by("run").agg(polars.col("fct_ps").mean()).sort("run")
     table = polars.read_parquet(runs).sort("run")
     assert by_run["run"].to_list() == table["run"].to_list()
@@ -288,7 +288,7 @@ def test_tables_of_an_earlier_version_of_a_study_do_not_stay(scenario: dict[str,
     more = Study(document | {"seeds": 6}, tmp_path / "out")
     more.run(shard=(1, 2))
     assert not more.status().done
-    # They would be taken for those of the study that is there now.
+    # The files would be taken for files of the current study.
     assert not list((tmp_path / "out").glob("*.parquet"))
     more.run()
     assert pq.read_table(tmp_path / "out" / "runs.parquet").num_rows == 12
@@ -330,7 +330,7 @@ def test_a_study_opened_again_is_the_same(scenario: dict[str, Any], tmp_path: Pa
     assert again.flows == study.flows
     assert again.status() == study.status()
     assert [one.interval for one in again.means("fct_mean_ps")] == [one.interval for one in study.means("fct_mean_ps")]
-    with pytest.raises(InputError, match="was opened to be read"):
+    with pytest.raises(InputError, match="opened read-only"):
         again.run()
     with pytest.raises(InputError, match="is not the directory of a study"):
         Study.open(tmp_path)
@@ -358,7 +358,7 @@ def test_variants_are_compared_by_seed(tmp_path: Path) -> None:
     assert found["same"].verdict == "the same"
     assert found["slow"].verdict == "higher"
     assert found["slow"].real
-    # Every packet waits 10 µs more, and paired by seed hardly anything else differs.
+    # Every packet waits 10 µs more, and paired by seed hardly any other difference remains.
     assert found["slow"].difference.mean == pytest.approx(10e6, rel=0.2)
     assert len({one.interval.mean for one in study.means("fct_mean_ps")}) == 2
     with pytest.raises(InputError, match=r"variant: unknown value 'quick'; known are fast, same, slow"):
@@ -369,7 +369,7 @@ def test_a_directory_with_something_else_is_left_alone(scenario_file: Path, xoff
     (scenario_file.parent / "study.toml").write_text('base = "small.toml"')
     done = xoff_here("sweep", "study.toml", "--out", ".")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "holds something other than a study" in done.stderr
+    assert "exists and is not a study" in done.stderr
     assert sorted(path.name for path in scenario_file.parent.iterdir()) == ["small.toml", "study.toml"]
 
 
@@ -399,7 +399,7 @@ def test_status_and_json(scenario_file: Path, xoff_here: Command) -> None:
     assert {"metric", "point", "mean", "low", "high", "seeds", "of_seeds"} == found["means"][0].keys()
     text = xoff_here("sweep", "study.toml").stdout
     assert "4 of 4 runs are complete (0 simulated, 4 were there)" in text
-    assert "nothing in this scenario is random" in text
+    assert "the scenario has no random choice" in text
     assert "missing   0" in xoff_here("sweep", "study.toml", "--status").stdout
 
 
@@ -527,7 +527,7 @@ def test_of_many_points_some_are_checked(xoff_here: Command, scenario: dict[str,
     (tmp_path / "study.json").write_text(json.dumps({"scenario": scenario, "axes": axes, "seeds": 2}))
     done = xoff_here("check", "study.json")
     assert done.returncode == 0
-    assert "study.json is valid: 5,000 points, 2 seeds, 10,000 runs\n2,000 of them were looked at" in done.stdout
+    assert "study.json is valid: 5,000 points, 2 seeds, 10,000 runs\n2,000 were checked" in done.stdout
     assert len(done.stdout.splitlines()) < 40
     found = json.loads(xoff_here("check", "study.json", "--json").stdout)
     assert (found["runs"], found["checked"], len(found["points"])) == (10_000, 2_000, 2_000)

@@ -22,7 +22,7 @@ from xoff.study import Study
 from xoff.study.cluster import connected
 
 distributed = pytest.importorskip("distributed")
-# What Dask and its server warn of when workers come and go is not ours.
+# Warnings of Dask and its server about arriving and leaving workers are not ours.
 pytestmark = pytest.mark.filterwarnings("default")
 
 _STUDY = f"""
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_costs_no_run(cluster: Any, place: Path) -> None
     with connected(cluster.scheduler_address) as executor:
         report = study.run(executor=executor)
     thread.join()
-    # It died in the middle, and another took its place.
+    # The worker died in the middle of the run, and another worker replaced it.
     assert 5 <= killed[0] < len(study.plan.runs)
     assert victim not in _pids(cluster)
     assert report.failures == {}
@@ -109,7 +109,7 @@ def test_a_run_that_is_cancelled_or_fails_says_so(cluster: Any, tmp_path: Path) 
             while not gate.exists():
                 time.sleep(0.01)
 
-        # Two workers can have begun two of them, and none ends before the last is cancelled.
+        # Two workers may have begun two of the runs, and no run ends before the last is cancelled.
         waiting = [executor.submit(wait) for _ in range(6)]
         assert waiting[-1].cancel()
         gate.touch()

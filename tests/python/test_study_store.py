@@ -1,4 +1,4 @@
-"""A study that is killed, interrupted, doubled or out of space loses nothing and keeps no half of a run."""
+"""A study that is killed, interrupted, doubled or out of space loses no run and keeps no partial run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _finish(place: Path, *more: str) -> dict[str, Any]:
 
 
 def _whole(place: Path) -> None:
-    """Every run is there once, whole, and is what it is in a study that nothing disturbed."""
+    """Checks that every run is stored once, complete, and equal to the run of an undisturbed study."""
     study = Study.open(place / "out")
     for _, _, result in study.results():
         assert result.ok
@@ -83,7 +83,7 @@ def _whole(place: Path) -> None:
     assert pq.read_table(place / "out" / "flows.parquet").num_rows == 3 * len(_SIZES)
     alone = xoff.run(place / "small.toml", overrides={"workload[0].incast.size": _SIZES[-1]}, seed=1)
     assert rows[-1]["fingerprint"] == alone.fingerprint
-    # Nothing is left of what was under way.
+    # No files of running runs are left.
     assert not list((place / "out" / "runs").glob(".work-*"))
     assert not list((place / "out").glob(".*"))
 
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_what_is_complete(place: Path) -> None:
 
 
 def test_two_processes_share_a_store(place: Path) -> None:
-    # The first stands still until the second has begun, whichever of them the machine prefers.
+    # The first process stands still until the second has begun, in any scheduling order.
     first = _start(place, "--json", "--workers", "1")
     wait_until(partial(_enough, place, 3), first)
     first.send_signal(signal.SIGSTOP)
@@ -135,7 +135,7 @@ def test_two_processes_share_a_store(place: Path) -> None:
     found = [process.communicate(timeout=PATIENCE_SECONDS) for process in both]
     assert [process.returncode for process in both] == [0, 0], found
     simulated = [json.loads(out)["simulated"] for out, _ in found]
-    # Nobody waits for the other, so that a few runs may be done by both; most are done by one.
+    # Neither process waits for the other, so that both may do a few runs; most runs are done once.
     assert len(_SIZES) <= sum(simulated) < 1.7 * len(_SIZES)
     assert all(simulated)
     _whole(place)
@@ -144,7 +144,7 @@ def test_two_processes_share_a_store(place: Path) -> None:
 def test_tables_and_document_are_of_one_study(
     tmp_path: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where two studies share a folder, one may end while the other writes: tables and document are of one."""
+    """If two studies share a folder, one may end while the other writes: tables and document belong to one study."""
     first, second = (
         Study({"scenario": scenario, "axes": {"switch.forwarding_latency": delays}, "name": name}, tmp_path / "study")
         for name, delays in (("first", ["0ns", "1us"]), ("second", ["2us"]))
@@ -155,7 +155,7 @@ def test_tables_and_document_are_of_one_study(
     def interrupted(plan: Plan, *rest: Any) -> list[Path]:
         if plan.name == "first":
             beside.start()
-            # As much of it as can be done meanwhile.
+            # As many runs as can be done meanwhile.
             beside.join(3)
         return write(plan, *rest)
 
@@ -200,7 +200,7 @@ def test_a_full_disk_ends_cleanly_and_goes_on(place: Path, monkeypatch: pytest.M
             left[0] = 0
         with pytest.raises(OSError, match="No space left"):
             study.run(workers=1)
-    # No run counts as failed because of it.
+    # No run counts as failed because of the error.
     assert study.status().failed == 0
     assert not (place / "out" / "runs.parquet").exists()
     assert not list((place / "out" / "runs").glob(".work-*"))
@@ -223,7 +223,7 @@ def test_a_full_disk_is_one_message(place: Path) -> None:
         out, messages = done.communicate(timeout=PATIENCE_SECONDS)
         assert (done.returncode, out) == (2, "")
         assert "No space left on device" in messages
-        assert "runs are complete and kept in disk/out; the same command goes on" in messages
+        assert "runs are complete and kept in disk/out; the same command runs the others" in messages
         assert "Traceback" not in messages
         kept = Store(small / "out" / "runs").keys()
         assert all(xoff.load(small / "out" / "runs" / key).ok for key in kept)
@@ -287,10 +287,10 @@ def test_what_crashes_is_tried_again(place: Path, scenario: dict[str, Any], monk
 def test_a_run_that_had_no_memory_is_tried_again(
     place: Path, scenario: dict[str, Any], monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    """Not the scenario is at fault, but this machine, or how many runs it did at a time."""
-    # What a run holds is looked at ten times a second: it takes about a second.
+    """The scenario is not at fault, but this machine, or the number of parallel runs."""
+    # The memory of a run is sampled ten times a second: the run takes about a second.
     scenario["workload"][0]["incast"]["size"] = "2GB"
-    # Nothing of it is skipped.
+    # Fast-forward is off.
     scenario["probe"] = {"replay": True}
     study = Study({"base": scenario}, place / "out")
     monkeypatch.setenv("XOFF_MEMORY", limit)
@@ -314,7 +314,7 @@ def _cut(run: Path) -> None:
 def test_what_is_harmed_meanwhile_is_done_again(
     place: Path, scenario: dict[str, Any], harm: Callable[[Path], None]
 ) -> None:
-    """By somebody who tidies up, say, while the study goes on."""
+    """Damage during the study, for example by a clean-up."""
     document = {"base": scenario, "axes": {"workload[0].incast.size": ["10KB", "20KB", "30KB"]}}
     study = Study(document, place / "out")
     harmed: list[str] = []
@@ -374,7 +374,7 @@ def test_left_overs_of_the_living_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_has_just_begun_is_no_left_over(tmp_path: Path) -> None:
-    """Runs begin while another process, or another experiment of this one, looks for left-overs."""
+    """Runs begin while another process, or another experiment of this process, searches for leftovers."""
     store = Store(tmp_path / "runs")
     store.open()
 
@@ -399,7 +399,7 @@ def test_an_estimate_is_right_for_equal_runs() -> None:
         estimate.done(point, 6.0)
     low, high = estimate.left([10, 11], range(12, 20)) or (0, 0)
     assert low == high == pytest.approx(10 * 6 / 2)
-    # Half of both that are under way is done.
+    # Half of both running runs is done.
     assert (estimate.left([10, 11], range(12, 20), [(0.0, 0.5), (0.0, 0.5)]) or (0,))[0] == pytest.approx(27)
 
 
@@ -418,7 +418,7 @@ def test_an_estimate_says_how_sure_it_is() -> None:
     draw = random.Random(3)
     inside = 0
     for _ in range(300):
-        # Durations over two orders of magnitude, in random order, as a study does them.
+        # Durations over two orders of magnitude, in random order, as in a study.
         seconds = [10 ** draw.uniform(-1, 1) for _ in range(60)]
         estimate = Estimate(60, 1, clock=lambda: 0.0)
         for point, one in enumerate(seconds[:30]):
@@ -426,7 +426,7 @@ def test_an_estimate_says_how_sure_it_is() -> None:
         low, high = estimate.left([], range(30, 60)) or (0, 0)
         assert high < 3 * low
         inside += low <= sum(seconds[30:]) <= high
-    # One standard deviation to each side.
+    # One standard deviation in either direction.
     assert 0.55 < inside / 300 < 0.8
 
 
@@ -456,7 +456,7 @@ def test_a_terminal_shows_how_far_it_is_and_how_long_it_will_take(place: Path) -
     sweep = subprocess.Popen(words, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=side)
     os.close(side)
     shown = b""
-    # The terminal ends with an error when the last process that has it is gone.
+    # The terminal reports an error when its last process is gone.
     with contextlib.suppress(OSError):
         while piece := os.read(terminal, 1 << 16):
             shown += piece

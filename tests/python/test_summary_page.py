@@ -1,4 +1,4 @@
-"""``xoff report --summary``: one page whose sentences say what the run, the study or the search has."""
+"""``xoff report --summary``: one page of sentences about the run, the study or the search."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_sentences_on_a_run_have_its_numbers(scenario: dict[str, Any]) -> None:
     worst = max(result.flows.to_pylist(), key=lambda row: row["slowdown"])
     assert f"flow {worst['flow']} ({worst['src']} → {worst['dst']}, 400.0 KB)" in told[2]
     assert f"{worst['slowdown']:.2f} times" in told[2]
-    # Of one that loses packets the loss is said.
+    # For a run with losses the page reports the losses.
     lossy = {"switch.flow_control": None, "switch.buffer.per_port": "20KB"}
     lost = xoff.run(scenario, overrides=lossy)
     assert f"{lost.summary['drops']:,} packets were lost" in summary.sentences(lost)[1]
@@ -74,7 +74,7 @@ def test_a_page_holds_all_and_is_the_same_each_time(scenario_file: Path, xoff_he
     # A4 at 300 dots an inch: no text needed a larger canvas.
     width, height = struct.unpack(">II", png.read_bytes()[16:24])
     assert (width, height) == (2481, 3507)
-    # Words that can be searched for.
+    # Searchable words.
     assert b"/FontFile2" in pdf.read_bytes()
     before = pdf.read_bytes(), png.read_bytes()
     assert xoff_here("report", "result", "--summary").returncode == 0

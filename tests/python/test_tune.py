@@ -1,4 +1,4 @@
-"""``xoff tune``: it finds optima that are known, keeps limits, goes on where it was, and says what it cannot know."""
+"""``xoff tune`` finds known optima, respects constraints, resumes interrupted searches, and reports unknowns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ HEADER, SIZE = 100, 64_000
 
 
 def packet_study(**goal: Any) -> dict[str, Any]:
-    """One flow over two links and a switch that stores and forwards: small packets pay for headers, large ones wait.
+    """One flow over two links and a store-and-forward switch: small packets pay for headers, large packets wait.
 
-    With P bytes of payload a flow of S takes (S/P + 1) · (P + H) / C and what the links delay: least at P = √(S · H).
+    With P bytes of payload a flow of S takes (S/P + 1) · (P + H) / C plus the delay of the links: least at P = √(S ·
+    H).
     """
     return {
         "scenario": {
@@ -57,11 +58,11 @@ def test_it_finds_the_optimum_of_a_closed_form(tmp_path: Path) -> None:
     payload = int(best.settings["framing.payload"].removesuffix("B"))
     least = min(closed_form(one) for one in range(200, 9001))
     assert best.seen["fct_mean_ps"].mean <= 1.005 * least
-    # Flat around the optimum as it is, the payload is not far from it.
+    # The curve is flat around the optimum, and the payload is still near the optimum.
     assert math.sqrt(SIZE * HEADER) == pytest.approx(payload, rel=0.25)
     assert len(found.tried) == 40
     assert found.warnings == []
-    # The other way round the worst is at an end, and that is said.
+    # In the other direction the worst point is at an end of the range, and the output says so.
     worst = xoff.tune(packet_study(minimise=[], maximise="fct_mean_ps"), out=tmp_path / "worst")
     assert worst.best[0].seen["fct_mean_ps"].mean >= 0.99 * max(closed_form(200), closed_form(9000))
     assert any("end of payload" in one and "wider range" in one for one in worst.warnings)
@@ -98,13 +99,13 @@ def test_limits_are_kept_and_seeds_that_were_not_seen_confirm_it(tmp_path: Path)
     assert best.confirmed
     assert best.of == 3 == best.unseen["fct_mean_ps"].count
     assert set(found.unseen).isdisjoint(found.plan.seeds)
-    # What is printed is what a run of these settings yields, with a seed that the search never saw.
+    # The printed value is the result of a run with these settings, with a seed outside the search.
     runs = [xoff.run(FABRIC, overrides=best.settings, seed=seed).summary["fct_ps"]["mean"] for seed in found.unseen]
     assert best.unseen["fct_mean_ps"].mean == pytest.approx(sum(one or 0 for one in runs) / 3)
     kept = [one.values[0] for one in found.tried if one.keeps and one.values]
     seen = min(one.seen["fct_mean_ps"].mean for one in (best, *others))
     assert min(kept) == pytest.approx(seen)
-    # A study as any other: its tables have what was tried, and its page the figure.
+    # The search is a study: its tables have the tried points, and its page the figure.
     study = xoff.Study.open(tmp_path / "tuned")
     assert study.status().done
     assert study.runs.num_rows == 2 * len(study.plan.points)
@@ -157,7 +158,7 @@ def test_several_goals_have_a_front(tmp_path: Path) -> None:
 
 
 def test_the_tuned_thresholds_beat_those_of_a_search_by_hand(tmp_path: Path) -> None:
-    """Nine combinations that one would try, of the example's settings; compared on seeds that no search saw."""
+    """Nine plausible combinations of the example's settings, compared on seeds outside the search."""
     file = Path(__file__).resolve().parents[2] / "examples" / "search-incast.toml"
     found = xoff.tune(file, out=tmp_path / "tuned")
     best = found.best[0]
@@ -167,7 +168,7 @@ def test_the_tuned_thresholds_beat_those_of_a_search_by_hand(tmp_path: Path) -> 
         for kmax in ("400KB", "800KB", "1600KB"):
             marks = {"switch.ecn.red.kmin": kmin, "switch.ecn.red.kmax": kmax}
             runs = [xoff.run(found.plan.base, overrides=marks, seed=seed).summary for seed in found.unseen]
-            # None of them keeps the limit with all of the five seeds, as the best that was found does.
+            # None of them respects the limit with all five seeds; the best setting found does.
             if sum(one["pfc"]["pauses"] > 0 for one in runs) <= 1:
                 last = [one["workloads"]["incast"]["fct_ps"]["max"] or 0 for one in runs]
                 by_hand.append(sum(last) / len(last))
@@ -196,7 +197,7 @@ def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) ->
     valid = xoff_here("check", file)
     assert valid.returncode == 0
     assert "20 settings × 2 seeds" in valid.stdout
-    # Nothing keeps a limit that cannot be kept: the nearest is named, and what may help.
+    # No setting respects an impossible limit: the nearest is named, with possible remedies.
     file.write_text(
         json.dumps(
             STUDY | {"objective": {"minimise": "fct_mean_ps", "runs": 16, "constraints": {"fct_mean_ps": "1us"}}}
@@ -217,8 +218,8 @@ def test_the_command_says_what_to_do_next(tmp_path: Path, xoff_here: Command) ->
         ({"objective": {"minimise": "fct_mean_ps", "runs": 1}}, "a whole number from 2 to"),
         ({"objective": {"minimise": "fct_mean_ps", "constraints": {"drops": "many"}}}, "objective.constraints.drops"),
         ({"objective": {"minimise": 3}}, "objective.minimise: 3 was given"),
-        ({"design": "morris"}, "design: a search chooses its settings itself"),
-        ({"axes": {}}, "axes: nothing may vary"),
+        ({"design": "morris"}, "design: not allowed with `xoff tune`"),
+        ({"axes": {}}, "axes: missing"),
         ({"axes": {"switch.ecn.step.threshold": ["3KB"]}}, "a search needs two at least"),
         ({"axes": {"switch.ecn.step.treshold": ["3KB", "4KB"]}}, "did you mean"),
     ],
@@ -230,9 +231,9 @@ def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str, tm
 
 
 def test_a_sweep_and_a_search_name_one_another(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="`xoff tune` looks for it"):
+    with pytest.raises(InputError, match="`xoff tune` runs the search"):
         xoff.sweep(STUDY, out=tmp_path / "tuned")
-    with pytest.raises(InputError, match="`xoff tune` needs to know what to look for"):
+    with pytest.raises(InputError, match="`xoff tune` needs goals"):
         xoff.tune({key: part for key, part in STUDY.items() if key != "objective"}, out=tmp_path / "tuned")
 
 
@@ -279,7 +280,7 @@ def test_a_damaged_outcome_is_told_of(damage: str, tmp_path: Path, xoff_here: Co
 
 
 def drawn_setting(words: str, kept: int, of: int, verdicts: dict[str, str]) -> Setting:
-    """A setting that ran again, with these verdicts against the base."""
+    """Returns a setting that ran again, with these verdicts against the base."""
     point = Point(0, (), {})
     nothing = Interval(0.0, None, None, 1)
     against = {metric: Comparison(1.0, 1.0, nothing, 0.0, None, verdict) for metric, verdict in verdicts.items()}
@@ -328,7 +329,7 @@ def test_all_of_the_best_that_exceed_a_limit_are_warned_of(tmp_path: Path) -> No
 
 
 def test_a_search_without_an_effect_recommends_nothing(tmp_path: Path, xoff_here: Command) -> None:
-    """What varies decides nothing: no pause is ever asked for."""
+    """The varied settings decide nothing: no pause is ever sent."""
     idle = STUDY | {
         "axes": {"switch.flow_control.pfc.xoff": {"from": "200KB", "to": "350KB"}},
         "objective": {"minimise": "fct_mean_ps", "runs": 8, "confirm": 3},

@@ -1,4 +1,4 @@
-"""Files that are no TOML or JSON: the message has the file and the line."""
+"""Files that are neither TOML nor JSON: the message has the file and the line."""
 
 from __future__ import annotations
 

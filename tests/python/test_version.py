@@ -1,4 +1,4 @@
-"""The version stands in one place, ``Cargo.toml``; everything else takes it from there or is compared with it here."""
+"""``Cargo.toml`` alone defines the version; all other places read or are compared with the definition."""
 
 from __future__ import annotations
 

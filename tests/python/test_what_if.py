@@ -1,4 +1,4 @@
-"""What `xoff explain --job` says that a job would gain: it is measured, and equals a run of the changed scenario."""
+"""Gains of a job predicted by `xoff explain --job` are measured, and equal a run of the changed scenario."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLICE = 12
 
 
 def small(draw: random.Random) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return a tiny job on a fabric with one slow link, and the override that makes it slow."""
+    """Returns a tiny job on a fabric with one slow link, and the override that makes the link slow."""
     leaves, spines, hosts = draw.choice([(2, 1, 2), (2, 2, 1), (3, 1, 1)])
     ranks = leaves * hosts
     ends = [(f"host{host}", f"leaf{host // hosts}") for host in range(ranks)]
@@ -76,9 +76,9 @@ def ended(result: xoff.Result) -> int:
 
 
 def judge(seed: int) -> tuple[bool, float, float]:
-    """Compare what is said of a drawn job with runs that nothing of `xoff.insight` prepares.
+    """Compares the predictions for a drawn job with runs prepared without `xoff.insight`.
 
-    Returns whether the slow link was measured, the gain, and that of the slow link as fast as the others, as shares.
+    Returns whether the slow link was measured, the gain, and the gain of a slow link at the others' rate, as shares.
     """
     scenario, override = small(random.Random(seed))
     result = xoff.run(scenario)
@@ -100,7 +100,7 @@ def judge(seed: int) -> tuple[bool, float, float]:
     for pauses in (gain for gain in gains if gain.change.kind == "no_pauses"):
         free = {"switch.flow_control.pfc": None, "switch.buffer": None}
         assert pauses.ps == ended(result) - ended(xoff.run(scenario, overrides=free)), seed
-    # What is not measured is no bound, and is not called one.
+    # An unmeasured gain is no bound, and is not called a bound.
     said = [*job_command.sentences(gains), *job_command.sentences(None)]
     assert not [line for line in said if re.search("at most|at least|bound", line)], seed
     assert sum(one.by_marking.values()) == one.by_cause.get("control", 0), seed
@@ -180,9 +180,9 @@ def test_second_runs_can_be_left_out_and_are_left_out_where_runs_are_long(
     monkeypatch.setattr(what_if, "PATIENCE_SECONDS", -1.0)
     assert xoff_here("run", "slow.toml", "--set", 'probe.delays="all"', "--out", "traced").returncode == 0
     monkeypatch.setattr("xoff.running.run_prepared", lambda _, poll: poll())
-    assert "takes more than -1 s; --what-if waits for it" in xoff_here("explain", "traced").stdout
+    assert "takes more than -1 s; --what-if waits for the end" in xoff_here("explain", "traced").stdout
     done = xoff_here("explain", "slow", "--flow", "0", "--what-if")
-    assert (done.returncode, "ask for it with --job" in done.stderr) == (2, True)
+    assert (done.returncode, "needs --job" in done.stderr) == (2, True)
 
 
 def test_a_link_as_fast_as_its_kind_is_compared_with_twice_its_rate() -> None:
@@ -191,7 +191,7 @@ def test_a_link_as_fast_as_its_kind_is_compared_with_twice_its_rate() -> None:
     result = xoff.run(scenario)
     change = what_if.faster_link(result, "host0", "leaf0")
     assert dict(change.facts)["rate_bps"] == 2 * dict(change.facts)["from_rate_bps"]
-    assert "twice that is compared" in change.why
+    assert "compared with twice the rate" in change.why
 
 
 def test_a_run_that_cannot_be_changed_so_says_why(tmp_path: Path) -> None:

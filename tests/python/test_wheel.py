@@ -1,4 +1,4 @@
-"""The wheel: installed in an empty environment it needs neither Rust nor the checkout."""
+"""The wheel: installed in an empty environment, the wheel needs neither Rust nor the checkout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def _done(command: list[str | Path], cwd: Path) -> str:
-    """Run a command to its end; return what it printed."""
+    """Runs a command to its end; returns its output."""
     kept = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(command, cwd=cwd, env=kept, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

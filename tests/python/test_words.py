@@ -1,4 +1,4 @@
-"""Dead ends of the command: each message says what is wrong where it is, and what to do next."""
+"""Dead ends of the command: each message names the problem, its place, and the next action."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_rate_of_an_override_is_blamed_where_it_stands() -> None:
 def test_a_size_for_a_buffer_says_whose_it_is() -> None:
     with pytest.raises(InputError, match=r'switch\.buffer: .*per_port = "32MB".*shared = \{ total = "32MB" \}'):
         xoff.check(_FABRIC | {"switch": {"buffer": "32MB"}})
-    # Of another word only what is allowed is said.
+    # For another word the message lists the allowed words alone.
     with pytest.raises(InputError, match=r"allowed are `unlimited`, `per_port`, `per_queue`, `shared`$"):
         xoff.check(_FABRIC | {"switch": {"buffer": "much"}})
 
@@ -52,7 +52,7 @@ def test_spraying_under_go_back_n_is_warned_of(scheme: str, transport: str) -> N
     parameters = {"timeout": "50us"} if scheme == "flowlet" else {}
     found = warnings(**{f"switch__routing__{scheme}": parameters, f"host__transport__{transport}": {}})
     told = [one for one in found if "drops and retransmits out-of-order packets" in one]
-    # Flowlets keep their order: a gap is longer than paths differ.
+    # Flowlets keep their order: a gap is longer than the difference of paths.
     assert bool(told) == (transport == "go_back_n" and scheme != "flowlet")
     assert all(one.startswith(f"switch.routing.{scheme}: ") and "host.transport.selective" in one for one in told)
 
@@ -77,7 +77,7 @@ def test_marks_from_the_first_packet_on_are_warned_of(kmin: str, is_told: bool) 
 
 
 def test_a_loss_names_the_headroom_that_check_knows() -> None:
-    """One figure of headroom: that of `check`, of `size pfc`, and of a run that lost nothing with it."""
+    """One figure of headroom: in `check`, in `size pfc`, and in a run that lost nothing with the headroom."""
     small = {
         "switch.flow_control.pfc.xoff": "398KB",
         "workload": [{"incast": {"senders": [1, 2, 3], "receiver": 0, "size": "5MB"}}],
@@ -122,7 +122,7 @@ def study(base: Path, **keys: str) -> str:
 
 
 def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) -> None:
-    """It keeps flows and links alone, and has to be repeated."""
+    """The run keeps flows and links alone, and has to be repeated."""
     axes = '\n"switch.forwarding_latency" = ["0", "1us"]\n'
     (scenario_file.parent / "study.toml").write_text(study(scenario_file) + axes)
     assert xoff_here("sweep", "study.toml", "--out", "study").returncode == 0
@@ -130,7 +130,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
     done = xoff_here("explain", place)
     assert done.returncode == 0, done.stderr
     assert "lacks pauses, queues, drops; a study keeps the tables of --keep" in done.stderr
-    # What it says is what a run of these settings by itself says.
+    # The explanation equals the explanation of a separate run with these settings.
     xoff.run(scenario_file, overrides={"switch.forwarding_latency": "1us"}, out=scenario_file.parent / "alone")
     alone = xoff_here("explain", "alone").stdout
     assert done.stdout.replace(str(place), "alone").split() == alone.split()
@@ -145,7 +145,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
         "is a study; name one of its runs: xoff explain study/named/forwarding_latency_0_seed_7"
         in xoff_here("explain", "study").stderr
     )
-    assert "there is no table `pause`" in xoff_here("sweep", "study.toml", "--out", "study", "--keep", "pause").stderr
+    assert "unknown table `pause`" in xoff_here("sweep", "study.toml", "--out", "study", "--keep", "pause").stderr
 
 
 def test_a_run_that_read_tables_says_where_they_are(scenario_file: Path, xoff_here: Command) -> None:
@@ -159,7 +159,7 @@ def test_a_run_that_read_tables_says_where_they_are(scenario_file: Path, xoff_he
     (scenario_file.parent / "flows.csv").unlink()
     done = xoff_here("explain", "study/named/forwarding_latency_0_seed_7")
     assert done.returncode == 2
-    assert "a study does not keep: run it by itself, in the folder of its base" in done.stderr
+    assert "a study does not keep them: run the scenario alone, in the folder of its base" in done.stderr
 
 
 def test_directories_of_runs_have_names_and_columns_an_order(scenario_file: Path) -> None:
@@ -177,7 +177,7 @@ def test_directories_of_runs_have_names_and_columns_an_order(scenario_file: Path
     assert xoff.load(place / "forwarding_latency_1us_seed_2").scenario["switch"]["forwarding_latency"] == "1us"
     named = found.runs.column_names
     assert named[named.index("fingerprint") + 1 :][:2] == ["pfc_pauses", "drops"]
-    # Of settings that are no longer there no name is left.
+    # No name of a removed setting remains.
     xoff.sweep(document | {"seeds": 1}, out=scenario_file.parent / "study")
     assert sorted(path.name for path in place.iterdir()) == [
         "forwarding_latency_0_seed_1",
@@ -211,7 +211,7 @@ def test_a_pace_names_who_set_it(scenario: dict[str, Any], tmp_path: Path, xoff_
     assert row["notifications"] > 0
     assert f"paced below line rate, after {row['notifications']:,} notification" in told
     rate = float(re.findall(r"at ([\d.]+) Gb/s on average", told)[0])
-    # No faster than its line, and no slower than its whole time says.
+    # No faster than its line, and no slower than its whole time implies.
     assert 0.99 * row["size_bytes"] * 8e3 / row["fct_ps"] <= rate < 100
 
 

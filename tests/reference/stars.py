@@ -1,4 +1,4 @@
-"""Stars of equal links, and what their traces say, for the closed forms."""
+"""Stars of equal links, and measures of their traces, for the closed forms."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ PACKET_PS = WIRE_BYTES * PS_PER_BYTE
 ACK_PS = ACK_BYTES * PS_PER_BYTE
 HOP_PS = PACKET_PS + DELAY_PS
 
-# DCQCN's values, with everything that happens by itself put off for ever.
+# DCQCN's values, with all timers postponed forever.
 DCQCN = {
     "g": 0.5,
     "alpha_interval": "1s",
@@ -64,10 +64,11 @@ def departures(trace: list[Row], node: str, kind: str, flow_index: int) -> list[
 
 
 def narrowing(packets: int, **switch: Any) -> dict[str, Any]:
-    """Make a flow over a link of 100 Gb/s and then one of 50 Gb/s, so that a queue grows by a packet every second one.
+    """A flow over a link of 100 Gb/s and then a link of 50 Gb/s, so that the queue grows by a packet every second
+    packet.
 
-    While packets come, packet k finds k // 2 others waiting, for those that left before it did so at every second
-    packet's time from the first on.
+    While packets arrive, packet k finds k // 2 others waiting: a packet leaves at every second packet time from the
+    first on.
     """
     scenario = star(2, [flow(0, 1, packets)], **switch)
     scenario["network"]["explicit"]["links"][1]["rate"] = "50Gbps"

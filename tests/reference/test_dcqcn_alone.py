@@ -31,11 +31,11 @@ def test_one_notification_doubles_the_gap_of_the_packets_that_follow() -> None:
     scenario["host"] = {"congestion_control": {"dcqcn": {"preset": "paper", **DCQCN}}}
     result = simulate(scenario)
     assert result.flows[0].notified == 1
-    # Packet threshold + 1 is the first that is marked. Its CNP leaves behind its acknowledgement.
+    # Packet threshold + 1 is the first marked packet. Its CNP leaves behind its acknowledgement.
     marked_ps = HOP_PS + SWITCH_PS + (threshold + 2) * 2 * PACKET_PS + DELAY_PS
     assert departures(result.trace, "host1", "cnp", 0) == [marked_ps + 2 * ACK_PS]
     cut_ps = marked_ps + 2 * 2 * ACK_PS + DELAY_PS + SWITCH_PS + ACK_PS + DELAY_PS
-    # What of a packet has gone through by then is done; the rest, and the packets that follow, take twice as long.
+    # The part of a packet sent by then is done; the rest, and later packets, take twice as long.
     assert departures(result.trace, "host0", "data", 0) == [
         k * PACKET_PS + max(0, k * PACKET_PS - cut_ps) for k in range(packets)
     ]
@@ -49,7 +49,7 @@ def test_a_packet_that_waits_goes_when_the_rate_has_risen() -> None:
     limited.target = LINE
     limited.on_sent(1250, 1_000_000)
     assert limited.due_ps() == 1_000_000 + 4_000_000 + int(6000 * 1e12 / 50.5e9)
-    # A notification before that starts the timer anew.
+    # A notification before expiry restarts the timer.
     limited.on_notification(2_000_000)
     limited.target = LINE
     assert limited.due_ps() == 2_000_000 + 4_000_000 + int(5000 * 1e12 / 50.5e9)
@@ -57,7 +57,7 @@ def test_a_packet_that_waits_goes_when_the_rate_has_risen() -> None:
 
 @pytest.mark.parametrize("interval_us", [0, 1, 50])
 def test_a_flow_is_notified_once_an_interval(interval_us: int) -> None:
-    # With the highest minimum a cut cuts nothing, so that the queue grows as without DCQCN.
+    # With the highest minimum a cut has no effect, so that the queue grows as without DCQCN.
     packets, threshold = 200, 3
     scenario = narrowing(packets, ecn={"step": {"threshold": f"{threshold}KB"}})
     values = DCQCN | {"minimum_rate": "100Gbps", "cnp_interval": f"{interval_us}us"}
@@ -65,7 +65,7 @@ def test_a_flow_is_notified_once_an_interval(interval_us: int) -> None:
     result = simulate(scenario)
     marked = packets - 2 * (threshold + 1)
     assert result.marked["s", 1] == marked
-    # Marked packets come one behind the other, every 160 ns.
+    # Marked packets arrive one behind the other, every 160 ns.
     every = max(1, -(-interval_us * 10**6 // (2 * PACKET_PS)))
     assert result.flows[0].notified == -(-marked // every)
 
@@ -87,7 +87,7 @@ def test_fast_recovery_halves_the_distance_and_alpha_fades() -> None:
         limited.run_timers(1_000_000 + steps * 10_000_000)
         assert limited.rate == LINE * (1 - 0.5 ** (steps + 1))
     assert limited.alpha == 0.5 ** (50 // 4)
-    # The next cut is as deep as alpha says, and from there alpha rises again.
+    # The next cut is as deep as alpha says, and then alpha rises again.
     before, alpha = limited.rate, limited.alpha
     limited.on_notification(51_000_000)
     assert limited.target == before
@@ -127,7 +127,7 @@ def test_bytes_beyond_the_counter_count_for_the_next_step() -> None:
 
 @pytest.mark.parametrize(("allowed_gbps", "every"), [(50, 2), (40, 3), (25, 4), (20, 5), (10, 10)])
 def test_a_paced_flow_beside_one_at_line_rate_gets_what_it_is_allowed(allowed_gbps: int, every: int) -> None:
-    # It goes before the flow whose frame is on the wire when its pace falls due: at 40 Gb/s in the middle of a frame.
+    # The due flow precedes the flow with the frame on the wire at the due time: at 40 Gb/s in the middle of a frame.
     scenario = star(3, [flow(0, 1, 200), flow(0, 2, 200)])
     scenario["host"] = {"congestion_control": {"dcqcn": {"preset": "paper", **DCQCN}}}
     simulator = Simulator(scenario | {"until": f"{100 * PACKET_PS}ps"})

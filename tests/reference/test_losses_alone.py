@@ -22,22 +22,22 @@ SLOW_PS = 2 * PACKET_PS
 SLOW_ACK_PS = 2 * ACK_PS
 # The first packet is at the switch, and starts on the slow link.
 FIRST_PS = HOP_PS + SWITCH_PS
-# From a packet's last bit at the receiver to its answer at the sender.
+# From a packet's last bit at the receiver to its acknowledgement at the sender.
 ANSWER_PS = SLOW_ACK_PS + DELAY_PS + SWITCH_PS + ACK_PS + DELAY_PS
-# The way of a packet that waits for nothing.
+# The path of a packet without waiting.
 WAY_PS = FIRST_PS + SLOW_PS + DELAY_PS
 
 
 @pytest.mark.parametrize("room", [1, 3, 10])
 def test_a_gap_costs_the_way_back_and_the_way_there(room: int) -> None:
-    # Packet 2 × room is the first that finds the queue full. The last one, behind it, finds room and shows the gap.
+    # Packet 2 × room is the first to find the queue full. The last packet, behind it, finds room and shows the gap.
     lost, packets = 2 * room, 2 * room + 2
     result = simulate(narrowing(packets, buffer={"per_port": f"{room * WIRE_BYTES}B"}))
     assert result.drops == [Drop(FIRST_PS + lost * PACKET_PS, "s", 1, 0, lost)]
-    # All before it and the last one leave the switch without a pause.
+    # All preceding packets and the last packet leave the switch without a pause.
     gap_ps = FIRST_PS + (lost + 1) * SLOW_PS + DELAY_PS
     assert arrivals(result.trace, "host0", "nack", 0) == [gap_ps + ANSWER_PS]
-    # Both are sent again, one behind the other, and the second waits for the slow link.
+    # Both are retransmitted, one behind the other, and the second waits for the slow link.
     assert departures(result.trace, "host0", "data", 0)[packets:] == [
         gap_ps + ANSWER_PS,
         gap_ps + ANSWER_PS + PACKET_PS,
@@ -65,7 +65,7 @@ def test_a_lost_tail_costs_a_timeout_after_the_last_news(rto_us: int) -> None:
 
 
 def test_a_packet_sent_restarts_the_timeout_of_its_flow_alone() -> None:
-    # Nothing is heard in time, and each flow goes back after the last packet of its own.
+    # No acknowledgement arrives in time, and each flow goes back after its own last packet.
     rto_ps = 1_500_000
     scenario = star(3, [flow(0, 1, 1), flow(0, 2, 5)])
     scenario["host"] = {"transport": {"go_back_n": {"rto": f"{rto_ps}ps"}}}
@@ -109,7 +109,7 @@ def test_what_comes_after_the_end_of_a_flow_is_acknowledged_to_its_end(rto_ps: i
     assert departures(result.trace, "host0", "data", 0) == [k * rto_ps for k in range(times)]
     answers = [r.seq for r in result.trace if (r.node, r.event, r.kind) == ("host1", "depart", "ack")]
     assert answers == [1] + [ALL_OF_IT] * (times - 1)
-    # The sender hears the first of them; the others find the flow over.
+    # The sender reacts to the first NACK; the flow is over when the others arrive.
     assert result.flows[0].fct_ps == 2 * HOP_PS + SWITCH_PS
     assert result.flows[0].fct_acked_ps == round_trip_ps
 
@@ -125,13 +125,13 @@ def test_a_flow_that_comes_back_during_a_frame_goes_before_the_flow_on_the_wire(
 
 
 def test_a_flow_that_goes_back_during_its_only_packet_is_listed_at_once() -> None:
-    # The timeout of flow 0 is in the middle of its only packet, and flow 1 starts after that.
+    # The timeout of flow 0 is in the middle of its only packet, and flow 1 starts after the timeout.
     late_ps = PACKET_PS * 3 // 4
     scenario = star(3, [flow(0, 1, 1), flow(0, 2, 1, start=f"{late_ps}ps")])
     scenario["host"] = {"transport": {"go_back_n": {"rto": f"{PACKET_PS // 2}ps"}}}
     result = simulate(scenario | {"until": f"{4 * PACKET_PS}ps"})
     sent = [(r.time_ps, r.flow) for r in result.trace if r.node == "host0" and r.event == "depart"]
-    # It had nothing more to send when its frame started, so that it stands before flow 1, which starts later.
+    # Flow 0 had no more packets when its frame started, and therefore precedes flow 1, which starts later.
     assert sent[:4] == [(0, 0), (PACKET_PS, 0), (2 * PACKET_PS, 1), (3 * PACKET_PS, 0)]
 
 
@@ -172,8 +172,8 @@ def test_the_sender_goes_on_from_what_the_receiver_has() -> None:
 
 
 def test_memory_belongs_to_outputs_without_pfc_and_to_inputs_with_it() -> None:
-    # Two hosts send to a third, a packet each at a time, and the switch sends one on. With k packets of each before,
-    # the queue holds k; and host 1, whose packets go second, has (k + 1) // 2 of them.
+    # Two hosts send to a third, a packet each at a time, and the switch forwards one. After k packets of each host, the
+    # queue holds k packets, of which host 1, with the second turn, has (k + 1) // 2.
     def first_drop(**switch: object) -> Drop:
         scenario = star(3, [flow(0, 2, 60), flow(1, 2, 60)], **{"buffer": {"per_port": "2000B"}, **switch})
         return simulate(scenario | {"until": "20us"}).drops[0]
@@ -200,9 +200,9 @@ def test_what_leaves_more_than_the_threshold_behind_is_marked(packets: int, thre
         packets, ecn={"step": {"threshold": size}} if ecn == "step" else {"red": dict.fromkeys(("kmin", "kmax"), size)}
     )
     result = simulate(scenario)
-    # Packet j leaves behind the j that came during the j before it, or all that are left.
+    # Packet j leaves behind the j packets that arrived during the preceding j packets, or all remaining packets.
     marked = [j for j in range(packets) if min(j, packets - 1 - j) > threshold]
     assert result.marked["s", 1] == len(marked) == max(0, packets - 2 * (threshold + 1))
     assert result.marked["s", 0] == 0
-    # Without DCQCN nobody minds.
+    # Without DCQCN marks have no effect.
     assert not arrivals(result.trace, "host0", "cnp", 0)

@@ -39,7 +39,7 @@ def test_last_packet_is_short_and_padded() -> None:
     departures = [(r.kind, r.bytes) for r in result.trace if r.node == "host0" and r.event == "depart"]
     assert departures == [("data", 1000), ("data", 100)]
     assert {r.bytes for r in result.trace if r.kind == "ack"} == {100}
-    # The short packet waits for nothing, since the long one left the switch's port while it was still being received.
+    # The short packet does not wait, since the long packet left the switch's port during the short packet's reception.
     first_ps = HOP_PS + SWITCH_PS + HOP_PS
     assert result.flows[0].fct_ps == first_ps + 100 * PS_PER_BYTE
 
@@ -87,13 +87,13 @@ def test_pfc_pauses_and_peaks_where_expected() -> None:
     result = simulate(star(3, [flow(0, 2, packets), flow(1, 2, packets)], flow_control={"pfc": pfc}))
     assert all(f.received == packets for f in result.flows)
 
-    # After the arrival of packet k (0, 1, ...) of host 1, its ingress holds floor((k + 3) / 2) packets, for the output
-    # sends one packet of either host in turn, host 0 first. So XOFF = 4 packets is reached with k = 5.
+    # After the arrival of packet k (0, 1, ...) of host 1, its ingress holds floor((k + 3) / 2) packets, because the
+    # output sends one packet of either host in turn, host 0 first. XOFF = 4 packets is reached with k = 5.
     first_ps = HOP_PS + SWITCH_PS
     pfc_departures = [(r.time_ps, r.port) for r in result.trace if (r.node, r.event, r.kind) == ("s", "depart", "pfc")]
     assert pfc_departures[:2] == [(first_ps + 5 * PACKET_PS, 1), (first_ps + 6 * PACKET_PS, 0)]
 
-    # Host 1 starts a packet at every multiple of PACKET_PS before the pause arrives, and none after it.
+    # Host 1 starts a packet at every multiple of PACKET_PS before the pause arrives, and none after the pause.
     paused_ps = first_ps + 5 * PACKET_PS + ACK_PS + DELAY_PS
     last_packet = -(-paused_ps // PACKET_PS) - 1
     starts = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host1", "depart", "data")]
@@ -103,7 +103,7 @@ def test_pfc_pauses_and_peaks_where_expected() -> None:
     assert result.ingress_peak_bytes["s", 1] == first_burst_peak * WIRE_BYTES
     assert result.ingress_peak_bytes["s", 2] == 0
 
-    # Every pause has its resume: at each host they alternate, and the last is a resume.
+    # Every pause has its resume: at each host they alternate, and the last frame is a resume.
     for port in (0, 1):
         assert (
             len([1 for r in result.trace if (r.node, r.port, r.event, r.kind) == ("s", port, "depart", "pfc")]) % 2 == 0
@@ -111,7 +111,8 @@ def test_pfc_pauses_and_peaks_where_expected() -> None:
 
 
 def test_pfc_frames_follow_the_levels() -> None:
-    # The trace says what waits in the switch of each host's data, and so when its pauses and resumes are due.
+    # The trace gives the queued bytes of each host's data in the switch, and therefore the due times of pauses and
+    # resumes.
     pfc = {"xoff": "4000B", "xon": "2000B"}
     result = simulate(star(3, [flow(0, 2, 60), flow(1, 2, 60)], flow_control={"pfc": pfc}))
     for host in (0, 1):
@@ -125,19 +126,19 @@ def test_pfc_frames_follow_the_levels() -> None:
                 due.append(row.time_ps)
         sent = [r.time_ps for r in result.trace if (r.node, r.port, r.event, r.kind) == ("s", host, "depart", "pfc")]
         assert len(sent) == len(due) >= 4
-        # An acknowledgement that is being sent goes first.
+        # An acknowledgement in transmission goes first.
         assert all(0 <= sent_ps - due_ps <= ACK_PS for sent_ps, due_ps in zip(sent, due, strict=True))
 
 
 def test_an_acknowledgement_passes_a_paused_port() -> None:
-    # Host 0 is paused for most of the run and still has to acknowledge what host 2 sends.
+    # Host 0 is paused for most of the run and still has to acknowledge host 2's packets.
     pfc = {"xoff": "4000B", "xon": "2000B"}
     flows = [flow(0, 2, 60), flow(1, 2, 60), flow(2, 0, 20)]
     result = simulate(star(3, flows, flow_control={"pfc": pfc}))
     acks = [r.time_ps for r in result.trace if (r.node, r.event, r.kind) == ("host0", "depart", "ack")]
     data = arrivals(result.trace, "host0", "data", 2)
     assert len(acks) == 20
-    # At most a packet in progress and a packet's time of acknowledgements and PFC frames stand before it.
+    # At most a packet in transmission and a packet time of acknowledgements and PFC frames are ahead.
     assert all(ack - arrived <= PACKET_PS for ack, arrived in zip(acks, data, strict=True))
 
 

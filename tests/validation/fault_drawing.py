@@ -1,4 +1,4 @@
-"""Draws what fails in a scenario: outages, slow, long and noisy links, nodes that are down, hosts that stall."""
+"""Draws faults of a scenario: outages, slow, long and noisy links, nodes that are down, hosts that stall."""
 
 from random import Random
 from typing import Any
@@ -7,14 +7,14 @@ import xoff
 
 
 def links_of(scenario: dict[str, Any]) -> list[tuple[str, str]]:
-    """The links of a scenario's network, by the names of their ends, from a run of it that ends at once."""
+    """The links of a scenario's network, by the names of their ends, from a run that ends at once."""
     quiet = {key: value for key, value in scenario.items() if key != "probe"}
     result = xoff.run(quiet | {"until": "1ps", "workload": []})
     return sorted({(row["node"], row["peer"]) for row in result.links.to_pylist()})
 
 
 def draw_fault(rng: Random, scenario: dict[str, Any], links: list[tuple[str, str]]) -> dict[str, Any]:
-    """Draw one entry of `fault`; the faults end, so that flows can go on."""
+    """Draws one entry of `fault`; the faults end, so that flows can continue."""
     link = rng.choice(links)
     hosts = sorted({name for ends in links for name in ends if name[0] == "h"})
     fault: dict[str, Any]
@@ -44,7 +44,7 @@ def draw_fault(rng: Random, scenario: dict[str, Any], links: list[tuple[str, str
 
 
 def add(scenario: dict[str, Any], key: str, value: Any) -> None:
-    """Give the network a key, unless that is refused."""
+    """Adds a key to the network, unless the key is refused."""
     before = scenario["network"]
     scenario["network"] = {**before, key: value}
     try:
@@ -54,7 +54,7 @@ def add(scenario: dict[str, Any], key: str, value: Any) -> None:
 
 
 def with_faults(rng: Random, scenario: dict[str, Any]) -> dict[str, Any]:
-    """Add a few faults, failover and seldom several planes, of what is drawn what the scenario does not refuse."""
+    """Adds a few drawn faults, failover and seldom several planes, as far as the scenario accepts them."""
     scenario = {**scenario, "network": dict(scenario["network"])}
     if rng.random() < 0.3:
         add(scenario, "planes", rng.choice([2, 3]))

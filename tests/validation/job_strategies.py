@@ -9,7 +9,7 @@ from tests.validation.scenario_schema import registered
 if TYPE_CHECKING:
     from tests.validation.scenario_strategies import Draw
 
-# Collective operations that reduce or gather, of which the first has every algorithm of theirs.
+# Collective operations that reduce or gather; the first has all of their algorithms.
 REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
 ALGORITHMS = {
     "ring": REDUCES,
@@ -24,11 +24,11 @@ ALGORITHMS = {
 }
 OPERATIONS = sorted({operation for several in ALGORITHMS.values() for operation in several})
 MESSAGES = ("collective", "graph", "training")
-"""Kinds of traffic whose messages may share connections."""
+"""Kinds of traffic with messages that may share connections."""
 
 
 def collective(d: Draw) -> dict[str, Any]:
-    """An operation by any algorithm that there is for it, among as many ranks as that takes."""
+    """An operation by any of its algorithms, with a valid number of ranks."""
     operation = d.forced.get("workload.collective.operation")
     algorithms = [
         one
@@ -54,7 +54,7 @@ def collective(d: Draw) -> dict[str, Any]:
 
 
 def graph(d: Draw) -> dict[str, Any]:
-    """Operations, each after some of what its ranks were given before: none waits for ever."""
+    """Operations, each after earlier operations of its ranks: the graph has no cycle."""
     rng = d.rng
     hosts = d.some_hosts(2)
     ranks = range(len(hosts))
@@ -91,7 +91,7 @@ def graph(d: Draw) -> dict[str, Any]:
 
 
 def training(d: Draw) -> dict[str, Any]:
-    """A small model under any parallelism for which there are hosts."""
+    """A small model under any parallelism that fits the number of hosts."""
     rng = d.rng
     degrees = {"tensor": 1, "context": 1, "data": 1, "pipeline": 1}
     for axis in rng.sample(sorted(degrees), 4):

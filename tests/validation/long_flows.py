@@ -1,4 +1,4 @@
-"""Long flows to one receiver, and what is read of them once they are at rest."""
+"""Long flows to one receiver, and measures of their steady state."""
 
 from statistics import mean
 from typing import Any
@@ -29,13 +29,13 @@ def to_one(
 
 
 def round_trip_us(delay_us: float, gbps: int = 100, last_gbps: int | None = None) -> float:
-    """What a full packet and its ACK take without queues."""
+    """The round trip of a full packet and its ACK without queues."""
     bits = 8 * (WIRE + CONTROL)
     return 4 * delay_us + bits / (gbps * 1000) + bits / ((last_gbps or gbps) * 1000)
 
 
 def until(scenario: dict[str, Any], us: float, **more: Any) -> xoff.Result:
-    """Run to that moment."""
+    """Runs to the given moment."""
     return xoff.run(scenario | {"until": f"{round(us * 1000)}ns"} | more)
 
 

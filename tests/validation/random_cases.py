@@ -1,7 +1,7 @@
-"""Random small networks and workloads that both xoff and the slow reference simulate.
+"""Random small networks and workloads for xoff and for the slow reference.
 
-Values are drawn from few and round numbers on purpose: that makes many events fall on one instant, which is where the
-order of events, and so the trace, is decided.
+Values are few and round numbers on purpose: many events then coincide, and the order of simultaneous events decides the
+trace.
 """
 
 from random import Random
@@ -12,7 +12,7 @@ DELAYS = ["0ns", "0ns", "8ns", "100ns", "333ns", "1us", "2500ps"]
 SWITCH_DELAYS = ["0ns", "0ns", "80ns", "300ns", "1us", "12345ps"]
 STARTS = ["0ns", "0ns", "0ns", "80ns", "1us", "4us", "777777ps"]
 PAYLOADS = [200, 452, 952, 1000, 4000]
-# Not so round, so that few fall on the very moment of another timer; those of `random_in_step` do.
+# Less round values, so that few timers coincide with other timers. `random_in_step` draws coinciding timers.
 TIMEOUTS = ["2007ns", "5013ns", "10011ns", "20021ns", "50023ns"]
 INTERVALS = ["0ns", "100ns", "1us", "4us"]
 # Broken networks are drawn on purpose.
@@ -20,7 +20,7 @@ NO_VERDICTS = dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "recor
 
 
 def random_star(rng: Random) -> dict[str, Any]:
-    """Draw a star of 2 to 6 hosts, and flows on it."""
+    """Draws a star of 2 to 6 hosts with flows."""
     hosts = [f"host{i}" for i in range(rng.randint(2, 6))]
     return random_case(rng, hosts, ["s"], [(host, "s") for host in hosts], dict.fromkeys(hosts, "s"), [])
 
@@ -54,7 +54,7 @@ def random_case(
         xoff_bytes = rng.randint(1, rng.choice([1, 3, 6]) * (payload_bytes + header_bytes))
         xon_bytes = rng.randint(0, xoff_bytes - 1)
         switch["flow_control"] = {"pfc": {"xoff": f"{xoff_bytes}B", "xon": f"{xon_bytes}B"}}
-    # A few receivers of many flows make queues; a choice among all hosts spreads them.
+    # A few receivers of many flows make queues; receivers drawn among all hosts would spread the flows.
     receivers = hosts if rng.random() < 0.5 else rng.sample(hosts, min(2, len(hosts)))
     flows = []
     for _ in range(rng.randint(1, 12)):
@@ -83,14 +83,14 @@ def random_case(
             "min_frame_size": rng.choice(["64B", "64B", "100B"]),
         },
         "switch": switch,
-        # Nothing is lost, so no timer may have anything to do: long pauses must not look like a loss.
+        # Nothing is lost, so no timer may expire: a long pause must not look like a loss.
         "host": {"transport": {"go_back_n": {"rto": "1s"}}},
         "workload": [{"flows": flows}],
     }
 
 
 def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Give the switches of a case small buffers, and its flows timeouts short enough to matter."""
+    """Gives the switches of a case small buffers, and its flows short timeouts."""
     framing = case["framing"]
     packet_bytes = max(whole(framing["payload"]) + whole(framing["header"]), whole(framing["min_frame_size"]))
     packet_bytes += whole(framing["preamble_and_ifg"])
@@ -99,12 +99,12 @@ def with_losses(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     least_bytes = max(whole(pfc["xoff"]) if pfc else 0, packet_bytes)
     case["switch"]["buffer"] = {"per_port": f"{least_bytes + rng.randint(0, rng.choice([2, 5, 20]) * packet_bytes)}B"}
     case["host"]["transport"]["go_back_n"] = {"rto": rng.choice(TIMEOUTS), "nack_interval": rng.choice(INTERVALS)}
-    # What is lost may be lost again each time.
+    # Retransmissions may be lost again each time.
     return case | {"until": "200us", "audits": NO_VERDICTS}
 
 
 def with_outages(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let links of a case go down, some of them for ever, at moments at which hardly anything else happens."""
+    """Lets links of a case go down, some permanently, at moments with few other events."""
     links = case["network"]["explicit"]["links"]
     faults = []
     for _ in range(rng.randint(1, 4)):
@@ -123,7 +123,7 @@ def with_outages(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_changes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let links of a case have other rates and delays, one way or both, some of them for ever."""
+    """Gives links of a case other rates and delays, in one or both directions, some permanently."""
     links = case["network"]["explicit"]["links"]
     faults = []
     for _ in range(rng.randint(1, 5)):
@@ -131,7 +131,8 @@ def with_changes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
         ends = [link["a"], link["b"]]
         rng.shuffle(ends)
         fault = {"link": rng.choice(["-", " -> "]).join(ends), "at": f"{rng.randint(0, 20_000_000)}ps"}
-        # From hardly longer to several times what links have, so that some become shorter by more than a packet takes.
+        # From slightly longer to several times the links' delays, so that some delays shrink by more than a packet
+        # time.
         values = {"rate": RATES, "delay": [*DELAYS, "5us", f"{rng.randint(1, 3_000_000)}ps"]}
         what = rng.choice(sorted(values))
         fault[what] = rng.choice(values[what])
@@ -158,7 +159,7 @@ def with_marks(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_port_scope(_: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let marks look at all queues of a port, of which there is one."""
+    """Sets the scope of marks to all queues of a port, of which there is one."""
     case["switch"]["ecn"]["scope"] = "port"
     return case
 
@@ -215,7 +216,7 @@ def random_in_step(rng: Random) -> dict[str, Any]:
 
 
 def whole(text: str) -> int:
-    """Read a number of bytes that this file wrote."""
+    """Returns a number of bytes written by this file."""
     return int(text.removesuffix("B"))
 
 

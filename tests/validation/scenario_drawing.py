@@ -1,6 +1,6 @@
-"""Draws random small scenarios that use what is forced, of the parts in `scenario_strategies.py`.
+"""Draws random small scenarios that use the forced components, from the parts in `scenario_strategies.py`.
 
-What parts cannot be combined with is found by trying: what is refused is left out, or all is drawn again.
+Invalid combinations are found by trying: a refused part is left out, or the whole scenario is drawn again.
 """
 
 import re
@@ -32,7 +32,7 @@ from tests.validation.scenario_strategies import (
 
 import xoff
 
-# Parts of a switch that are there in any case.
+# Parts that every switch has.
 KEPT = {
     "queueing",
     "buffer",
@@ -47,7 +47,7 @@ KEPT = {
 
 
 def draw_switch(d: Draw) -> dict[str, Any]:
-    """Draw the settings of switches, so that nothing is lost under PFC."""
+    """Draws the settings of switches, lossless under PFC."""
     switch: dict[str, Any] = {
         "forwarding_latency": d.rng.choice(["0ns", "300ns", "12345ps"]),
         "queueing": d.choose("switch.queueing"),
@@ -71,7 +71,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         if option not in INSTEAD and d.wants("switch.flow_control", option, chance):
             control[option] = written(d, "switch.flow_control", option)[option]
     if d.relays_on_a_path:
-        # A host that relays is no source for these.
+        # A relaying host cannot be a source under these mechanisms.
         control.pop("congestion_isolation", None)
         if "sfc" in control:
             control["sfc"] |= AT_HOSTS
@@ -99,13 +99,13 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         elif "shared" in switch["buffer"]:
             switch["buffer"] = {"per_port": per_port(d)}
     if set(CONGESTION_POINTS) & set(control):
-        # They look at the queues of outputs.
+        # These mechanisms read the queues of outputs.
         if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
             switch["queueing"] = "voq"
         elif switch["queueing"] == "iq":
             control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
     if "congestion_isolation" in control:
-        # It needs two classes.
+        # Congestion isolation needs two classes.
         switch["classes"] = d.classes = max(d.classes, 2)
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
@@ -119,7 +119,8 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["classes"] = d.classes = 1
             switch.get("ecn", {}).pop("classes", None)
     if "congestion_isolation" in control and "pfc" in control:
-        # What a neighbour sends in one class may wait in the other before it hears of that: no headroom is enough.
+        # Packets that a neighbour sends in one class may wait in the other class before the neighbour is paused: no
+        # headroom is enough.
         if "switch.buffer" in d.forced:
             control.pop("congestion_isolation")
         else:
@@ -139,19 +140,19 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             "egress" if d.rng.random() < 0.2 else "ingress"
         )
         if accounting == "egress":
-            # An egress queue has no headroom of a port's size: many ports fill it at once.
+            # An egress queue has no headroom of a port's size: many ports fill the queue at once.
             switch["buffer"] = "unlimited"
-            # Under `iq` nothing is known of what waits for an output.
+            # Under `iq` the queue of an output is unknown.
             if switch.get("queueing") == "iq":
                 switch["queueing"] = "voq"
         control["pfc"]["accounting"] = accounting
         if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
-            # The pool decides, by its threshold.
+            # The pool's threshold decides.
             control["pfc"].pop("xoff")
             control["pfc"].pop("xon", None)
         elif isinstance(switch["buffer"], dict):
-            # Classes share the memory of a port, and each may fill up to its threshold, at most 20, and headroom.
-            # The queues of an interface are classes there.
+            # Classes share the memory of a port. Each class may fill up to its threshold, at most 20, and headroom. The
+            # queues of an interface are classes in this sense.
             classes = 4 if control.get("sfc", {}).get("mode") == "nic_isolation" else d.classes
             room = 20 * d.largest + d.headroom()
             per_queue = "per_queue" in switch["buffer"]
@@ -161,13 +162,13 @@ def draw_switch(d: Draw) -> dict[str, Any]:
 
 
 def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
-    """Let switches cut packets, where nothing keeps them from being lost and someone brings them again."""
+    """Lets switches trim packets, if no flow control prevents losses and a transport retransmits."""
     path = "switch.trimming"
     if path in d.forced:
         switch["flow_control"].clear()
         if switch["queueing"] == "iq":
             switch["queueing"] = "voq"
-        # Go-Back-N may repeat itself for ever in step with its losses.
+        # Go-Back-N may repeat a cycle in step with its losses forever.
         if "ndp" not in host.get("transport", {}):
             host["transport"] = {"irn": irn(d)} if d.rng.random() < 0.5 else {"selective": selective(d)}
     elif {"pfc", "portfc", "credits", "raw"} & {*switch["flow_control"], *host.get("transport", {})} or switch[
@@ -186,7 +187,7 @@ def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
 
 
 def use_pulls(d: Draw, host: dict[str, Any]) -> None:
-    """Let receivers say when senders send, where that goes with the rest; seldom together with NSCC."""
+    """Lets receivers pull, if the other parts allow pulls; seldom together with NSCC."""
     if "rccc" not in host.get("congestion_control", {}):
         return
     if d.forced.get("host.congestion_control") != "rccc" and d.forced.get("host.transport", "selective") != "selective":
@@ -199,7 +200,7 @@ def use_pulls(d: Draw, host: dict[str, Any]) -> None:
 
 
 def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
-    """Let switches write the telemetry that HPCC and HPCC-PINT read."""
+    """Lets switches write telemetry for HPCC and HPCC-PINT."""
     reads = {"hpcc", "hpcc_pint"} & set(host.get("congestion_control", {}))
     if not reads:
         return
@@ -211,7 +212,7 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
     control = switch["flow_control"]
     is_forced = any(key.startswith("switch.routing") for key in d.forced)
     for option in registered("switch.routing"):
-        # One that is forced is not replaced by another.
+        # A forced part is not replaced by another part.
         if d.wants("switch.routing", option, 0.0 if is_forced else 0.05) and "portfc" not in control:
             if switch["queueing"] == "iq" and not is_forced:
                 continue
@@ -225,9 +226,12 @@ def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
 
 
 def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
-    """Let some links, switches and ports differ. It is drawn last, so that all else is as it would be without."""
+    """Varies some links, switches and ports.
+
+    Variation is drawn last, so that all other draws are the same as without variation.
+    """
     if d.rng.random() < 0.3:
-        # The first host's links: every shape has them.
+        # The first host's links exist in every shape.
         link, some = d.link(), d.rng.choice([["rate"], ["delay"], ["rate", "delay"]])
         network["overrides"] = [{"link": "h*0-*", **{key: link[key] for key in some}}]
     other: dict[str, Any] = {}
@@ -240,7 +244,7 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
     if other:
         switch["overrides"] = [{**somewhere(d, network), **other}]
     if "quanta" in pfc and switch["buffer"] == "unlimited" and d.rng.random() < 0.3:
-        # Each pause that ends by itself lets a round trip more into the headroom.
+        # Each pause that expires lets another round trip of data into the headroom.
         pfc["refresh"] = False
     if d.rng.random() < 0.4:
         cut_through = {"header": f"{d.rng.choice([1, 64, 128, d.largest // 2, d.largest])}B"}
@@ -251,7 +255,7 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
 
 
 def somewhere(d: Draw, network: dict[str, Any]) -> dict[str, Any]:
-    """Draw what an override is for."""
+    """Draws the scope of an override."""
     where: dict[str, Any] = {"rate": d.rng.choice(d.links)["rate"]}
     if {"leaf_spine", "star", "line", "fat_tree"} & set(network):
         where = d.rng.choice([where, {}, {"switches": ["*0"]}])
@@ -259,13 +263,13 @@ def somewhere(d: Draw, network: dict[str, Any]) -> dict[str, Any]:
 
 
 def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
-    """Let switches end pauses that last too long, where flows bear what follows."""
+    """Lets switches end overlong pauses, if flows tolerate the consequences."""
     path = "switch.flow_control.pfc.watchdog.action"
     control, is_forced = switch["flow_control"], path in d.forced
     if not is_forced and ("pfc" not in control or d.rng.random() < 0.8):
         return
     action = d.choose(path)
-    # What is dropped waits at outputs, and is sent again; what is sent on in spite of pauses needs room.
+    # Dropped packets wait at outputs, and are retransmitted; packets sent despite pauses need room.
     bears_loss = switch["queueing"] != "iq" and "raw" not in host.get("transport", {})
     if not is_forced and not (bears_loss if action == "drop" else switch["buffer"] == "unlimited"):
         return
@@ -277,7 +281,7 @@ def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
         if not {"irn", "selective"} & set(host.get("transport", {})):
             if not is_forced and any(key.startswith("host.transport") for key in d.forced):
                 return
-            # Go-Back-N may repeat itself for ever in step with its losses.
+            # Go-Back-N may repeat a cycle in step with its losses forever.
             host["transport"] = {"irn": irn(d)}
     detection = d.rng.choice([1, 2, 20])
     control["pfc"]["watchdog"] = {"action": action, "detection": f"{detection}us"}
@@ -286,9 +290,9 @@ def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
 
 
 def settle(d: Draw, scenario: dict[str, Any]) -> bool:
-    """Leave out what does not go with the rest, by what is refused; false if all of it is forced.
+    """Leaves out parts until the scenario is accepted; false if all parts of a refusal are forced.
 
-    A refusal names a key, and often another part: of these the one goes that is not forced, and the other at last.
+    A refusal names a key, and often another part. The part that is not forced is left out, otherwise the other part.
     """
     for _ in range(20):
         try:
@@ -302,7 +306,7 @@ def settle(d: Draw, scenario: dict[str, Any]) -> bool:
 
 
 def leave_out(d: Draw, scenario: dict[str, Any], refused: str) -> bool:
-    """Leave out one part that a refusal names and nobody forced."""
+    """Leaves out one part of a refusal that is not forced."""
     for path in ("switch.flow_control", "switch.routing", "switch", "host.congestion_control", "host.transport"):
         at = scenario
         for key in path.split("."):
@@ -319,7 +323,7 @@ def leave_out(d: Draw, scenario: dict[str, Any], refused: str) -> bool:
 
 
 def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
-    """Draw a scenario that uses what is forced, and is accepted."""
+    """Draws an accepted scenario with the forced parts."""
     for _ in range(200):
         d = Draw(rng, forced)
         scenario = draw_with(d)
@@ -329,7 +333,7 @@ def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
 
 
 def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
-    """Draw a scenario that uses what is forced, and may be refused."""
+    """Draws a scenario with the forced parts, possibly refused."""
     return draw_with(Draw(rng, forced))
 
 
@@ -345,7 +349,7 @@ def draw_with(d: Draw) -> dict[str, Any]:
     }
     d.largest = payload + header + 20
     d.classes = rng.choice([1, 1, 2, 3])
-    # PortFC and pauses that are passed on need paths with few relays, and other mechanisms sources that are none.
+    # PortFC and relayed pauses need paths with few relays; other mechanisms need sources that are no relays.
     few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
     at_switches = tuple(
         f"switch.flow_control.{key}"
@@ -366,7 +370,7 @@ def draw_with(d: Draw) -> dict[str, Any]:
         for option in [wanted] if wanted else registered(path):
             is_raw = option == "raw"
             if is_raw and not {"pfc", "portfc", "credits"} & set(switch["flow_control"]):
-                # What is lost is not sent again, so that there must be room for all.
+                # Lost packets are not retransmitted, so buffers must have room for all packets.
                 if d.forced.get("switch.buffer", "unlimited") != "unlimited":
                     continue
                 if not wanted and switch["buffer"] != "unlimited":
@@ -390,11 +394,11 @@ def draw_with(d: Draw) -> dict[str, Any]:
     host["first_hop"] = written(d, "host.first_hop", d.choose("host.first_hop"))
     pfc = switch["flow_control"].get("pfc", {})
     if "relays" in pfc and "switch.flow_control.pfc.relays" not in forced and rng.random() < 0.5:
-        # Hosts that relay hold flows at their sources and pause nobody.
+        # Relaying hosts hold flows at their sources and pause no neighbour.
         del pfc["relays"]
         host["relay"]["per_flow"] = f"{rng.choice([1, 4, 1000]) * d.largest}B"
     elif {"pfc", "credits"} & set(switch["flow_control"]) and {"ndc", "rail"} & set(network):
-        # Packets that are relayed in several orders can deadlock where neighbours are held; in one they cannot.
+        # Packets relayed in several orders can deadlock under holds of neighbours; packets in one order cannot.
         host["first_hop"] = "highest"
         if pfc.get("relays") == "forward":
             host["relay"]["scheduler"] = "relay_first"
@@ -429,7 +433,7 @@ def draw_with(d: Draw) -> dict[str, Any]:
     puts_apart |= {"conweave"} & set(switch.get("routing", {}))
     if not puts_apart and switch["queueing"] != "iq" and rng.random() < 0.2:
         host["acks"] = rng.choice(["data", "switches"])
-    # What is written down changes nothing of what happens.
+    # Recorded tables have no influence on events.
     probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
     if any(of.get("collective", {}).get("algorithm") == "in_network" for of in workloads):
         network["reducers"] = [{"switches": "*", "link": {"rate": "1Tbps", "delay": "1us"}}]

@@ -1,4 +1,4 @@
-"""What the schema of scenarios lets one choose."""
+"""Choices offered by the schema of scenarios."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from xoff import _core
 
 SCHEMA: dict[str, Any] = json.loads(_core.schema())
 
-# Where the schema lets one of several registered things be chosen.
+# Places of the schema with a choice among registered components.
 CHOICES = [
     "network",
     "switch.queueing",
@@ -42,7 +42,7 @@ CHOICES = [
     "workload.collective.operation",
     "workload.collective.algorithm",
 ]
-# Keys of a table that are none of what it lets one choose.
+# Keys of a table outside its choices.
 BESIDE = {
     "network": {"planes", "overrides", "failover", "link_retry", "reducers"},
     "workload": {"name", "start", "class", "connections", "connections_per_channel"},
@@ -51,7 +51,7 @@ BESIDE = {
 
 
 def part(path: str) -> dict[str, Any]:
-    """The schema of a key, without the null that stands for its absence."""
+    """The schema of a key, without the null of an absent key."""
     at = SCHEMA
     for key in filter(None, path.split(".")):
         at = resolved(at["properties"][key])
@@ -59,7 +59,7 @@ def part(path: str) -> dict[str, Any]:
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """Follow references, lists and optional values to the schema of what is there."""
+    """Follows references, lists and optional values to the schema of the value."""
     if "$ref" in schema:
         return resolved(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
     if "anyOf" in schema:
@@ -68,7 +68,7 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def registered(path: str) -> list[str]:
-    """What may be chosen at a place, by the schema's own account."""
+    """The options of a place, according to the schema."""
     schema = part(path)
     if "oneOf" in schema:
         return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]

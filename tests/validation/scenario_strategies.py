@@ -1,10 +1,9 @@
-"""Draws the parts of random small scenarios; every mechanism that the schema knows has its strategy here.
+"""Draws the parts of random small scenarios, with a strategy for every mechanism of the schema.
 
-A scenario is drawn choice by choice: the network's shape, where packets wait, the memory, and so on. `CHOICES` names
-the places in the schema where one of several registered things is chosen; `STRATEGIES` draws the parameters of each.
-What is drawn is lossless exactly if PFC or credits are on: buffers then have the room that the network needs.
-
-A part without a strategy is drawn from the schema: its defaults, and an example for each key that has none.
+A scenario is drawn choice by choice: the network's shape, queueing, memory, and so on. `CHOICES` names the places in
+the schema that choose one of several registered components; `STRATEGIES` draws the parameters of each component. A
+drawn scenario is lossless exactly if PFC or credits are on: buffers then have the room that the network needs. A part
+without a strategy is drawn from the schema: its defaults, and an example for each key without a default.
 """
 
 import json
@@ -18,20 +17,20 @@ from tests.validation.scenario_schema import part, registered, resolved
 from xoff import _core
 
 Forced = Mapping[str, str]
-# Those that draw the rates of sources from queues of outputs.
+# Mechanisms that set the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
-# Those that hear of nothing but answers.
+# Controls that react to acknowledgements alone.
 HEAR_ANSWERS = ("hpcc", "hpcc_pint", "dctcp", "swift", "timely", "nscc", "rccc")
-# Those that take the place of the others, the first two with queues of their own.
+# Flow controls that exclude each other, the first two with their own queues.
 INSTEAD = ("portfc", "bfc", "credits")
-# What makes SFC one of hosts.
+# SFC with a hold at hosts.
 AT_HOSTS = {"mode": "host", "cache": False, "resume_ends": "flow", "fallback": "first"}
 # Ports of a switch, at most.
 PORTS = 16
 
 
 class Draw:
-    """One scenario under way: a source of randomness, what is forced, and what later choices need to know."""
+    """A scenario being drawn: a random generator, forced choices, and facts for later choices."""
 
     def __init__(self, rng: Random, forced: Forced) -> None:
         self.rng = rng
@@ -44,12 +43,12 @@ class Draw:
         self.links: list[dict[str, str]] = []
 
     def choose(self, path: str, allowed: list[str] | None = None) -> str:
-        """Draw what is used at a place, unless it is forced."""
+        """Draws the option of a place, or returns the forced option."""
         options = allowed or registered(path)
         return self.forced.get(path) or self.rng.choice(options)
 
     def wants(self, path: str, option: str, chance: float) -> bool:
-        """Whether something optional is used: surely when it, or anything inside it, is forced."""
+        """True if an optional part is drawn: always if the part, or a part inside it, is forced."""
         inside = any(f"{key}.".startswith(f"{path}.{option}.") for key in self.forced)
         return self.forced.get(path) == option or inside or self.rng.random() < chance
 
@@ -66,7 +65,7 @@ class Draw:
         return {**more, "link": self.link()}
 
     def fabric(self, hosts: int, /, **more: Any) -> dict[str, Any]:
-        """A regular shape whose links between switches may differ."""
+        """A regular shape with possibly different links between switches."""
         shape = self.linked(hosts, **more)
         return shape if self.rng.random() < 0.5 else {**shape, "fabric_link": self.link()}
 
@@ -143,7 +142,7 @@ def rail(d: Draw) -> dict[str, Any]:
 
 
 def explicit(d: Draw) -> dict[str, Any]:
-    """A tree of switches and relays with hosts at each; a relay is a host that forwards, and has a delay of its own."""
+    """A tree of switches and relays with hosts at each. A relay is a forwarding host with a delay of its own."""
     middle = d.rng.randint(1, 4)
     names = [f"m{i}" for i in range(middle)]
     kinds = ["switch", *(d.rng.choice(["switch", "relay"]) for _ in names[1:])]
@@ -152,7 +151,7 @@ def explicit(d: Draw) -> dict[str, Any]:
         node = {"name": name, "kind": kind}
         nodes.append(node if d.rng.random() < 0.5 else {**node, "delay": d.rng.choice(["0ns", "77ns", "1us"])})
     links = [{"a": names[d.rng.randrange(i)], "b": names[i], **d.link()} for i in range(1, middle)]
-    # Two at the first and one at each other make at least two hosts.
+    # Two hosts at the first node and one at each other node make at least two hosts.
     ends = [names[0], *names]
     nodes += [{"name": f"h{i}", "kind": "host"} for i in range(len(ends))]
     links += [{"a": f"h{i}", "b": end, **d.link()} for i, end in enumerate(ends)]
@@ -199,7 +198,7 @@ def pfc(d: Draw) -> dict[str, Any]:
     if d.rng.random() < 0.3:
         settings["quanta"] = d.rng.choice([8000, 65_535])
     if d.relays_on_a_path or "switch.flow_control.pfc.relays" in d.forced:
-        # Passed on, pauses stop links that no packet takes, and close circles that packets do not.
+        # Relayed pauses stop links outside the paths of packets, and close cycles that packets do not close.
         settings["relays"] = d.choose("switch.flow_control.pfc.relays", ["native"])
     return settings
 
@@ -211,7 +210,7 @@ def portfc(d: Draw) -> dict[str, Any]:
 
 
 def bfc(d: Draw) -> dict[str, Any]:
-    """Few queues and many, for hops whose round trip may be nothing."""
+    """Few queues and many, for hops with a round trip down to zero."""
     settings: dict[str, Any] = {
         "queues": d.rng.choice([1, 3, 32]),
         "resume": d.choose("switch.flow_control.bfc.resume"),
@@ -236,7 +235,7 @@ def credits(d: Draw) -> dict[str, Any]:
 def sfc(d: Draw) -> dict[str, Any]:
     packets = d.rng.randint(2, 20)
     ends = "switch.flow_control.sfc.resume_ends"
-    # Only a source's switch has a choice what a resume ends.
+    # Only a source's switch can choose the scope of a resume.
     modes = ["proxy", "proxy_isolation"] if ends in d.forced else None
     # And only the interface of a source has queues to choose from.
     fallback = "switch.flow_control.sfc.fallback"
@@ -355,7 +354,7 @@ def go_back_n(d: Draw) -> dict[str, Any]:
 
 
 def irn(d: Draw) -> dict[str, Any]:
-    """Windows of a packet, and of what the network makes of it."""
+    """Windows of one packet, and the window computed from the network."""
     bdp = d.rng.choice([{}, *({"bdp_cap": f"{packets * d.largest}B"} for packets in (1, 8, 100))])
     return {**bdp, "rto_low": "200us", "rto_high": "1ms"}
 
@@ -368,7 +367,7 @@ def selective(d: Draw) -> dict[str, Any]:
 
 
 def ndp(d: Draw) -> dict[str, Any]:
-    """Windows of a packet, of more than most flows have, and of what the network makes of it."""
+    """Windows of one packet, of more than most flows, and the window computed from the network."""
     window = d.rng.choice([{}, *({"window": packets} for packets in (1, 8, 100))])
     return {**window, "rate": d.rng.choice([0.5, 1]), "rto": d.rng.choice(["200us", "1ms"])}
 
@@ -434,7 +433,7 @@ def poisson(d: Draw) -> dict[str, Any]:
 
 
 def flows(d: Draw) -> list[dict[str, Any]]:
-    """Listed flows; some wait for one that arrives at their source."""
+    """Listed flows; some start after the arrival of a flow at their source."""
     rows: list[dict[str, Any]] = []
     for number in range(d.rng.randint(1, 12)):
         src, dst = d.rng.sample(range(d.hosts), 2)
@@ -461,27 +460,27 @@ def nothing(_: Draw) -> None:
 
 
 def hpcc(d: Draw) -> dict[str, Any]:
-    """Its parameters; the switches write telemetry then, see `draw_scenario`."""
+    """HPCC's parameters. `draw_scenario` then makes switches write telemetry."""
     return {"eta": d.rng.choice([0.95, 0.9]), "max_stage": d.rng.choice([0, 5])}
 
 
 def hpcc_pint(d: Draw) -> dict[str, Any]:
-    """HPCC's parameters; a few answers that are used, or all."""
+    """HPCC's parameters; few sampled answers, or all."""
     return {**hpcc(d), "probability": d.rng.choice([0.1, 1.0])}
 
 
 def pint(d: Draw) -> dict[str, Any]:
-    """Fine steps and coarse ones."""
+    """Fine and coarse steps."""
     return {"base": d.rng.choice([1.001, 1.05, 2])}
 
 
 def dctcp(d: Draw) -> dict[str, Any]:
-    """Its parameters, with marks or without."""
+    """DCTCP's parameters, with or without marks."""
     return {"g": d.rng.choice([0.0625, 1]), "additive_increase": d.rng.choice(["615Mbps", "10Gbps"])}
 
 
 def swift(d: Draw) -> dict[str, Any]:
-    """Targets above and below round trips; windows of less than a packet, but not so small that flows take long."""
+    """Targets above and below round trips; windows below one packet, with a limit on the duration of flows."""
     return {
         "base_target": d.rng.choice(["1us", "20us"]),
         "hop_target": d.rng.choice(["0ns", "1us"]),
@@ -521,7 +520,7 @@ def spray(d: Draw) -> dict[str, Any]:
 
 
 def reps(d: Draw) -> dict[str, Any]:
-    """Few values and many, a ring of one and of eight."""
+    """Few and many entropy values, a ring of one and of eight."""
     return {"entropy_values": d.rng.choice([2, 64]), "buffer": d.rng.choice([1, 8])}
 
 
@@ -531,19 +530,19 @@ def flowlet(d: Draw) -> dict[str, Any]:
 
 
 def drill(d: Draw) -> dict[str, Any]:
-    """One choice or more than there are, with and without memory."""
+    """Fewer and more choices than ports, with and without memory."""
     return {"samples": d.rng.choice([1, 2, 100]), "memory": d.rng.choice([0, 1, 3])}
 
 
 def adaptive(d: Draw) -> dict[str, Any]:
-    """By packet and by flowlets of a packet and of a flow; neighbours that are told nothing, often and seldom."""
+    """By packet and by flowlet, with flowlets of a packet and of a flow; load updates never, often and seldom."""
     settings = {"per": d.choose("switch.routing.adaptive.per"), "timeout": d.rng.choice(["500ns", "10us"])}
     far = d.rng.choice([None, "100ns", "5us"])
     return {**settings, "load_update_interval": far} if far else settings
 
 
 def conweave(d: Draw) -> dict[str, Any]:
-    """Answers that are always late and seldom, holds that are short and long, a queue and many."""
+    """Replies always late or seldom late, short and long holds, one reorder queue and many."""
     return {
         "reply_slack": d.rng.choice(["0ns", "100ns", "4us"]),
         "path_pause": d.rng.choice(["0ns", "16us"]),
@@ -555,7 +554,7 @@ def conweave(d: Draw) -> dict[str, Any]:
 
 
 def generic(d: Draw, path: str, option: str) -> Any:
-    """A part that has no strategy: an example for each key that has no default."""
+    """Draws a part without a strategy: an example for each key without a default."""
     if "oneOf" in part(path):
         variant = next(one for one in part(path)["oneOf"] if option in {one.get("const"), *one.get("properties", {})})
         return None if "const" in variant else example(d, variant["properties"][option])
@@ -567,7 +566,7 @@ def generic(d: Draw, path: str, option: str) -> Any:
 
 
 def example(d: Draw, schema: dict[str, Any]) -> Any:
-    """A value that the schema allows."""
+    """Returns a value allowed by the schema."""
     if schema.get("$ref", "").endswith("/Link"):
         return d.link()
     schema = resolved(schema) if schema.get("type") != "array" else schema
@@ -679,7 +678,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
 
 
 def written(d: Draw, path: str, option: str) -> Any:
-    """An option with its parameters, or its bare name if it has none."""
+    """Returns an option with its parameters, or the bare name of an option without parameters."""
     strategy = STRATEGIES[path].get(option)
     parameters = strategy(d) if strategy else generic(d, path, option)
     return option if parameters is None else {option: parameters}

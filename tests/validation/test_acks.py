@@ -1,4 +1,4 @@
-"""ACKs in the class of data: they wait behind it, and its pauses hold them."""
+"""ACKs in the class of data wait behind data, and pauses of the class hold ACKs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FRAME_PS, ACK_PS, DELAY_PS = 83_840, 5_120, 1_000_000
 
 
 def crossing(acks: str, **switch: Any) -> xoff.Result:
-    """Two hosts fill the port to host 0, which sends one packet to host 1 after 20 µs; its ACK has to come back."""
+    """Two hosts fill the port to host 0, which sends one packet to host 1 after 20 µs and waits for the ACK."""
     return xoff.run(
         {
             "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
@@ -28,7 +28,7 @@ def crossing(acks: str, **switch: Any) -> xoff.Result:
 
 
 def answered(result: xoff.Result) -> dict[str, Any]:
-    """The row of the flow of one packet."""
+    """Returns the row of the one-packet flow."""
     row: dict[str, Any]
     (row,) = (row for row in result.flows.to_pylist() if row["src"] == "host0")
     return row
@@ -45,7 +45,7 @@ def test_an_ack_with_the_data_waits_for_all_that_came_before_it() -> None:
     """Since 1 µs and a frame the port gets 2 C and sends C: when the ACK comes, as much waits as was sent."""
     row = answered(crossing("data"))
     arrives = row["start_ps"] + row["fct_ps"]
-    # It goes before the packets that its host has not made yet, behind the frame that has begun.
+    # The ACK precedes packets that its host has not yet made, and follows the frame in transmission.
     at_switch = arrives + ACK_PS + DELAY_PS
     began = DELAY_PS + FRAME_PS
     waits = at_switch - began
@@ -54,7 +54,7 @@ def test_an_ack_with_the_data_waits_for_all_that_came_before_it() -> None:
 
 
 def test_at_switches_alone_they_wait_behind_data_and_no_pause_of_a_host_holds_them() -> None:
-    """As HPCC's simulator has it: the wait at the switch is that of ACKs with data, and none is at the host."""
+    """As in HPCC's simulator, ACKs wait with data at the switch, and do not wait at the host."""
     mine, theirs = (answered(crossing(acks)) for acks in ("switches", "data"))
     assert mine["fct_acked_ps"] - mine["fct_ps"] == theirs["fct_acked_ps"] - theirs["fct_ps"]
     pfc = {"pfc": {"xoff": "20KB", "xon": "1KB"}}
@@ -63,7 +63,7 @@ def test_at_switches_alone_they_wait_behind_data_and_no_pause_of_a_host_holds_th
 
 
 def test_acks_take_a_path_of_their_own() -> None:
-    """Each switch hashes a flow with a seed of its own, so that an ACK's way says nothing of its packet's."""
+    """Each switch hashes a flow with its own seed, so that an ACK's path is independent of its packet's path."""
     flows = [{"src": src, "dst": 32 + src, "size": "1000B"} for src in range(32)]
     network = {"leaves": 2, "spines": 4, "hosts_per_leaf": 32, "link": {"rate": "100Gbps", "delay": "1us"}}
     result = xoff.run({"network": {"leaf_spine": network}, "workload": [{"flows": flows}], "probe": {"packets": True}})
@@ -77,7 +77,7 @@ def test_acks_take_a_path_of_their_own() -> None:
 
 
 def test_a_pause_of_their_class_holds_acks() -> None:
-    """Where PFC keeps the port to host 0 short it pauses host 1, whose ACK cannot leave; as control it can."""
+    """PFC pauses host 1 to keep the port to host 0 short. ACKs in the data class cannot leave; control ACKs can."""
     held, free = (crossing(acks, flow_control={"pfc": {"xoff": "20KB"}}) for acks in ("data", "control"))
     paused = [row for row in held.pauses.to_pylist() if row["node"] == "host1"]
     assert paused

@@ -1,7 +1,7 @@
-"""Adaptive routing: ports differ by a packet, a dead one is never taken, and what neighbours are told helps.
+"""Adaptive routing: loads of ports differ by a packet at most, dead ports are never used, and load updates help.
 
-The load is that of Bernoulli sources, whose frames come in the slots of their lines: in each of them up to eight
-packets find eight ports, of which each sends one.
+The load comes from Bernoulli sources with frames in the slots of their lines: in each slot up to eight packets find
+eight ports, and each port sends one packet.
 """
 
 from typing import Any
@@ -25,7 +25,9 @@ def test_with_as_many_ports_as_sources_nothing_waits_for_more_than_a_packet(load
 
 
 def test_ports_send_alike_within_a_packet() -> None:
-    """Four ports of a quarter of the flow's rate: each packet finds one that is just idle, and three that are not."""
+    """Four ports of a quarter of the flow's rate: each packet finds one port that has just become idle, and three busy
+    ports.
+    """
     scenario = leaf_spine({"routing": PACKET}, "raw")
     scenario["network"]["leaf_spine"] |= {"spines": 4}
     scenario["network"]["leaf_spine"]["fabric_link"] = {"rate": "25Gbps", "delay": "500ns"}
@@ -46,7 +48,7 @@ def test_a_slow_link_gets_what_it_can_send(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_slow_link_further_on_is_seen_where_neighbours_are_told(seed: int) -> None:
-    """With the slow link behind the spine the leaf's own queues are as short as others."""
+    """With the slow link behind the spine, the leaf's own queues are as short as others."""
 
     def behind(routing: dict[str, Any]) -> xoff.Result:
         scenario = two_leaves(routing, "10Gbps", seed)
@@ -65,7 +67,7 @@ def test_a_slow_link_further_on_is_seen_where_neighbours_are_told(seed: int) -> 
 
 @pytest.mark.parametrize("per", ["packet", "flowlet"])
 def test_a_dead_port_is_left_at_once(per: str) -> None:
-    """Only what is on the link as it goes down is lost, by each of the two ways or by the one that the flowlet has."""
+    """Only packets on the link at the failure are lost, on each of the two paths or on the flowlet's path."""
     routing = {"routing": {"adaptive": {"per": per}}}
     spine = way_of_it() if per == "packet" else "spine*"
     if per == "flowlet":
@@ -77,7 +79,7 @@ def test_a_dead_port_is_left_at_once(per: str) -> None:
     lost = result.summary["fault"]["lost"]
     assert lost == on_link if per == "flowlet" else 0 < lost < on_link
     assert result.summary["adaptive"]["no_good_port"] == 0
-    # The flow goes on at its line rate by the other way.
+    # The flow continues at line rate on the other path.
     last = max(row["data_packets"] for row in result.links.to_pylist() if row["node"].startswith("spine"))
     assert last >= 1000 - 10_000_001 // FRAME_PS - 1
 
@@ -86,10 +88,10 @@ def test_a_port_that_is_dead_further_on_is_left_when_its_node_has_told() -> None
     spine = way_of_it()
     cut = {"link": f"{spine}-leaf1", "state": "down", "at": "10000001ps"}
     blind, told = (xoff.run(clos([cut], {}, switch={"routing": routing})) for routing in (PACKET, TOLD))
-    # Half of what follows is lost, or what was under way when the leaf heard: two links and a control frame.
+    # Half of the later packets are lost, or the packets in flight at the leaf's update: two links and a control frame.
     assert blind.summary["fault"]["lost"] > 400
     assert told.summary["fault"]["lost"] <= (2 * HOP_PS + HOP_PS) // FRAME_PS
-    # When it is back it is used again.
+    # The port is used again after its repair.
     back = xoff.run(clos([cut | {"duration": "20us"}], {}, switch={"routing": TOLD}))
     again = {row["node"]: row["data_packets"] for row in back.links.to_pylist() if row["peer"] == "leaf1"}
     assert again[spine] > 300

@@ -27,7 +27,7 @@ import xoff
 
 SEEDS = range(40)
 DRAW: dict[str, Callable[[Random], dict[str, Any]]] = {"star": random_star, "two-tier": random_two_tier}
-# What goes wrong, or slower, on top.
+# Changes on top of a case: faults, or slower links.
 TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "none": [],
     "losses": [with_losses],
@@ -73,7 +73,7 @@ def compare(scenario: dict[str, Any], threads: int) -> None:
     assert {(q["node"], q["port"]): q["marked"] for q in queues if q["marked"]} == {
         place: marked for place, marked in expected.marked.items() if marked
     }
-    # What is lost on a link is no queue's.
+    # A loss on a link belongs to no queue.
     assert "fault" in scenario or sum(q["dropped"] for q in queues) == len(expected.drops)
     columns = ["flow", "src", "dst", "size_bytes", "start_ps", "fct_ps", "fct_acked_ps"]
     flows = result.flows.select([*columns, "packets_sent", "retransmitted", "notifications"]).to_pylist()
@@ -95,19 +95,20 @@ def compare(scenario: dict[str, Any], threads: int) -> None:
 
 
 def test_sources_whose_pinned_paths_have_the_same_ports_agree() -> None:
-    # Seen from either host the way there is port 0, then port 2; the ways back differ.
+    # From either host the path starts at port 0, then port 2; the return paths differ.
     compare(plain_star(3, [(0, 2, 5, "0ns"), (1, 2, 5, "0ns")]), threads=1)
 
 
 def test_send_decisions_of_one_instant_are_taken_in_port_order() -> None:
-    # A packet for host 1 comes to the switch at the instant at which port 0 sends a packet that came by port 1. The
-    # resume that follows goes out of port 1 first, although that packet is the last arrival and its port is idle.
+    # A packet for host 1 reaches the switch at the instant at which port 0 sends a packet of port 1. The resume that
+    # follows leaves by port 1 first, although the other packet is the last arrival and its port is idle.
     flows = [(1, 0, 4, "0ns"), (2, 0, 4, "0ns"), (3, 1, 3, "320ns")]
     compare(plain_star(4, flows, pfc={"xoff": "2000B", "xon": "1000B"}), threads=1)
 
 
 def test_a_frame_whose_link_failed_and_became_faster_is_lost() -> None:
-    # It is in at 51.2 ns. At the rate that the link had for an instant it could have been sent after the failure.
+    # The packet arrives at 51.2 ns. At the rate that the link had for an instant, the packet could have left after the
+    # failure.
     case = plain_star(2, [(1, 0, 1, "0ns")])
     moment = {"link": "s-host1", "at": "1ps", "duration": "1ps"}
     case["fault"] = [{**moment, "state": "down"}, {**moment, "rate": "400Gbps"}]
@@ -143,7 +144,7 @@ def test_random_cases_agree(rng: Random, shape: str, trouble: str, threads: int)
 
 @pytest.mark.parametrize("shape", DRAW)
 def test_the_cases_are_not_trivial(shape: str) -> None:
-    # An agreement on networks in which nothing queues or pauses would say little.
+    # Agreement on networks without queues or pauses would prove little.
     results = [simulate(draw(shape, "none", Random(seed))) for seed in SEEDS]
     with_pauses = [result for result in results if any(row.kind == "pfc" for row in result.trace)]
     assert len(with_pauses) >= len(SEEDS) // 3
@@ -158,7 +159,7 @@ def test_the_cases_with_losses_and_dcqcn_are_not_trivial(shape: str) -> None:
     assert sum(any(result.marked.values()) for result in results) >= enough
     for kind in ("nack", "cnp", "pfc"):
         assert sum(any(row.kind == kind for row in result.trace) for result in results) >= enough
-    # Something was sent again without a NACK: a timeout.
+    # A retransmission without a NACK: a timeout.
     timed_out = [
         flow
         for result in results

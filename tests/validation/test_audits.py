@@ -1,6 +1,7 @@
-"""Each audit can fail: scenarios that break what it watches, in the way it is meant to notice, and are told so.
+"""Each audit can fail: scenarios that violate an audit in the intended way are reported.
 
-An audit that nothing can break would prove nothing by passing. What no setting can break, `switch.faults` does.
+An audit that no scenario can violate would prove nothing by passing. For violations beyond all settings there is
+`switch.faults`.
 """
 
 import json
@@ -19,12 +20,12 @@ AUDITS = ["completion", "conservation", "deadlock", "delays", "loss", "order", "
 
 
 def _is_fine(state: str) -> bool:
-    """Whether an audit found nothing wrong, in what it saw until the run was ended."""
+    """True if an audit found no violation until the run was ended."""
     return state == "ok" or state.startswith("cut: ")
 
 
 def violations(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[str, str]]:
-    """Run a scenario that must fail; return what it measured and the audits that are not ok."""
+    """Runs a scenario that must fail; returns its summary and the violated audits."""
     with pytest.raises(xoff.AuditError) as caught:
         xoff.run(scenario)
     result = caught.value.result
@@ -33,13 +34,13 @@ def violations(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[str, str]]:
     failed = {name: state for name, state in result.audits.items() if not _is_fine(state)}
     for state in failed.values():
         assert state.startswith("failed: ")
-        # The exception says all of it.
+        # The exception carries all violations.
         assert state.removeprefix("failed: ") in str(caught.value)
     return result, failed
 
 
 def recorded(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[str, str]]:
-    """Run a scenario that studies a violation; return its result and what it carries."""
+    """Runs a scenario that records a violation; returns the result with its audits."""
     result = xoff.run(scenario)
     assert result.ok
     assert sorted(result.audits) == AUDITS
@@ -59,11 +60,12 @@ def star(size: str, lose_resumes: int = 0, **pfc: Any) -> dict[str, Any]:
 
 
 def ring(switches: int = 3, size: str = "2MB", hosts: int = 1, **settings: Any) -> dict[str, Any]:
-    """Send two hops clockwise around a ring of switches, from the hosts of each to one at the next but one, together.
+    """Sends two hops clockwise around a ring of switches, all at once: from the hosts of each switch to the next but
+    one.
 
-    Each link between switches carries what its switch's hosts send and what comes by the link before. When that gets a
-    smaller part of the next link than it needs, each input fills with what waits for the next link, and
-    once PFC has paused all of them none can drain.
+    Each link between switches carries the packets of its switch's hosts and the packets of the preceding link. If the
+    preceding link gets less of the next link than needed, each input fills with packets for the next link. Once PFC has
+    paused all inputs no switch can drain.
     """
     link = {"rate": "100Gbps", "delay": "1us"}
     around = range(switches)
@@ -110,7 +112,7 @@ def test_loss_names_the_port_and_the_missing_headroom(queueing: str) -> None:
     assert "s port 0 (to u), class 0" in failed["loss"]
     assert f"with {MTU} B above XOFF; `xoff check` lists" in failed["loss"]
     assert result.summary["drops"] == result.drops.num_rows == 1
-    # With what it asks for nothing is lost.
+    # With the required headroom nothing is lost.
     scenario["switch"]["buffer"] = {"per_port": f"{peak}B"}
     assert xoff.run(scenario).summary["drops"] == 0
 
@@ -133,7 +135,7 @@ def test_a_lossy_network_may_drop() -> None:
 
 
 def test_a_pause_that_is_never_taken_back() -> None:
-    # 60 packets from each: all are on their way when the last resume is due, so that everything is delivered.
+    # 60 packets from each: all are in flight when the last resume is due, so that all are delivered.
     result, failed = violations(star("45KB", lose_resumes=1))
     assert list(failed) == ["pauses"]
     assert "1 pauses never ended, the first at host1 port 0 (to switch0), class 0" in failed["pauses"]
@@ -163,12 +165,13 @@ def test_deadlock_names_the_cycle_port_by_port(queueing: str, switches: int) -> 
     scenario["switch"]["queueing"] = queueing
     result, failed = violations(scenario)
     assert list(failed) == ["deadlock"]
-    # After those to hosts the first switch has links to the next and the last one; others, to the one before first.
+    # After the host ports the first switch has links to the next and the last switch; the other switches have the
+    # preceding switch first.
     towards = {i: hosts if i == 0 else hosts + 1 for i in range(switches)}
     places = [f"s{i} port {towards[i]} (to s{(i + 1) % switches}), class 0" for i in range(switches)]
     cycle = failed["deadlock"].partition("these queues wait for one another: ")[2].split(" → ")
     assert cycle == places
-    # Nothing moved any more when it was found: all of the ring is paused, and no flow was delivered.
+    # Traffic had stopped when the deadlock was found: the whole ring is paused, and no flow was delivered.
     assert result.summary["flows"]["completed"] == 0
     standing = {row["node"] for row in result.pauses.to_pylist() if row["end_ps"] is None}
     assert standing >= {f"s{i}" for i in range(switches)}
@@ -183,7 +186,7 @@ def test_deadlock_can_be_recorded() -> None:
 
 
 def test_no_deadlock_where_there_is_none() -> None:
-    # The same ring with room for all of it, or with one flow less, drains.
+    # The same ring with room for all packets, or with one flow less, drains.
     roomy = ring()
     roomy["switch"]["buffer"] = "unlimited"
     roomy["switch"]["flow_control"]["pfc"]["xoff"] = "9MB"
@@ -215,9 +218,9 @@ def test_conservation_notices_packets_that_vanish() -> None:
             "workload": [{"flows": [{"src": 0, "dst": 1, "size": "9520B"}]}],
         }
     )
-    # What vanished is sent again, so that the flow completes; the bytes do not add up all the same.
+    # Vanished packets are retransmitted, so that the flow completes; the byte counts still do not add up.
     assert list(failed) == ["conservation"]
-    # The sender goes back by four packets when it hears of the gap.
+    # The sender goes back by four packets at the NACK of the gap.
     assert "14000 B entered, 13000 B arrived, 0 B were dropped and 0 B are queued" in failed["conservation"]
     assert result.summary["flows"]["completed"] == 1
 

@@ -49,7 +49,7 @@ def hot_spot(
 
 
 def messages(result: xoff.Result, kind: str) -> list[dict[str, Any]]:
-    """The frames of a kind as their sources got them."""
+    """Frames of a kind received by their sources."""
     sources = {f"host{i}" for i in range(1, 100)}
     return [
         row
@@ -70,7 +70,7 @@ def test_the_first_sample_of_20_gbps_into_10_is_full_scale_and_halves_one_rate()
     assert 60 <= first["time_ps"] / 1e6 < 60 + 5
     queue = max(row["bytes"] for row in result.samples.to_pylist() if row["time_ps"] <= 61 * 10**6)
     assert queue == pytest.approx(75_000, abs=3_000)
-    # From then on that sender has a gap of 1.2 us / (1 − 0.4875), and the other its line.
+    # From then on the sender has a gap of 1.2 us / (1 − 0.4875), and the other sender line rate.
     sent = [
         row["time_ps"]
         for row in result.packets.to_pylist()
@@ -104,7 +104,8 @@ def test_the_queue_swings_about_equilibrium_and_the_link_stays_full() -> None:
 
 
 def test_two_flows_share_in_proportion_to_their_samples() -> None:
-    # Equal demands: sampling hits both alike, so that their mean rates are alike, whatever they were at a moment.
+    # Equal demands: sampling hits both senders alike, so that their mean rates are alike, despite momentary
+    # differences.
     result = xoff.run(hot_spot(2, 1.0, 300, points={"sample_base": "30KB"}))
     sent = [row["packets_sent"] for row in result.flows.to_pylist()]
     assert sum(sent) * 12_000 / 0.3 == pytest.approx(10e9, rel=0.02)
@@ -114,7 +115,8 @@ def test_two_flows_share_in_proportion_to_their_samples() -> None:
 @pytest.mark.parametrize(("initial", "expected_ms"), [(None, 6.39 * log(8)), ("2500Mbps", 6.39 * log(2))])
 def test_a_hot_spot_lasts_as_long_as_the_sampling_of_a_full_link_takes(initial: str | None, expected_ms: float) -> None:
     # Eight flows of 2.5 Gb/s and PAUSE. A full link is sampled every 82 us, and each sample cuts one of eight limiters
-    # by 9.75 %, from where they start (the line, or what is sent) to an eighth of it; 8 · 82 us / 0.1026 is 6.39 ms.
+    # by 9.75 %, from the start (line rate, or the sending rate) to an eighth of line rate; 8 · 82 us / 0.1026 is 6.39
+    # ms.
     limiters = {"initial_rate": initial} if initial else {}
     scenario = hot_spot(8, 0.25, 30, points={"sample_base": "100KB"}, limiters=limiters)
     scenario["switch"]["flow_control"]["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": "egress"}
@@ -133,7 +135,7 @@ def test_without_congestion_points_nothing_slows_a_source() -> None:
 
 
 def test_a_source_is_held_back_when_its_queue_is_full_and_loses_nothing() -> None:
-    # One flow of 10 Gb/s into a limiter that may not go beyond 1 Gb/s.
+    # One flow of 10 Gb/s into a limiter with a maximum of 1 Gb/s.
     scenario = hot_spot(2, 1.0, 20, limiters={"gd": 1.0, "gi": 0.0, "drift": "0bps", "minimum_rate": "1Gbps"})
     summary = xoff.run(scenario).summary
     assert summary["transport"]["held_back"] > 0

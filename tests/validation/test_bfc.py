@@ -1,7 +1,8 @@
-"""BFC against arithmetic: queues of one hop's product, and what its rule for going on costs.
+"""BFC against arithmetic: queues of one hop's BDP, and the cost of the resume rule.
 
-H is the round trip of a hop, 2 us here: C·H is 25 KB. With n flows to one output a queue may hold C·H/n before its
-neighbour is paused, which goes on at full rate for H: (1 − 1/n)·C·H more, so that a queue's peak is C·H whatever n.
+H is the round trip of a hop, 2 us in these tests: C·H is 25 KB. With n flows to one output a queue may hold C·H/n
+before its neighbour is paused; the neighbour sends at full rate for H more: (1 − 1/n)·C·H. A queue's peak is C·H for
+any n.
 """
 
 from typing import Any
@@ -15,12 +16,12 @@ HOP = 25_000
 
 
 def bfc(senders: int, us: float = 1, **settings: Any) -> dict[str, Any]:
-    """Long flows to one host; each begins when the others do."""
+    """Long flows to one host, with simultaneous starts."""
     return to_one(senders, us, switch={"flow_control": {"bfc": settings}})
 
 
 def peaks(result: xoff.Result) -> list[int]:
-    """The most that each data queue toward host 0 held."""
+    """The peak of each data queue toward host 0."""
     rows = [row for row in result.queues.to_pylist() if row["node"] == "switch0" and row["port"] == 0]
     return [row["max_bytes"] for row in rows if row["packets"]]
 
@@ -28,7 +29,8 @@ def peaks(result: xoff.Result) -> list[int]:
 @pytest.mark.parametrize("resume", ["counted", "threshold"])
 @pytest.mark.parametrize("senders", [2, 4, 8, 16])
 def test_every_flow_has_a_queue_of_one_product(senders: int, resume: str) -> None:
-    """And a packet or two more: that which crosses the threshold, and that which the neighbour has begun.
+    """The peak is one BDP and one or two packets: the packet that crosses the threshold, and the packet in
+    transmission.
 
     Of many queues some are paused at a time, so that the threshold of the others is higher for a while.
     """
@@ -39,10 +41,10 @@ def test_every_flow_has_a_queue_of_one_product(senders: int, resume: str) -> Non
 
 @pytest.mark.parametrize(("senders", "share"), [(2, 0.803), (4, 0.849), (8, 0.91), (16, 0.97)])
 def test_going_on_when_all_is_gone_costs_a_round_trip(senders: int, share: float) -> None:
-    """A queue whose neighbour goes on when its last counted packet has left is idle for H; all of them are in phase.
+    """A queue with a resume at its last counted packet is idle for H; all queues are in phase.
 
-    The fluid form is n²/(n² + n − 1), and a model of 120 slots for H gives the shares above. At the threshold no queue
-    runs empty, with H of the hop and of its frames: a pause takes 5 ns, and a packet that goes on 84.
+    The fluid form is n²/(n² + n − 1), and a model of 120 slots for H gives the shares above. With a resume at the
+    threshold no queue runs empty, if H covers the hop and its frames: a pause takes 5 ns, and a packet 84.
     """
     assert delivered_gbps(bfc(senders), 200, 1200) == pytest.approx(100 * share, rel=0.05)
     assert delivered_gbps(bfc(senders, resume="threshold", round_trip="2200ns"), 200, 1200) == pytest.approx(
@@ -51,7 +53,7 @@ def test_going_on_when_all_is_gone_costs_a_round_trip(senders: int, share: float
 
 
 def test_a_flow_with_a_queue_of_its_own_sees_no_pause() -> None:
-    """A flow from a sender of the incast to an idle host: its line is shared with the incast, and nothing else."""
+    """A flow from a sender of the incast to an idle host shares its line with the incast, and no other resource."""
     scenario = bfc(8)
     scenario["network"]["explicit"]["nodes"].append({"name": "idle", "kind": "host"})
     scenario["network"]["explicit"]["links"].append({"a": "idle", "b": "switch0", "rate": "100Gbps", "delay": "1us"})
@@ -67,7 +69,7 @@ def test_a_flow_with_a_queue_of_its_own_sees_no_pause() -> None:
 
 
 def test_flows_that_share_a_queue_share_its_pauses() -> None:
-    """With one queue the flow to the idle host waits for the incast; with two it does not."""
+    """With one queue the flow to the idle host waits for the incast; with two queues the flow does not wait."""
     ends = []
     for queues in (1, 2):
         scenario = bfc(4, queues=queues)

@@ -69,13 +69,15 @@ def chain_times(
 ) -> tuple[int, int]:
     """Completion time at the receiver and at the sender of one flow alone on a row of links.
 
-    The last of n packets arrives at the end of the heaviest monotone path through the grid (link, packet), whose cells
-    weigh what that packet takes on that link: each cell waits for the packet before it on its link, and for itself on
-    the link before. All packets but the last weigh the same. A path that reaches the last packet on link a
-    therefore weighs at most Σ_{i≤a} ser_i(full) + (n − 2)·max_{i≤a} ser_i(full) + Σ_{i≥a} ser_i(last); the largest over
-    a counts, and propagation and processing come on top. ACKs go back over the same grid with cells of equal weight;
-    the last ACK is delayed by the one before it only, since full packets are no shorter than ACKs: it starts when its
-    packet is in, or the time of an ACK on the slowest link after the packet before was in.
+    The last of n packets arrives at the end of the heaviest monotone path through the grid (link, packet). The weight
+    of a cell is the packet's time on the link: each cell waits for the preceding packet on its link, and for its own
+    packet on the preceding link. All packets but the last weigh the same. A path that reaches the last packet on link a
+    therefore weighs at most Σ_{i≤a} ser_i(full) + (n − 2)·max_{i≤a} ser_i(full) + Σ_{i≥a} ser_i(last). The largest
+    weight over a counts, plus propagation and processing.
+
+    ACKs return over the same grid with cells of equal weight. The last ACK is delayed by the preceding ACK alone, since
+    full packets are no shorter than ACKs: the last ACK starts at the arrival of its packet, or an ACK time on the
+    slowest link after the arrival of the preceding packet.
     """
     wire = max(framing["payload"] + framing["header"], framing["min_frame_size"]) + framing["preamble_and_ifg"]
     packets = -(-size_bytes // framing["payload"])
@@ -133,7 +135,7 @@ FRAMING = {"payload": 952, "header": 48, "preamble_and_ifg": 0, "control_frame_s
 def test_one_flow_alone_in_numbers(
     links: Sequence[tuple[str, int]], switch_ps: int, framing: dict[str, int], size_bytes: int, fct_ps: int
 ) -> None:
-    """As `chain_times` derives, worked out by hand for each case, so that the formula is itself tested."""
+    """`chain_times` equals results computed by hand for each case, which tests the formula itself."""
     assert chain_times(links, switch_ps, framing, size_bytes)[0] == fct_ps
     one_flow(links, switch_ps, framing, size_bytes)
 
@@ -170,12 +172,12 @@ INCASTS = [(2, 7 * 952), (3, 952 * 20), (8, 952 * 5 + 1), (16, 952 * 3 + 500)]
 @pytest.mark.parametrize(("senders", "size_bytes"), INCASTS)
 @pytest.mark.parametrize("queueing", ["oq", "voq", "iq"])
 def test_incast_completion(queueing: str, senders: int, size_bytes: int) -> None:
-    """N senders of n packets each, at once, through one switch that neither pauses nor drops.
+    """N senders of n packets each, at once, through one switch without pauses or drops.
 
-    The first packets come in after S + d + s with S = ser(1000 B), all together; from then on N packets come in each S
-    while one goes out, so that the output never idles: the packets before the last round leave it free (n − 1)·N·S
-    later, when all of the last round wait, which takes r = ser(last) each. The k-th flow to end, k = 1…N,
-    does so at S + d + s + (n − 1)·N·S + k·r + d; their mean has (N + 1)/2 in the place of k. Ties are broken by port.
+    The first packets arrive at S + d + s with S = ser(1000 B), all together. From then on N packets arrive in each S
+    while one leaves, so that the output never idles. The packets before the last round occupy the output for (n −
+    1)·N·S; then all packets of the last round wait, with r = ser(last) each. The k-th flow to end, k = 1…N, ends at S +
+    d + s + (n − 1)·N·S + k·r + d; the mean has (N + 1)/2 in place of k. Ties are broken by port.
     """
     switch_ps, delay_ps, full_ps = 300_000, 1_000_000, 80_000
     packets = -(-size_bytes // 952)
@@ -198,9 +200,9 @@ def test_incast_completion(queueing: str, senders: int, size_bytes: int) -> None
 
 @pytest.mark.parametrize(("senders", "size_bytes"), INCASTS)
 def test_incast_over_two_tiers(senders: int, size_bytes: int) -> None:
-    """As `test_incast_completion`, with a spine for each sender.
+    """`test_incast_completion` with a spine for each sender.
 
-    Nothing waits before the last switch, so that only its distance changes: three links and switches instead of one.
+    Packets queue at the last switch alone, so only the distance changes: three links and switches instead of one.
     """
     switch_ps, delay_ps, full_ps = 300_000, 150_000, 80_000
     packets = -(-size_bytes // 952)
@@ -231,10 +233,10 @@ def test_incast_over_two_tiers(senders: int, size_bytes: int) -> None:
 
 
 def held_queue(ecn: dict[str, Any], packets: int = 12_000) -> tuple[xoff.Result, list[int]]:
-    """Hold a queue by a window before a slow link; return what each packet left behind there.
+    """Holds a queue by a window before a slow link, and returns the queue left behind by each packet.
 
-    The rate cannot fall below the line rate, so that marks change nothing. 64 packets are under way at any time: one
-    on the slow link's way, which is short, and all others in the queue.
+    The rate cannot fall below the line rate, so that marks change nothing. 64 packets are in flight at any time: one on
+    the short path of the slow link, all others in the queue.
     """
     line = {"rate": "100Gbps", "delay": "0ns"}
     dcqcn = {"preset": "hpcc", "minimum_rate": "100Gbps", "cnp": "ack", "cnp_interval": "0ns", "window": "60928B"}
@@ -304,7 +306,9 @@ LINE_BPS = 100e9
 
 
 def notified_flow(dcqcn: dict[str, Any], bottleneck: str, packets: int) -> tuple[xoff.Result, int]:
-    """Run a flow into a link that marks all that leaves something behind; tell when the first mark was heard of."""
+    """Runs a flow into a link that marks every packet with a queue behind it, and returns the time of the first
+    notification.
+    """
     result = xoff.run(
         {
             "network": {
@@ -328,13 +332,13 @@ def notified_flow(dcqcn: dict[str, Any], bottleneck: str, packets: int) -> tuple
         }
     )
     first = next(row.seq for row, left in egress_counts(result, "s", {0: 1}) if row.event == "depart" and left > 0)
-    # ACKs name the packet that is expected next.
+    # ACKs name the next expected packet.
     heard = next(row.time_ps for row in events(result, "host0", "ack") if row.seq == first + 1)
     return result, heard
 
 
 def gaps_by_time(result: xoff.Result) -> list[tuple[int, int]]:
-    """When each packet left the sender, and the time to the next one."""
+    """Departure of each packet from the sender, and the time to the next departure."""
     return [(now, then - now) for now, then in pairwise(departures(result, "host0", 0))]
 
 
@@ -444,7 +448,7 @@ def test_sfc_saw_tooth(payload_bytes: int, about_peak: int | None, about_trough:
     growth = 2 * (2_400_000 + 2 * wire * 40) // 40
     peak_expected = 200_000 + growth
     trough_expected = peak_expected - 250_000
-    # The first tooth: up to the first time that the queue is back at its threshold, then down to its lowest.
+    # The first tooth: until the queue first returns to its threshold, then down to its minimum.
     depths = [(row.time_ps, count) for row, count in egress_counts(result, "leaf1", dict.fromkeys(range(3), 0))]
     top = max(depths[: len(depths) // 3], key=lambda point: point[1])
     trough = min(count for time_ps, count in depths if top[0] < time_ps < top[0] + 14_000_000)

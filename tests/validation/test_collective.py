@@ -35,7 +35,7 @@ def measured(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def messages_ps(*packets: int) -> int:
-    """Messages that wait for one another."""
+    """Messages in sequence, each waiting for the preceding message."""
     return sum((count + 1) * PACKET_PS + LINKS_PS for count in packets)
 
 
@@ -70,13 +70,13 @@ def test_times_are_those_of_arithmetic(collective: dict[str, Any], expected: int
 
 @pytest.mark.parametrize(("ranks", "times"), [(2, [1, 1]), (4, [2, 1, 1, 2])])
 def test_trees_of_few_ranks_are_those_of_arithmetic(ranks: int, times: list[int]) -> None:
-    """Half of the data a tree. Of four ranks two leaves send to one, up and one down; two send down to two."""
+    """Half of the data a tree. Of four ranks two leaves send to one rank, up and down; two ranks send down to two."""
     row = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree"}))
     assert row["time_ps"] == messages_ps(*(4000 * time for time in times))
 
 
 def test_pieces_hide_all_latencies_but_one() -> None:
-    """Before its last piece has left a rank has the next message's first: its link never rests."""
+    """Before its last piece has left, a rank has the next message's first piece: the rank's link never rests."""
     for chunk in ("500KB", "100KB"):
         assert measured(star(8, {**ALL_REDUCE, "chunk": chunk}))["time_ps"] == messages_ps(14_000)
 
@@ -87,7 +87,7 @@ def test_trees_with_pieces_send_all_data_twice(ranks: int) -> None:
     row = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree", "chunk": "20KB"}))
     twice = 2 * 8000 * PACKET_PS
     assert twice < row["time_ps"] < twice + 2 * log2(ranks) * (LINKS_PS + 2 * 2 * 20 * PACKET_PS) + 0.05 * twice
-    # Without pieces each level waits for the one below.
+    # Without pieces each level waits for the level below.
     whole = measured(star(ranks, {**ALL_REDUCE, "algorithm": "double_tree"}))
     assert whole["time_ps"] > 1.5 * row["time_ps"]
 
@@ -103,7 +103,7 @@ def test_a_tree_is_quicker_where_latency_is_all() -> None:
 
 
 def test_channels_share_the_data() -> None:
-    """Four connections a link, and their last packets one after another: no byte more, and not a message later."""
+    """Four connections a link, and their last packets one after another: equal bytes and equal completion times."""
     for connections, flows in (("persistent", 4 * 8), ("per_message", 4 * 14 * 8)):
         result = xoff.run(star(8, {**ALL_REDUCE, "channels": 4}, connections=connections))
         assert len(result.flows) == flows
@@ -149,7 +149,7 @@ def test_messages_of_a_connection_are_delivered_in_order_and_tell_what_they_wait
     ],
 )
 def test_connections_lose_no_message_where_packets_are_lost(host: dict[str, Any], routing: Any) -> None:
-    """Messages of a connection are delivered in order, each once, whatever is lost and sent again."""
+    """Messages of a connection are delivered in order, each once, despite losses and retransmissions."""
     scenario = star(8, {"operation": "all_to_all", "size": "807KB", "chunk": "9KB"}, host)
     link = {"rate": "100Gbps", "delay": "1us"}
     scenario["network"] = {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link}}
@@ -199,7 +199,7 @@ CONTROLS: list[dict[str, Any]] = [{}, {"dcqcn": {"preset": "conweave"}}, {"dctcp
 
 
 def test_where_nothing_queues_no_control_of_congestion_acts() -> None:
-    """One flow a link: acknowledgements take their share of it, and every control leaves it at its rate."""
+    """One flow a link: acknowledgements take their share of the link, and every control sends at the remaining rate."""
     times = []
     for control in CONTROLS:
         scenario = star(8, ALL_REDUCE, {"congestion_control": control} if control else {"transport": {"go_back_n": {}}})
@@ -261,11 +261,11 @@ def test_collectives_beside_one_another_and_other_traffic_keep_their_rows() -> N
 
 
 FAST = {"rate": "10Tbps", "delay": "1us"}
-"""A switch that takes in and gives out more than its ports bring."""
+"""A switch that receives and sends faster than its ports."""
 
 
 def reducing(collective: dict[str, Any], link: dict[str, Any] | None = None, **workload: Any) -> dict[str, Any]:
-    """Eight ranks around a switch that reduces."""
+    """Eight ranks around a reducing switch."""
     scenario = star(8, {**collective, "algorithm": "in_network"}, **workload)
     scenario["network"]["reducers"] = [{"switches": "switch*", "link": link or FAST}]
     return scenario
@@ -304,12 +304,12 @@ def test_each_link_carries_the_data_once_each_way(operation: str, up: list[int],
     assert (sent[:8], received[:8]) == ([size * 1000 for size in up], [size * 1000 for size in down])
     assert (received[8], sent[8]) == (sum(sent[:8]), sum(received[:8]))
     assert xoff.check(result.scenario)["network"]["hosts"] == 8
-    # What reduces is no rank: it has no operations of its own.
+    # The reducer is no rank and has no operations.
     assert sorted(result.operations["rank"].to_pylist()) == list(range(8))
 
 
 def test_a_switch_reduces_no_faster_than_its_link() -> None:
-    """At the rate of one port it takes in the data of eight one after the other."""
+    """At the rate of one port the switch receives the data of eight ranks one after another."""
     link = {"rate": "100Gbps", "delay": "1us"}
     time = measured(reducing({**ALL_REDUCE, "chunk": "80KB"}, link))["time_ps"]
     assert time == pytest.approx((8 * 8000 + 8 * 80) * PACKET_PS + 2 * LINKS_PS, abs=2 * PACKET_PS)
@@ -398,7 +398,7 @@ def test_what_makes_no_sense_is_refused(collective: dict[str, Any], ranks: int, 
 
 
 def test_a_summary_says_how_fast_collectives_were() -> None:
-    """By workload; of several of one name the slowest, and nothing of one that has not ended."""
+    """By workload: the slowest of several collectives of one name, and no value for an unfinished collective."""
     rings = [{"name": "ring", "collective": {**ALL_REDUCE, "size": size}} for size in ("8MB", "80KB")]
     other = {"incast": {"receiver": 0, "senders": [1], "size": "1KB"}, "start": "10ms"}
     document = {**star(8, ALL_REDUCE), "workload": [rings[0], {**rings[1], "start": "5ms"}, other]}

@@ -1,4 +1,4 @@
-"""Combinations of settings that once were accepted and went wrong: each is right now, or refused with its key."""
+"""Combinations of settings that were once accepted and went wrong: each is now correct, or refused with its key."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def star(hosts: int = 5) -> dict[str, Any]:
 
 @pytest.mark.parametrize("window", ["10KB", "50KB", "104KB", "200KB"])
 def test_irn_sends_again_whatever_the_window(window: str) -> None:
-    # What is lost keeps the window closed: it has to be sent for the window to open.
+    # A lost packet keeps the window closed until its retransmission.
     result = xoff.run(
         incast(
             star(),
@@ -35,7 +35,7 @@ def test_irn_sends_again_whatever_the_window(window: str) -> None:
 
 
 def two_networks(order: tuple[str, ...], source: str, destination: str) -> dict[str, Any]:
-    """Two switches that a host joins, which does not forward."""
+    """Two switches joined by a host without forwarding."""
     links = [("both", "s1"), ("both", "s2"), ("one", "s1"), ("two", "s2")]
     nodes = [{"name": name, "kind": "host"} for name in order] + [{"name": n, "kind": "switch"} for n in ("s1", "s2")]
     flow = {"src": source, "dst": destination, "size": "10KB"}
@@ -60,8 +60,8 @@ def test_a_host_on_two_networks_joins_none_to_the_other(order: tuple[str, ...]) 
 
 
 def test_flows_start_beside_the_congested_class() -> None:
-    # The class of a workload is zero if none is given, and that is the congested one's. Where nothing is isolated, what
-    # switches pause is the other class: hosts have to send in it.
+    # The default class of a workload is zero, the class of congested queues. Without isolation, switches pause the
+    # other class: hosts must send in the other class.
     fabric = {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 4, "link": LINK}}
     control = {"pfc": {"xoff": "50KB", "xon": "40KB"}, "congestion_isolation": {"low": "800KB", "high": "900KB"}}
     switch = {"classes": 2, "buffer": {"per_queue": "100KB"}, "flow_control": control}
@@ -149,7 +149,7 @@ def test_an_xoff_that_moves_is_said_to() -> None:
 def test_unlikely_experts_are_drawn_in_the_end() -> None:
     moe = {"tokens": 1, "token_size": "1KB", "experts_per_token": 16, "zipf_exponent": 10}
     result = xoff.run({"network": star(16), "workload": [{"moe": moe}]})
-    # Every host sends to all others, and they answer.
+    # Every host sends to all others, and receives replies.
     assert result.summary["flows"]["total"] == 2 * 16 * 15
 
 
@@ -194,7 +194,7 @@ def test_points_without_limiters_and_limiters_without_points_are_warned_of(name:
 
 
 def test_with_a_queue_for_each_input_a_pause_lasts_until_the_target() -> None:
-    """A queue drains at its share of the rate: as long as one queue that holds what comes by all inputs."""
+    """A queue per input drains at its share of the rate: as long as one queue with the packets of all inputs."""
     held = {}
     for queueing, threshold, target in (("voq", "100KB", "20KB"), ("oq", "300KB", "60KB")):
         sfc = {"threshold": threshold, "target": target, "round_trip": "0ns"}
@@ -213,7 +213,7 @@ def test_with_a_queue_for_each_input_a_pause_lasts_until_the_target() -> None:
 @pytest.mark.parametrize("scheduler", ["round_robin", {"drr": "3KB"}])
 @pytest.mark.parametrize("queueing", ["oq", "voq"])
 def test_classes_take_turns_however_many_inputs_they_have(queueing: str, scheduler: Any) -> None:
-    # Three hosts in one class, one in the other, at one output: half of the link for each class.
+    # Three hosts in one class and one in the other, at one output: half of the link for each class.
     scenario = incast(
         star(),
         [1, 2, 3],

@@ -1,4 +1,4 @@
-"""What a flow draws follows from the name of its workload and its number there, whatever else a scenario has."""
+"""A flow's random draws follow from its workload's name and its number in the workload alone."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def test_another_workload_moves_no_draw(kind: str, is_first: bool) -> None:
     before = drawn([own], "own")
     assert len(before) > 3
     assert drawn(both, "own") == before
-    # Another of its kind, without a name or with the same, is drawn anew.
+    # A second workload of the same kind, without a name or with the same name, has new draws.
     twice = drawn([own, own], "own")
     assert len(twice) > len(before)
-    # Flows that wait for others start when these allow it.
+    # Flows that wait for other flows start after those flows.
     without_start = [{row[:4] + row[5:] for row in rows} for rows in (before, twice)]
     assert without_start[0] < without_start[1]
-    # Unnamed ones are numbered in their order.
+    # Unnamed workloads are numbered in their order.
     first = drawn([KINDS[kind]], kind)
     assert drawn([ALONE, KINDS[kind]], kind) == first
 
 
 def test_marks_and_sprays_are_those_of_the_packet() -> None:
-    # Two senders share a queue that marks at random, and two others one of the same switch.
+    # Two senders share a queue with random marks, and two other senders another queue of the same switch.
     def marks(workloads: list[dict[str, Any]]) -> list[Any]:
         scenario = {
             "network": {"star": {"hosts": 8, "link": LINK}},

@@ -1,4 +1,4 @@
-"""Congestion Isolation against tests derived from its rules (docs/models/congestion_isolation.md)."""
+"""Congestion Isolation against its rules (docs/models/congestion_isolation.md)."""
 
 from statistics import mean
 from typing import Any
@@ -58,13 +58,13 @@ def deepest(result: xoff.Result, queue: int) -> int:
 
 
 def slowdown(result: xoff.Result, label: str) -> float:
-    """Return a flow's FCT over its ideal one."""
+    """Returns a flow's FCT divided by its ideal FCT."""
     row = by_label(result)[label]
     return float(row["fct_ps"] / row["ideal_fct_ps"])
 
 
 def test_only_the_congested_queue_is_paused_and_the_victim_passes() -> None:
-    """4:1 into one host: congested queues fill and are paused; the other never gets near XOFF."""
+    """4:1 into one host: congested queues fill and are paused; the other queue stays far below XOFF."""
     isolated, plain = xoff.run(scenario({}, incast())), xoff.run(scenario(None, incast()))
     classes = {row["class"] for row in isolated.pauses.to_pylist()}
     assert classes == {0}
@@ -72,14 +72,14 @@ def test_only_the_congested_queue_is_paused_and_the_victim_passes() -> None:
     assert isolated.summary["congestion_isolation"]["isolated_flows"] > 0
     assert isolated.summary["congestion_isolation"]["messages"] > 0
     assert isolated.audits["order"] == "ok"
-    # It shares its uplink with an isolated sender by turns, of whose packets a quarter of the link goes on.
+    # The victim shares its uplink by turns with an isolated sender, of whose packets a quarter of the link goes on.
     assert 4 / 3 < slowdown(isolated, "victim") < 1.6
     assert slowdown(plain, "victim") > 3
 
 
 @pytest.mark.parametrize("senders", [4, 7])
 def test_a_victim_before_congested_queues_is_as_fast_as_alone(senders: int) -> None:
-    """Congested queues that are served last cost a victim nothing, however long it shares its uplink with one."""
+    """Congested queues that are served last cost a victim nothing, even on an uplink shared with an isolated flow."""
     flows = incast(senders, "12MB", "400us")
     result = xoff.run(scenario({}, flows, strict_priority_classes=1))
     assert deepest(result, 1) < 750_000 < deepest(result, 0)
@@ -88,7 +88,7 @@ def test_a_victim_before_congested_queues_is_as_fast_as_alone(senders: int) -> N
 
 
 def test_a_victim_is_as_fast_as_alone_while_sources_slow_down() -> None:
-    """With DCQCN the isolated sender leaves the victim its uplink, also where both queues take turns."""
+    """With DCQCN the isolated sender leaves its uplink to the victim, also if both queues take turns."""
     made = scenario({}, incast())
     made["host"] = {"congestion_control": {"dcqcn": {"preset": "conweave"}}}
     result = xoff.run(made)
@@ -97,8 +97,9 @@ def test_a_victim_is_as_fast_as_alone_while_sources_slow_down() -> None:
 
 
 def test_a_full_table_degrades_and_says_so() -> None:
-    """Flows that find no room stay in the non-congested queue, which then pauses its inputs and holds up the victim."""
-    # PFC of the non-congested queue does not stop what upstream sends from its congested queue: only room keeps it all.
+    """Flows without room in the table stay in the non-congested queue, which pauses its inputs and delays the victim.
+    """
+    # PFC of the non-congested queue does not stop the upstream congested queue: only enough room avoids losses.
     roomy, full = (xoff.run(scenario({"max_flows": size}, incast(), buffer="unlimited")) for size in (1024, 1))
     assert roomy.summary["congestion_isolation"]["flow_table_full"] == 0
     assert full.summary["congestion_isolation"]["flow_table_full"] > 0
@@ -112,7 +113,7 @@ def test_a_full_table_degrades_and_says_so() -> None:
 
 
 def test_without_pfc_only_isolated_flows_lose_packets() -> None:
-    """The congested queue drops what does not fit; Go-Back-N repeats it, and the victim loses nothing."""
+    """The congested queue drops excess packets; Go-Back-N retransmits, and the victim loses nothing."""
     made = scenario({}, incast())
     made["host"] = {"congestion_control": {"dcqcn": {"preset": "conweave"}}}
     del made["switch"]["flow_control"]["pfc"]
@@ -162,7 +163,7 @@ def test_latency_of_switches_adds_up() -> None:
 
 
 def test_packets_overtake_one_another_where_order_is_free() -> None:
-    """Without gates Go-Back-N takes what was overtaken for lost; with them nothing is sent again (see the audit)."""
+    """Without gates Go-Back-N treats overtaken packets as lost; with gates nothing is retransmitted (see the audit)."""
     resent = {}
     for order in ("kept", "free"):
         result = xoff.run(scenario({"preserve_order": order == "kept"}, incast()))
@@ -184,8 +185,8 @@ def test_everything_isolated_returns() -> None:
 
 
 def test_what_is_marked_decides_what_an_incast_gets() -> None:
-    # The experiments' network and settings; shares of the receiver's link, headers included. Which packets are marked
-    # by chance decides, so that shares differ by 7 % from seed to seed.
+    # The experiments' network and settings; shares of the receiver's link, headers included. The random choice of
+    # marked packets moves the shares by 7 % from seed to seed.
     shares: dict[str, list[float]] = {}
     for mark in ("none", *MARKS):
         made = fabric(Case(), "none") if mark == "none" else fabric(Case(mark=mark), "ci")
@@ -194,7 +195,7 @@ def test_what_is_marked_decides_what_an_incast_gets() -> None:
         for seed in range(1, 2 if mark == "none" else 5):
             longest_ps = max(xoff.run({**made, "seed": seed}).flows["fct_ps"].to_pylist())
             shares.setdefault(mark, []).append(4 * 50e6 * (1500 / 1452) * 8e12 / longest_ps / 100e9)
-    # Of eight seeds; the mean of four of them has a standard error of 3.5 %.
+    # From eight seeds; the mean of four seeds has a standard error of 3.5 %.
     expected = {"none": 0.95, "congested": 0.7, "both": 0.9, "isolated": 0.8, "selecting": 1.0}
     assert {mark: mean(of) for mark, of in shares.items()} == pytest.approx(expected, abs=0.1)
     assert min(shares["selecting"]) > 0.97 > max(max(shares[mark]) for mark in ("congested", "both", "isolated"))

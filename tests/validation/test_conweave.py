@@ -1,7 +1,7 @@
-"""ConWeave: flows leave paths that are late, and hosts see no packet overtake another.
+"""ConWeave: flows leave late paths, and hosts see no reordering.
 
-Go-Back-N goes back for every packet that comes out of order, so that a run without loss in which nothing is sent again
-is one in which hosts saw no reordering.
+Go-Back-N goes back for every out-of-order packet. A run without loss and without retransmissions is therefore a run in
+which hosts saw no reordering.
 """
 
 import json
@@ -61,9 +61,9 @@ def test_hosts_see_no_reordering_and_tails_are_shorter() -> None:
 
 
 def test_packets_of_a_path_that_is_late_are_overtaken_and_put_in_order() -> None:
-    """Without holding, what takes the new path overtakes what waits on the old one: Go-Back-N sends it again.
+    """Without holds, packets of the new path overtake packets on the old path, and Go-Back-N retransmits.
 
-    A flush slack of nothing and packets that are expected at once let what is held go before its TAIL.
+    A flush slack of zero and packets expected at once release held packets before their TAIL.
     """
     kept = xoff.run(fabric({"conweave": {}}))
     let_go = xoff.run(fabric({"conweave": {"flush_slack": "0ns", "flush_default": "0ns"}}))
@@ -89,7 +89,8 @@ def one_slow(slow: str, host: str, flows: int, seed: int = 1, **more: Any) -> di
 
 
 def test_no_flow_moves_where_answers_are_in_time() -> None:
-    """Three flows of 20 Gb/s have room on any path, so that no round trip is longer than one without queues."""
+    """Three flows of 20 Gb/s have room on any path, so that no round trip is longer than a round trip without queues.
+    """
     found = xoff.run(one_slow("100Gbps", "20Gbps", 3)).summary
     assert found["conweave"]["moved"] == found["conweave"]["held_packets"] == 0
     # 2 MB take 838 us, of which each epoch takes a round trip and the gap to the next packet: an answer for each.
@@ -97,10 +98,10 @@ def test_no_flow_moves_where_answers_are_in_time() -> None:
 
 
 def test_a_flow_leaves_a_slow_path_within_a_round_trip_and_the_deadline() -> None:
-    """One of four spines has a quarter of the rate: a flow at line rate that begins there finds that answers are late.
+    """One of four spines has a quarter of the rate: a flow at line rate that begins there gets late replies.
 
-    The first one may be in time, as nothing waits yet. The flow goes elsewhere with the first packet after the deadline
-    of the next, and as no answer is late there it stays.
+    The first reply may be in time, because queues are still empty. The flow moves with the first packet after the
+    deadline of the second reply, and stays on the new path, where no reply is late.
     """
     left = 0
     for seed in range(1, 13):
@@ -120,9 +121,9 @@ def test_a_flow_leaves_a_slow_path_within_a_round_trip_and_the_deadline() -> Non
 
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_flows_that_meet_on_slow_paths_keep_their_order(seed: int) -> None:
-    """Three flows at line rate over three fast paths and a slow one: hundreds of packets wait for a TAIL.
+    """Three flows at line rate over three fast paths and a slow path: hundreds of packets wait for a TAIL.
 
-    Where the slow path has a tenth of the rate, what it holds may be later than any prediction.
+    On a slow path with a tenth of the rate, packets may be later than any prediction.
     """
     for slow in ("25Gbps", "10Gbps"):
         result = xoff.run(one_slow(slow, "100Gbps", 3, seed))
@@ -225,7 +226,7 @@ def test_a_flow_whose_tail_is_lost_moves_again(seed: int) -> None:
 
 
 def test_hosts_with_several_links_go_by_ecmp() -> None:
-    """The answer to a flow would come by whichever switch its source is reached by."""
+    """The reply to a flow could return by any switch with a route to the source."""
     for node, other in (("h0", "leaf1"), ("h1", "leaf0")):
         link = {"a": node, "b": other, "rate": "100Gbps"}
         scenario = spines("100Gbps", "10Gbps", [link])

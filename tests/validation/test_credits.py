@@ -1,7 +1,8 @@
-"""Credits of links against arithmetic: the window at which a link carries all, and what one that is smaller carries.
+"""Credits of links against arithmetic: the knee of the window, and the throughput of smaller windows.
 
-A packet's credits are back when it has been sent, has travelled, is through the switch, and an update of 8 B has come
-back; with n packets in a window, n of them go in each such round trip, and all when they take as long as that.
+A packet's credits return after its transmission, propagation, the switch's latency, and the return of an update of 8 B.
+With n packets in a window, n packets leave in each such round trip, or all packets once n packets take as long as the
+round trip.
 """
 
 from typing import Any
@@ -20,13 +21,13 @@ UPDATE_PS = 8 * PS_A_BYTE
 BLOCK = {"absolute": 64, "cbfc": 128}
 # Of a full packet of 1048 B.
 BLOCKS = {"absolute": 17, "cbfc": 9}
-# So that nothing repeats what it counted.
+# Counters never wrap to an earlier value in these runs.
 QUIET: dict[str, Any] = {"refresh_interval": "1s"}
 RAW: dict[str, Any] = {"transport": {"raw": {}}}
 
 
 def window(packets: int, scheme: str = "absolute") -> str:
-    """Room for so many full packets."""
+    """Room for the given number of full packets."""
     return f"{packets * BLOCKS[scheme] * BLOCK[scheme]}B"
 
 
@@ -48,7 +49,7 @@ def fct_ps(scenario: dict[str, Any]) -> int:
 
 
 def expected_ps(packets: int, in_window: int, delay_us: float = 1.0, switch_ns: int = 0) -> int:
-    """The start of the last packet, and its way: n packets one after the other in each round trip of credits."""
+    """The start of the last packet, and its path: n packets one after another in each round trip of credits."""
     rounds, place = divmod(packets - 1, in_window)
     period = max(in_window * PACKET_PS, credit_round_trip_ps(delay_us, switch_ns))
     way = 2 * (PACKET_PS + round(delay_us * 1e6)) + switch_ns * 1000
@@ -72,7 +73,7 @@ def test_the_knee_is_where_a_window_takes_as_long_as_its_credits(scheme: str, in
     result = xoff.run(lone(1000, **credits))
     (row,) = result.flows.to_pylist()
     assert row["fct_ps"] == expected_ps(1000, in_window)
-    # The sender waits from each window's last packet on, and the switch never, since its packets come no faster.
+    # The sender waits after each window's last packet. The switch never waits, since its packets arrive no faster.
     paused = {row["node"] for row in result.pauses.to_pylist() if row["end_ps"] > row["start_ps"] + PACKET_PS}
     assert paused == ({"host1"} if in_window < 25 else set())
 
@@ -82,7 +83,7 @@ def test_the_round_trip_of_credits_is_that_of_the_link_and_the_switch(delay_us: 
     knee = -(-credit_round_trip_ps(delay_us, switch_ns) // PACKET_PS)
     for in_window in {max(knee - 1, 1), knee}:
         scenario = lone(500, delay_us=delay_us, switch_ns=switch_ns, window=window(in_window), **QUIET)
-        # The link to host 0 has a round trip that is no longer than that of host 1, and waits for nothing.
+        # The link to host 0 has a round trip no longer than the link of host 1, and never waits.
         assert fct_ps(scenario) == expected_ps(500, in_window, delay_us, switch_ns)
 
 
@@ -95,14 +96,17 @@ def test_a_window_counts_whole_blocks(packets: int) -> None:
 
 
 def test_what_a_packet_takes_beside_its_bytes_is_counted() -> None:
-    """1048 B and 40 more are 17 blocks of 64 B; with 41 they are 18, and ten of 17 are nine of 18."""
+    """1048 B and 40 B of overhead are 17 blocks of 64 B; with 41 B they are 18, and ten packets of 17 are nine of 18.
+    """
     credits: dict[str, Any] = {"window": f"{170 * 64}B", **QUIET}
     assert fct_ps(lone(100, overhead=40, **credits)) == expected_ps(100, 10)
     assert fct_ps(lone(100, overhead=41, **credits)) == expected_ps(100, 9)
 
 
 def test_twelve_bits_are_too_few_for_a_long_fast_link() -> None:
-    """2048 blocks of 64 B are 120 packets: at 400 Gb/s a link of 1.18 us still carries all, and one of 2 us 60 %."""
+    """2048 blocks of 64 B are 120 packets: at 400 Gb/s a link of 1.18 us still carries line rate, and a link of 2 us 60
+    %.
+    """
     packet_ps = WIRE * 20
     rates = []
     for delay_us in (1.18, 2.0):
@@ -116,14 +120,14 @@ def test_twelve_bits_are_too_few_for_a_long_fast_link() -> None:
 
 
 def test_counters_go_round() -> None:
-    """With blocks of one byte 20 bits are full after a thousand packets."""
+    """With blocks of one byte 20 bits overflow after a thousand packets."""
     credits: dict[str, Any] = {"scheme": "cbfc", "block": "1B", "update_interval_bytes": "0B", **QUIET}
     for in_window in (3, 40):
         assert fct_ps(lone(5000, window=f"{in_window * WIRE}B", **credits)) == expected_ps(5000, in_window)
 
 
 def test_the_computed_window_is_enough_both_ways_and_a_packet_less_is_not() -> None:
-    """Beside a window that is not given, data goes both ways, so that updates wait for packets in their way."""
+    """With the default window, data flows in both directions, so that updates wait behind packets."""
     scenario = to_one(1, 1.0, switch={"flow_control": {"credits": QUIET}}, host=RAW)
     both = [{"src": 1, "dst": 0, "size": "1GB"}, {"src": 0, "dst": 1, "size": "1GB"}]
     scenario["workload"] = [{"flows": both}]
@@ -139,10 +143,10 @@ def test_the_computed_window_is_enough_both_ways_and_a_packet_less_is_not() -> N
 
 
 def test_updates_keep_their_distance() -> None:
-    """With 6400 B between them there is one for six packets, and the knee is that much later."""
+    """With 6400 B between updates there is one update for six packets, and the knee is later by as much."""
     scenario = to_one(1, 1.0, switch={"flow_control": {"credits": {"scheme": "cbfc", **QUIET}}}, host=RAW)
     result = until(scenario, 1000)
-    # Two links, each with an update for 6400 B of its own.
+    # Two links, each with an update for 6400 B.
     assert result.summary["credits"]["updates"] == pytest.approx(2 * 1000 * 12_500 / 6400, rel=1e-2)
     assert delivered_gbps(scenario, 200, 1200) == pytest.approx(100, rel=1e-3)
     # 25 packets carry all with an update for each; the same in bursts wait for up to 512 ns more.
@@ -155,7 +159,7 @@ def test_updates_keep_their_distance() -> None:
 def test_the_window_of_a_link_of_100_m_at_400_gbps_is_507_credits() -> None:
     """C·(2·500 ns + 6400 B/C) and two packets of 33 credits: 50,000 + 6400 + 2·4224 B.
 
-    Those are 15 packets. What ten carry is between what the spacing of updates costs at most and at least.
+    The window holds 15 packets. The throughput of ten packets is between the bounds set by the spacing of updates.
     """
     scenario = to_one(1, 0.5, gbps=400, switch={"flow_control": {}}, host=RAW, framing={"payload": "4102B"})
 
@@ -174,7 +178,7 @@ def test_the_window_of_a_link_of_100_m_at_400_gbps_is_507_credits() -> None:
 @pytest.mark.parametrize("scheme", ["absolute", "cbfc"])
 @pytest.mark.parametrize("in_window", [4, 40])
 def test_the_next_update_says_what_a_lost_one_did(scheme: str, in_window: int) -> None:
-    """Each node loses three updates; counters are absolute, so that the fourth gives all back, and all goes on."""
+    """Each node loses three updates. Counters are absolute, so that the fourth update returns all credits."""
     credits: dict[str, Any] = {
         "scheme": scheme,
         "window": window(in_window, scheme),
@@ -182,25 +186,25 @@ def test_the_next_update_says_what_a_lost_one_did(scheme: str, in_window: int) -
         **QUIET,
     }
     whole, lossy = fct_ps(lone(1000, **credits)), fct_ps(lone(1000, **credits, lose=3))
-    # In a window of four the host has one packet left to send, whose update says all.
+    # With a window of four the host has one packet left to send, and the packet's update carries the full count.
     assert 0 <= lossy - whole <= (0 if in_window == 40 else credit_round_trip_ps() + 4 * PACKET_PS)
 
 
 def test_a_sender_without_credits_asks_again() -> None:
-    """Nothing follows the one update for a window of a packet: the host's count, repeated, has it said anew."""
+    """No update follows the lost update of a one-packet window: the host repeats its count, and gets a new update."""
     credits: dict[str, Any] = {"window": window(1), "refresh_interval": "10us"}
     whole, lossy = fct_ps(lone(100, **credits)), fct_ps(lone(100, **credits, lose=1))
-    # Host 1 first sent at 0, so that its count goes out at 10 us. Toward host 0 the same is over by then.
+    # Host 1 first sent at 0, so that its count leaves at 10 us. Toward host 0 credits have recovered by then.
     assert lossy - whole == 10_000_000 + 2 * (UPDATE_PS + 1_000_000) - credit_round_trip_ps()
 
 
 @pytest.mark.parametrize("scheme", ["absolute", "cbfc"])
 @pytest.mark.parametrize("switch_ns", [0, 700])
 def test_credits_of_packets_that_were_lost_come_back(scheme: str, switch_ns: int) -> None:
-    """Three packets vanish where they come in: the window is smaller by theirs until the sender's count is repeated.
+    """Three packets vanish at an input: the window is smaller by three packets until the sender repeats its count.
 
-    No more credits than those come back, though data is under way all the time: a count passes none that was sent
-    before it. Afterwards flows take their time again.
+    No more credits than the lost ones return, though data is in flight all the time: a count overtakes no data sent
+    before the count. Afterwards flows take their usual time.
     """
     credits: dict[str, Any] = {
         "scheme": scheme,
@@ -222,7 +226,7 @@ def test_credits_of_packets_that_were_lost_come_back(scheme: str, switch_ns: int
 
 
 def test_a_lost_window_is_lost_until_the_count_is_repeated() -> None:
-    """Of a window of one packet nothing is left when that vanishes: what is sent next goes after 40 us."""
+    """A window of one packet is empty when the packet vanishes: the next packet leaves after 40 us."""
     scenario = lone(1, window=window(1), refresh_interval="40us")
     scenario["switch"]["faults"] = {"vanish": 1}
     scenario["workload"][0]["flows"].append({"src": 1, "dst": 0, "size": "1000B", "start": "5us"})
@@ -247,7 +251,7 @@ MIXED = [
 def test_nothing_is_dropped_and_no_input_holds_more_than_its_window(
     scheme: str, classes: int, per_port: int, queueing: str
 ) -> None:
-    """All of the buffer is the window: it gets as full as that, never more, and PFC's headroom is not needed."""
+    """The whole buffer is the window: the buffer becomes full, never overflows, and needs no headroom of PFC."""
     workload = [{**MIXED[0], "class": classes - 1}, MIXED[1]]
     switch = {"classes": classes, "queueing": queueing, "buffer": {"per_port": f"{per_port}B"}}
     switch["flow_control"] = {"credits": {"scheme": scheme}}
@@ -272,14 +276,15 @@ def test_classes_have_credits_of_their_own() -> None:
     scenario["workload"].append({"flows": [{"src": "host1", "dst": "idle", "size": "1MB"}], "class": 1})
     result = until(scenario, 500)
     (free,) = (row for row in result.flows.to_pylist() if row["dst"] == "idle")
-    # It is served first, so that the incast costs it nothing but packets that are under way, and updates.
+    # The class is served first, so that the incast costs the class only packets in transmission, and updates.
     assert free["fct_ps"] == pytest.approx(1000 * PACKET_PS + 2_000_000, rel=0.02)
     (host,) = (row for row in result.links.to_pylist() if row["node"] == "host1")
     assert host["paused_ps"] > 100_000_000
 
 
 def test_a_ring_without_enough_room_deadlocks_as_under_pfc() -> None:
-    """What each link waits for is credits of the next: the search finds it before, and the run while it stands."""
+    """Each link waits for credits of the next: `check` finds the cycle before the run, and the run finds the deadlock.
+    """
     scenario = ring(3)
     scenario["switch"] = {
         "forwarding_latency": "300ns",
@@ -293,7 +298,7 @@ def test_a_ring_without_enough_room_deadlocks_as_under_pfc() -> None:
     assert list(failed) == ["deadlock"]
     assert "s0 port 1 (to s1), class 0 → s1" in failed["deadlock"]
     assert {row["cause"] for row in result.pauses.to_pylist() if row["end_ps"] is None} == {"credits"}
-    # 50 KB are 781 blocks, and 48 packets of 1000 B take 16 each: an input that nothing leaves holds so many.
+    # 50 KB are 781 blocks, and 48 packets of 1000 B take 16 each: the capacity of an input that never drains.
     peaks = [row["bytes"] for row in result.high_water.to_pylist() if row["kind"] == "ingress"]
     assert max(peaks) == 48_000
     _, carried = recorded(scenario | {"audits": {"deadlock": "record", "completion": "record"}, "until": "3ms"})
@@ -301,7 +306,7 @@ def test_a_ring_without_enough_room_deadlocks_as_under_pfc() -> None:
 
 
 def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
-    """Two hosts fill the switch toward a third: what they wait for is its output."""
+    """Two hosts fill the switch toward a third: both wait for the switch's output."""
     scenario = to_one(2, 1.0, switch={"flow_control": {"credits": {}}})
     scenario["workload"] = [{"incast": {"senders": [1, 2], "receiver": 0, "size": "500KB"}}]
     result = xoff.run(scenario | {"probe": {"delays": "all"}})

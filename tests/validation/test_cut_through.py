@@ -1,7 +1,7 @@
 """Cut-through against closed forms: latency, waits, unequal rates, memory, headroom and throughput.
 
-Notation: a link sends b bytes in ser(b) = ⌈8·b/C⌉ ps and has propagation p; a switch takes s for what it forwards,
-which it handles when H bytes of it are in. W is a full packet on the wire.
+Notation: a link sends b bytes in ser(b) = ⌈8·b/C⌉ ps and has propagation p; a switch handles a packet once H bytes have
+arrived, and needs s to forward a packet. W is a full packet on the wire.
 """
 
 from itertools import pairwise
@@ -27,7 +27,7 @@ HEADER_PS = 5_120
 
 
 def cut(scenario: dict[str, Any], header: int = HEADER) -> dict[str, Any]:
-    """The same with switches that cut through."""
+    """Returns the scenario with cut-through switches."""
     return {**scenario, "switch": {**scenario["switch"], "cut_through": {"header": f"{header}B"}}}
 
 
@@ -78,9 +78,10 @@ def test_equal_links(rate: str, delays: list[int], switch_ps: int, header: int, 
     size_bytes=st.integers(1, 12_000),
 )
 def test_unequal_links(links: list[tuple[str, int]], header: int, size_bytes: int) -> None:
-    """Packet by packet and link by link: each starts when it is handled and the one before it has gone.
+    """Packet by packet and link by link: each packet starts once it is handled and the preceding packet has left.
 
-    It is handled max(ser_in(H), ser_in(b) − ser_out(b)) after its start on the link before, and at most ser_in(b).
+    A packet is handled max(ser_in(H), ser_in(b) − ser_out(b)) after its start on the preceding link, and at most
+    ser_in(b).
     """
     scenario = cut(chain(links, 12_345, FRAMING, size_bytes), header)
     sizes = [max(min(952, size_bytes - at) + 48, 64) for at in range(0, size_bytes, 952)]
@@ -100,7 +101,7 @@ def test_unequal_links(links: list[tuple[str, int]], header: int, size_bytes: in
 
 
 def two_to_one(first_ps: int, second_ps: int) -> dict[str, Any]:
-    """Send a packet from host 1 and one from host 2 to host 0 at these times."""
+    """One packet each from hosts 1 and 2 to host 0, at the given times."""
     flows = [{"src": n, "dst": 0, "size": "952B", "start": f"{ps}ps"} for n, ps in ((1, first_ps), (2, second_ps))]
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
@@ -116,11 +117,11 @@ LATE_PS = FULL_PS - HEADER_PS
 
 @pytest.mark.parametrize("wait_ps", [0, 1, 40_000, LATE_PS - 1, LATE_PS, LATE_PS + 1, FULL_PS])
 def test_one_packet_ahead(wait_ps: int) -> None:
-    """A packet whose header is in `wait_ps` before its output is free starts then, whole or not.
+    """A packet with its header received `wait_ps` before its output is free starts at that moment, complete or not.
 
-    With store and forward it is handled ser(W) − ser(H) later, and starts then if the output is free before that: it is
-    as late as with cut-through exactly if the wait is as long. The packet ahead starts at the same moment in both, for
-    its host sends it so much earlier to be stored.
+    Under store and forward the packet is handled ser(W) − ser(H) later, and starts at the moment the output becomes
+    free, if handled by then: both modes are equally late exactly if the wait is as long. The packet ahead starts at the
+    same moment in both modes, because its host sends the packet ahead earlier by the time of storing.
     """
     start_ps = 10_000_000
     second_ps = start_ps + FULL_PS - wait_ps
@@ -132,7 +133,7 @@ def test_one_packet_ahead(wait_ps: int) -> None:
 
 
 def rack(rates: list[str], src: int, dst: int, **more: Any) -> dict[str, Any]:
-    """Send a packet of 1000 B between hosts of one switch without delays, each with a link of its own rate."""
+    """A packet of 1000 B between hosts of one switch without delays, each with its own link rate."""
     hosts = [f"host{n}" for n in range(len(rates))]
     scenario = {
         "network": {
@@ -156,9 +157,9 @@ def rack(rates: list[str], src: int, dst: int, **more: Any) -> dict[str, Any]:
     [
         # From 400 to 100 Gb/s the header is enough, 64 B at 20 ps: the rest comes in faster than it goes out.
         (0, 1, 64 * 20),
-        # From 100 to 400 Gb/s the output needs 20 ns for what the input needs 80 ns for: 60 ns of it have to be in.
+        # From 100 to 400 Gb/s the output needs 20 ns and the input 80 ns: the output starts after 60 ns of the packet.
         (1, 0, 60_000),
-        # Between equal ports it is the header again, whatever else the switch has.
+        # Between equal ports the output starts after the header, whatever other ports the switch has.
         (1, 2, 64 * 80),
     ],
 )
@@ -207,7 +208,9 @@ def test_no_output_runs_dry() -> None:
 
 
 def test_what_an_input_counts_until_the_last_bit_is_in() -> None:
-    """XOFF is a packet: the switch pauses when it handles one and resumes at its last bit, though it left at once."""
+    """XOFF is a packet: the switch pauses when it handles a packet and resumes at the last bit, though the packet left
+    at once.
+    """
     scenario = two_to_one(0, 10_000_000)
     scenario["switch"]["flow_control"] = {"pfc": {"xoff": f"{WIRE}B", "xon": "0B"}}
     result = traced(cut(scenario))
@@ -215,13 +218,14 @@ def test_what_an_input_counts_until_the_last_bit_is_in() -> None:
     assert departures(result, "switch0", 0) == [handled_ps]
     frames = [row.time_ps for row in events(result, "switch0", "pfc") if row.event == "depart" and row.port == 1]
     assert frames == [handled_ps, handled_ps + LATE_PS]
-    # With store and forward it is counted for no time at all.
+    # Under store and forward the packet is counted for no time at all.
     stored = [row for row in events(traced(scenario), "switch0", "pfc") if row.event == "depart" and row.port == 1]
     assert [row.time_ps for row in stored] == [handled_ps + LATE_PS, handled_ps + LATE_PS + 64 * 80]
 
 
 def headroom(ps_per_byte: int, delay_ps: int, switch_ps: int, header: int) -> int:
-    """C·(2p + s), the header of the packet that crosses XOFF, one each way that the pause waits for, and the pause."""
+    """C·(2p + s), the header of the packet that crosses XOFF, a packet each way that delays the pause, and the pause.
+    """
     return -(-(2 * delay_ps + switch_ps) // ps_per_byte) + min(header, WIRE) + 2 * WIRE + 64
 
 
@@ -246,7 +250,9 @@ def test_computed_headroom_is_enough(
     room: int,
     starts: list[int],
 ) -> None:
-    """A buffer of XOFF and the headroom loses nothing, though a packet stays in it until its last bit is in."""
+    """A buffer of XOFF and the headroom loses nothing, though a packet stays in the buffer until its last bit has
+    arrived.
+    """
     needed = headroom(rate[1], delay_ps, switch_ps, header)
     flows = [{"src": f"host{1 + i}", "dst": "host0", "size": "60KB", "start": f"{starts[i]}ps"} for i in range(senders)]
     flows += [
@@ -285,14 +291,14 @@ def cut_stalled(buffer_bytes: int, back_ps: int, **audits: str) -> dict[str, Any
 
 
 def worst_case() -> tuple[int, int]:
-    """Return when a packet must set out for B to delay the pause most, and the peak that follows.
+    """Returns the start of a packet to B that delays the pause most, and the peak that follows.
 
-    u sends at 0, S, 2S …, if its first packet starts at 0; packet k is counted at k·S + ser(H) + p + s. The first goes
-    out of s, so that XOFF is crossed by packet 11, by all but a byte of it. A packet of D that started from s to u 1 ps
-    before makes the pause wait S − 1 ps; it is there 11·S + S − 1 ps + NEAR_PS after u's first start.
+    u sends at 0, S, 2S …, if its first packet starts at 0; packet k is counted at k·S + ser(H) + p + s. The first
+    packet leaves s, so that packet 11 crosses XOFF, by all but a byte of it. A packet of D that started from s to u 1
+    ps before makes the pause wait S − 1 ps; the pause arrives 11·S + S − 1 ps + NEAR_PS after u's first start.
     """
     delay_ps = (NEAR_PS - SWITCH_PS - 128 * 80) // 2
-    # The way of A's first packet to its start at u, and of D's to its start at s.
+    # The path of A's first packet to its start at u, and of D's packet to its start at s.
     way_ps = HEADER_PS + SWITCH_PS
     crossing_ps = way_ps + 11 * FULL_PS + HEADER_PS + delay_ps + SWITCH_PS
     heard_ps = 11 * FULL_PS + FULL_PS - 1 + NEAR_PS
@@ -300,7 +306,7 @@ def worst_case() -> tuple[int, int]:
 
 
 def test_computed_headroom_is_reached() -> None:
-    """Where all comes together the peak is within two bytes of XOFF and headroom, and a byte less loses a packet."""
+    """In the worst case the peak is within two bytes of XOFF and headroom, and a byte less loses a packet."""
     back_ps, peak = worst_case()
     limit = 10_001 + headroom(80, (NEAR_PS - SWITCH_PS - 128 * 80) // 2, SWITCH_PS, HEADER)
     assert 0 <= limit - peak <= 2
@@ -312,7 +318,7 @@ def test_computed_headroom_is_reached() -> None:
 
 @pytest.mark.parametrize("queueing", ["oq", "voq", "iq"])
 def test_a_saturated_output_sends_as_much(queueing: str) -> None:
-    """Three senders into one port: from its first packet on it is never idle, with cut-through and without."""
+    """Three senders into one port: the port is never idle after its first packet, with and without cut-through."""
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": PLAIN,
@@ -331,10 +337,11 @@ def test_a_saturated_output_sends_as_much(queueing: str) -> None:
 
 @pytest.mark.parametrize("load", [0.2, 0.9])
 def test_equal_packets_are_earlier_by_the_same_at_any_load(load: float) -> None:
-    """Over three switches each of them is 3·(ser(W) − ser(H)) earlier, whether it waits or not.
+    """Over three switches each packet is 3·(ser(W) − ser(H)) earlier, with or without queueing.
 
-    All that comes to the first switches is handled so much earlier, and so all that waits there leaves so much earlier;
-    then the same holds of the next. It takes packets of one size, one number of hops, and senders that hear of nothing.
+    All packets reach the first switches earlier by the same time, so all queued packets leave earlier by the same time;
+    the next switches repeat the argument. The argument needs packets of one size, one number of hops, and senders
+    without feedback.
     """
     rng = Random(1)
     flows = []
@@ -354,13 +361,13 @@ def test_equal_packets_are_earlier_by_the_same_at_any_load(load: float) -> None:
     }
     stored, early = ([row["fct_ps"] for row in flow_rows(xoff.run(case))] for case in (scenario, cut(scenario)))
     assert {a - b for a, b in zip(stored, early, strict=True)} == {3 * LATE_PS}
-    # At a high load most of them wait.
+    # At a high load most packets wait.
     alone_ps = min(stored)
     assert load < 0.5 or sum(fct_ps > alone_ps for fct_ps in stored) > len(stored) // 2
 
 
 def test_hosts_take_in_all_of_a_frame() -> None:
-    """A host that relays stores: between switches that cut through it costs a packet time, as the last host does."""
+    """A relaying host stores packets: between cut-through switches a relay costs a packet time, like the last host."""
     names, kinds = ["a", "s", "r", "t", "b"], ["host", "switch", "relay", "switch", "host"]
     scenario: dict[str, Any] = {
         "network": {
@@ -380,9 +387,11 @@ def test_hosts_take_in_all_of_a_frame() -> None:
 
 
 def test_the_ideal_is_reached_where_a_mechanism_chooses_ports() -> None:
-    """Packets may overtake one another there, and a short last packet waits for no full one of another port.
+    """Packets on different ports may overtake one another, and a short last packet waits for no full packet of another
+    port.
 
-    Four of the first 412 drawn scenarios had slowdowns below 1: the ideal counted whole packets, not their heads.
+    Four of the first 412 drawn scenarios had slowdowns below 1: the ideal counted whole packets in place of their
+    headers.
     """
     scenario = chain([("100Gbps", 0)] * 4, 12_345, FRAMING | {"payload": 300, "header": 0, "preamble_and_ifg": 20}, 669)
     scenario["switch"]["cut_through"] = {"header": "128B"}
@@ -393,7 +402,7 @@ def test_the_ideal_is_reached_where_a_mechanism_chooses_ports() -> None:
 
 
 def test_some_switches_or_inputs_of_a_rate_may_cut_through() -> None:
-    """Overrides name the switches, and the rates of the links that come in."""
+    """Overrides name the switches, and the rates of ingress links."""
     scenario = chain([("100Gbps", 0), ("400Gbps", 0), ("100Gbps", 0)], 0, FRAMING, 952)
 
     def completion(*overrides: dict[str, Any]) -> int:
@@ -403,7 +412,7 @@ def test_some_switches_or_inputs_of_a_rate_may_cut_through() -> None:
         return int(row["fct_ps"])
 
     assert completion() == 80_000 + 20_000 + 80_000
-    # s1 has to have 60 ns of what goes out in 20 ns; s2 has 64 B after 1.28 ns.
+    # s1 needs 60 ns of a packet that leaves in 20 ns; s2 has 64 B after 1.28 ns.
     assert completion({"switches": ["s1"], "cut_through": {}}) == 60_000 + 20_000 + 80_000
     assert completion({"switches": ["s2"], "cut_through": {}}) == 80_000 + 1_280 + 80_000
     assert completion({"rate": "400Gbps", "cut_through": {}}) == 80_000 + 1_280 + 80_000
@@ -411,11 +420,11 @@ def test_some_switches_or_inputs_of_a_rate_may_cut_through() -> None:
 
 
 def test_what_is_left_of_a_packet_starts_when_it_is_in() -> None:
-    """The header of a packet that finds no room goes before all data, but not before all of its packet has come.
+    """The header of a trimmed packet precedes all data, but leaves after its whole packet has arrived.
 
-    A second packet waits for the first, and a third that is handled 70 ns after that finds no room behind it. The first
-    has left the port 80 ns after it began, when the third is not in for 64.88 ns more: the second goes, and then the
-    header.
+    A second packet waits for the first. A third packet, handled 70 ns later, finds no room behind the second. The first
+    packet leaves the port 80 ns after its start, 64.88 ns before the third has arrived: the second packet goes next,
+    and then the header.
     """
     starts = [(1, "0ns"), (2, "1ns"), (3, "70ns")]
     flows = [{"src": n, "dst": 0, "size": "952B", "start": start} for n, start in starts]

@@ -1,7 +1,7 @@
-"""DCTCP against arithmetic: windows bound the queue, marks keep it at the threshold, and the line is full.
+"""DCTCP against arithmetic: windows bound the queue, marks keep the queue at the threshold, and the line is full.
 
-A window is a bandwidth-delay product of payload at most, so that N flows queue (N − 1) products before anything else:
-with a threshold of two products two flows are never marked. A control that had a rate and no window would be.
+A window is a BDP of payload at most, so that N flows first queue (N − 1) BDPs: with a threshold of two BDPs two flows
+are never marked. A control with a rate and without a window would be marked.
 """
 
 from math import sqrt
@@ -15,7 +15,7 @@ DELAY_US = 3
 PRODUCT = (4 * DELAY_US + 2 * WIRE * 8 / 100_000) * 12_500
 """Bytes of the line and the round trip that the windows are made for: four propagations and a packet on each link."""
 PIPE = round_trip_us(DELAY_US) * 12_500
-"""Bytes under way that wait nowhere."""
+"""Bytes in flight outside queues."""
 
 
 def dctcp(senders: int, **settings: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def dctcp(senders: int, **settings: Any) -> dict[str, Any]:
 
 
 def test_two_windows_stand_below_the_threshold_unmarked() -> None:
-    """All of both windows is under way, and what is not in the pipe waits."""
+    """Both windows are in flight, and bytes beyond the pipe wait."""
     window = (PRODUCT // 1000 + 1) * WIRE
     found = queues(dctcp(2), 300, 600)
     assert max(found) - min(found) <= 2 * WIRE
@@ -54,7 +54,7 @@ def test_the_line_is_full() -> None:
 
 
 def test_flows_share_the_line() -> None:
-    """Jain's index of what ten flows sent after a transient."""
+    """Jain's index of the bytes sent by ten flows after a transient."""
     sent = []
     for us in (4000, 12_000):
         rows = until(dctcp(10), us).links.to_pylist()
@@ -64,7 +64,7 @@ def test_flows_share_the_line() -> None:
 
 
 def test_a_mark_halves_a_new_flow() -> None:
-    """α is 1 at first: with a threshold of nothing the first answers halve both rates, and soon nothing waits."""
+    """α is 1 at first: with a threshold of zero the first ACKs halve both rates, and soon the queue is empty."""
     scenario = dctcp(2)
     scenario["switch"]["ecn"]["step"]["threshold"] = "0B"
     assert max(queues(scenario, 40, 45)) < max(queues(scenario, 0, 15)) / 4

@@ -33,7 +33,7 @@ def flow(src: int, dst: int, packets: int, **more: Any) -> dict[str, Any]:
 
 
 def parts(tiling: Tiling) -> list[tuple[int, str, int | None, int]]:
-    """Hop, kind, flow that went first, and picoseconds, in the order of the way."""
+    """Returns hop, kind, blocking flow, and picoseconds, in path order."""
     assert tiling.total_ps == tiling.flow["fct_ps"]
     return [(part.hop, part.kind, part.flow, part.ps) for part in tiling.parts]
 
@@ -75,7 +75,7 @@ def test_flows_of_one_host_take_turns() -> None:
 
 
 def test_a_lost_packet_costs_a_timeout() -> None:
-    # Three packets at one moment: two fit, and the third finds no room.
+    # Three simultaneous packets: two fit, and the third finds no room.
     scenario = star([flow(source, 0, 1) for source in (1, 2, 3)], switch={"buffer": {"per_queue": "2000B"}})
     lost = list(tilings(xoff.run(scenario)))[2]
     timeout_ps = 4_000_000_000
@@ -92,7 +92,7 @@ def test_a_flow_that_is_to_come_later_waits_from_its_own_start_on() -> None:
 
 
 def dumbbell(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Hosts a, b and v at one switch, x and y at another; a link between them. PFC pauses at ten frames."""
+    """Hosts a, b and v at one switch, x and y at another; a link between both. PFC pauses at ten frames."""
     hosts, ends = ["a", "b", "v", "x", "y"], ["left"] * 3 + ["right"] * 2
     nodes = [{"name": name, "kind": "host"} for name in hosts]
     nodes += [{"name": name, "kind": "switch"} for name in ("left", "right")]
@@ -120,7 +120,7 @@ def test_a_victim_pays_for_a_port_that_it_never_crosses() -> None:
     assert (tree.root.node, tree.root.port, tree.root.cause) == ("right", right["x"], "pfc")
     assert set(tree.contributors) == {0}
 
-    # What it lost is how long the link between was paused while it waited there.
+    # The lost time is the pause of the middle link while the packet waited for the link.
     left = {row["peer"]: row["port"] for row in result.links.to_pylist() if row["node"] == "left"}
     arrived = victim.flow["start_ps"] + FRAME_PS + LINK_PS
     waited = victim.flow["fct_ps"] - (arrived - victim.flow["start_ps"]) - 2 * (FRAME_PS + LINK_PS)
@@ -132,7 +132,7 @@ def test_a_victim_pays_for_a_port_that_it_never_crosses() -> None:
     assert victim.worst is not None
     assert (victim.worst.kind, victim.worst.ps, victim.worst.root) == ("paused", lost, tree.root)
 
-    # The host that fills it is paused by the first switch, since its bytes wait for a link that is paused itself.
+    # The first switch pauses the sending host, since the host's bytes wait for a paused link.
     by_node = {pause.node: pause for pause in forest.pauses}
     assert (by_node["left"].depth, by_node["left"].parent) == (1, None)
     parent = by_node["a"].parent
@@ -142,7 +142,8 @@ def test_a_victim_pays_for_a_port_that_it_never_crosses() -> None:
 
 
 def test_a_flow_that_was_not_delivered_is_no_victim_of_where_it_goes() -> None:
-    # All three are under way at the end, and paused at their sources; that of v, with the last number, goes elsewhere.
+    # All three flows are unfinished, and paused at their sources; v's flow, with the last number, has another
+    # destination.
     flows = [{"src": source, "dst": dst, "size": "952000B"} for source, dst in (("a", "x"), ("v", "y"), ("b", "x"))]
     result = xoff.run(dumbbell(flows) | {"until": "40us"})
     assert result.flows["fct_ps"].null_count == 3
@@ -180,7 +181,7 @@ def test_what_pauses_cost_is_what_flows_lost(cause: str) -> None:
     assert {part.mechanism for part in paused} >= {cause}
     assert sum(part.ps for part in paused) == sum(tree.lost_ps for tree in forest.trees)
     assert sum(len(tree.pauses) for tree in forest.trees) == result.pauses.num_rows
-    # All of them begin where the senders meet, unless the mechanism does not say who asked.
+    # All pauses begin at the senders' common switch, unless the mechanism does not name the root.
     roots = {(tree.root.node, tree.root.port) for tree in forest.trees if tree.root.cause == cause}
     assert roots == ({("switch0", 0)} if cause != "sfc" else {(f"host{source}", 0) for source in (1, 2, 3)})
 

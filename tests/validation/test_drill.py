@@ -1,7 +1,7 @@
-"""DRILL: two random choices keep queues short, all choices keep them at one packet, and what is far away is not seen.
+"""DRILL: two random choices keep queues short, all choices keep queues at one packet, and remote queues are not seen.
 
-The load is that of Bernoulli sources, whose frames come in the slots of their lines: in each of them up to eight
-packets find eight ports, of which each sends one.
+The load comes from Bernoulli sources with frames in the slots of their lines: in each slot up to eight packets find
+eight ports, and each port sends one packet.
 """
 
 from typing import Any
@@ -28,27 +28,27 @@ def slots(routing: dict[str, Any], load: float, seed: int = 1) -> dict[str, Any]
 
 
 def waiting(result: xoff.Result) -> float:
-    """The most packets that ever waited for a port of the first leaf."""
+    """The maximum number of packets waiting for a port of the first leaf."""
     most: int = max(row["max_bytes"] for row in result.queues.to_pylist() if row["node"] == "leaf0")
     return most / WIRE
 
 
 @pytest.mark.parametrize("load", [0.5, 0.8, 1.0])
 def test_the_shortest_of_all_queues_has_a_packet_at_most(load: float) -> None:
-    """Eight ports send eight packets a slot: who takes the shortest of all never finds one that waits everywhere."""
+    """Eight ports send eight packets a slot: the shortest of all queues never has a waiting packet."""
     assert waiting(xoff.run(slots({"drill": {"samples": PORTS, "memory": 0}}, load))) <= 1
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_two_choices_make_queues_doubly_exponentially_rare(seed: int) -> None:
-    """A queue of k packets or more has the share 0.8^(2^k - 1) with two choices, and about 0.8^k with one.
+    """A queue of k packets or more has the share 0.8^(2^k - 1) with two choices, and about 0.8^k with one choice.
 
-    Of 38,000 queues that are looked at none has more than six then, one of which is on the wire.
+    Of 38,000 sampled queues none has more than six packets, one of them on the wire.
     """
     two, one = (waiting(xoff.run(slots({"drill": {"samples": d, "memory": 0}}, 0.8, seed))) for d in (2, 1))
     assert two <= 5
     assert one > 2 * two
-    # One choice is random spraying, and one that is remembered makes up for the second.
+    # One choice is random spraying, and a remembered choice replaces the second.
     assert waiting(xoff.run(slots({"spray": {}}, 0.8, seed))) > 2 * two
     assert waiting(xoff.run(slots({"drill": {"samples": 1, "memory": 1}}, 0.8, seed))) < one
     assert waiting(xoff.run(slots({"drill": {}}, 0.8, seed))) <= 5
@@ -56,17 +56,19 @@ def test_two_choices_make_queues_doubly_exponentially_rare(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_slow_link_gets_what_it_can_send(seed: int) -> None:
-    """One spine in four has a tenth of the rate, 3.2 % of the capacity; random choices give it a quarter of all."""
+    """One spine in four has a tenth of the rate, 3.2 % of the capacity; random choices give the spine a quarter."""
     result = xoff.run(two_leaves({"drill": {}}, "10Gbps", seed))
     assert shares(result)[0] < 1.25 * 10 / 310
-    # 2 MB take 176.2 us by a path without queues; four samples are all there are.
+    # 2 MB take 176.2 us on a path without queues; four samples are the maximum.
     assert acknowledged_us(result)[-1] < 1.06 * 176.2
     assert acknowledged_us(xoff.run(two_leaves({"drill": {"samples": 4}}, "10Gbps", seed)))[-1] < 1.02 * 176.2
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_slow_link_further_on_is_not_seen(seed: int) -> None:
-    """Queues are those of the node that chooses: with the slow link behind the spine its own are as short as others."""
+    """DRILL reads queues of its own node: with the slow link behind the spine, the leaf's queues are as short as
+    others.
+    """
     scenario = two_leaves({"drill": {}}, "10Gbps", seed)
     for link in scenario["network"]["explicit"]["links"]:
         if link["a"] == "leaf0":

@@ -31,9 +31,9 @@ def marked(result: xoff.Result) -> Counter[tuple[str, int]]:
 
 
 def leaving_more(result: xoff.Result, class_of: dict[int, int], classes: set[int]) -> Counter[tuple[str, int]]:
-    """Departures at each port of packets of these classes that leave more than the threshold there, of any class.
+    """Departures of packets of the classes that leave more than the threshold at their port, counting any class.
 
-    Only what came to a node counts there: hosts have no packets of their own that wait.
+    Only packets that arrived at a node count: hosts have no queue of arrived packets.
     """
     rows = events(result)
     output = {(row.node, row.flow): row.port for row in rows if row.event == "depart"}
@@ -80,7 +80,7 @@ def test_a_port_marks_by_all_that_waits_for_it(queueing: str, classes: list[int]
 
 @pytest.mark.parametrize("queueing", ["oq", "voq"])
 def test_a_queue_marks_by_its_class_alone(queueing: str) -> None:
-    """Each class has half of what waits: at twice the threshold for both together each begins."""
+    """Each class has half of the queue: at twice the threshold for both classes together, each begins to mark."""
     by_queue, _ = run(two_classes(queueing))
     by_port, _ = run(two_classes(queueing, scope="port"))
     assert 0 < by_queue.summary["ecn"]["marked"] < by_port.summary["ecn"]["marked"]
@@ -98,7 +98,7 @@ def test_with_one_queue_a_port_both_scopes_are_one() -> None:
 
 
 def portfc(**ecn: Any) -> dict[str, Any]:
-    """Four-hop and two-hop flows to one node of an NDC, whose last output has queues for where they go on."""
+    """Four-hop and two-hop flows to one node of an NDC; the last output has queues by next hop."""
     flows = {"senders": [1, 2, 5, 6, 9, 10], "receiver": 0, "size": "200KB"}
     more = {"senders": [1, 2, 5], "receiver": 12, "size": "200KB"}
     return {
@@ -117,7 +117,7 @@ def test_a_port_of_portfc_marks_by_all_its_queues() -> None:
 
 
 def test_ecn_stays_on_beside_isolation() -> None:
-    """CI marks as it isolates; ECN of the port marks what leaves more than the threshold, of both its queues."""
+    """CI marks when it isolates; ECN of the port marks packets that leave more than the threshold in both queues."""
     workload = [{**incasts("300KB")[1], "name": "workload 1"}]
     control = {"congestion_isolation": ISOLATION | {"mark": "selecting"}}
     switch = {"classes": 2, "scheduler": "round_robin", "flow_control": control}
@@ -135,7 +135,7 @@ def test_ecn_stays_on_beside_isolation() -> None:
 
 
 def relayed(*, ecn: bool, **more: Any) -> dict[str, Any]:
-    """Two hosts send through a relay, whose way on is as fast as one of them; the relay sends there as well."""
+    """Two hosts send through a relay with an egress as fast as one host; the relay also sends."""
     nodes = {"a": "host", "b": "host", "z": "host", "r": "relay", "s": "switch", "t": "switch"}
     links = [{"a": a, "b": b, **LINK} for a, b in [("a", "s"), ("b", "s"), ("s", "r"), ("r", "t"), ("t", "z")]]
     links[2]["rate"] = "400Gbps"
@@ -160,7 +160,7 @@ def test_a_relay_marks_what_it_relays_if_it_is_to(scope: str) -> None:
 
 def test_relays_of_an_ndc_mark_with_its_switches() -> None:
     scenario = portfc(scope="port")
-    # From the fast level to the slow one packets wait in relays.
+    # From the fast level to the slow level packets wait in relays.
     scenario["network"]["ndc"]["levels"] = [LINK, LINK | {"rate": "400Gbps"}]
     nodes = {}
     for ecn in (False, True):

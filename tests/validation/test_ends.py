@@ -1,4 +1,4 @@
-"""How a run ends, and what is said of that, does not depend on `until` or on what was fast-forwarded."""
+"""The end of a run, and its report, do not depend on `until` or on fast-forward."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STAR = {"network": {"star": {"hosts": 4, "link": LINK}}, **RECORDED}
 
 
 def without_performance(result: xoff.Result) -> dict[str, Any]:
-    """Give all numbers and words of a summary but those of what was fast-forwarded."""
+    """Returns all numbers and words of a summary except the fast-forward group."""
     return {key: value for key, value in result.summary.items() if key != "performance"}
 
 
 def assert_same_with_and_without(scenario: Any) -> tuple[xoff.Result, xoff.Result]:
-    """Compare summary, audits and tables of a run that fast-forwards and of one that does not."""
+    """Compares summary, audits and tables of a fast-forwarded run and of a full run."""
     fast, full = xoff.run(scenario), xoff.run(scenario, fast_forward=False)
     assert without_performance(fast) == without_performance(full)
     for table in full.tables:
@@ -46,7 +46,7 @@ def test_counts_ends_and_fingerprints_are_those_of_a_full_run(case: str) -> None
 
 
 def test_the_last_gain_is_said_and_not_when_it_was_looked_for() -> None:
-    # The link to host 2 is down for ever from 1 ms on. Host 0 still has what it got of host 2 to send on to host 1.
+    # The link to host 2 is down forever from 1 ms on. Host 0 still has data of host 2 to relay to host 1.
     ring = {"collective": {"operation": "all_gather", "algorithm": "ring", "size": "40MB", "hosts": [0, 1, 2]}}
     fault = {"link": "host2-switch0", "state": "down", "at": "1ms"}
     fast, _ = assert_same_with_and_without(STAR | {"workload": [ring], "fault": [fault]})
@@ -54,12 +54,12 @@ def test_the_last_gain_is_said_and_not_when_it_was_looked_for() -> None:
     since = re.search(r"since ([0-9.]+)ns", words)
     assert since is not None
     assert 1e6 < float(since[1]) < 1.2e6
-    # It is given up at the first look, one a millisecond, a hundred of them after that.
+    # The run gives up at the first check; checks are a millisecond apart, and a hundred of them follow.
     assert 101e9 < fast.summary["simulated_ps"] < 103e9
 
 
 def drawn(rng: Random) -> dict[str, Any]:
-    """Draw a job beside flows under faults that last for ever, hosts that stall, and an end at an odd moment."""
+    """Draws a job with flows under permanent faults, stalled hosts, and an end at an odd moment."""
     fabric = {"leaf_spine": {"leaves": 2, "spines": rng.choice([1, 2]), "hosts_per_leaf": 2, "link": LINK}}
     ranks = rng.sample(range(4), rng.choice([2, 3, 4]))
     size = f"{rng.choice([2, 6, 11])}MB"
@@ -99,7 +99,7 @@ def test_simulated_time_is_that_of_what_was_simulated() -> None:
     flows = result.summary["flows"]
     assert flows["completed"] < flows["total"]
     assert 0.83e9 < result.summary["simulated_ps"] < 0.85e9
-    # A job that computes last ends with that.
+    # A job that computes last ends with the computation.
     operations = [
         {"rank": 0, "kind": "send", "peer": 1, "size": "1KB", "name": "sent"},
         {"rank": 0, "kind": "compute", "duration": "5us", "after": ["sent"]},
@@ -111,7 +111,7 @@ def test_simulated_time_is_that_of_what_was_simulated() -> None:
 
 
 def test_the_parts_of_a_flow_whose_ack_is_under_way_end_with_its_last_byte() -> None:
-    # `until` cut the run there, and the parts went on up to that moment.
+    # `until` ended the run, and the components ran up to the same moment.
     result = xoff.run(CASES / "ack_under_way.toml")
     assert result.summary["audits"]["delays"] == "ok"
     flows = {row["flow"]: row["fct_ps"] for row in result.flows.to_pylist() if row["fct_ps"] is not None}

@@ -1,4 +1,4 @@
-"""What fails, against arithmetic and against what holds whatever fails: outages, slow, long and noisy links, stalls."""
+"""Faults against arithmetic and invariants: outages, slow, long and noisy links, stalls."""
 
 import json
 import math
@@ -19,7 +19,7 @@ LINK_PS = 1_000_000
 
 
 def star(packets: int, faults: list[dict[str, Any]], **others: Any) -> dict[str, Any]:
-    """One flow of so many packets from host 0 to host 1 by a switch without a delay; frames take 80 ns, links 1 us."""
+    """One flow from host 0 to host 1 by a switch without a delay; frames take 80 ns, links 1 us."""
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": "952B", "header": "48B", "control_frame_size": "64B"},
@@ -41,7 +41,7 @@ WAY_PS = 2 * (FRAME_PS + LINK_PS)
 
 
 def test_what_waits_for_a_link_arrives_as_much_later_as_that_is_back() -> None:
-    # The link behind the switch is down before anything comes there, and back at 50 us.
+    # The link behind the switch is down before the first packet arrives, and up again at 50 us.
     outage = {"link": "switch0-host1", "state": "down", "at": "0s", "duration": "50us", "queued": "wait"}
     assert fct_ps(star(10, [outage])) == 50_000_000 + 10 * FRAME_PS + LINK_PS
     # A host makes no packet while its link is down.
@@ -68,7 +68,7 @@ def test_go_back_n_goes_on_with_the_first_timeout_after_an_outage(rto_us: int, d
 
 
 def test_a_run_ends_when_only_faults_are_left() -> None:
-    """A flow waits for one that lost its last packets for good; a link flaps for ever."""
+    """A flow waits for a flow that lost its last packets for good; a link flaps forever."""
     cut = {"link": "host0-switch0", "state": "down", "at": "1500ns", "duration": "10us"}
     flaps = {
         "link": "switch0-host2",
@@ -106,7 +106,8 @@ def test_a_slow_link_takes_its_time_from_then_on() -> None:
 
 
 def test_a_link_that_becomes_shorter_lets_nothing_overtake() -> None:
-    # From 2 us to 5 us the link is 10 us long. Then nothing is sent until what is on it cannot be overtaken.
+    # From 2 us to 5 us the link is 10 us long. Then the link sends nothing until a new packet cannot overtake packets
+    # on the link.
     long = {"link": "switch0-host1", "delay": "10us", "at": "2us", "duration": "3us"}
     result = xoff.run(star(100, [long], host={"transport": {"raw": {}}}))
     assert result.audits["order"] == "ok"
@@ -116,7 +117,9 @@ def test_a_link_that_becomes_shorter_lets_nothing_overtake() -> None:
 
 
 def test_a_host_that_stalls_pauses_its_neighbour_and_reads_what_had_come() -> None:
-    """The pause is at the switch a control frame and a link after it began, and so is the resume."""
+    """The pause arrives at the switch a control frame and a link after the stall began; the resume likewise after its
+    end.
+    """
     stall = {"host": "host1", "stall": True, "at": "5us", "duration": "100us"}
     pfc = {"flow_control": {"pfc": {"xoff": "50KB"}}}
     result = xoff.run(star(1000, [stall], switch=pfc, host={"transport": {"raw": {}}}))
@@ -129,7 +132,9 @@ def test_a_host_that_stalls_pauses_its_neighbour_and_reads_what_had_come() -> No
 
 
 def test_a_storm_is_ended_by_the_watchdog() -> None:
-    """Host 1 stalls for ever: host 0 is paused with it, and its flow to host 2, until the switch drops what waits."""
+    """Host 1 stalls forever: host 0 is paused with host 1, including its flow to host 2, until the switch drops
+    packets.
+    """
     stall = {"host": "host1", "stall": True, "at": "5us"}
     scenario = star(1000, [stall], audits={"completion": "record"}, until="3ms")
     flows = scenario["workload"][0]["flows"]
@@ -175,7 +180,7 @@ def test_a_lossless_class_that_loses_by_a_fault_is_said_and_fails_nothing() -> N
 
 
 def test_a_node_that_is_down_loses_what_it_holds() -> None:
-    # Two flows into one host: half of what comes waits in the switch.
+    # Two flows into one host: half of the arriving bytes wait in the switch.
     down = {"node": "switch0", "state": "down", "at": "10us", "duration": "10us", "queued": "wait"}
     scenario = star(500, [down], host={"transport": {"raw": {}}})
     scenario["workload"][0]["flows"].append({"src": "host2", "dst": "host1", "size": f"{500 * 952}B"})
@@ -222,25 +227,27 @@ HOP_PS = FRAME_PS + LINK_PS
 
 
 def started(hops: int, after_ps: int, time_ps: int) -> int:
-    """How many packets of the flow start so many hops from its source in a time after a moment."""
+    """The number of packets of the flow started at a hop, in a time after a moment."""
     by = [(at_ps - hops * HOP_PS) // FRAME_PS for at_ps in (after_ps, after_ps + time_ps)]
     return by[1] - by[0]
 
 
 @pytest.mark.parametrize("local_us", [5, 20])
 def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
-    """What comes to the leaf until then is lost, and what is on the link; then the other spine has the rest."""
+    """Packets that reach the leaf before the repair are lost, as are packets on the link; later packets take the other
+    spine.
+    """
     cut = {"link": f"leaf0-{way_of_it()}", "state": "down", "at": "10000001ps"}
     result = xoff.run(clos([cut], {"local_repair_delay": f"{local_us}us"}))
-    # A packet is on the link from its start on until 1.08 us later.
+    # A packet is on the link from its start until 1.08 us later.
     assert result.summary["fault"]["lost"] == started(1, 10_000_001 - HOP_PS, local_us * 1_000_000 + HOP_PS)
     vias = {row["node"] for row in result.links.to_pylist() if row["node"][:5] == "spine" and row["data_packets"] > 50}
     assert len(vias) == 2
     assert result.summary["fault"]["reroutes"] == 0
-    # Where a link is cut behind the spine, the leaf sees nothing of it.
+    # The leaf does not see a cut behind the spine.
     far = {"link": f"{way_of_it()}-leaf1", "state": "down", "at": "10000001ps"}
     result = xoff.run(clos([far], {"local_repair_delay": f"{local_us}us"}))
-    # What is under way to host 1 behind the link, some 3 packets short of two links, arrives.
+    # Packets in flight to host 1 behind the link, some 3 packets short of two links, arrive.
     assert result.summary["fault"]["lost"] > 800
 
 
@@ -248,7 +255,7 @@ def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
 def test_all_routes_are_computed_anew_after_their_time_and_again_when_the_link_is_back(at: str) -> None:
     cut = {"link": f"{way_of_it()}-{at}", "state": "down", "at": "10000001ps", "duration": "40us"}
     result = xoff.run(clos([cut], {"convergence_time": "20us"}))
-    # What comes to the spine after that goes back by the leaf that it came from.
+    # Packets that reach the spine later return by the leaf they came from.
     assert result.summary["fault"]["lost"] == started(1 + (at == "leaf1"), 10_000_001 - HOP_PS, 20_000_000 + HOP_PS)
     assert result.summary["fault"]["reroutes"] == 2
     assert result.audits["order"] == "ok"
@@ -351,10 +358,10 @@ def test_time_that_a_fault_cost_is_its_own() -> None:
     scenario = star(10, [outage], host={"transport": {"go_back_n": {"rto": "50us"}}}, probe={"delays": "all"})
     result = xoff.run(scenario)
     by_fault = sum(row["time_ps"] for row in result.table("delays").to_pylist() if row["cause"] == "fault")
-    # All but the first ten packets and the way of the last: the timeout, and nine that are sent again before it.
+    # All but the first ten packets and the path of the last: the timeout, and nine retransmissions before the last.
     assert by_fault == result.flows["fct_ps"][0].as_py() - 10 * FRAME_PS - WAY_PS
     assert result.audits["delays"] == "ok"
-    # What waits at a port for its link is paused by it.
+    # Packets at a port under a link fault are paused by the fault.
     result = xoff.run(scenario | {"fault": [outage | {"queued": "wait"}]})
     waited = [row for row in result.table("delays").to_pylist() if (row["kind"], row["cause"]) == ("paused", "fault")]
     assert [row["node"] for row in waited] == ["switch0"]
@@ -410,7 +417,7 @@ def test_whatever_fails_the_audits_hold_and_threads_change_nothing(seed: int) ->
     try:
         result = xoff.run(scenario)
     except xoff.AuditError as error:
-        # A timeout may meet an outage that comes again in step with it each time.
+        # A timeout may meet a recurring outage in step each time.
         if "each retransmission is lost again" in error.found:
             return
         error.add_note(json.dumps(scenario))

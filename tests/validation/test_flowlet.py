@@ -1,4 +1,4 @@
-"""Flowlets: a flow keeps its port through gaps up to the timeout, and leaves slow paths since it pauses on them."""
+"""Flowlets: a flow keeps its port through gaps up to the timeout, and leaves slow paths because of gaps."""
 
 from statistics import mean
 from typing import Any
@@ -34,7 +34,7 @@ def test_gaps_a_picosecond_longer_draw_a_path_for_each_packet() -> None:
     # Four standard deviations of a binomial count of mean 500 are 77.
     assert all(abs(n - PACKETS / SPINES) < 77 for n in uplinks(result))
     assert result.summary["flowlet"]["flowlets"] == PACKETS
-    # They are far enough apart that none overtakes another.
+    # The packets are far enough apart for no packet to overtake another.
     assert result.summary["retransmitted"] == 0
 
 
@@ -48,10 +48,11 @@ def test_other_flows_do_not_end_a_flowlet() -> None:
 
 
 def test_flows_leave_a_slow_path() -> None:
-    """One spine in four has a tenth of the rate, 3.2 % of the capacity: by a hash it has every fourth flow to the end.
+    """One spine in four has a tenth of the rate, 3.2 % of the capacity: a hash gives the spine every fourth flow to the
+    end.
 
-    A flow on it sends as fast as answers come, so that packets of 332 ns are 3.3 us apart: it pauses there, and hardly
-    elsewhere.
+    A flow on the slow spine sends at the rate of its ACKs, so that packets of 332 ns are 3.3 us apart: such gaps are
+    rare on other paths.
     """
     by_flow, flowlets = (
         [xoff.run(two_leaves(routing, "10Gbps", seed)) for seed in SEEDS] for routing in (BY_FLOW, FLOWLETS)

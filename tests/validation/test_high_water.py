@@ -1,4 +1,4 @@
-"""High-water marks against closed forms, the worst case of a port's headroom, and what packets say."""
+"""High-water marks against closed forms, the worst case of a port's headroom, and counts from packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINK = {"rate": "100Gbps", "link_delay": "500ns", "switch_delay": "300ns", "max_
 
 
 def _marks(result: xoff.Result, kind: str) -> dict[tuple[str, int | None], tuple[int, int | None]]:
-    """Marks of a kind, with their thresholds, by node and port; a port has one class here."""
+    """Marks of a kind, with their thresholds, by node and port; each port has one class."""
     rows = [row for row in result.high_water.to_pylist() if row["kind"] == kind]
     found = {(row["node"], row["port"]): (row["bytes"], row["threshold_bytes"]) for row in rows}
     assert len(found) == len(rows)
@@ -24,9 +24,9 @@ def _marks(result: xoff.Result, kind: str) -> dict[tuple[str, int | None], tuple
 
 @pytest.mark.parametrize("change", [{}, {"rate": "400Gbps"}, {"link_delay": "0"}, {"max_frame": "9000B"}])
 def test_the_worst_case_uses_the_headroom_that_is_measured(change: dict[str, str]) -> None:
-    """The most above XOFF, over all the ways that frames stand to one another, is what a search for losses finds.
+    """The maximum above XOFF, over all alignments of frames, equals the result of a search for losses.
 
-    It is read from runs whose port has room for everything: nobody has to search.
+    The maximum is read from runs with room for all packets, without any search.
     """
     values = LINK | change
     answer, found = headroom.calculate(values), headroom.verify(values)
@@ -47,7 +47,7 @@ def test_the_worst_case_uses_the_headroom_that_is_measured(change: dict[str, str
 
 @pytest.mark.parametrize("queueing", ["oq", "iq", "voq"])
 def test_marks_are_what_packets_show(queueing: str) -> None:
-    """Counts that are summed from the arrivals and departures of packets rise as high."""
+    """Counts summed from the arrivals and departures of packets reach the same maximum."""
     scenario = {
         "network": {"leaf_spine": {"leaves": 2, "spines": 1, "hosts_per_leaf": 3, "link": _LINK}},
         "framing": FRAMING,
@@ -65,7 +65,7 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     }
     assert {place: mark for place, (mark, _) in ingress.items()} == shown
     assert {threshold for _, threshold in ingress.values()} == {20_000}
-    # No buffer bounds a port: there is no room to compare with.
+    # No buffer bounds a port: the mark has no room to compare with.
     expected = {place: (peak - 20_000, None) for place, peak in shown.items() if peak > 20_000}
     assert above == expected
     assert expected
@@ -74,7 +74,7 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     assert marks["headroom"]["bytes"] == max(shown.values()) - 20_000
     assert marks["queue"]["bytes"] == max(row["max_bytes"] for row in result.queues.to_pylist())
     assert marks["pool"] == {"bytes": 0, "threshold_bytes": None, "place": ""}
-    # What never rose is not said.
+    # A count that never rose is left out.
     lines = dict(result.rows())
     assert lines["ingress high-water mark"] == f"{max(shown.values()) / 1000} KB of 20.0 KB, {marks['ingress']['place']}"
     assert "most of a pool" not in lines
@@ -110,9 +110,9 @@ def test_a_pool_fills_to_the_dynamic_threshold(ports: int, alpha: float) -> None
     assert result.summary["high_water"]["pool"] == {"bytes": used, "threshold_bytes": pool, "place": "s"}
     for mark, room in _marks(result, "headroom").values():
         assert room == each
-        # The packet that finds the threshold passed, and those that were under way.
+        # The packet that finds the threshold passed, and the packets in flight.
         assert 0 < mark <= 3 * MTU
-    # The threshold of such a port moves.
+    # The threshold of the port is dynamic.
     assert {threshold for _, threshold in _marks(result, "ingress").values()} == {None}
 
 

@@ -1,4 +1,4 @@
-"""Hosts that differ (`host.overrides`): each flow is as its source has it, at both ends."""
+"""Hosts that differ (`host.overrides`): both ends of a flow use the source's settings."""
 
 import json
 from random import Random
@@ -25,7 +25,8 @@ QCN: Stack = {"transport": {"irn": {"bdp_cap": "60KB"}}, "congestion_control": {
 
 
 def pairs(base: Stack, other: Stack | None = None) -> dict[str, Any]:
-    """Two hosts send to one by a switch that marks and drops; two by another switch may have a stack of their own."""
+    """Two hosts send to one by a switch that marks and drops; two hosts at another switch may have different settings.
+    """
     hosts = [{"name": f"host{n}", "kind": "host"} for n in range(6)]
     switches = [{"name": f"switch{n}", "kind": "switch"} for n in range(2)]
     links = [{"a": f"host{n}", "b": f"switch{n // 3}", "rate": "100Gbps", "delay": "1us"} for n in range(6)]
@@ -55,7 +56,9 @@ STACKS = {"dcqcn": DCQCN, "dctcp": DCTCP, "irn": IRN, "hpcc": HPCC, "swift": SWI
 @pytest.mark.parametrize("other", STACKS)
 @pytest.mark.parametrize("base", STACKS)
 def test_flows_are_as_their_sources_have_them(base: str, other: str) -> None:
-    """What shares nothing with others goes as where all hosts are so: at both ends, with marks and losses."""
+    """Flows without a shared link behave as if all hosts had the source's settings: at both ends, with marks and
+    losses.
+    """
     mixed = xoff.run(pairs(STACKS[base], STACKS[other]))
     assert set(mixed.audits.values()) == {"ok"}
     first, second = ends(xoff.run(pairs(STACKS[base]))), ends(xoff.run(pairs(STACKS[other])))
@@ -140,7 +143,7 @@ def drawn(rng: Random) -> dict[str, Any]:
 
 
 def with_another_stack(seed: int) -> dict[str, Any]:
-    """A scenario of chance, and hosts with the transport and the control of another that go together with it."""
+    """A random scenario, and hosts with the transport and the control of another scenario that fit each other."""
     rng = Random(seed)
     while True:
         scenario, host = drawn(rng), drawn(rng)["host"]

@@ -16,7 +16,7 @@ from xoff.running import prepare
 ETA = 0.95
 AI = 40e6
 LINE = 100e9
-# What HPCC's code has on the wire: 42 B of telemetry in data and ACK.
+# Wire format of HPCC's code: 42 B of telemetry in data and ACK.
 FRAMING = {"payload": "1000B", "header": "90B", "control_frame_size": "88B"}
 WIRE = 1090
 PRODUCT = (12e-6 + 2 * WIRE * 8 / LINE) * LINE / 8
@@ -53,10 +53,10 @@ def test_a_lone_flow_keeps_the_target_and_its_step() -> None:
 
 @pytest.mark.parametrize(("senders", "share"), [(2, 0.9508), (10, 0.954)])
 def test_the_sum_of_rates_is_that_of_the_fixed_point(senders: int, share: float) -> None:
-    """Read for 50 round trips of 60 us, from 70 of them on.
+    """Measured over 50 round trips of 60 us, from the 70th on.
 
-    The equation is of a fluid. Packets of several flows meet, and the packet that waits counts as use: with N = 10 that
-    takes 0.1 % where a round trip is 60 us (0.9531), and 0.3 % where it is 12 us (0.9511).
+    The equation is for a fluid. In the simulation packets of several flows meet, and a waiting packet counts as
+    utilisation: for N = 10 the effect is 0.1 % with a round trip of 60 us (0.9531), and 0.3 % with 12 us (0.9511).
     """
     assert share == ETA + senders * AI / LINE
     found = rates(star(senders, 15), 70 * 60, 120 * 60)
@@ -68,10 +68,10 @@ def test_the_sum_of_rates_is_that_of_the_fixed_point(senders: int, share: float)
 
 @pytest.mark.parametrize("senders", [2, 10])
 def test_no_queue_stands(senders: int) -> None:
-    """After the start a packet of each flow waits at most.
+    """After the start at most a packet of each flow waits.
 
-    What waits when a packet leaves is use beside what is sent, and both together are the share of the fixed point: of
-    the queue no more than its mean.
+    The utilisation counts the queue behind a departing packet in addition to the sent bytes, and both together are the
+    share of the fixed point: the queue contributes no more than its mean.
     """
     scenario = star(senders, 3, probe={"queues": "100ns"})
     found = rates(scenario, 1800, 2400)["bottleneck"] / LINE
@@ -84,17 +84,17 @@ def test_no_queue_stands(senders: int) -> None:
 
 @pytest.mark.parametrize("senders", [2, 10])
 def test_windows_make_the_first_queue(senders: int) -> None:
-    """N flows begin at line rate with a window of a bandwidth-delay product of payload each: one drains as it comes."""
+    """N flows begin at line rate with a window of a BDP of payload each: one window drains as it arrives."""
     result = xoff.run(star(senders, 3, until="200us"))
     peak = max(row["max_bytes"] for row in result.queues.to_pylist())
-    # A packet and its header are 9 % more than its payload, and the first answers come while windows are sent.
+    # A packet with its header is 9 % more than its payload, and the first ACKs arrive while windows are sent.
     assert (senders - 1) * PRODUCT <= peak <= (senders - 1) * PRODUCT * WIRE / 1000 + senders * WIRE
 
 
 def test_flows_leave_room_to_one_that_does_not_listen() -> None:
-    """A host with a line of 40 Gb/s, which is also the least rate, sends 0.4·C whatever it hears.
+    """A host with a line of 40 Gb/s, which is also the least rate, sends 0.4·C regardless of feedback.
 
-    The port counts it as well. One flow beside it: R = R·η/U + AI with U = (R + 0.4·C)/C.
+    The port counts the unresponsive flow as well. For one flow beside it: R = R·η/U + AI with U = (R + 0.4·C)/C.
     """
     link = {"rate": "100Gbps", "delay": "3us"}
     scenario = star(2, 3)
@@ -112,7 +112,7 @@ def test_flows_leave_room_to_one_that_does_not_listen() -> None:
     found = rates(scenario, 840, 1440)
     assert found["host2"] == pytest.approx(40e9, rel=1e-3)
     left = ETA * LINE - 40e9
-    # U is a little above η, so that the step weighs (R + 0.4·C)/R as much.
+    # U is slightly above η, so that the step weighs (R + 0.4·C)/R as much.
     assert found["host1"] == pytest.approx(left + AI * (left + 40e9) / left, rel=0.003)
 
 
@@ -139,7 +139,7 @@ def spread(**more: Any) -> dict[str, Any]:
     ids=["unlimited", "small-buffer", "sprayed"],
 )
 def test_telemetry_between_partitions_changes_nothing(switch: dict[str, Any]) -> None:
-    """What travels beside packets goes from thread to thread with them, and is gone with packets that are dropped."""
+    """Side records travel with packets from thread to thread, and vanish with dropped packets."""
     scenario = spread(
         switch={"telemetry": {}, **switch}, host={"transport": {"irn": {}}, "congestion_control": {"hpcc": {}}}
     )

@@ -1,7 +1,7 @@
-"""HPCC-PINT against arithmetic, and beside HPCC: the fixed point is the same, as is what it does to flows on a fabric.
+"""HPCC-PINT against arithmetic, and beside HPCC: the same fixed point, and the same effect on flows of a fabric.
 
-One bottleneck of rate C and N flows: R = R·η/U + AI, where U is what the switch averages over a round trip, rounded to
-a power of b so that its mean is right. Its rounding makes each rate uncertain by a part of a step of b, which is 1 %.
+One bottleneck of rate C and N flows: R = R·η/U + AI. U is the switch's average over a round trip, rounded to a power of
+b with an exact mean. The rounding makes each rate uncertain by a part of a step of b, which is 1 %.
 """
 
 import json
@@ -15,13 +15,13 @@ import xoff
 from xoff import _core
 from xoff.running import prepare
 
-# What its code has on the wire: two bytes with the base of 1.01, and an ACK that is padded to 60.
+# Wire format of PINT's code: two bytes with the base of 1.01, and an ACK padded to 60.
 FRAMING = {"payload": "1000B", "header": "50B", "control_frame_size": "60B"}
 WIRE = 1050
 
 
 def with_pint(scenario: dict[str, Any], **pint: Any) -> dict[str, Any]:
-    """The scenario of HPCC with HPCC-PINT in its place."""
+    """Returns HPCC's scenario with HPCC-PINT in place of HPCC."""
     host = {**scenario["host"], "congestion_control": {"hpcc_pint": {}}}
     return scenario | {"framing": FRAMING, "switch": {**scenario["switch"], "telemetry": {"pint": pint}}, "host": host}
 
@@ -36,14 +36,15 @@ def test_a_lone_flow_keeps_the_target(base: float) -> None:
 
 @pytest.mark.parametrize(("senders", "share"), [(2, 0.9508), (10, 0.954)])
 def test_the_sum_of_rates_is_that_of_the_fixed_point_and_shares_are_equal(senders: int, share: float) -> None:
-    """Read for 50 round trips of 60 us, from 70 of them on."""
+    """Measured over 50 round trips of 60 us, from the 70th on."""
     assert share == ETA + senders * AI / LINE
     found = rates(with_pint(star(senders, 15)), 70 * 60, 120 * 60)
     bottleneck = found.pop("bottleneck")
     assert bottleneck / LINE == pytest.approx(share, rel=0.005)
     shares = list(found.values())
     assert sum(shares) == pytest.approx(bottleneck, rel=1e-3)
-    # Only AI brings rates together, over hundreds of round trips, and each of these rounds them apart: HPCC has 0.9995.
+    # AI alone brings rates together, over hundreds of round trips, while each rounding separates the rates: HPCC has
+    # 0.9995.
     assert sum(shares) ** 2 / senders / sum(rate**2 for rate in shares) > 0.98, shares
 
 
@@ -74,9 +75,9 @@ def fabric(seed: int) -> dict[str, Any]:
 
 
 def test_it_does_to_flows_what_hpcc_does() -> None:
-    """The paper finds it close to HPCC: medians and tails of slowdowns, and the deepest queue.
+    """The paper finds HPCC-PINT close to HPCC: medians and tails of slowdowns, and the deepest queue.
 
-    Its packets are 4 % shorter on the wire; the slowest hundredth is 4 to 23 % sooner in these eight draws.
+    HPCC-PINT's packets are 4 % shorter on the wire; the slowest hundredth is 4 to 23 % sooner in these eight draws.
     """
     found: dict[str, list[dict[str, float]]] = {"hpcc": [], "pint": [], "none": []}
     for seed in range(1, 9):

@@ -1,4 +1,4 @@
-"""What a loss costs under each transport, against arithmetic; when IRN's timeouts are spurious."""
+"""The cost of a loss under each transport, against arithmetic; spurious timeouts of IRN."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ CONTROL_PS = 64 * 8 * 10
 
 
 def one_loss(transport: dict[str, Any]) -> xoff.Result:
-    """Host 1 sends 300 packets at line rate; one of host 2 finds the only place of the queue taken, or takes it."""
+    """Host 1 sends 300 packets at line rate; a packet of host 2 takes the only place of the queue, or is dropped."""
     return xoff.run(
         {
             "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
@@ -45,15 +45,15 @@ def test_irn_sends_exactly_the_lost_packet_again() -> None:
 
 
 def test_go_back_n_repeats_a_round_trip() -> None:
-    """The NACK names the loss when the next packet is in; until it is back all that was sent is sent in vain."""
+    """The NACK names the loss at the next packet's arrival; packets sent until then are retransmitted."""
     result = one_loss({"go_back_n": {"nack_interval": "1ms"}})
     (long,) = (row for row in result.flows.to_pylist() if row["size_bytes"] == 300_000)
     (drop,) = result.drops.to_pylist()
-    # Next packet and its two hops behind one packet in the queue, propagation there and back, two hops of the NACK.
+    # Next packet and its two hops behind one packet in the queue, propagation in both directions, two hops of the NACK.
     until_nack = PACKET_PS + 3 * PACKET_PS + 4_000_000 + 2 * CONTROL_PS
     wasted = until_nack // PACKET_PS
     assert abs(long["retransmitted"] - (1 + wasted)) <= 1
-    # All that was sent beyond the gap was thrown away, and none of it was here already.
+    # All packets beyond the gap were discarded, and none had arrived before.
     assert result.summary["transport"]["spurious_retransmissions"] == 0
     assert drop["seq"] > 0
 
@@ -93,7 +93,9 @@ def test_a_lost_tail_costs_one_low_timeout(lost: int) -> None:
 
 @pytest.mark.parametrize(("rto_low", "spurious"), [("100us", 2), ("500us", 0)])
 def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurious: int) -> None:
-    """Sixteen windows make a queue of 133 us; a flow of two packets behind it has few in flight, and repeats them."""
+    """Sixteen windows make a queue of 133 us; a flow of two packets behind the queue has few in flight, and
+    retransmits.
+    """
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 18, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "host": {"transport": {"irn": {"bdp_cap": "104KB", "rto_low": rto_low, "rto_high": "1ms"}}},
@@ -108,7 +110,7 @@ def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurio
 
 
 def test_bdp_flow_control_bounds_the_queue_of_an_incast() -> None:
-    """N windows of one product, less the bytes on the links: docs/models/irn.md."""
+    """N windows of one BDP, less the bytes on the links: docs/models/irn.md."""
     senders, bdp = 4, 104_000
     result = xoff.run(
         {

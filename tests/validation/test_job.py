@@ -1,4 +1,4 @@
-"""Jobs: what graphs of operations take, against arithmetic; and what becomes of wrong ones."""
+"""Jobs: durations of graphs of operations, against arithmetic; errors of invalid graphs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_graph_of_computation_alone_takes_what_its_longest_chain_takes() -> No
     assert found[0, "d"] == (8_000_000, 8_000_000)
     job = summary_of(result, "job")
     assert job["iteration_ps"] == 8_000_000
-    # Rank 0 computes in two streams at once: it is busy all the time; rank 1 waits for its end.
+    # Rank 0 computes in two streams at once and is always busy; rank 1 waits for rank 0's end.
     assert (job["compute_ps"], job["bubble_ps"]) == ((8 + 3) * 500_000, 5 * 500_000)
 
 
@@ -70,7 +70,7 @@ def test_a_message_goes_when_its_operation_begins_and_is_received_when_somebody_
         row(2, "recv", "late", "long", peer=0),
     ]
     found = ended(xoff.run(star(3, {"operations": rows})))
-    # The last packet has a byte less, and waits for the one before at the switch.
+    # The last packet is one byte shorter, and waits for the preceding packet at the switch.
     arrived = 3_000_000 + message_ps(10) - 80
     assert found[1, "r"] == (0, arrived)
     assert found[1, "b"] == (arrived, arrived + 2_000_000)
@@ -116,7 +116,7 @@ def test_a_barrier_lets_nobody_through_before_the_last_has_come() -> None:
 PIPELINE: dict[str, Any] = {
     "model": {"layers": 4, "hidden": 64, "heads": 4, "sequence": 64, "vocabulary": 64},
     "parallel": {"pipeline": 4},
-    # Computation dwarfs what goes between stages.
+    # Computation dwarfs the messages between stages.
     "compute": {"forward": "10ms", "backward": "20ms"},
 }
 
@@ -181,7 +181,7 @@ def test_parts_of_every_rank_add_up_and_so_does_the_critical_path() -> None:
     slack = found.slack()
     assert min(slack.values()) == 0
     assert slack[found.last["rank"], found.last["index"]] == 0
-    # The parts of messages add up, of all of them.
+    # The parts of all messages add up.
     delays: dict[tuple[int, int], int] = {}
     for part in result.table("delays").to_pylist():
         if part["operation"] is not None:
@@ -194,7 +194,7 @@ def test_gpt_13bs_first_round_of_gradients_takes_what_arithmetic_says() -> None:
     """Sixteen ranks of a rail at 400 Gb/s, links of 500 ns, 1000 B and 48 B of headers."""
     scenario = star(16, {})
     scenario["network"] = {"star": {"hosts": 16, "link": {"rate": "400Gbps", "delay": "500ns"}}}
-    # A hundredth of the data, so that the run is short: 2,030,388 B a message.
+    # A hundredth of the data for a short run: 2,030,388 B a message.
     size = 3_248_619_520 // 100
     rows = [row(rank, "all_gather", "weights", group="DP", size=f"{size}B") for rank in range(16)]
     scenario["workload"] = [{"graph": {"operations": rows, "groups": {"DP": list(range(16))}}}]

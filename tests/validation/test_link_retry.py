@@ -1,4 +1,4 @@
-"""Link-level retry (`network.link_retry`): what a damaged frame costs, and what a buffer is worth."""
+"""Link-level retry (`network.link_retry`): the cost of a damaged frame, and the value of a buffer."""
 
 import json
 import math
@@ -14,7 +14,7 @@ import xoff
 
 RAW: dict[str, Any] = {"transport": {"raw": {}}}
 LOOP_PS = 2 * LINK_PS + CONTROL_PS
-"""From the end of a frame until its answer is there: both ways, and a NACK between them."""
+"""From the end of a frame until its acknowledgement: both directions, and a NACK between."""
 
 
 def noisy(
@@ -26,13 +26,13 @@ def noisy(
 
 
 WASTED = math.ceil(LOOP_PS / FRAME_PS)
-"""Frames that are sent behind a damaged one until it is sent again, from the next boundary on."""
+"""Frames sent between a damaged frame and its retransmission, from the next boundary on."""
 
 
 @pytest.mark.parametrize("link", ["host0 -> switch0", "switch0 -> host1"])
 @pytest.mark.parametrize("rate", [1e-7, 1e-6, 1e-5])
 def test_goodput_is_what_is_left_of_the_line(link: str, rate: float) -> None:
-    """A frame is damaged with p, and costs itself and what was sent behind it: goodput is (1 - p) / (1 - p + p w)."""
+    """A frame is damaged with p, and costs itself and the frames behind: goodput is (1 - p) / (1 - p + p w)."""
     packets = 50_000
     result = xoff.run(noisy(packets, rate, {}, link))
     assert set(result.audits.values()) == {"ok"}
@@ -40,7 +40,7 @@ def test_goodput_is_what_is_left_of_the_line(link: str, rate: float) -> None:
     retried = result.summary["fault"]["retried"]
     fct = result.flows["fct_ps"][0].as_py()
     p = 1 - (1 - rate) ** 8000
-    # A frame that is damaged again costs no more than the timeout, and the last ones waste less behind them.
+    # A frame damaged again costs no more than the timeout, and the last frames waste less behind them.
     again = packets * p * p
     assert fct - (packets - 1) * FRAME_PS - WAY_PS >= retried * FRAME_PS - WASTED * FRAME_PS
     damaged = packets * p / (1 - p)
@@ -51,7 +51,7 @@ def test_goodput_is_what_is_left_of_the_line(link: str, rate: float) -> None:
 
 
 def test_one_damaged_frame_costs_itself_and_what_was_sent_behind_it() -> None:
-    """The first seed by which exactly one of 300 frames is damaged: to the picosecond."""
+    """The first seed with exactly one damaged frame of 300: to the picosecond."""
     for seed in range(1, 200):
         result = xoff.run(noisy(300, 4e-7, {}, seed=seed))
         retried = result.summary["fault"]["retried"]
@@ -59,13 +59,13 @@ def test_one_damaged_frame_costs_itself_and_what_was_sent_behind_it() -> None:
             break
     assert result.flows["fct_ps"][0].as_py() == (300 + 1 + WASTED - 1) * FRAME_PS + WAY_PS
     assert result.summary["fault"]["retried_bytes"] == 1000 * retried
-    # Without retry it is lost.
+    # Without retry the frame is lost.
     plain = star(300, [{"link": "host0 -> switch0", "bit_error_rate": 4e-7}], host=RAW, seed=seed)
     assert xoff.run(plain).summary["fault"]["lost"] == 1
 
 
 def test_a_buffer_that_holds_less_than_a_round_trip_holds_the_link_up() -> None:
-    """So many frames a loop: each is there, and its answer back, before the next one fits."""
+    """One buffer of frames per loop: each frame must be acknowledged before the next frame fits."""
     for frames in (1, 5, 20):
         result = xoff.run(noisy(400, 0.0, {"frames": frames}))
         round_ps = max(FRAME_PS + LOOP_PS, frames * FRAME_PS)
@@ -87,7 +87,7 @@ def test_what_is_always_damaged_is_lost_after_its_attempts() -> None:
     deaf = noisy(10, 1.0, {"max_retries": 3, "timeout": "20us"})
     deaf["fault"][0]["duration"] = "100us"
     result = xoff.run(deaf)
-    # A NACK, and a timeout after that what came again was damaged, take 22.25 us for each: four are lost before 100 us.
+    # A NACK, and a timeout after a damaged retransmission, take 22.25 us for each: four are lost before 100 us.
     assert result.drops["seq"].to_pylist() == [0, 1, 2, 3]
     assert result.audits["conservation"] == "ok"
     (arrived,) = (row for row in result.links.to_pylist() if (row["node"], row["peer"]) == ("switch0", "host1"))
@@ -137,7 +137,7 @@ def test_whatever_is_damaged_the_audits_hold_and_threads_change_nothing(seed: in
             "raw" in scenario["host"].get("transport", {"raw": {}})
             and scenario["network"]["link_retry"]["max_retries"] < 8
         ):
-            # A frame that is given up is lost for good.
+            # A frame beyond the retry limit is lost.
             scenario["audits"] = {**scenario.get("audits", {}), "completion": "record"}
         try:
             xoff.check(scenario)

@@ -1,4 +1,4 @@
-"""The load that `xoff check` states: by hand on symmetric networks, and against what links of a run carried."""
+"""The load reported by `xoff check`: by hand on symmetric networks, and against the load of links in runs."""
 
 import json
 from collections import defaultdict
@@ -39,7 +39,7 @@ def test_two_to_one_oversubscription() -> None:
 @pytest.mark.parametrize(("n", "hops"), [(4, 24 / 15), (8, (14 + 2 * 49) / 63)])
 @pytest.mark.parametrize("first_hop", ["hash", "highest"])
 def test_each_packet_of_an_ndc_is_carried_by_one_node_or_two(n: int, hops: float, first_hop: str) -> None:
-    """NDC(4, 1) has 1.6 node hops on average: 50 % of both ports is 84 % of what links carry, 93 % in NDC(8, 1)."""
+    """NDC(4, 1) has 1.6 node hops on average: 50 % of both ports is 84 % of the links' capacity, 93 % in NDC(8, 1)."""
     found = layers({"ndc": {"n": n, "link": LINK}}, poisson(), host={"first_hop": first_hop})
     assert set(found) == {"host → level0", "host → level1", "level0 → host", "level1 → host"}
     for mean, highest in found.values():
@@ -47,7 +47,7 @@ def test_each_packet_of_an_ndc_is_carried_by_one_node_or_two(n: int, hops: float
 
 
 def test_incasts_and_pinned_flows_are_counted_as_they_are() -> None:
-    """Ten incasts of 3 MB in 10 ms are 3.144 MB of 12.5 MB each; a pinned flow loads the links that it names."""
+    """Ten incasts of 3 MB in 10 ms are 3.144 MB of 12.5 MB each; a pinned flow loads the links of its path."""
     incasts = {"repeated_incast": {"senders": 3, "size": "1MB", "period": "1ms", "count": 10}}
     found = layers(STAR, incasts)
     assert found["host → switch"][0] == found["switch → host"][0] == pytest.approx(3.144 / 12.5 / 5)

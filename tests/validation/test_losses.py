@@ -1,4 +1,4 @@
-"""Go-Back-N goes on after losses at the end of a flow, and a flow that only ever loses ends its run."""
+"""Go-Back-N recovers from losses at the end of a flow, and a flow without any progress ends its run."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import xoff
 
 
 def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
-    """Go-Back-N completes on any loss pattern that ends; until then something is sent at least once each RTO (4 ms)."""
+    """Go-Back-N completes on any finite loss pattern; until then at least one packet is sent each RTO (4 ms)."""
     result = xoff.run(
         {
             "network": {
@@ -38,7 +38,7 @@ def test_a_nack_within_the_pacing_gap_restarts_the_flow() -> None:
 
 
 def in_step_with_its_losses() -> dict[str, Any]:
-    """Make a case in which each NACK restarts the flow in the same phase, so that its next packet is lost each time."""
+    """A case in which each NACK restarts the flow in the same phase, so that its next packet is lost each time."""
     links: list[dict[str, Any]] = [
         {"a": "a", "b": "s", "rate": "100Gbps", "delay": "10ns"},
         {"a": "s", "b": "b", "rate": "40Gbps", "delay": "1us"},
@@ -57,7 +57,7 @@ def in_step_with_its_losses() -> dict[str, Any]:
 
 
 def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
-    """That is what Go-Back-N does (the model has no jitter); the run must end all the same, and say so."""
+    """Go-Back-N repeats the cycle (the model has no jitter); the run must end all the same, and report the flow."""
     scenario = in_step_with_its_losses()
     with pytest.raises(xoff.AuditError, match="no flow has gained a packet since"):
         xoff.run(scenario)
@@ -66,7 +66,8 @@ def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
 
 
 def test_work_without_progress_ends_a_run_whatever_its_timeouts() -> None:
-    """With a timeout of 10 s simulated time alone would allow 250 s of it; the events of less than one are enough."""
+    """With a timeout of 10 s the limit in simulated time alone would allow 250 s; the events of under 1 s are enough.
+    """
     patient = {"transport": {"go_back_n": {"rto": "10s"}}}
     scenario = in_step_with_its_losses() | {"host": patient, "audits": {"completion": "record"}}
     result = xoff.run(scenario, fast_forward=False)

@@ -1,6 +1,6 @@
-"""NDP against arithmetic: a first window, and after that a packet for each pull.
+"""NDP against arithmetic: a first window, and then a packet for each pull.
 
-A pull goes each time that a packet takes on the receiver's line, 83.84 ns here.
+Pulls leave at the spacing of a packet on the receiver's line, 83.84 ns in these tests.
 """
 
 from itertools import pairwise
@@ -26,15 +26,15 @@ def ndp(scenario: dict[str, Any], **settings: Any) -> dict[str, Any]:
 
 
 def summed(result: xoff.Result) -> int:
-    """Packets that sources sent, again ones among them."""
+    """The number of packets sent by sources, retransmissions included."""
     return sum(row["packets_sent"] for row in result.flows.to_pylist())
 
 
 def alone_ps(packets: int, window: int) -> list[int]:
-    """When the packets of a lone flow start: those of the first window back to back, each other one when it is pulled.
+    """Returns the starts of a lone flow's packets: the first window back to back, each later packet at its pull.
 
-    Pull n goes as soon as packet n is there and the pull before it is a spacing ago; a frame that is on the wire then,
-    the answer to a packet, goes first. Its way back takes two links.
+    Pull n leaves once packet n has arrived and a spacing has passed since the preceding pull. A frame on the wire, the
+    acknowledgement of a packet, goes first. The pull crosses two links.
     """
     packet, control, spacing = (round(us * 1e6) for us in (wire_us(1, WIRE), wire_us(1, CONTROL), PULL_US))
     away, back = 2_000_000 + 2 * packet, 2_000_000 + 2 * control
@@ -52,20 +52,20 @@ def alone_ps(packets: int, window: int) -> list[int]:
     ("packets", "window"), [(15, 15), (16, 15), (45, 15), (100, 7), (3, 1), (300, 30), (1000, 48), (1000, 100)]
 )
 def test_a_lone_flow_goes_when_it_is_pulled(packets: int, window: int) -> None:
-    """To the picosecond: windows follow a round trip after one another, or fill it."""
+    """To the picosecond: windows follow a round trip after one another, or fill the round trip."""
     expected = alone_ps(packets, window)[-1] / 1e6 + AWAY_US
     result = xoff.run(ndp(incast(1, packets), window=window))
     assert slowest_us(result) == pytest.approx(expected, abs=1e-7)
-    # With the last packet pulls end that are still to go.
+    # Remaining pulls are dropped at the last packet.
     assert packets - window <= result.summary["ndp"]["pulls"] < packets
 
 
 def test_pulls_keep_their_distance_and_flows_take_turns() -> None:
-    """To the picosecond, at the host that sends them; of two flows each is pulled once before the other."""
+    """To the picosecond, at the receiver; of two flows each is pulled once before the other."""
     probe = {"packets": True}
     result = xoff.run(ndp(incast(2, 100, probe=probe), window=60))
     pulls = [event for event in events(result, "host0", "pull") if event.event == "depart"]
-    # They begin with the timer's moment or behind an answer that is on the wire then, which takes 5.12 ns.
+    # Pulls start at the timer, or after an acknowledgement on the wire, which takes 5.12 ns.
     gaps = [second.time_ps - first.time_ps for first, second in pairwise(pulls)]
     middle = pulls[20:100]
     assert {event.flow for event in middle} == {0, 1}
@@ -73,16 +73,17 @@ def test_pulls_keep_their_distance_and_flows_take_turns() -> None:
     assert all(abs(gap - round(PULL_US * 1e6)) <= wire_us(1, CONTROL) * 1e6 for gap in gaps[20:100])
     exact = round(PULL_US * 1e6)
     assert sum(gaps[20:100]) == pytest.approx(80 * exact, abs=wire_us(1, CONTROL) * 1e6)
-    # Numbers are cumulative: each flow's count from one on.
+    # Pull numbers are cumulative per flow, from one on.
     for flow in (0, 1):
         numbers = [event.seq for event in pulls if event.flow == flow]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_a_burst_keeps_the_link_busy_until_all_is_there() -> None:
-    """All goes unasked, and what is cut is pulled while what is not waits: the last comes when all have passed.
+    """All packets leave unasked. Trimmed packets are pulled while the others wait: the last arrives when all have
+    passed.
 
-    Pulls leave the headers of what is cut their time.
+    Pulls leave time for the headers of trimmed packets.
     """
     senders, packets = 2, 300
     result = xoff.run(ndp(incast(senders, packets), window=packets, rate=WIRE / (WIRE + CONTROL)))
@@ -126,31 +127,33 @@ def crowded(**trimming: Any) -> dict[str, Any]:
 
 
 def test_headers_go_back_only_where_that_is_on() -> None:
-    """Without it they are lost, and a timeout finds out; with it nothing is lost unknown."""
+    """Without return to sender headers are lost, and a timeout recovers; with return to sender every loss is known."""
     back, gone = xoff.run(crowded(return_to_sender=True)), xoff.run(crowded())
     trimming = back.summary["trimming"]
     assert 0 < trimming["bounced"] < trimming["trimmed"]
     assert back.summary["drops"] == back.summary["transport"]["spurious_retransmissions"] == 0
-    # Of what was cut some headers arrived and the others went back: sent = delivered + cut.
+    # The headers of trimmed packets arrived or returned to the sender: sent = delivered + trimmed.
     assert summed(back) == 63 * 30 + trimming["trimmed"]
     assert back.summary["retransmitted"] == trimming["trimmed"]
     assert slowest_us(back) < 1000
     assert gone.summary["trimming"]["bounced"] == 0 < gone.summary["drops"]
     assert slowest_us(gone) > 1000
-    # Where they have room none goes back.
+    # Headers with room do not return.
     roomy = xoff.run(crowded(return_to_sender=True, headers="1MB"))
     assert roomy.summary["trimming"]["bounced"] == 0 < roomy.summary["trimming"]["trimmed"]
 
 
 def test_what_comes_back_does_not_come_again_at_once() -> None:
-    """Senders that resent each of them would be a second burst; those that wait for pulls are not cut again."""
+    """Senders that resend each returned packet at once would make a second burst; waiting for pulls avoids more
+    trimming.
+    """
     waits = xoff.run(crowded(return_to_sender=True))
     selective = xoff.run(crowded(return_to_sender=True) | {"host": {"transport": {"selective": {"rto": "1ms"}}}})
     assert waits.summary["trimming"]["bounced"] < selective.summary["trimming"]["bounced"] / 2
 
 
 def test_a_sprayed_permutation_fills_a_fat_tree() -> None:
-    """Packets of 9 KB and queues of eight, as the paper has them: it says 92 %. Flows by hash share links."""
+    """Packets of 9 KB and queues of eight, as in the paper, which reports 92 %. With hashing, flows share links."""
     wire = 8936 + 48
     shares = {}
     routings: dict[str, dict[str, Any]] = {"sprayed": {"spray": {}}, "by flow": {}}
@@ -172,7 +175,7 @@ def test_a_sprayed_permutation_fills_a_fat_tree() -> None:
 
 
 def test_time_without_a_pull_has_its_name() -> None:
-    """Of a flow of two windows: it sends while it may, and what is left of the time it waits for pulls."""
+    """A flow of two windows: the flow sends its first window, and waits for pulls in the remaining time."""
     packets, window = 30, 15
     scenario = ndp(incast(1, packets, probe={"delays": "all"}), window=window)
     [tiling] = tilings(xoff.run(scenario))
@@ -182,7 +185,7 @@ def test_time_without_a_pull_has_its_name() -> None:
 
 
 def test_lost_packets_go_again_after_a_timeout() -> None:
-    """Without trimming nobody pulls what is dropped: after its timeout a flow sends as much as at first."""
+    """Without trimming, dropped packets are not pulled: after its timeout a flow sends a first window again."""
     switch = {"buffer": {"per_queue": f"{LIMIT * WIRE}B"}}
     result = xoff.run(ndp(incast(4, 60, switch=switch), rto="200us"))
     assert result.summary["drops"] > 0

@@ -1,8 +1,7 @@
-"""NSCC on Ultra Ethernet's terms: the sizes, queues and marks of its public reference simulator, and what that prints.
+"""NSCC with Ultra Ethernet's parameters: sizes, queues, marks and printed results of the public reference simulator.
 
-Without congestion a run is arithmetic, and agrees to the nanosecond. Where random paths and marks decide, the numbers
-that simulator prints for its plans are met within a few per cent; its paths are chosen by the host, and ours by the
-switches.
+Without congestion a run is arithmetic, and agrees to the nanosecond. Under random paths and marks, the results agree
+with the reference's printed numbers within a few per cent; in the reference hosts choose paths, in xoff switches do.
 """
 
 from statistics import mean
@@ -19,7 +18,7 @@ import xoff
     ("size", "printed"), [(10 * PAYLOAD, 17.0107), (100 * PAYLOAD, 46.8907), (2_000_000, 176.2)], ids=str
 )
 def test_a_lone_flow_takes_what_the_reference_prints(size: int, printed: float) -> None:
-    """Its packets back to back, the last one on five links more, and its answer on six."""
+    """Packets back to back, the last packet on five more links, and its ACK on six."""
     full, rest = divmod(size, PAYLOAD)
     own = wire_us(full, WIRE) + (wire_us(1, rest + 64) if rest else 0)
     expected = own + 5 * wire_us(1, WIRE) + 12 + 6 * wire_us(1, CONTROL)
@@ -31,20 +30,21 @@ def test_a_lone_flow_takes_what_the_reference_prints(size: int, printed: float) 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_an_incast_of_fifteen_ends_when_the_reference_says(seed: int) -> None:
-    """15 flows of 2 MB to one host: printed are 2478.5 us for the last and 811 packets sent again."""
+    """15 flows of 2 MB to one host: the reference prints 2478.5 us for the last flow and 811 retransmissions."""
     incast = {"incast": {"senders": list(range(1, 16)), "receiver": 0, "size": "2MB"}}
     result = xoff.run(fabric(incast) | {"seed": seed})
     assert acknowledged_us(result)[-1] == pytest.approx(2478.53, rel=0.03)
     assert result.summary["retransmitted"] == pytest.approx(811, rel=0.1)
-    # The link is never idle: 15·(489·4150 + 2074) bytes and what is left of the packets that were cut.
+    # The link is never idle: 15·(489·4150 + 2074) bytes and the headers of trimmed packets.
     busy = 15 * (wire_us(489, WIRE) + wire_us(1, 2_000_000 - 489 * PAYLOAD + 64))
     assert acknowledged_us(result)[-1] >= busy
 
 
 def test_a_permutation_is_spread_as_the_reference_spreads_it() -> None:
-    """16 hosts, 2 MB each: printed are 194.0 us and nothing sent again; on single paths 527.8 us for its pairs.
+    """16 hosts, 2 MB each: the reference prints 194.0 us without retransmissions; on single paths 527.8 us for its
+    pairs.
 
-    Here pairs are drawn, so that the single paths are three seeds of them.
+    Our pairs are drawn, so that single paths have three seeds.
     """
     sprayed, by_flow = [], []
     for seed in (1, 2, 3):
@@ -73,13 +73,13 @@ def test_queues_stand_at_the_target(senders: int) -> None:
     assert mean(found) == pytest.approx(0.75 * product, rel=0.08)
     assert min(found) > 0.5 * product
     assert delivered_gbps(scenario, 3000, 6000) == pytest.approx(100, rel=1e-3)
-    # Nothing is cut once windows have met the target.
+    # Nothing is trimmed once windows have met the target.
     trimmed = [until(scenario, us).summary["trimming"]["trimmed"] for us in (3000, 6000)]
     assert trimmed[0] == trimmed[1] > 0
 
 
 def test_without_quick_adaption_a_burst_is_cut_longer() -> None:
-    """Fifteen windows into one queue: a packet for each that is cut takes many more of them than what arrived does."""
+    """Fifteen windows into one queue: one packet per trimmed packet takes many more of them than the arrived amount."""
     incast = {"incast": {"senders": list(range(1, 16)), "receiver": 0, "size": "200KB"}}
     quick, slow = fabric(incast), fabric(incast)
     slow["host"]["congestion_control"] = {"nscc": {"quick_adapt": False}}

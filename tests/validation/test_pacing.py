@@ -1,4 +1,4 @@
-"""What a packet that waits does when its flow's rate changes: the rule of each source of a congestion control."""
+"""A waiting packet at a change of its flow's rate: the rule of each congestion control's source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SENDERS = 15
 
 
 def _longest_gap_ps(dcqcn: dict[str, Any]) -> int:
-    """Return the longest time between two packets of one flow, of many that meet at one host without pauses."""
+    """Returns the longest time between two packets of one flow, of many that meet at one host without pauses."""
     result = xoff.run(
         {
             "network": {"star": {"hosts": _SENDERS + 1, "link": {"rate": "400Gbps", "delay": "1us"}}},
@@ -36,6 +36,6 @@ def test_no_flow_waits_longer_than_its_limiter_recovers() -> None:
 
 
 def test_a_gap_that_is_settled_may_be_as_long_as_the_minimum_rate_makes_it() -> None:
-    """What the limiter cures shows in the same run, so that the test above means something."""
+    """The gap that the limiter prevents appears in the same run, so that the test above proves something."""
     assert _longest_gap_ps({"preset": "mellanox", "pacing": "gap"}) == _FRAME_BITS * 10**6
     assert _longest_gap_ps({"preset": "conweave"}) == _FRAME_BITS * 10**4

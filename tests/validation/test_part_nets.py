@@ -1,11 +1,11 @@
-"""Nets for authors of parts: mistakes that audits do not see are caught in draws that make a part act.
+"""Tests for authors of components: random scenarios that exercise a component and reveal mistakes beyond the audits.
 
-Each mechanism, transport and congestion control runs beside the part that it listens to, or that listens to it, under
-incasts and long flows. Three properties hold:
+Each mechanism, transport and congestion control runs with the component of its signals, as sender or receiver of the
+signals, under incasts and long flows. Three properties hold:
 
-- A run with fast-forward equals a full run. A field that a part's `state!` leaves out makes both differ.
-- Each part is fast-forwarded in some draw, or stands in `NEVER_REPEAT` with the reason.
-- Each declared count is counted in some draw, or stands in `COUNTED_BY` with the test that counts it.
+- A run with fast-forward equals a full run. A field missing from a component's `state!` makes both runs differ.
+- Each component is fast-forwarded in some draw, or listed in `NEVER_REPEAT` with the reason.
+- Each declared count is counted in some draw, or listed in `COUNTED_BY` with the test that counts it.
 """
 
 import json
@@ -31,7 +31,7 @@ NEVER_REPEAT = {
     "hpcc_pint": "windows are floating-point values that follow sampled telemetry",
     "swift": "windows are floating-point values that follow every round trip",
 }
-"""Parts that fast-forward never passes over in these draws, with the reason."""
+"""Components that are never fast-forwarded in these draws, with the reason."""
 COUNTED_BY = {
     "pfc.storms": "tests/validation/test_watchdog.py::test_forwarding_only_ignores_pauses",
     "pfc.dropped_in_storms": "tests/validation/test_watchdog.py::test_what_waits_is_dropped_at_once",
@@ -44,7 +44,7 @@ COUNTED_BY = {
     "adaptive.no_good_port": "tests/validation/test_adaptive.py::test_packets_without_a_good_port_are_counted",
     "trimming.bounced": "tests/validation/test_ndp.py::test_headers_go_back_only_where_that_is_on",
 }
-"""Counts that need a situation of their own, with the test that makes it."""
+"""Counts that need a special situation, with the test that makes the situation."""
 LISTENERS: dict[str, str] = json.loads(_core.listeners())
 COUNTS = {group.name: [count.name for count in group.counts] for group in counts.groups()}
 PLACES = ["switch.flow_control", "switch.routing", "host.transport", "host.congestion_control"]
@@ -55,14 +55,16 @@ PARTS = [(path, option) for path in PLACES for option in registered(path)] + [
 
 
 def place(name: str, rng: Random) -> dict[str, str]:
-    """What forces a part to be drawn; nothing for telemetry, which is drawn with its readers."""
+    """Returns the forced options that make a draw use a component; empty for telemetry, which is drawn with its
+    readers.
+    """
     if f"switch.{name}" in CHOICES:
         return {f"switch.{name}": rng.choice(registered(f"switch.{name}"))}
     return next(({path: name} for path in PLACES if name in registered(path)), {})
 
 
 def pair(path: str, option: str, rng: Random) -> dict[str, str]:
-    """A part, with the part that it listens to or a part that listens to it."""
+    """Returns a component with a component at the other end of its signals."""
     name = option if path in PLACES else path.removeprefix("switch.")
     at_host = path.startswith("host.")
     if name in LISTENERS and (at_host or path == "switch.routing"):
@@ -75,7 +77,7 @@ def pair(path: str, option: str, rng: Random) -> dict[str, str]:
 
 
 def at_hosts(listener: str) -> dict[str, str]:
-    """What forces a listener to be drawn: BCN and QCN have parts of one name at switches and at hosts."""
+    """Returns the forced options of a listener: BCN and QCN have components of one name at switches and at hosts."""
     places = [
         path for path in ("host.congestion_control", "host.transport", "switch.routing") if listener in registered(path)
     ]

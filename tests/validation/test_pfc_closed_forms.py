@@ -49,7 +49,7 @@ def pfc(xoff_bytes: int, xon_bytes: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def headroom(ps_per_byte: int, delay_ps: int, switch_ps: int) -> int:
-    """C·(2d + s), the packet that crosses XOFF, one each way that the pause has to wait for, and the pause itself."""
+    """C·(2d + s), the packet that crosses XOFF, a packet each way that delays the pause, and the pause itself."""
     return -(-(2 * delay_ps + switch_ps) // ps_per_byte) + 3 * MTU + 64
 
 
@@ -66,10 +66,10 @@ def headroom(ps_per_byte: int, delay_ps: int, switch_ps: int) -> int:
 def test_computed_headroom_is_enough(
     senders: int, rate: str, delay_ps: int, switch_ps: int, queueing: str, room: int, starts: list[int]
 ) -> None:
-    """No port ever holds more than XOFF and the headroom, so that a buffer of exactly that loses nothing.
+    """No port ever holds more than XOFF and the headroom: a buffer of exactly this size loses nothing.
 
-    The buffer has room for XOFF = `room` and the headroom, which is what XOFF is by default. Some hosts receive what
-    others send, so that pauses have to wait for data.
+    The buffer has room for XOFF = `room` and the headroom, the default XOFF. Some hosts receive data of other hosts, so
+    that pauses have to wait for data.
     """
     needed = headroom(PS_PER_BYTE[rate], delay_ps, switch_ps)
     hosts = senders + 1
@@ -108,7 +108,7 @@ def test_computed_headroom_is_enough(
 SWITCH_PS = 300_000
 DELAY_PS = (28 * 80_000 + 4 - SWITCH_PS - 64 * 80) // 2
 DISTANCE_PS = 28 * 80_000 + 4
-# The first packet that the upstream switch passes on starts one packet time and one processing time after A's start.
+# The first packet forwarded by the upstream switch starts one packet time and one processing time after A's start.
 FIRST_PS = 80_000 + SWITCH_PS
 
 
@@ -172,11 +172,11 @@ def test_peak_at_a_stalled_output(xoff_bytes: int) -> None:
 
 
 def worst_case() -> tuple[int, int]:
-    """Return when a packet must set out for B to delay the pause most, and the peak that follows.
+    """Returns the start of a packet to B that delays the pause most, and the peak that follows.
 
     XOFF = 10 001 B is crossed by packet k = 12, by all but a byte of it, at k·S + d + s. A packet of D that started
-    from s to u 1 ps before makes the pause wait S − 1 ps, and ⌈(k·S + S − 1 ps + 2d + s + ser(64 B))/S⌉ packets were
-    started before it is there, of which one went out. D starts S + s, its own way to that point, before.
+    from s to u 1 ps before makes the pause wait S − 1 ps. Until the pause arrives, ⌈(k·S + S − 1 ps + 2d + s + ser(64
+    B))/S⌉ packets were started, of which one left. D starts S + s and its own distance before the crossing.
     """
     crossing_ps = 12 * 80_000
     back_ps = FIRST_PS + crossing_ps + DELAY_PS + SWITCH_PS - 1 - (80_000 + SWITCH_PS)
@@ -184,7 +184,7 @@ def worst_case() -> tuple[int, int]:
 
 
 def test_computed_headroom_is_reached() -> None:
-    """The computed headroom is not too large: where all comes together, the peak is within two bytes of it.
+    """The computed headroom is not too large: in the worst case the peak is within two bytes of it.
 
     XOFF + C·(2d + s) + 3M + 64 B against the peak that `worst_case` derives.
     """
@@ -198,12 +198,12 @@ def test_computed_headroom_is_reached() -> None:
 
 @pytest.mark.parametrize("short_bytes", [1, MTU])
 def test_less_than_the_headroom_drops(short_bytes: int) -> None:
-    """A buffer that ends a packet, or a single byte, short of the peak that `worst_case` derives loses one packet."""
+    """A buffer smaller than the peak of `worst_case` by a packet, or by a single byte, loses one packet."""
     back_ps, peak = worst_case()
     result = xoff.run(stalled(peak - short_bytes, 10_001, back_ps, loss="record"))
     assert result.summary["drops"] == 1
     (drop,) = result.drops.to_pylist()
-    # The last of those under way; the first went out.
+    # The last of the packets in flight; the first packet left.
     assert (drop["node"], drop["in_port"], drop["seq"], drop["reason"]) == ("s", 0, peak // MTU, "buffer full")
     assert result.audits["loss"].startswith("recorded: ")
 
@@ -213,9 +213,9 @@ def test_less_than_the_headroom_drops(short_bytes: int) -> None:
 def test_dynamic_threshold(ports: int, alpha: float) -> None:
     """Each of n saturated ports settles at Q = α·B'/(1 + n·α), which leaves B'/(1 + n·α) free.
 
-    Each may use α·(B' − what all use); equal ones meet it at Q = α·(B' − n·Q). Ports fill in step into a stalled
-    output, whose first packet went out, without delays: to the threshold within a packet, and one or two that were
-    under way are taken by the headroom. B' is the total less the headroom of each port, and there is no reserve.
+    Each port may use α·(B' − total use). Equal ports reach the limit at Q = α·(B' − n·Q). Ports fill in step into a
+    stalled output, after its first packet left, without delays: to the threshold within a packet; the headroom takes
+    the one or two packets in flight. B' is the total less the headroom of each port, without a reserve.
     """
     pool, each = 4_000_000, 10_000
     senders = [f"a{i}" for i in range(ports)]
@@ -252,7 +252,7 @@ def test_dynamic_threshold(ports: int, alpha: float) -> None:
 
 
 def congested(more: dict[str, Any], queueing: str = "oq") -> dict[str, Any]:
-    """Send from four hosts to one under PFC with small thresholds."""
+    """Four hosts send to one under PFC with small thresholds."""
     return {
         "network": {"star": {"hosts": 5, "link": {"rate": "100Gbps", "delay": "500ns"}}},
         "framing": FRAMING,
@@ -290,7 +290,7 @@ def test_quanta_expire_without_a_refresh(quanta: int) -> None:
         ends = [row["end_ps"] for row in result.pauses.to_pylist() if row["node"] == f"host{host}"]
         assert ends
         assert set(ends) <= {time_ps + quanta * 5120 for time_ps in frames}
-        # Each run of frames that came before the one before it expired makes one pause.
+        # Each run of frames sent before the expiry of the preceding frame makes one pause.
         expected = [
             a + quanta * 5120
             for a, b in zip(frames, [*frames[1:], None], strict=True)
@@ -301,11 +301,11 @@ def test_quanta_expire_without_a_refresh(quanta: int) -> None:
 
 @pytest.mark.parametrize("quanta", [200, 1000, 4000])
 def test_a_pause_that_is_not_refreshed_ends_by_itself(quanta: int) -> None:
-    """Without refresh traffic goes on n·512 bit times after the pause came in, or with the resume before that.
+    """Without refresh, traffic resumes n·512 bit times after the pause arrived, or at an earlier resume.
 
-    The switch asks again with the next packet that comes while it is above XON, and not before the last pause has
-    ended: its frames stand at least n·512 bit times apart, unless a resume is between them. One that was above XOFF all
-    along was silent for as long as the link is empty, so that more is lost of it than of one with refresh.
+    The switch pauses again at the next packet above XON, and never before the last pause has ended: two pause frames
+    are at least n·512 bit times apart, unless a resume is between them. An input that stayed above XOFF got no packet
+    while the link was empty, so that the input loses more time than with refresh.
     """
     result = xoff.run(congested({"quanta": quanta, "refresh": False}) | {"audits": {"pauses": "record"}})
     length = quanta * 5120
@@ -333,13 +333,13 @@ def shares(result: xoff.Result, receiver_of: dict[int, str], begin_ps: int, end_
 
 @pytest.mark.parametrize("local", [1, 2, 3, 7])
 def test_victim_behind_a_paused_link(local: int) -> None:
-    """Two hops: a victim that shares a paused link gets C/N, though nothing on its own way is congested.
+    """Two hops: a victim on a shared paused link gets C/N, though the victim's own path is not congested.
 
-    h and v send by switch 0 to switch 1, h to the hot receiver r, v to an idle one. N − 1 hosts at switch 1 send to r
-    as well. Outputs take turns over their N inputs, all of them backlogged (XON is more than a round trip), so that
-    each gets C/N of r. At switch 0, h and v take turns on the link, so that v gets what h gets: C/N, by head-of-line
-    blocking; for N = 2 that is half, which the link itself would leave it. So the shares of r are exact to a packet,
-    and v's to what h's queue at switch 1 may change by: from XON less a round trip to XOFF and the headroom.
+    h and v send by switch 0 to switch 1, h to the hot receiver r, v to an idle receiver. N − 1 hosts at switch 1 send
+    to r as well. Outputs take turns over their N inputs, all backlogged (XON is more than a round trip), so that each
+    gets C/N of r. At switch 0, h and v take turns on the link, so that v gets as much as h: C/N, by head-of-line
+    blocking. For N = 2, C/N is half, the link's fair share. The shares of r are exact to a packet. The share of v is
+    exact up to the change of h's queue at switch 1: from XON less a round trip to XOFF and the headroom.
     """
     n = local + 1
     hosts = ["h", "v", "r", "idle", *(f"x{i}" for i in range(local))]
@@ -389,19 +389,20 @@ def test_parking_lot() -> None:
         "until": "900us",
     }
     got = shares(xoff.run(scenario), dict.fromkeys(range(3), "r"), 100_000_000, 900_000_000)
-    # Senders stand in the order in which they are listed.
+    # Senders have the order of their list.
     assert sum(got.values()) == 10_000
     assert all(abs(got[flow] - share) <= 40 for flow, share in enumerate((2500, 2500, 5000))), got
 
 
 def test_egress_accounting_pauses_all_that_feed() -> None:
-    """With egress accounting the queue that reaches XOFF pauses each port that feeds it, with its next packet.
+    """With egress accounting, a queue at XOFF pauses each port that feeds the queue, at the port's next packet.
 
-    N = 4 senders in step into one output: the queue grows by N packets each S and loses one. It reaches XOFF = 20 M
-    with a packet of some port, which is paused first; within S each other port's packet finds it there, too. After
-    ser(64 B) + d each sender stops, having started ⌈(2d + s + ser(64 B))/S⌉ more at most, so that the queue's peak is
-    no more than XOFF + N·(that + 1) packets. Bursts of 6 packets from each make 18 at most, and no pause; bursts of 8
-    make 24 and do, but none under ingress accounting, since no port has more than its 8.
+    N = 4 senders in step into one output: the queue grows by N packets each S and loses one. A packet of some port
+    brings the queue to XOFF = 20 M, and the port is paused first; within S the next packets of all other ports arrive
+    above XOFF, too. After ser(64 B) + d each sender stops, having started at most ⌈(2d + s + ser(64 B))/S⌉ more
+    packets. The queue's peak is therefore at most XOFF + N·(⌈…⌉ + 1) packets. Bursts of 6 packets from each make at
+    most 18 and no pause; bursts of 8 make 24 and pauses, but no pause under ingress accounting, since no port has more
+    than its 8.
     """
 
     def burst(packets: int, accounting: str) -> xoff.Result:
@@ -424,9 +425,10 @@ def test_egress_accounting_pauses_all_that_feed() -> None:
 
 @pytest.mark.parametrize("queueing", ["oq", "iq", "voq"])
 def test_the_longest_quanta_are_on_and_off(queueing: str) -> None:
-    """Pauses of 65 535 quanta, 335.5 µs at 100 Gb/s, taken back within half of that, are pauses without an end.
+    """Pauses of 65 535 quanta, 335.5 µs at 100 Gb/s, resumed within half of the time, equal pauses without an end.
 
-    No refresh falls due and none expires, so that every frame is where it is without quanta, to the picosecond.
+    No refresh falls due and no pause expires, so that every frame has the same time as without quanta, to the
+    picosecond.
     """
     plain, timed = xoff.run(congested({}, queueing)), xoff.run(congested({"quanta": 65_535}, queueing))
     assert plain.summary["pfc"]["pauses"] > 40
@@ -463,7 +465,8 @@ def test_a_pause_is_refreshed_once_each_half_of_it(quanta: int) -> None:
 
 @pytest.mark.parametrize("quanta", [1, 2])
 def test_refreshes_that_the_link_cannot_carry_are_one(quanta: int) -> None:
-    """A pause of one quantum is due again before its own frame has left: what waits for the link says the same.
+    """The refresh of a one-quantum pause is due before its own frame has left; frames that wait for the link are
+    merged.
 
     Nothing is lost, and the switch sends no more frames than its links carry in the time.
     """

@@ -1,4 +1,4 @@
-"""Hosts with a port in each of several planes: twice the bandwidth, and half of that where one fails."""
+"""Hosts with a port in each of several planes: twice the bandwidth, and half of it after a failure."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def planes(
 
 
 def sent_by_plane(result: xoff.Result) -> list[int]:
-    """Data packets that host 0 sent by each of its ports."""
+    """Data packets sent by host 0 through each of its ports."""
     rows = sorted((row["port"], row["data_packets"]) for row in result.links.to_pylist() if row["node"] == "host0")
     return [packets for _, packets in rows]
 
@@ -66,17 +66,17 @@ def test_a_failed_plane_is_left_and_half_the_bandwidth_stays() -> None:
     gone = switch_of(whole, 1)
     cut = {"link": f"host0-{gone}", "state": "down", "at": f"{CUT_PS}ps"}
     result = xoff.run(planes(2, [cut], {"local_repair_delay": "5us"}))
-    # What flow 1 had started when its link went down; the other plane has the rest, and is never idle.
+    # Packets of flow 1 started before its link went down; the other plane carries the rest, and is never idle.
     before = -(-CUT_PS // FRAME_PS)
     rest = 2 * PACKETS - before
     assert sorted(sent_by_plane(result)) == [before, rest]
-    # Flow 0 has its line for itself until then, and half of it from then on.
+    # Flow 0 has its line alone until then, and half of its line afterwards.
     left_ps = CUT_PS + 5_000_000
     halved = PACKETS - left_ps / FRAME_PS
     half_ps = left_ps + 2 * halved * FRAME_PS + WAY_PS - FRAME_PS
     assert result.flows["fct_ps"][0].as_py() == pytest.approx(half_ps, abs=2 * FRAME_PS)
     assert result.audits["conservation"] == "ok"
-    # What was on the link is lost; a frame is on it from its start until its last bit is in.
+    # Packets on the link are lost; a frame is on the link from its start until the arrival of its last bit.
     assert result.summary["fault"]["lost"] == before - (CUT_PS - FRAME_PS - 1_000_000) // FRAME_PS - 1
     same_however_it_runs(planes(2, [cut], {"local_repair_delay": "5us"}), result, PLANS)
 
@@ -90,7 +90,7 @@ def test_a_flow_goes_back_to_its_plane() -> None:
     own, other = sorted(sent_by_plane(result))
     assert other - PACKETS == pytest.approx(moved, abs=1)
     assert own + other == 2 * PACKETS
-    # Without failover it waits at its port.
+    # Without failover the packet waits at its port.
     waits = xoff.run(planes(2, [cut]))
     assert sent_by_plane(waits) == [PACKETS] * 2
 

@@ -1,4 +1,4 @@
-"""PortFC in NDC(n, 1): who is paused and who is not, and that nothing is lost; PFC beside it, and its deadlocks."""
+"""PortFC in NDC(n, 1): paused and unpaused queues, no losses; PFC for comparison, with its deadlocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,12 +41,12 @@ def held(result: xoff.Result) -> set[tuple[str, int, int]]:
 
 
 def test_congestion_of_a_direct_queue_pauses_b_then_passes_to_A_and_ends_at_a() -> None:  # noqa: N802
-    """Equations 1 and 2: queue B of level1_0 toward host 0 fills; nothing farther than three hops is paused."""
+    """Equations 1 and 2: queue B of level1_0 toward host 0 fills; pauses reach no farther than three hops."""
     result = xoff.run(ndc(4, {"portfc": {}}, {"flows": TO_HOST_0}))
     found = held(result)
-    # Port 1 of hosts 4, 8 and 12 leads to level1_0; its port 0 has index 0 there. Queues b are 4 to 6, c is 7.
+    # Port 1 of hosts 4, 8 and 12 leads to level1_0; their port 0 has index 0 there. Queues b are 4 to 6, c is 7.
     b = {(f"host{h}", 1, 4) for h in (4, 8, 12)}
-    # Those hosts pass the frame on by port 0; their switches hold what goes on to port 0 of level1_0: index 0.
+    # These hosts relay the frame by port 0; their switches hold packets for port 0 of level1_0: index 0.
     relayed = {(f"level0_{i}", 0, 1) for i in (1, 2, 3)}
     assert b <= found
     assert relayed <= found
@@ -54,7 +54,7 @@ def test_congestion_of_a_direct_queue_pauses_b_then_passes_to_A_and_ends_at_a() 
     a = {(f"host{4 * i + j}", 0, 1) for i in (1, 2) for j in (1, 2, 3)}
     assert found - b - relayed <= a
     assert {("host5", 0, 1), ("host10", 0, 1)} <= found
-    # Frames: the congested switch tells three neighbours, and each of them one switch.
+    # Frames: the congested switch pauses three neighbours, and each neighbour pauses one switch.
     counts = result.summary["portfc"]
     assert result.summary["drops"] == 0
     assert counts["relayed"] > 0
@@ -71,16 +71,16 @@ def test_a_victim_toward_another_output_is_not_paused() -> None:
         rows = xoff.run(ndc(4, control, {"flows": [*TO_HOST_0, victim]})).flows.to_pylist()
         return next(int(row["fct_ps"]) for row in rows if row["size_bytes"] == 100_000)
 
-    # Its own host shares its port between the two flows, whatever the flow control does.
+    # The source shares its port between the two flows under any flow control.
     assert fct({"portfc": {}}) <= 2.1 * alone
     assert fct({"pfc": {**PFC, "relays": "forward"}}) > 2 * fct({"portfc": {}})
 
 
 def test_queues_a_of_a_source_block_victims() -> None:
-    """N.9b: a queue a stands for an output of the first switch, whatever comes after it: the claim is too strong.
+    """N.9b: a queue a stands for an output of the first switch, regardless of later hops: the claim is too strong.
 
-    Hosts 5 and 6 send by host 4 to hosts 0 and 8. Host 0 is congested; queue A toward host 4 fills with its packets,
-    and then the queue a of both is paused, with the packets for host 8 in it, whose path is free.
+    Hosts 5 and 6 send by host 4 to hosts 0 and 8. Host 0 is congested. Queue A toward host 4 fills with host 0's
+    packets, and then queue a of both hosts is paused, including packets for host 8 with a free path.
     """
     crowd = [*TO_HOST_0, flow(6, 0, "level0_1", "host4", "level1_0"), flow(15, 0, "level0_3", "host12", "level1_0")]
     victim = flow(5, 8, "level0_1", "host4", "level1_0", size="100KB", start="50us")
@@ -170,7 +170,7 @@ def test_pfc_deadlocks_in_the_smallest_ring_and_the_others_do_not() -> None:
         result = xoff.run(loops(control, scheduler, classes))
         assert result.audits["deadlock"] == "ok"
         assert result.summary["flows"]["completed"] == 16
-    # PortFC itself pauses nobody who is relayed: it depends on relays that go first.
+    # PortFC pauses no relayed packets, but depends on relays with priority for relayed packets.
     result = xoff.run(loops({"portfc": {}}, "per_flow"))
     assert result.audits["deadlock"] == "ok"
     assert result.audits["loss"].startswith("recorded")
@@ -187,7 +187,7 @@ def possible(
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_possible_deadlocks_are_found_beforehand_and_close(n: int) -> None:
-    """docs/models/portfc.md: one order of digits is safe unless pauses are passed on; what is found deadlocks."""
+    """docs/models/portfc.md: one order of digits is safe unless pauses are relayed; every cycle found deadlocks."""
     forward = {"pfc": {**PFC, "relays": "forward"}}
     cases: Sequence[tuple[dict[str, Any], str, dict[str, Any]]] = (
         ({"pfc": PFC}, "hash", {"scheduler": "per_flow", "buffer": {"per_port": "5MB"}}),
@@ -241,14 +241,14 @@ def test_more_than_one_relay_on_a_path_is_refused() -> None:
     scenario["network"]["ndc"]["k"] = 2
     with pytest.raises(xoff.InputError, match=r"switch\.flow_control\.portfc: a path .* passes 2 relays"):
         xoff.run(scenario)
-    # Flows that pass one are as good as in k = 1.
+    # Flows past one relay do as well as with k = 1.
     scenario["workload"] = [{"flows": [{"src": 0, "dst": 3, "size": "1MB"}, {"src": 1, "dst": 2, "size": "1MB"}]}]
     assert xoff.run(scenario).summary["drops"] == 0
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_ideal_time_is_that_of_the_first_hop_that_a_flow_took(seed: int) -> None:
-    """Alone in the network a flow takes its ideal time, whichever of two unequal domains its host chose."""
+    """Alone in the network a flow takes its ideal time, with either of two unequal domains first."""
     ends = [(host, switch, rate) for host in "ab" for switch, rate in (("fast", "160Gbps"), ("slow", "20Gbps"))]
     kinds = {"a": "host", "b": "host", "fast": "switch", "slow": "switch"}
     result = xoff.run(

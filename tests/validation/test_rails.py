@@ -62,7 +62,7 @@ def test_a_first_hop_that_is_given_holds() -> None:
 
 
 def beside(src: int, dst: int, seed: int, **switch: Any) -> xoff.Result:
-    """Run an all-reduce of 16 MB within a server beside one message of 64 MB to another rail."""
+    """Runs an all-reduce of 16 MB within a server beside one message of 64 MB to another rail."""
     ops: list[dict[str, Any]] = [
         {"rank": rank, "kind": "all_reduce", "name": "tp", "group": "tp", "size": "16MB"} for rank in (0, 1)
     ]
@@ -82,10 +82,9 @@ def beside(src: int, dst: int, seed: int, **switch: Any) -> xoff.Result:
 @pytest.mark.parametrize(("src", "dst"), [(1, 2), (0, 3)])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_relayed_slows_a_server_by_its_own_bytes_alone(src: int, dst: int, seed: int) -> None:
-    """The all-reduce takes 45 us alone.
+    """The all-reduce takes 45 us alone. The message uses NVLink for the relay's buffer of 4 MiB and the rate of a NIC.
 
-    What of the message goes over NVLink meanwhile is the buffer of 4 MiB and what a NIC of 400 Gb/s takes: with t = 45
-    us + (4 MiB + t 50 GB/s) / 360 GB/s, t is 66 us. Pauses made it 319 us.
+    With a NIC of 400 Gb/s, t = 45 us + (4 MiB + t 50 GB/s) / 360 GB/s, so t is 66 us. Pauses made t 319 us.
     """
     result = beside(src, dst, seed)
     took = max(row["end_ps"] for row in result.operations.to_pylist() if row["kind"] == "all_reduce") / 1e6
@@ -97,7 +96,7 @@ def test_what_is_relayed_slows_a_server_by_its_own_bytes_alone(src: int, dst: in
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_waits_in_a_relay_is_bounded_by_flow_and_pauses_nobody(seed: int) -> None:
-    """What is on its way when a source hears of it comes on top, and what waits in the server's switch by then."""
+    """Packets in flight at the hold of a source, and packets queued in the server's switch by then, are added."""
     rng = Random(seed)
     servers, gpus = rng.choice([(2, 4), (3, 3), (4, 2)])
     bound = rng.choice([64 << 10, 1 << 20])
@@ -119,7 +118,7 @@ def test_what_waits_in_a_relay_is_bounded_by_flow_and_pauses_nobody(seed: int) -
         relay = row["via"].split(", ")[1]
         through[relay] = through.get(relay, 0) + 1
     on_its_way = 2880e9 / 8 * 150e-9
-    # Queue 1 is for own flows, queue 2 for what is relayed.
+    # Queue 1 is for own flows, queue 2 for relayed packets.
     relayed = {row["node"]: row["max_bytes"] for row in result.queues.to_pylist() if row["queue"] == 2}
     assert relayed.keys() == through.keys()
     before = {row["peer"]: row["max_bytes"] for row in result.queues.to_pylist() if row["node"].startswith("server")}
@@ -132,7 +131,7 @@ def test_what_waits_in_a_relay_is_bounded_by_flow_and_pauses_nobody(seed: int) -
 def test_holds_do_not_depend_on_threads_partitions_or_fast_forward(seed: int) -> None:
     rng = Random(seed)
     shape = rng.choice([(2, 4), (3, 3), (4, 2)])
-    # In NDC(3, 1) hosts of one row share a switch, and so do those of one column: rails whose first level is faster.
+    # In NDC(3, 1) hosts of one row share a switch, and so do hosts of one column: rails with a faster first level.
     levels = [{"rate": rate, "delay": "500ns"} for rate in ("400Gbps", "100Gbps")]
     network = rails(*shape) if seed % 2 else {"ndc": {"n": 3, "link": levels[1], "levels": levels}}
     flows = crossing(rng, *(shape if seed % 2 else (3, 3)), 12)

@@ -1,7 +1,7 @@
-"""RCCC on Ultra Ethernet's terms, and against arithmetic: receivers grant no more than their lines take.
+"""RCCC with Ultra Ethernet's parameters, and against arithmetic: receivers grant at most the rate of their lines.
 
-The public reference simulator prints completion times for its plans; what is here differs in that every packet is
-answered, so that flows both ways leave each other a little less of a link.
+The public reference simulator prints completion times for its plans. xoff acknowledges every packet, in contrast to the
+reference, so that flows in opposite directions leave each other slightly less of a link.
 """
 
 from statistics import mean
@@ -16,12 +16,12 @@ from tests.validation.ultra_ethernet import PAYLOAD, PRODUCT, WIRE, acknowledged
 import xoff
 
 UNMARKED = {"switches": ["access* -> host*"], "ecn": {"red": {"kmin": "1GB", "kmax": "1GB", "pmax": 0.0}}}
-"""With credits the reference marks nothing on the way from the last switch to a host."""
+"""With credits, the reference marks nothing between the last switch and a host."""
 INCAST = {"incast": {"senders": list(range(1, 16)), "receiver": 0, "size": "2MB"}}
 
 
 def rccc(scenario: dict[str, Any], *others: str, **settings: Any) -> dict[str, Any]:
-    """The same with credits, and with other congestion controls beside them."""
+    """Returns the scenario with credits, and with other congestion controls in addition."""
     control = {"rccc": settings, **{name: {} for name in others}}
     return scenario | {"host": {"transport": {"selective": {}}, "congestion_control": control}}
 
@@ -57,7 +57,7 @@ def test_an_incast_of_fifteen_ends_when_the_reference_says(seed: int, beside: li
 
 @pytest.mark.parametrize("scheme", [{}, {"pint": {}}], ids=["INT", "PINT"])
 def test_what_switches_write_beside_packets_leaves_what_flows_ask_for_as_it_is(scheme: dict[str, Any]) -> None:
-    """Packets say how much their flow wants, and a record that takes no byte on the wire travels beside them."""
+    """Packets carry the demand of their flow, beside a side record that takes no byte on the wire."""
     plain = rccc(fabric(INCAST))
     both = plain | {"switch": plain["switch"] | {"telemetry": scheme}}
     assert acknowledged_us(xoff.run(both)) == acknowledged_us(xoff.run(plain))
@@ -72,9 +72,9 @@ def test_a_permutation_takes_what_the_reference_takes() -> None:
 
 @pytest.mark.parametrize("senders", [2, 8, 32])
 def test_an_incast_fills_the_line_and_no_more(senders: int) -> None:
-    """99 % of the line, when the queue of the first credit, which nobody granted, has drained at the hundredth left.
+    """99 % of the line, with a hundredth left to drain the queue of the first, ungranted credit.
 
-    Nothing is cut after that burst, and what waits is what two pulls of sixteen packets let meet.
+    Nothing is trimmed after the first burst, and the queue is at most the overlap of two pulls of sixteen packets.
     """
     scenario = rccc(to_one(senders, 1, switch={"trimming": {"limit": f"{100 * long_flows.WIRE}B"}}))
     assert delivered_gbps(scenario, 2000, 2400) == pytest.approx(99, rel=2e-3)
@@ -96,7 +96,7 @@ def test_flows_get_equal_credit() -> None:
 
 @pytest.mark.parametrize("senders", [1, 4, 15])
 def test_credit_is_spent_lapsed_or_left(senders: int) -> None:
-    """Of what was granted the wire bytes of all packets are spent; no flow owes a packet, or has more than it may."""
+    """Spent credit equals the wire bytes of all packets; no flow owes a packet, or has more credit than allowed."""
     packets = 300
     result = xoff.run(rccc(incast(senders, packets), maximum=1.0))
     books = result.summary["rccc"]
@@ -109,7 +109,7 @@ def test_credit_is_spent_lapsed_or_left(senders: int) -> None:
 
 
 def test_a_flow_that_is_not_heard_asks_for_credit() -> None:
-    """Short queues that drop: nobody knows what their flows want, until they ask after a timeout."""
+    """Short queues that drop: receivers do not know the demand of flows until flows ask after a timeout."""
     switch = {"buffer": {"per_queue": f"{LIMIT * long_flows.WIRE}B"}}
     scenario = rccc(incast(32, 100, switch=switch), slow_pulls=False)
     scenario["host"]["transport"]["selective"]["rto"] = "50us"
@@ -120,7 +120,7 @@ def test_a_flow_that_is_not_heard_asks_for_credit() -> None:
 
 
 def test_credit_that_nobody_asked_for_is_bounded() -> None:
-    """A flow that wants nothing gets a product and a half in pulls of 16 KB, and the one after is too many."""
+    """A flow without demand gets a BDP and a half in pulls of 16 KB, and no further pull."""
     packets = 20
     size = f"{packets * PAYLOAD}B"
     late = {"flows": [{"src": 0, "dst": 15, "size": size}, {"src": 1, "dst": 14, "size": "2MB"}]}
@@ -131,9 +131,9 @@ def test_credit_that_nobody_asked_for_is_bounded() -> None:
 
 
 def test_a_narrow_network_lowers_what_is_granted() -> None:
-    """Four hosts share an uplink of their rate: nine tenths of a quarter each is what nobody falls below.
+    """Four hosts share an uplink of one host's rate: the guaranteed rate is nine tenths of a quarter each.
 
-    Without it receivers grant what is cut on the way, and most of it is.
+    Without the reduction receivers grant credit for packets that are then trimmed, the majority of all packets.
     """
     link = {"rate": "100Gbps", "delay": "1us"}
     scenario = {

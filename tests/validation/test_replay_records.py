@@ -1,4 +1,4 @@
-"""What `probe.replay` records: samples of queues, as often as a budget of rows allows, and nothing else changes."""
+"""Records of `probe.replay`: samples of queues, as often as a budget of rows allows, without any other effect."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ _LONG = {f"workload[0].flows[{flow}].size": "20MB" for flow in range(3)}
 
 
 def rows(result: xoff.Result) -> list[tuple[Any, ...]]:
-    """The samples in one order."""
+    """The samples in a fixed order."""
     return sorted(zip(*(column.to_pylist() for column in result.samples.columns), strict=True))
 
 
@@ -40,10 +40,10 @@ def test_a_long_run_is_sampled_less_often(threads: int, tmp_path: Path) -> None:
     found = rows(replay)
     assert interval == 2 * _FINEST_PS
     assert _ROWS / 2 < len(found) <= _ROWS
-    # They are those of a run that looked so often from the start on.
+    # The samples equal the samples of a run with this interval from the start.
     samples = xoff.run(_INCAST, overrides={**_LONG, "probe.queues": f"{interval}ps"})
     assert found == rows(samples)
-    # In order of time, and kept as they are.
+    # In order of time, in the recorded order.
     times = replay.samples["time_ps"].to_pylist()
     assert times == sorted(times)
     assert replay.fingerprint == samples.fingerprint
@@ -56,7 +56,7 @@ def test_what_waits_for_ever_is_sampled_to_the_end(probe: dict[str, Any]) -> Non
     last = (end - 1) // interval * interval
     assert interval <= last
     waiting = {(node, port) for time, node, port, _, _ in rows(result) if time == last}
-    # The ports that are paused for good: each has what the one before waits for.
+    # The permanently paused ports: each holds the packets that the preceding port waits for.
     stuck = {
         (row["node"], row["port"])
         for row in result.pauses.to_pylist()

@@ -1,7 +1,7 @@
-"""REPS: packets leave a slow path by themselves, since marks and cuts tell their host which values lead to it.
+"""REPS: packets leave a slow path, because marks and trimming tell their host the values that lead to the path.
 
-Shares are of packets by each of four spines. Without marks on the way each value is as good as another, so that a
-slow spine is left only as far as its queue marks.
+Shares are of packets by each of four spines. Without marks on a path all values are alike, so that a slow spine loses
+traffic only as far as its queue marks.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def two_leaves(routing: dict[str, Any], slow: str = "100Gbps", seed: int = 1, **
     ]
     flows = [{"src": i, "dst": HOSTS + i, "size": "2MB"} for i in range(HOSTS - 1)]
     scenario = fabric({"flows": flows}, routing=routing, **switch)
-    # Hosts know the round trip of the network as it was planned: four links each way, with packets and answers on them.
+    # Hosts know the round trip of the network as planned: four links each way, with packets and ACKs on the links.
     scenario["host"]["congestion_control"]["nscc"] = {"round_trip": "9350ns"}
     return scenario | {"network": {"explicit": {"nodes": nodes, "links": links}}, "seed": seed}
 
@@ -43,15 +43,16 @@ def shares(result: xoff.Result) -> list[float]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_packets_leave_a_slow_path(seed: int) -> None:
-    """One spine in four with a tenth of the rate has 3.2 % of the capacity: random choices give it five times that.
+    """One spine in four with a tenth of the rate has 3.2 % of the capacity: random choices give the spine five times
+    that.
 
-    Its share tends to that of the capacity; what was under way before the first answers is on top. Where every packet
-    finds its way by chance the slow path decides when flows end.
+    The spine's share tends to its share of the capacity, plus packets in flight before the first ACKs. With random
+    choices the slow path decides the ends of flows.
     """
     results = [xoff.run(two_leaves({name: {}}, "10Gbps", seed)) for name in ("reps", "spray")]
     recycled, random = (shares(result)[0] for result in results)
     assert recycled < 2 * 10 / 310 < random / 2
-    # Three flows over 310 Gb/s: the ideal is that of their own links.
+    # Three flows over 310 Gb/s: the ideal is the time on their own links.
     ends = [acknowledged_us(result)[-1] for result in results]
     assert ends[0] < 1.35 * 176.2
     assert ends[1] > 3 * 176.2
@@ -60,7 +61,7 @@ def test_packets_leave_a_slow_path(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_equal_paths_get_equal_shares(seed: int) -> None:
-    """Without congestion every value is as good: 1470 packets over four spines, and nothing is lost."""
+    """Without congestion all values are alike: 1470 packets over four spines, and nothing is lost."""
     result = xoff.run(two_leaves({"reps": {}}, seed=seed))
     assert result.summary["retransmitted"] == 0
     assert all(0.15 < share < 0.35 for share in shares(result))
@@ -77,10 +78,10 @@ def test_a_permutation_is_spread_no_worse_than_at_random() -> None:
 
 
 def test_values_are_used_again() -> None:
-    """Where answers are clean, packets are sent by values that went well."""
+    """Unmarked ACKs return their values, and later packets reuse the values."""
     result = xoff.run(two_leaves({"reps": {}}))
     packets = sum(row["packets_sent"] for row in result.flows.to_pylist())
-    # 28 packets of each flow go before its first answer, after 9.35 us; from then on each answer brings one value.
+    # 28 packets of each flow leave before its first ACK, after 9.35 us; from then on each ACK returns one value.
     assert 0.9 * packets < result.summary["reps"]["recycled"] <= packets - 3 * 28
 
 

@@ -1,4 +1,4 @@
-"""No congestion control hears of a round trip that its path cannot have, and a flow that stays slow alone is named."""
+"""Round trips reported to congestion controls are possible on their paths, and slow lone flows are reported."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FULL, CONTROL = 1048, 64
 
 
 def time_ps(size: int) -> int:
-    """Give the time that a frame takes on the wire."""
+    """Returns the time of a frame on the wire."""
     return round(size * 8e12 / RATE)
 
 
 def least_ps(scenario: dict[str, Any]) -> int:
-    """Give the round trip of a packet whose payload is cut at the first switch, and of its answer, on empty links."""
+    """Returns the round trip of a packet trimmed at the first switch, with its acknowledgement, on empty links."""
     links, switches = (4, 3) if "leaf_spine" in scenario["network"] else (2, 1)
     passed = 2 * (links * DELAY_PS + switches * SWITCH_PS)
     return passed + time_ps(FULL) + (2 * links - 1) * time_ps(CONTROL)
@@ -103,7 +103,7 @@ STUCK = Path(__file__).parent / "cases" / "nscc_third_copy.toml"
 
 
 def test_an_answer_to_the_second_copy_is_not_taken_for_one_to_the_third() -> None:
-    # One flow of 16 took a round trip of 0.166 us for its own and ended at 43.1 ms, alone for 26 ms of them.
+    # One flow of 16 measured a wrong round trip of 0.166 us and ended at 43.1 ms, alone for 26 ms of the time.
     result = xoff.run(STUCK)
     flows = [flow for flow in result.flows.to_pylist() if flow["workload"] == "kv"]
     wire = [time * 8 // 400 * 1000 for time in (4096 + 48, 84, 84, 84)]
@@ -113,7 +113,7 @@ def test_an_answer_to_the_second_copy_is_not_taken_for_one_to_the_third() -> Non
 
 
 def test_a_flow_that_stays_slow_alone_is_counted_and_named() -> None:
-    # A window of three packets of a hundred, which nothing lets grow: 7 Gb/s of 100.
+    # A window of three packets of a hundred, without growth: 7 Gb/s of 100.
     scenario = drawn(Random(1), "go_back_n", "nscc") | {"fault": [], "until": "1s"}
     scenario["switch"] = {"forwarding_latency": "300ns"}
     still = dict.fromkeys(["proportional_increase", "fair_increase", "fast_increase", "additive_increase"], 0.0)
@@ -124,6 +124,6 @@ def test_a_flow_that_stays_slow_alone_is_counted_and_named() -> None:
     assert 30 <= flow["slow_rtts"] <= 34
     (warning,) = [w for w in result.summary["warnings"] if w["path"] == "host.congestion_control"]
     assert f"flow 0 did for {flow['slow_rtts']} " in warning["message"]
-    # Beside others the same window is no fault of its own, and a flow that fills its path is not slow.
+    # With other flows the same window is not reported, and a flow that fills its path is not slow.
     scenario["host"]["congestion_control"] = {"nscc": {}}
     assert xoff.run(scenario).flows.to_pylist()[0]["slow_rtts"] == 0

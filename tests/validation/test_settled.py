@@ -1,4 +1,4 @@
-"""What `check` shows of a scenario is what runs: the document with all defaults filled in has the same fingerprint."""
+"""The scenario shown by `check` equals the run: the document with all defaults has the same fingerprint."""
 
 from __future__ import annotations
 

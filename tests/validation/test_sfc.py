@@ -58,7 +58,7 @@ FIXED = {"threshold": "200KB", "pause": "10us"}
 
 
 def test_messages_of_a_flow_keep_their_interval() -> None:
-    """No two messages for one flow are closer than the interval, and the queue that sends them holds the threshold."""
+    """Two messages for one flow are at least the interval apart, and the sending queue stays at the threshold."""
     result = xoff.run(network(FIXED | {"interval": "7us"}, incast()) | {"probe": {"packets": True}})
     sent: dict[int, list[int]] = {}
     for row in events(result, "leaf3", "sfcm"):
@@ -73,10 +73,11 @@ def test_messages_of_a_flow_keep_their_interval() -> None:
 
 
 def test_a_pause_that_is_too_long_lets_the_egress_run_dry() -> None:
-    """With N = 3, X = 200 KB and R = 2.4 us the queue lasts for (N - 1)R + X/C = 12.8 us; what is longer is idle time.
+    """With N = 3, X = 200 KB and R = 2.4 us the queue lasts for (N - 1)R + X/C = 12.8 us; a longer pause idles the
+    egress.
 
-    Each cycle has a message for each sender, so that about (t - 12.8 us) is lost for each three messages;
-    serialisation, which the formula leaves out, makes it last up to three packets a sender longer (1.5 us).
+    Each cycle has a message for each sender, so that about (t - 12.8 us) is lost for each three messages.
+    Serialisation, which the formula leaves out, makes the queue last up to three packets a sender longer (1.5 us).
     """
     for pause_us in (10, 20, 40):
         result = xoff.run(network(FIXED | {"pause": f"{pause_us}us"}, incast(victim=None)))
@@ -84,7 +85,7 @@ def test_a_pause_that_is_too_long_lets_the_egress_run_dry() -> None:
         cycles = sfc["messages"] / 3
         lost_us = sfc["egress_idle_paused_ps"] / 1e6 / cycles
         assert lost_us == pytest.approx(max(pause_us - 14, 0), abs=1.6), pause_us
-        # The incast takes the time of its bytes and what was lost.
+        # The incast takes the time of its bytes plus the lost time.
         busy_us = 3 * 1250 * PACKET * 8 / RATE * 1e6
         assert max(fct_us(result).values()) == pytest.approx(busy_us + sfc["egress_idle_paused_ps"] / 1e6, rel=0.03)
         assert result.summary["pfc"]["pauses"] == 0
@@ -142,7 +143,7 @@ def test_resumes_end_pauses() -> None:
 
 
 def test_what_a_source_holds() -> None:
-    """The victim shares its host with a sender: holding the flow or the destination spares it."""
+    """The victim shares its host with a sender: a hold of the flow or of the destination spares the victim."""
     by_hold = {
         hold: fct_us(xoff.run(network(FIXED | {"hold": hold}, incast())))["victim"]
         for hold in ("flow", "destination", "queue")
@@ -158,7 +159,7 @@ def test_a_proxy_slows_the_innocent_by_the_share_of_time_that_their_host_is_paus
     (paused_ps,) = (row["paused_ps"] for row in result.links.to_pylist() if row["node"] == "host0")
     end_ps = next(row["fct_ps"] for row in result.flows.to_pylist() if row["label"] == "victim")
     flows = {row["label"]: row for row in result.flows.to_pylist()}
-    # While the host may send, its two flows take turns: the victim needs twice its own time.
+    # While the host may send, its two flows take turns: the victim needs twice its time alone.
     own_ps = 2 * 5000 * PACKET * 8 / RATE * 1e12
     assert flows["incast0"]["fct_ps"] >= 0.98 * end_ps
     assert end_ps == pytest.approx(own_ps + paused_ps * end_ps / max(end_ps, flows["incast0"]["fct_ps"]), rel=0.05)
@@ -180,7 +181,7 @@ def test_isolation_leaves_the_innocent_alone() -> None:
         if mode == "proxy_isolation":
             assert result.summary["pfc"]["pauses"] == 0
             assert result.summary["sfc"]["isolated_flows"] >= 3
-    # Host and isolation differ in what the sender does meanwhile: the isolated flow keeps its half of the host's link.
+    # Host and isolation differ in the sender's rate meanwhile: the isolated flow keeps its half of the host's link.
     alone_us = 2500 * PACKET * 8 / RATE * 1e6
     assert times["proxy_isolation"] == pytest.approx(2 * alone_us, rel=0.05)
     assert times["proxy"] > 1.3 * times["proxy_isolation"]
@@ -210,7 +211,7 @@ def test_isolation_keeps_the_order_of_flows_under_stress(queueing: str, cache: b
 
 
 def test_queues_of_the_interface_let_new_flows_pass() -> None:
-    """The victim starts while its host's first queue is paused: it takes another, and is not held."""
+    """The victim starts while its host's first queue is paused: the victim takes another queue, and is not held."""
     late = incast("20MB")
     late[3]["start"] = "100us"
     late[3]["size"] = "1MB"
@@ -223,7 +224,7 @@ def test_queues_of_the_interface_let_new_flows_pass() -> None:
 
 
 def test_a_cache_holds_new_flows_at_once() -> None:
-    """A new flow to a destination that is paused waits without a message of its own."""
+    """A new flow to a paused destination waits without a message of its own."""
     flows = incast("5MB", victim=None)
     flows += [
         {"id": f"late{i}", "src": "host1", "dst": "host24", "size": "40KB", "start": f"{40 + 20 * i}us"}
@@ -239,9 +240,9 @@ def test_a_cache_holds_new_flows_at_once() -> None:
 
 
 def test_a_storm_of_small_flows_keeps_the_stated_rate_of_messages() -> None:
-    """For each source and interval there is one message when destinations are held, however many flows there are.
+    """For each source and interval there is one message if destinations are held, for any number of flows.
 
-    Held by flow, each of the flows may ask for one: that is the storm that holding destinations bounds.
+    With holds by flow, each flow may cause a message: a storm that holds by destination avoid.
     """
     flows = [
         {"src": f"host{8 * (i % 3) + i // 3 % 8}", "dst": "host24", "size": "8KB", "start": f"{i // 24 * 300}ns"}
@@ -259,9 +260,9 @@ def test_a_storm_of_small_flows_keeps_the_stated_rate_of_messages() -> None:
 
 
 def test_a_message_for_a_flow_that_is_over_is_harmless_and_counted() -> None:
-    """Data and ACKs are pinned to a fast switch; a message chooses between that and one that is 1 ms away.
+    """Data and ACKs are pinned to a fast switch; a message chooses between the fast switch and one 1 ms away.
 
-    Those that choose the slow way come when the last ACK has long been there.
+    Messages on the slow path arrive long after the last ACK.
     """
     link = {"rate": "100Gbps", "delay": "100ns"}
     nodes = {"a": "host", "b": "host", "c": "host", "s": "switch", "fast": "switch", "slow": "switch", "t": "switch"}
@@ -284,14 +285,17 @@ def test_a_message_for_a_flow_that_is_over_is_harmless_and_counted() -> None:
 
 @pytest.mark.parametrize("queueing", ["oq", "voq", "iq"])
 def test_only_a_fifo_at_the_input_accuses_the_innocent(queueing: str) -> None:
-    """The victim goes to an idle output. With one FIFO an input its packets wait behind the incast's and are blamed."""
+    """The victim goes to an idle output. With one FIFO an input, its packets wait behind the incast's packets and are
+    sampled.
+    """
     result = xoff.run(network(FIXED, incast(victim="host25"), queueing=queueing))
     (victim,) = (row for row in result.flows.to_pylist() if row["label"] == "victim")
     assert (victim["holds"] > 0) == (queueing == "iq")
 
 
 def fabric_and_last_hop(signals: str) -> dict[str, Any]:
-    """Two hosts share one uplink (2:1) on the way to two receivers; two others send to a receiver at their own leaf."""
+    """Two hosts share one uplink (2:1) on the path to two receivers; two others send to a receiver at their own leaf.
+    """
     flows: list[dict[str, Any]] = [
         {"id": "up0", "src": "host0", "dst": "host24", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
         {"id": "up1", "src": "host1", "dst": "host25", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
@@ -307,13 +311,13 @@ def test_only_the_destinations_switch_signals_with_last_hop(signals: str) -> Non
     result = xoff.run(fabric_and_last_hop(signals))
     accused = {row["label"] for row in result.flows.to_pylist() if row["holds"]}
     assert accused == {"down0", "down1"} | ({"up0", "up1"} if signals == "all" else set())
-    # Where nobody signals PFC does what it does without SFC.
+    # Without a signalling switch PFC acts as without SFC.
     assert (result.summary["pfc"]["pauses"] > 0) == (signals == "last_hop")
 
 
 @pytest.mark.parametrize("queueing", ["oq", "voq"])
 def test_an_incast_at_the_last_hop_signals_the_same(queueing: str) -> None:
-    """Where only the last hop is congested both settings are one simulation."""
+    """With congestion at the last hop alone both settings are one simulation."""
     runs = [
         xoff.run(network(FIXED | {"signals": signals}, incast(victim=None), queueing=queueing))
         for signals in ("all", "last_hop")
@@ -324,7 +328,9 @@ def test_an_incast_at_the_last_hop_signals_the_same(queueing: str) -> None:
 
 
 def test_what_goes_on_through_a_relay_is_not_at_its_last_hop() -> None:
-    """Two nodes send through a relay, and two to it: the output to the relay accuses those that end there."""
+    """Two nodes send through a relay, and two to the relay: the output to the relay signals flows that end at the
+    relay.
+    """
     link = {"rate": "100Gbps", "delay": "100ns"}
     nodes = {"a": "host", "b": "host", "z": "host", "r": "relay", "s": "switch", "t": "switch"}
     links = [{"a": a, "b": b, **link} for a, b in [("a", "s"), ("b", "s"), ("s", "r"), ("r", "t"), ("t", "z")]]
@@ -376,9 +382,10 @@ def test_a_dropped_packet_does_not_keep_its_flow_isolated() -> None:
 
 
 def test_a_resume_of_one_flow_lets_the_congestion_queue_of_all_go_on_if_it_is_to() -> None:
-    """Two flows of one leaf are isolated in one queue for two receivers, of which one resumes first.
+    """Two flows of one leaf are isolated in one queue for two receivers, one of which resumes first.
 
-    Up to there both settings are one simulation; then the pause that began at the same moment ends with that resume.
+    Up to the first resume both settings are one simulation; then the pause that began at the same moment ends with the
+    resume.
     """
     pauses: dict[str, list[tuple[int, int]]] = {}
     for ends in ("flow", "queue"):

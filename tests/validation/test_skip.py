@@ -1,7 +1,7 @@
-"""A run that skips what repeats itself has the results of one that goes through all of it, byte for byte.
+"""Runs with fast-forward have the same results as full runs, byte for byte.
 
-Beside every mechanism by itself, and random scenarios as those of `test_conformance.py`, all with long flows that start
-one after the other, wait for one another and are cut off: something repeats itself, and is interrupted.
+The cases are every mechanism alone, and random scenarios as in `test_conformance.py`. All have long flows that start
+one after another, wait for one another and are cut off, so that periods recur and are interrupted.
 """
 
 import json
@@ -43,7 +43,7 @@ def rails(servers: int, gpus: int) -> dict[str, Any]:
     return {"rail": {"servers": servers, "gpus_per_server": gpus, "scale_up": scale_up, "rail": rail}}
 
 
-# Each with the least share of it that is skipped.
+# Each scenario with the least share of fast-forwarded packet-hops.
 REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
     "ring": (0.9, {"workload": RING}),
     "ring, raw": (0.9, {"workload": RING, "host": {"transport": {"raw": {}}}}),
@@ -60,7 +60,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
         {"workload": INCAST, "switch": {"queueing": "voq", "flow_control": {"pfc": {"xoff": "40KB"}}}},
     ),
     "incast, BFC": (0.9, {"workload": INCAST, "switch": {"flow_control": {"bfc": {}}}}),
-    # Their timer runs in step with packets here: it fires each 100 packets and what it sends.
+    # The timer runs in step with packets: it fires every 100 packets and at its own frames.
     "incast, credits": (
         0.6,
         {"workload": INCAST, "switch": {"flow_control": {"credits": {"refresh_interval": "8384640ps"}}}},
@@ -84,7 +84,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             "switch": PFC,
         },
     ),
-    # Some nodes have nothing to do for a while, and write theirs down later.
+    # Some nodes are idle for a while, and record their samples later.
     "a flow over a rail, depths of queues": (
         0.2,
         {
@@ -121,7 +121,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             "host": {"transport": {"selective": {}}, "congestion_control": {"rccc": {}}},
         },
     ),
-    # Until it is given up, after 100 ms.
+    # Until the flow gives up, after 100 ms.
     "incast that loses what it sends again": (
         0.9,
         {
@@ -131,7 +131,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
             "audits": RECORDED,
         },
     ),
-    # Within a message of 200 packets next to nothing repeats itself; a step of the ring does.
+    # Within a message of 200 packets almost no stretch recurs; a step of the ring recurs.
     "steps of a ring": (0.7, STEPPING),
     "steps of a ring, PFC and IRN": (
         0.7,
@@ -212,7 +212,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
 
 
 def stepping(rng: Random) -> dict[str, Any]:
-    """Draw collectives whose steps are alike, or nearly so: shares may differ by a byte, and halves by what goes on."""
+    """Draws collectives with equal or nearly equal steps: shares may differ by a byte, and halves by the relayed data."""
     ranks = rng.choice([8, 12, 16])
     link = {"rate": "100Gbps", "delay": rng.choice(["100ns", "1us", "5us"])}
     spines = {"leaves": 2, "spines": rng.choice([1, 2]), "hosts_per_leaf": ranks // 2, "link": link}
@@ -243,7 +243,7 @@ def stepping(rng: Random) -> dict[str, Any]:
 
 
 def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Return the scenario under a few long flows in the place of its own traffic."""
+    """Returns the scenario with a few long flows in place of its own traffic."""
     hosts = xoff.check(scenario)["network"]["hosts"]
     payload = int(scenario["framing"]["payload"].removesuffix("B"))
     rows: list[dict[str, Any]] = []
@@ -259,13 +259,13 @@ def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
         elif rng.random() < 0.5:
             row["start"] = f"{rng.randint(1, 200)}us"
         rows.append(row)
-    # Some lose in step with what they send again, and would never end.
+    # Some scenarios lose packets in step with retransmissions, and would never end.
     until = f"{rng.randint(50, 300)}us" if rng.random() < 0.2 else "3ms"
     return {**scenario, "workload": [{"flows": rows}], "audits": RECORDED, "until": until}
 
 
 def plain(scenario: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return what a scenario has of parts beside that at a path: as few as can be."""
+    """Returns the parts of a scenario that a part at the path needs: as few as possible."""
     switch = {
         key: part
         for key, part in scenario["switch"].items()
@@ -281,7 +281,7 @@ def plain(scenario: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.Table]]:
-    """Run; return the summary, what tells how it was run, and all tables."""
+    """Runs a scenario, and returns the summary, the performance group, and all tables."""
     output = _core.run(prepared.resolved, prepared.tables, **plan)
     summary = json.loads(output.summary)
     performance = summary.pop("performance")
@@ -293,7 +293,7 @@ ALL = "packet_hops"
 
 
 def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> float:
-    """Compare a run that skips with one that does not; return the share that was skipped, or some kinds of it."""
+    """Compares a fast-forwarded run with a full run, and returns the share of fast-forward, or of some kinds."""
     prepared = prepare(scenario)
     full, whole, tables = results(prepared, threads=1, fast_forward=False)
     summary, performance, found = results(prepared, **plan)
@@ -314,12 +314,12 @@ def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> floa
 def test_what_repeats_itself_is_skipped(name: str) -> None:
     least, scenario = REPEATS[name]
     shares = [skipped({"network": STAR, **scenario}, plan) for plan in PLANS]
-    # With shorter windows it is looked more often, and earlier in vain.
+    # With shorter windows, searches are more frequent and fail more often at first.
     assert min(shares[:-1]) > least, shares
 
 
 def losing(rng: Random) -> dict[str, Any]:
-    """Draw an incast whose senders go back to what is lost again and again: some are done at last, some given up."""
+    """Draws an incast with Go-Back-N retransmissions: some flows complete at last, some give up."""
     hosts = rng.choice([4, 6])
     rows = [
         {"src": src, "dst": 0 if rng.random() < 0.7 else src % (hosts - 1) + 1, "size": f"{rng.randint(1, 4)}MB"}
@@ -359,7 +359,7 @@ def test_steps_are_skipped_as_far_as_they_are_alike(group: int) -> None:
 
 
 def test_a_run_is_over_with_its_flows_whenever_timers_would_look_again() -> None:
-    """With IRN's timers, one of which is left at `until` where a part was skipped, and none where it was not."""
+    """With IRN's timers: one timer is left at `until` after fast-forward, and no timer without."""
     link = {"rate": "100Gbps", "delay": "100ns"}
     collective = {"operation": "all_reduce", "algorithm": "hierarchical", "size": "4000777B", "group": 2}
     scenario: dict[str, Any] = {
@@ -381,7 +381,7 @@ def test_what_keeps_a_run_from_repeating_itself_is_named() -> None:
     busy = {"poisson": {"load": 0.5, "duration": "60ms", "sizes": "websearch"}}
     scenario = {"network": STAR, "workload": [busy], "switch": PFC}
     assert xoff.run(scenario).summary["performance"]["fast_forward"]["blockers"] == ["flows"]
-    # Queues at paths that several flows share grow and shrink for ever.
+    # Queues at path segments shared by several flows grow and shrink forever.
     leaves = {"leaf_spine": {"leaves": 4, "spines": 2, "hosts_per_leaf": 4, "link": LINK}}
     shared = {"network": leaves, "workload": [{"permutation": {"size": "80MB"}}], "switch": PFC}
     assert xoff.run(shared).summary["performance"]["fast_forward"]["blockers"] == ["traffic"]
@@ -399,7 +399,19 @@ def test_a_long_run_says_what_kept_it_from_repeating_itself() -> None:
 
 @pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
 def test_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> None:
-    for number in range(2 * DRAWS):
+    # One draw with as few other parts as possible, and one with more.
+    equals_a_full_run(path, option, [0, DRAWS])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path}={option}" for path, option in OPTIONS])
+def test_more_of_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> None:
+    equals_a_full_run(path, option, [*range(1, DRAWS), *range(DRAWS + 1, 2 * DRAWS)])
+
+
+def equals_a_full_run(path: str, option: str, numbers: list[int]) -> None:
+    """Compares these draws with and without fast-forward."""
+    for number in numbers:
         rng = Random(f"skip {path}={option} {number}")
         scenario = draw_scenario(rng, {path: option})
         try:
@@ -416,7 +428,7 @@ def test_what_is_skipped_is_what_would_have_happened(path: str, option: str) -> 
 @pytest.mark.parametrize("group", range(4))
 def test_nothing_is_skipped_beyond_a_fault(group: int) -> None:
     shares = [beside_faults(number) for number in range(6 * group, 6 * group + 6)]
-    # Something is skipped between faults: otherwise this says little.
+    # Without fast-forward between faults the test would prove little.
     assert max(shares) > 0.2, shares
 
 
@@ -432,7 +444,7 @@ def beside_faults(number: int) -> float:
     ]
     switch = rng.choice([{}, PFC])
     if not switch:
-        # A resume that is lost would pause for ever.
+        # A lost resume would pause forever.
         kinds.append({"bit_error_rate": 1e-6})
     faults = [
         {
@@ -455,7 +467,7 @@ def beside_faults(number: int) -> float:
 
 
 def test_no_scenario_that_fails_is_skipped_too_far() -> None:
-    # Few of what is drawn repeats itself while something fails; number 26 does.
+    # Few draws have recurring periods under faults; number 26 does.
     shares = []
     for number in (*range(9), 26):
         rng = Random(f"skip beside faults {number}")
@@ -469,7 +481,7 @@ def test_no_scenario_that_fails_is_skipped_too_far() -> None:
 
 
 def is_allowed(scenario: dict[str, Any]) -> bool:
-    """Tell whether parts that were drawn beside others can stand alone."""
+    """True if drawn parts may be combined without the rest of their scenario."""
     try:
         prepare(scenario)
         xoff.check(scenario)

@@ -1,4 +1,4 @@
-"""Parts of a network that do different things repeat what they do each by itself, until something reaches them."""
+"""Independent components of a network recur separately, until a message connects components."""
 
 import json
 from random import Random
@@ -28,19 +28,20 @@ def flow(src: int, dst: int, size: str, start: str = "0us") -> dict[str, Any]:
     return {"src": src, "dst": dst, "size": size, "start": start}
 
 
-# At the first leaf two send to one, at the second three do, at the third each to the next. They end at different times.
+# At the first leaf two hosts send to one, at the second three, at the third each to the next. Their flows end at
+# different times.
 APART = [
     *(flow(src, 0, "90MB", f"{src}us") for src in (1, 2)),
     *(flow(src, 4, "60MB", f"{src}us") for src in (5, 6, 7)),
     *(flow(8 + src, 8 + (src + 1) % 4, "170MB", f"{src}300ns") for src in range(4)),
 ]
-# One of these comes from the first leaf to the third while both have long been at rest, and one of these waits for it.
+# A flow goes from the first leaf to the third while both are fast-forwarded, and another flow starts after its arrival.
 BETWEEN = [flow(3, 11, "300KB", "1777us"), flow(6, 1, "3MB", "2900us"), flow(9, 5, "1KB", "3001us")]
 
 COLLECTIVE = {"operation": "all_reduce", "algorithm": "ring", "size": "80MB", "hosts": [8, 9, 10, 11]}
 REDUCE = {"name": "reduce", "collective": COLLECTIVE}
 
-# Each with the least share that islands skip.
+# Each scenario with the least share of fast-forward by independent components.
 PARTS: dict[str, tuple[float, dict[str, Any]]] = {
     "each leaf by itself": (0.8, {"switch": SLOW, "workload": [{"flows": APART}]}),
     "flows between leaves": (0.6, {"switch": SLOW, "workload": [{"flows": APART + BETWEEN}]}),
@@ -80,7 +81,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
 def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
     least, scenario = PARTS[name]
     shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, ISLANDS) for plan in PLANS]
-    # With shorter windows it is looked earlier, and something else may reach what rests.
+    # With shorter windows searches are earlier, and other messages may reach suspended components.
     assert min(shares[:-1]) >= least, shares
     assert "nothing rests" not in name or max(shares) == 0
 
@@ -115,7 +116,7 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> Non
 
 @pytest.mark.parametrize("judgement", ["fail", "record"])
 def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_skipped(judgement: str) -> None:
-    # A layer takes a third of a millisecond and more: longer than it takes to see that others may wait in a circle.
+    # A layer takes at least a third of a millisecond: longer than the detection of a possible cycle of waiting ranks.
     scenario = ring()
     network, workload = scenario["network"]["explicit"], scenario["workload"]
     for row in workload[0]["flows"]:
@@ -131,7 +132,7 @@ def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_ski
     assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS) > 0.6
 
 
-# Each of two jobs has layers of its own.
+# Each of two jobs has its own layers.
 def test_layers_of_jobs_side_by_side_are_skipped_by_each_for_itself() -> None:
     scenario = job(4, 4, {"tensor": 4}, 2, model={"layers": 40, "hidden": 1024, "sequence": 512})
     (made,) = scenario["workload"]
@@ -151,14 +152,14 @@ def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
     assert min(shares) > 0.1, shares
 
 
-# Stages that hand on what they computed do not repeat themselves: what it costs to look at them, others do not pay.
+# Pipeline stages do not recur. Searches on the stages do not use the budget of other components.
 def test_stages_by_themselves_are_looked_at_whatever_others_cost() -> None:
     model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
     assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), PLANS[0], ISLANDS) > 0.35
 
 
 def drawn(rng: Random) -> dict[str, Any]:
-    """Draw parts that each have some long flows, and a few flows between them."""
+    """Draws components with some long flows each, and a few flows between components."""
     count, hosts = rng.choice([2, 3, 4]), rng.choice([3, 4, 5])
     network = rails(count, hosts) if rng.random() < 0.3 else leaves(count, hosts)
     rows: list[dict[str, Any]] = []
@@ -196,7 +197,7 @@ def test_drawn_parts_are_what_they_are_without_skipping(group: int) -> None:
 
 
 def elsewhere(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Return the mechanisms of a scenario at leaves that each have long flows of their own; some go between them."""
+    """Returns a scenario's mechanisms at leaves with separate long flows, and some flows between leaves."""
     payload = int(scenario["framing"]["payload"].removesuffix("B"))
     rows: list[dict[str, Any]] = []
     for leaf in range(3):

@@ -1,4 +1,4 @@
-"""What training jobs do again and again is skipped, layers and iterations among it, and nothing else is."""
+"""Recurring parts of training jobs are fast-forwarded, layers and iterations included, and no other parts."""
 
 import json
 from random import Random
@@ -8,7 +8,7 @@ import pytest
 from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, skipped
 
 MODEL = {"layers": 16, "hidden": 512, "heads": 8, "sequence": 128, "vocabulary": 1024}
-# Messages of fewer packets, and collectives of fewer steps, than anything is looked for in.
+# Messages with fewer packets, and collectives with fewer steps, than searches need.
 COMPUTE = {"peak": 312e12, "efficiency": 0.4}
 
 
@@ -27,9 +27,9 @@ def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **mor
 
 
 EPISODES = "episodes"
-# What of layers is quiet before and after may be skipped as an episode.
+# A stretch between two quiet moments of a layer may be replayed as a busy period.
 LAYERS = ("layers", EPISODES)
-# Each with the least share of it that is skipped in layers and what is longer.
+# Each job with the least share of fast-forward in layers and longer periods.
 JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),
     "layers of sequences in parts": (0.07, job(2, 4, {"tensor": 4, "context": 2, "data": 1})),
@@ -37,12 +37,12 @@ JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers, parameters of which are gathered": (0.4, job(2, 4, {"tensor": 4, "data": 2, "zero": 3}, overlap=False)),
     "iterations": (0.4, job(2, 2, {"tensor": 2, "data": 2}, model={"layers": 1}, iterations=12)),
     "micro-batches": (0.3, job(2, 2, {"tensor": 2, "data": 2}, 32, model={"layers": 1})),
-    # Their layers are too few, or are skipped as well.
+    # Jobs with too few layers, or with layers inside a longer period.
     "micro-batches of layers": (0.5, job(2, 4, {"tensor": 4, "data": 2}, 32, model={"layers": 4})),
     "iterations of layers": (0.4, job(2, 4, {"tensor": 4, "data": 2}, iterations=12)),
     "iterations of micro-batches": (0.3, job(2, 2, {"tensor": 2, "data": 2}, 6, model={"layers": 2}, iterations=10)),
     "micro-batches in a pipeline": (0.3, job(2, 2, {"tensor": 2, "pipeline": 2}, 24, model={"layers": 2})),
-    # All of them send to all others at once: no layer takes as long as the one before.
+    # All ranks send to all others at once: no layer takes as long as the preceding layer.
     "layers of experts": (
         0.0,
         job(2, 4, {"tensor": 2, "data": 4, "expert": 4}, model={"experts": 4, "top_k": 2, "layers": 24}),
@@ -90,9 +90,9 @@ def test_layers_and_iterations_are_skipped(name: str) -> None:
 
 
 LARGE = {"hidden": 2048, "sequence": 512}
-# Jobs in which little else lasts long enough, with the least share that is skipped from one quiet moment to another.
+# Jobs without other long periods, with the least share replayed from one quiet moment to another.
 QUIET: dict[str, tuple[float, dict[str, Any]]] = {
-    # Of the paths that seeds draw, few let layers come again: those of seed 3 do.
+    # Of the paths drawn by seeds, few let layers recur; seed 3 does.
     "experts": (
         0.04,
         {
@@ -128,7 +128,7 @@ def test_an_episode_that_the_end_of_a_run_cuts_is_gone_through(until: str) -> No
 
 
 def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
-    # Flows that start while layers come again, and end; and one whose start nobody waits for.
+    # Flows that start and end while layers recur, and a flow with an independent start.
     flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
     scenario = {**QUIET["a pipeline"][1]}
     scenario["workload"] = [*scenario["workload"], {"flows": flows}]
@@ -136,7 +136,7 @@ def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
 
 
 def training(rng: Random) -> dict[str, Any]:
-    """Draw a job whose layers are alike, or whose computations vary; beside it a flow, or a second job."""
+    """Draws a job with equal layers, or with varying computations; and with a flow, or with a second job."""
     servers, gpus = rng.choice([2, 4]), rng.choice([2, 4])
     tensor = rng.choice([tensor for tensor in (1, 2, 4) if tensor <= gpus])
     rest = servers * gpus // tensor

@@ -48,7 +48,7 @@ PFC = {"pfc": {"xoff": "40KB"}}
 POINTS = [[0, 0], [1000, 40], [20_000, 90], [200_000, 100]]
 
 
-# Two ranks compute and pass on what two others have reduced with them.
+# Two ranks compute and forward data that two other ranks have reduced with them.
 JOB: dict[str, Any] = {
     "groups": {"all": [0, 1, 2, 3], "pair": [3, 1]},
     "operations": [
@@ -525,7 +525,7 @@ def row(scenario: dict[str, Any]) -> list[str]:
         summary["pfc"]["paused_ps"],
         summary["sfc"]["messages"],
         summary["ecn"]["marked"],
-        # Whatever the congestion control, the source hears of it.
+        # The source gets acknowledgements under any congestion control.
         sum(group.get("notifications", 0) for group in summary.values() if isinstance(group, dict)),
         summary["drops"],
         summary["retransmitted"],
@@ -534,7 +534,7 @@ def row(scenario: dict[str, Any]) -> list[str]:
 
 
 def table() -> str:
-    """All cases as aligned text, one a line."""
+    """Returns all cases as aligned text, one a line."""
     rows = [["case", *COLUMNS], *([name, *row(scenario)] for name, scenario in CASES.items())]
     widths = [max(len(cells[column]) for cells in rows) for column in range(len(rows[0]))]
     lines = (
@@ -563,7 +563,7 @@ def test_snapshots() -> None:
 
 
 def chosen(value: Any, path: list[str]) -> set[str]:
-    """What is given at a path: a name, or the keys of a table."""
+    """Returns the options at a path: a name, or the keys of a table."""
     if isinstance(value, list):
         return {name for one in value for name in chosen(one, path)}
     if path:
@@ -574,7 +574,7 @@ def chosen(value: Any, path: list[str]) -> set[str]:
 @pytest.mark.parametrize("path", CHOICES)
 def test_every_mechanism_has_a_snapshot(path: str) -> None:
     used = chosen(list(CASES.values()), path.split("."))
-    # A part has a case from its own strategy on, and what a table holds is what a list does.
+    # A part has a case through its own strategy, and keys of a table count like entries of a list.
     known = [option for option in registered(path) if option in STRATEGIES[path]]
     missing = [option for option in known if option not in used and (path, option) != ("workload", "table")]
     assert not missing, f"no snapshot uses {missing} of `{path}`: add a case to tests/validation/test_snapshots.py"

@@ -12,7 +12,7 @@ PACKETS = 2000
 
 
 def leaf_spine(switch: dict[str, Any], transport: str = "irn", **more: Any) -> dict[str, Any]:
-    """One flow from leaf to leaf, with four equal paths between them."""
+    """One flow from leaf to leaf, with four equal paths between the leaves."""
     link = {"rate": "100Gbps", "delay": "500ns"}
     return {
         "network": {"leaf_spine": {"leaves": 2, "spines": SPINES, "hosts_per_leaf": 4, "link": link}},
@@ -52,7 +52,7 @@ def test_random_choices_are_equal_within_chance(seed: int) -> None:
 
 @pytest.mark.parametrize("choice", ["random", "round_robin"])
 def test_packets_overtake_and_flows_complete(choice: str) -> None:
-    """All hosts of four leaves send: IRN keeps what comes early, and sends again in vain what was only overtaken."""
+    """All hosts of four leaves send: IRN keeps early packets, and retransmits overtaken packets in vain."""
     scenario = leaf_spine({"routing": {"spray": {"choice": choice}}}, probe={"packets": True})
     scenario["network"]["leaf_spine"]["leaves"] = 4
     incast = {"senders": [1, 2, 5, 6], "receiver": 0, "size": "300KB"}

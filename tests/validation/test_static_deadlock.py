@@ -1,4 +1,4 @@
-"""`check` warns of cycles of buffers on the routes in use before anything runs, and of no others."""
+"""`check` warns before the run of cyclic buffer dependencies on the routes in use, and of no others."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _POISSON = {"poisson": {"load": 0.5, "sizes": "websearch", "flows": 10}}
 
 
 def cycles(scenario: dict[str, Any]) -> list[str]:
-    """The cycles that `check` names."""
+    """The cycles reported by `check`."""
     warnings = [w["message"] for w in xoff.check(scenario)["warnings"] if "can deadlock" in w["message"]]
     return [message.partition("cyclic buffer dependency: ")[2].partition("; flows")[0] for message in warnings]
 
@@ -21,7 +21,7 @@ def cycles(scenario: dict[str, Any]) -> list[str]:
 def test_the_ring_that_deadlocks_is_warned_of_port_by_port(switches: int) -> None:
     ports = [f"s{i} port {1 if i == 0 else 2} (to s{(i + 1) % switches}), class 0" for i in range(switches)]
     assert cycles(ring(switches)) == [" → ".join(ports)]
-    # The flows that close it are those of the scenario, and in a scenario of their own they do.
+    # The flows that close the cycle belong to the scenario, and close the cycle in a scenario of their own.
     found = xoff.check(ring(switches))["deadlock"]
     assert sorted((flow["src"], flow["dst"]) for flow in found["flows"]) == sorted(
         (f"h{i}", f"h{(i + 2) % switches}") for i in range(switches)
@@ -31,7 +31,7 @@ def test_the_ring_that_deadlocks_is_warned_of_port_by_port(switches: int) -> Non
 
 @pytest.mark.parametrize(("queues", "really"), [(1, True), (32, False)])
 def test_flows_that_share_queues_of_bfc_can_wait_for_one_another(queues: int, *, really: bool) -> None:
-    """With one queue a port BFC is PFC; with a queue for each flow the circle that may close does not."""
+    """With one queue a port BFC is PFC; with a queue for each flow the possible cycle does not close."""
     scenario = ring()
     scenario["switch"] |= {"flow_control": {"bfc": {"queues": queues}}, "buffer": "unlimited"}
     scenario["audits"] = dict.fromkeys(["completion", "deadlock", "pauses"], "record")
@@ -46,9 +46,9 @@ def test_no_warning_where_nothing_can_wait_in_a_circle() -> None:
     lossy["switch"]["flow_control"] = {}
     open_ring = ring()
     open_ring["workload"][0]["flows"].pop()
-    # Neighbours have one shortest path, which passes no third switch.
+    # Neighbours have one shortest path, without a third switch.
     neighbours = ring() | {"workload": [_POISSON]}
-    # Each class has queues of its own: a circle needs all of its flows in one.
+    # Each class has separate queues: a cycle needs all of its flows in one class.
     split = ring()
     split["switch"]["classes"] = 2
     flows = split["workload"][0]["flows"]

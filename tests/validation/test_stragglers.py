@@ -14,7 +14,7 @@ US = 1_000_000
 
 
 def computing(*faults: dict[str, Any]) -> int:
-    """When rank 0, which computes for 10 us from the start on, has done so."""
+    """The end of rank 0's computation of 10 us from the start."""
     scenario = star(
         2, {"operations": [row(0, "compute", "a", duration="10us"), row(1, "compute", "a", duration="1us")]}
     )
@@ -26,7 +26,7 @@ def computing(*faults: dict[str, Any]) -> int:
 def test_what_is_left_takes_so_many_times_as_long() -> None:
     assert computing({"compute": 1.5}) == 15 * US
     assert computing({"compute": 1.5, "at": "4us"}) == 4 * US + 6 * US * 3 // 2
-    # 3 us at two thirds are 2 us of what is to do.
+    # 3 us at two thirds do 2 us of the work.
     assert computing({"compute": 1.5, "at": "4us", "duration": "3us"}) == 11 * US
     assert computing({"compute": 3.0, "at": "10us"}) == 10 * US
     # Two at a time multiply: 1 us in 6, from 4 us to 10 us.
@@ -37,14 +37,14 @@ def test_what_is_left_takes_so_many_times_as_long() -> None:
 
 
 def test_again_and_again_it_is_slower_each_time() -> None:
-    """Of each 3 us 1 us is at half: 2.5 us are done in it."""
+    """In each 3 us, 1 us is at half speed: 2.5 us of work are done."""
     again = {"compute": 2.0, "time_between_failures": {"fixed": "2us"}, "time_to_repair": {"fixed": "1us"}}
     assert computing(again) == 12 * US
     assert computing(again | {"at": "1us"}) == 12 * US - US // 2
 
 
 def test_a_job_waits_for_its_straggler() -> None:
-    """Four ranks compute, and sum up what they have: the iteration is longer by what one of them computed longer."""
+    """Four ranks compute, and reduce their results: the iteration is longer by the delay of the straggler."""
 
     def iteration(*faults: dict[str, Any]) -> int:
         rows = [row(rank, "compute", "work", duration="20us") for rank in range(4)]

@@ -1,4 +1,4 @@
-"""Random numbers: each mechanism of each node draws its own, so that one that is added moves no draw of another."""
+"""Random numbers: each mechanism of each node has its own stream, so that an added mechanism changes no other draw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCENARIO: dict[str, Any] = {
         {"flows": [{"src": host, "dst": 4 + (host + 1) % 4, "size": "200KB", "start": "0ns"} for host in range(4)]}
     ],
 }
-# Each draws with every packet, or with most, and without congestion control changes nothing that others see.
+# Each mechanism draws with every packet, or most, and without congestion control has no effect on others.
 _ADDED: dict[str, dict[str, Any]] = {
     "marks": {"ecn": {"red": {"kmin": "1KB", "kmax": "10MB", "pmax": 0.9}}},
     "samples": {"flow_control": {"qcn": {}}},
@@ -42,6 +42,6 @@ def test_what_is_added_moves_no_draw_of_others(name: str) -> None:
 
 
 def test_packets_are_sprayed_by_draws() -> None:
-    """The test above means something: with other draws completion times are others."""
+    """The test above proves something: with other draws completion times change."""
     other = xoff.run({**_SCENARIO, "seed": 8, "switch": {"routing": {"spray": {"choice": "random"}}}})
     assert [int(end) for end in other.flows["fct_ps"].to_pylist()] != _completion_times({})

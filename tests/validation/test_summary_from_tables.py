@@ -1,4 +1,4 @@
-"""Every number of a summary is computed again from the tables of its run, or it is named with the reason why not."""
+"""Recomputes every number of a summary from the tables of its run, or names the number with a reason."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NOT_IN_TABLES = {
     "performance.*": "the cost of the run and what was fast-forwarded, which are no results",
     **{key: reason for keys, reason in _COUNTED.items() for key in keys.split()},
 }
-"""Keys that no default table has, each with the reason."""
+"""Keys without a source in the default tables, each with the reason."""
 
 IN_CUT_RUNS = {
     "flows.total": "flows that had not started are in no table",
@@ -70,7 +70,7 @@ IN_CUT_RUNS = {
     "workloads.*.job.*": "operations that had not ended are in no table, so that nobody sees which iterations ended",
     "workloads.*.collective.*": "messages that had not arrived are in no table",
 }
-"""Keys that the tables of a run that was cut do not have, each with the reason."""
+"""Keys without a source in the tables of a truncated run, each with the reason."""
 
 UNDER_FAULTS = {
     "*.paused_ps": "counted until the run was looked at last, which is later than `simulated_ps`; such pauses are rows",
@@ -80,7 +80,7 @@ UNDER_FAULTS = {
 
 
 def numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield each number of a summary: its key, its key without names of workloads and labels, and its value."""
+    """Yields each number of a summary: its key, its key without names of workloads and labels, and its value."""
 
     def leaves(value: Any, path: tuple[str, ...], general: tuple[str, ...]) -> Iterator[tuple[str, str, Any]]:
         pairs = list(
@@ -97,7 +97,7 @@ def numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 
 def named(general: str, keys: Mapping[str, str]) -> bool:
-    """Tell whether a key is among others, of which a star stands for a part of a count or all that follows."""
+    """True if a key matches a pattern. A star matches a part of a count, or the rest of the key."""
     first, last = general.partition(".")[0], general.rpartition(".")[2]
     return any(key in keys for key in (general, f"{first}.*", f"*.{last}")) or any(
         key.endswith(".*") and general.startswith(key[:-1]) for key in keys if key.startswith("workloads")
@@ -117,7 +117,7 @@ def times(values: list[Any], prefix: str) -> Found:
 
 
 def is_warm(workload: Mapping[str, Any]) -> bool:
-    """Tell whether flows of a workload were under way when it began."""
+    """True if flows of a workload were under way at the start."""
     return any(isinstance(kind, Mapping) and kind.get("warm_start") for kind in workload.values())
 
 
@@ -146,11 +146,11 @@ class Tables:
         self.warm = {f"{one['name']} warm" for one in result.scenario["workload"] if is_warm(one)}
 
     def rows(self, name: str) -> list[Row]:
-        """Return the rows of a table; none if it was not recorded."""
+        """Returns the rows of a table; empty for a table that was not recorded."""
         return list(self.result.table(name).to_pylist()) if name in self.result.tables else []
 
     def timed(self) -> list[Row]:
-        """Return the flows and messages that completion times are of."""
+        """Returns the flows and messages with completion times."""
         return [*self.over, *self.messages]
 
 
@@ -171,7 +171,7 @@ def of_all(tables: Tables) -> Found:
 
 
 def end(tables: Tables) -> int:
-    """Compute when a run ended of which nothing is left to do."""
+    """Computes the end of a run that completed all of its work."""
     ends = [row["start_ps"] + row["fct_ps"] for row in tables.timed()] + [row["end_ps"] for row in tables.operations]
     if tables.delivered < len(tables.flows):
         sent = [row for row in tables.rows("packets") if row["event"] == "depart" and row["kind"] == "data"]
@@ -180,7 +180,7 @@ def end(tables: Tables) -> int:
 
 
 def of_workloads(tables: Tables) -> Found:
-    """Compute the numbers of workloads but those of jobs and collectives."""
+    """Computes the numbers of workloads, except jobs and collectives."""
     found: Found = {}
     for name in tables.result.summary["workloads"]:
         place = f"workloads\t{name}"
@@ -205,7 +205,7 @@ def of_workloads(tables: Tables) -> Found:
 
 
 def of_jobs(tables: Tables) -> Found:
-    """Compute the numbers of jobs that ended, and of collectives that are workloads of their own."""
+    """Computes the numbers of completed jobs, and of collectives that are workloads."""
     found: Found = {}
     collectives = tables.rows("collectives")
     for name, workload in tables.result.summary["workloads"].items():
@@ -222,7 +222,7 @@ def of_jobs(tables: Tables) -> Found:
 
 
 def of_job(place: str, operations: list[Row], parts: list[Row], collectives: list[Row], labels: list[str]) -> Found:
-    """Compute the numbers of a job, all of whose iterations ended."""
+    """Computes the numbers of a job with all iterations completed."""
     ranks = len({row["rank"] for row in operations} | {row["rank"] for row in parts})
     count = 1 + max(row["iteration"] for row in operations)
     ends = [min(row["start_ps"] for row in operations)]
@@ -239,7 +239,7 @@ def of_job(place: str, operations: list[Row], parts: list[Row], collectives: lis
     bits: dict[str, float] = defaultdict(float)
     moving: Counter[str] = Counter()
     for row in collectives:
-        # By the same factor the bus bandwidth of each is above its algorithm bandwidth.
+        # The bus bandwidth of each collective exceeds its algorithm bandwidth by the same factor.
         factor = row["bus_bps"] / row["algorithm_bps"] if row["algorithm_bps"] else 0.0
         bits[row["label"]] += row["size_bytes"] * 8e12 * factor
         moving[row["label"]] += row["start_ps"] + row["time_ps"] - row["last_rank_arrived_ps"]
@@ -251,7 +251,7 @@ def of_job(place: str, operations: list[Row], parts: list[Row], collectives: lis
 
 
 def of_parts(tables: Tables) -> Found:
-    """Compute high-water marks and what parts counted, as far as tables have it."""
+    """Computes high-water marks and counts of components, as far as tables have them."""
     now = tables.result.summary["simulated_ps"]
     queues = tables.rows("queues")
     found: Found = {"high_water\tqueue\tbytes": max((row["max_bytes"] for row in queues), default=0)}
@@ -287,9 +287,9 @@ def of_parts(tables: Tables) -> Found:
 
 
 def disagreements(result: xoff.Result, excepted: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
-    """Compare a summary with the tables of its run: the numbers that differ, as it says and as computed."""
+    """Compares a summary with the tables of its run, and returns differing numbers, as stated and as computed."""
     tables = Tables(result)
-    # What has begun or ended of an unfinished run is seen in no table, nor where it was given up.
+    # Tables do not show the begun and ended work of an unfinished run, nor work given up.
     is_cut = tables.delivered < result.summary["flows"]["total"] and "packets" not in result.tables
     excepted = {**excepted, **IN_CUT_RUNS} if is_cut else excepted
     found = {**of_all(tables), **of_workloads(tables), **of_parts(tables)}
@@ -300,7 +300,7 @@ def disagreements(result: xoff.Result, excepted: Mapping[str, str]) -> dict[str,
         if named(general, excepted) or (general == "simulated_ps" and is_cut and "until" not in result.scenario):
             continue
         if key in found:
-            # What is heard when a flow is over is in no row.
+            # Signals after the end of a flow are in no row.
             is_heard = key.endswith("\tnotifications") and value >= found[key]
             if not is_heard and not same(value, found[key]):
                 wrong[key] = (value, found[key])
@@ -322,7 +322,7 @@ def same(said: Any, found: Any) -> bool:
 
 
 def fitted(rng: Random, forced: dict[str, str]) -> dict[str, Any]:
-    """Draw a small scenario whose workloads have names of their own."""
+    """Draws a small scenario with a name for each workload."""
     while True:
         scenario = draw_scenario(rng, forced)
         found: Any = xoff.check(scenario)["workload"]
@@ -334,7 +334,7 @@ def fitted(rng: Random, forced: dict[str, str]) -> dict[str, Any]:
 
 
 MANY_PATHS = set(registered("switch.routing"))
-"""Routing by which packets of a flow take several paths: its ideal is that of one of them, and may be longer."""
+"""Routing with several paths per flow. The ideal is computed on one path, and may be longer than the FCT."""
 
 
 def run(scenario: dict[str, Any]) -> xoff.Result:
@@ -343,7 +343,7 @@ def run(scenario: dict[str, Any]) -> xoff.Result:
 
 
 def compare(scenario: dict[str, Any], excepted: Mapping[str, str]) -> xoff.Result:
-    """Run a scenario, and compare its summary with its tables."""
+    """Runs a scenario, and compares its summary with its tables."""
     result = run(scenario)
     try:
         assert disagreements(result, excepted) == {}
@@ -354,13 +354,13 @@ def compare(scenario: dict[str, Any], excepted: Mapping[str, str]) -> xoff.Resul
 
 
 def expected(scenario: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return what may differ from tables in a scenario."""
+    """Returns the keys that may differ from tables in a scenario."""
     has_watchdog = "watchdog" in scenario["switch"]["flow_control"].get("pfc", {})
     return UNDER_FAULTS if has_watchdog or "fault" in scenario else {}
 
 
 def faster_than_alone(result: xoff.Result) -> list[Row]:
-    """Return the flows and messages with a slowdown below one; none where packets take several paths."""
+    """Returns the flows and messages with a slowdown below one; empty for packets on several paths."""
     if MANY_PATHS & set(result.scenario["switch"].get("routing") or {}):
         return []
     return [row for row in Tables(result).timed() if row["slowdown"] < 1]
@@ -400,7 +400,7 @@ def test_numbers_of_a_run_that_is_cut(seed: int) -> None:
 
 
 def faulty(rng: Random) -> dict[str, Any]:
-    """Draw a scenario in which something fails."""
+    """Draws a scenario with a fault."""
     while True:
         scenario = fitted(rng, {})
         scenario["fault"] = [draw_fault(rng, scenario, links_of(scenario)) for _ in range(2)]
@@ -432,7 +432,7 @@ def test_a_run_with_lost_frames_ends_with_the_last_packet_that_left_a_port() -> 
 
 @pytest.mark.parametrize("routing", registered("switch.routing"))
 def test_no_flow_is_faster_than_alone_where_a_host_is_faster_than_each_path(routing: str) -> None:
-    """A flow of many paths may have the rates of all of them together."""
+    """A flow of many paths may have the sum of their rates."""
     links = {name: {"rate": rate, "delay": "1us"} for name, rate in (("link", "400Gbps"), ("fabric_link", "100Gbps"))}
     scenario = {
         "network": {"leaf_spine": {"leaves": 2, "spines": 4, "hosts_per_leaf": 2, **links}},

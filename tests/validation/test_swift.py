@@ -19,7 +19,7 @@ def swift(senders: int, delay_us: float, rates: dict[str, int], **settings: Any)
 
 
 def scaling_us(window: float) -> float:
-    """What flow scaling adds, between 0.1 and 100 packets."""
+    """Target added by flow scaling, between 0.1 and 100 packets."""
     few, many = 1 / sqrt(100), 1 / sqrt(0.1)
     alpha = RANGE_US / (many - few)
     return min(max(alpha / sqrt(window) - alpha * few, 0), RANGE_US)
@@ -36,7 +36,8 @@ def at_rest(senders: int, gbps: int) -> tuple[float, float]:
 
 
 def test_a_lone_flow_keeps_the_base_target() -> None:
-    """Its window is above 100 packets, so that nothing scales; steps are a packet, and a cut is of less than that."""
+    """The flow's window is above 100 packets, so that nothing scales; steps are a packet, and cuts less than a packet.
+    """
     rates = {"gbps": 100, "last_gbps": 40}
     round_trip, window = at_rest(1, 40)
     assert window > 100

@@ -1,7 +1,7 @@
-"""TIMELY: no equilibrium of its own, but bounds. A window is what keeps the first queue short.
+"""TIMELY: no equilibrium, but bounds. A window keeps the first queue short.
 
-Its steps are tested beside the code. Here: a flow that meets no queue keeps its line, a queue that grows beyond
-`t_high` is taken back, and a window bounds what N flows can queue.
+Unit tests in the crate cover TIMELY's steps. This file tests three bounds: a flow without a queue keeps its line, a
+queue above `t_high` shrinks, and a window bounds the queue of N flows.
 """
 
 from typing import Any
@@ -23,7 +23,9 @@ def test_a_flow_without_a_queue_keeps_its_line() -> None:
 
 
 def test_a_window_bounds_the_first_queue() -> None:
-    """N flows begin at line rate: with windows they queue what is not in the pipe, without twice as much and more."""
+    """N flows begin at line rate: with windows they queue the bytes beyond the pipe, without windows at least twice as
+    much.
+    """
     window = (PIPE // 1000 + 1) * WIRE
     assert max(queues(timely(8, window=True), 0, 400)) <= 8 * window - PIPE + 8 * WIRE
     assert max(queues(timely(8), 0, 400)) > 2 * 7 * PIPE

@@ -1,7 +1,7 @@
-"""Packet trimming and the transport that hears of it, against arithmetic.
+"""Packet trimming and a transport that reacts to trimming, against arithmetic.
 
-A header goes where its packet would have gone, so that a receiver's link is never idle while anything is to come: an
-incast ends when all packets and all headers have passed that link. What was cut is what was sent again.
+A header leaves in place of its packet, so that a receiver's link is never idle while packets are outstanding: an incast
+ends when all packets and all headers have passed the link. Trimmed packets equal retransmissions.
 """
 
 from statistics import mean
@@ -34,7 +34,7 @@ def wire_us(frames: int, size: int) -> float:
 
 
 def slowest_us(result: xoff.Result) -> float:
-    """When the last flow had arrived."""
+    """Arrival of the last flow in µs."""
     return float(max(row["fct_ps"] for row in result.flows.to_pylist())) / 1e6
 
 
@@ -52,9 +52,11 @@ def test_the_receivers_link_is_never_idle(senders: int) -> None:
 
 @pytest.mark.parametrize("turns", [1, 10, 255])
 def test_headers_leave_data_its_turns(turns: int) -> None:
-    """Sixteen senders at line rate for ever: of each 16 packets 15 are cut, if so many headers go before the sixteenth.
+    """Sixteen senders at line rate forever: 15 of each 16 packets are trimmed if 15 headers precede the sixteenth
+    packet.
 
-    Beyond that number more headers come than go, until their answers fail to appear; data has its share all the same.
+    Beyond this number, headers arrive faster than headers leave, until acknowledgements are missing; data still has its
+    share.
     """
     switch = {"trimming": {"limit": f"{LIMIT * WIRE}B", "turns": turns}}
     scenario = incast(16, 1_000_000, switch=switch)
@@ -65,7 +67,8 @@ def test_headers_leave_data_its_turns(turns: int) -> None:
 
 
 def test_senders_that_do_not_slow_down_are_served_all_the_same() -> None:
-    """Small packets on short links, and headers a quarter of their size: with all headers first nothing would end."""
+    """Small packets on short links, and headers a quarter of their size: with headers always first no flow would end.
+    """
     scenario = incast(9, 10)
     scenario["network"]["star"]["link"] = {"rate": "40Gbps", "delay": "2500ps"}
     scenario["framing"] = {"payload": "300B", "header": "0B", "preamble_and_ifg": "20B"}
@@ -75,7 +78,7 @@ def test_senders_that_do_not_slow_down_are_served_all_the_same() -> None:
 
 @pytest.mark.parametrize("senders", [2, 16])
 def test_what_is_cut_is_sent_again_and_nothing_else(senders: int) -> None:
-    """Nothing is lost unknown: sent = delivered + cut, without a timeout."""
+    """Every loss is known: sent = delivered + trimmed, without a timeout."""
     result = xoff.run(incast(senders, 40))
     summary = result.summary
     flows = result.flows.to_pylist()
@@ -101,7 +104,7 @@ def test_the_first_burst_is_cut_as_a_fluid_is() -> None:
 
 
 def test_the_buffer_may_set_the_limit() -> None:
-    """Without a limit of its own a packet is cut where it would be dropped."""
+    """Without a separate limit, a packet is trimmed if the buffer would drop it."""
     buffer = {"per_queue": f"{LIMIT * WIRE}B"}
     limited = xoff.run(incast(8, 40))
     cut = xoff.run(incast(8, 40, switch={"trimming": {}, "buffer": buffer}))
@@ -122,7 +125,7 @@ def test_headers_may_be_larger_than_answers() -> None:
 
 @pytest.mark.parametrize("transport", ["go_back_n", "irn"])
 def test_other_transports_live_with_it(transport: str) -> None:
-    """To Go-Back-N a header is a gap; IRN finds the gap by what follows, or by its timeout."""
+    """Go-Back-N treats a header as a gap; IRN finds the gap by later packets, or by its timeout."""
     result = xoff.run(incast(8, 40, host={"transport": {transport: {}}}))
     assert set(result.audits.values()) == {"ok"}
     assert result.summary["flows"]["completed"] == 8
@@ -142,16 +145,16 @@ def leaf_spine(transport: dict[str, Any], **switch: Any) -> dict[str, Any]:
 
 
 def test_disorder_costs_nothing() -> None:
-    """Where nothing is lost nothing is sent again; IRN takes what was overtaken for lost."""
+    """Without losses nothing is retransmitted; IRN treats overtaken packets as lost."""
     selective, irn = xoff.run(leaf_spine({"selective": {}})), xoff.run(leaf_spine({"irn": {}}))
     assert selective.summary["retransmitted"] == 0 < irn.summary["retransmitted"]
     assert selective.summary["drops"] == irn.summary["drops"] == 0
 
 
 def test_a_sprayed_permutation_fills_the_fabric() -> None:
-    """Queues of eight packets, and nothing that holds senders back: random paths carry 85 % of the line and more.
+    """Queues of eight packets, and unrestrained senders: random paths carry 85 % of the line and more.
 
-    A hash of flows puts several on some links, and none on others.
+    A hash of flows puts several flows on some links, and none on others.
     """
     sprayed = leaf_spine({"selective": {}}, trimming={"limit": f"{LIMIT * WIRE}B"})
     sprayed["workload"] = [{"permutation": {"size": "2MB"}}]
@@ -164,7 +167,7 @@ def test_a_sprayed_permutation_fills_the_fabric() -> None:
 
 @pytest.mark.parametrize("tolerance", [None, 3])
 def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(tolerance: int | None) -> None:
-    """Short flows make a long one lose packets, which goes on alone afterwards."""
+    """Short flows make a long flow lose packets; the long flow continues alone."""
     settings: dict[str, Any] = (
         {"rto": "500us"} if tolerance is None else {"rto": "500us", "reordering_threshold": tolerance}
     )

@@ -1,4 +1,4 @@
-"""`until` ends a run exactly then, and what stands at the end counts up to it."""
+"""`until` ends a run exactly at its time, and open pauses and frames count up to the end."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.mark.parametrize("until_us", [15, 20, 5000])
 def test_until_is_exact(until_us: int) -> None:
-    """No event happens after `until`, and that is the simulated time.
+    """No event happens after `until`, and `until` is the simulated time.
 
-    Flows are under way at 15 and at 20 us (both inside the first incast); at 5 ms nothing is, and more starts at 30 ms.
+    Flows are unfinished at 15 and at 20 us (both inside the first incast); at 5 ms no flow is, and more start at 30 ms.
     """
     until_ps = until_us * 1_000_000
     result = xoff.run(
@@ -32,7 +32,7 @@ def test_until_is_exact(until_us: int) -> None:
 
 
 def test_pauses_that_stand_count_as_paused_time() -> None:
-    """`pfc.paused_ps` and the links' `paused_ps` are sums over the pauses, standing ones up to the end."""
+    """`pfc.paused_ps` and the links' `paused_ps` are sums over the pauses; open pauses count up to the end."""
     link = {"rate": "100Gbps", "delay": "1us"}
     result = xoff.run(
         {
@@ -60,7 +60,7 @@ def test_pauses_that_stand_count_as_paused_time() -> None:
 
 @pytest.mark.parametrize("until_us", [100, 300])
 def test_frames_that_overtake_are_under_way_when_a_run_is_cut_short(until_us: int) -> None:
-    """Frames that end at a relay pass its delay by; those on their way there count, on any number of threads."""
+    """Frames that end at a relay skip its delay; frames in flight to the relay count, on any number of threads."""
     runs = [xoff.run(EXAMPLES / "portfc.toml", overrides={"until": f"{until_us}us"}, threads=n) for n in (1, 2, 3)]
     assert runs[0].summary["audits"]["conservation"] == "ok"
     assert all(run.summary["audits"] == runs[0].summary["audits"] for run in runs)
@@ -68,7 +68,7 @@ def test_frames_that_overtake_are_under_way_when_a_run_is_cut_short(until_us: in
 
 @pytest.mark.parametrize("until", [None, "400ns", "1us", "5us", "20us"])
 def test_no_link_sends_for_more_than_the_time_there_was(until: str | None) -> None:
-    """A frame that a run's end cuts short counts as far as it was sent; 4 KB take 328 ns."""
+    """A frame in transmission at the end counts by its sent part; 4 KB take 328 ns."""
     document = {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": "4000B", "header": "100B"},

@@ -1,4 +1,4 @@
-"""PFC with egress accounting under `voq`: what one queue of an output paused, another may free."""
+"""PFC with egress accounting under `voq`: a queue of an output may end the pause of another queue."""
 
 import pytest
 

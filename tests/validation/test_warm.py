@@ -77,7 +77,7 @@ def test_they_are_counted_and_have_no_part_in_completion_times() -> None:
 
 
 def test_the_load_is_carried_from_the_start() -> None:
-    """In the first 40 us, the time of a mean flow, a cold network carries little, a warm one nearly its load."""
+    """In the first 40 us, the time of a mean flow, a cold network carries little, a warm network nearly its load."""
 
     def carried(*, warm: bool) -> float:
         shares: list[float] = []

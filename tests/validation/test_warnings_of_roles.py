@@ -1,4 +1,4 @@
-"""What is warned of can happen: marks at hosts, jobs that share hosts, early timeouts, senders that are shut out."""
+"""Warnings are about possible problems: marks at hosts, jobs that share hosts, early timeouts, starved senders."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TINY = {"layers": 1, "hidden": 64, "heads": 1, "sequence": 64, "vocabulary": 64}
 
 
 def paths(scenario: dict[str, Any]) -> list[str]:
-    """Give the keys that `check` warns of."""
+    """Returns the keys of the warnings of `check`."""
     return [warning["path"] for warning in xoff.check(scenario)["warnings"]]
 
 
 def test_ports_of_hosts_that_do_not_mark_are_not_warned_of() -> None:
-    # A relaying GPU has XOFF at 100 KB, and marks nothing unless `host.relay.ecn` says so.
+    # A relaying GPU has XOFF at 100 KB, and marks nothing without `host.relay.ecn`.
     scenario: dict[str, Any] = {
         "network": {"rail": RAIL},
         "framing": {"payload": "9000B"},

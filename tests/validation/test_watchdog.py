@@ -1,6 +1,6 @@
-"""The PFC watchdog against arithmetic: storms begin and end at polls, and resolve a deadlock that stands without them.
+"""The PFC watchdog against arithmetic: storms begin and end at polls, and end deadlocks that would otherwise remain.
 
-Polls are each 50 us, a storm is a pause of 200 us, and it is over when 400 us were quiet.
+Polls are every 50 us. A storm is a pause of 200 us, and ends after 400 quiet us.
 """
 
 from typing import Any
@@ -18,19 +18,19 @@ FRAME_PS = 80_000
 
 
 def polled(since_ps: int, lasts_ps: int) -> int:
-    """The poll at which something that began then has lasted for so long, from the first poll on that saw it."""
+    """The poll that finds a condition of a given start and duration, counted from the first poll after the start."""
     return -(-since_ps // POLL) * POLL + lasts_ps
 
 
 def deadlock(**pfc: Any) -> dict[str, Any]:
-    """A ring of three switches that PFC stops for ever; its hosts send raw frames without end."""
+    """A ring of three switches stopped by PFC forever; its hosts send raw frames without end."""
     scenario = ring(3, size="20MB", host={"transport": {"raw": {}}}, until="1200us")
     scenario["switch"] = {"forwarding_latency": "300ns", "flow_control": {"pfc": {"xoff": "50KB", **pfc}}}
     return scenario
 
 
 def around(result: xoff.Result) -> list[tuple[int, int | None]]:
-    """The long pauses of links of the ring, in order: when they began and ended."""
+    """The long pauses of the ring's links, in order: start and end."""
     rows = [row for row in result.pauses.to_pylist() if row["node"][0] == "s" and row["peer"][0] == "s"]
     lasting = [row for row in rows if row["end_ps"] is None or row["end_ps"] - row["start_ps"] > POLL]
     return sorted({(row["start_ps"], row["end_ps"]) for row in lasting}, key=lambda pause: pause[0])
@@ -46,21 +46,21 @@ def test_without_it_a_deadlock_stands_for_ever() -> None:
 
 
 def test_a_deadlock_is_resolved_at_a_poll_and_forms_again_when_pauses_hold_again() -> None:
-    """All three outputs stop within a frame, and are storms at one poll; what they hold is dropped, and what comes."""
+    """All three outputs stop within a frame, and are storms at one poll; queued and arriving packets are dropped."""
     result = xoff.run(deadlock(watchdog=WATCHDOG))
     assert {state for state in result.audits.values() if not state.startswith("cut")} == {"ok"}
     first, second = around(result)
     storm = polled(first[0], DETECTION)
     assert (storm, first[1]) == (250_000_000, storm)
-    # Each switch resumes its neighbour as it drops: 64 B and 1 us later nobody pauses the ring.
+    # Each switch resumes its neighbour when it drops packets: 64 B and 1 us later the ring has no pause.
     quiet = storm + 64 * 80 + 1_000_000
     over = polled(quiet, RESTORATION)
     times = [row["time_ps"] for row in result.drops.to_pylist()]
     in_first = [at for at in times if at < over + POLL]
     assert min(in_first) == storm
-    # The frames of a line come one after the other, each a frame later: the last is dropped, and the next one not.
+    # Frames on a line arrive one frame time apart: the last frame of the storm is dropped, and the next is not.
     assert over - 2 * FRAME_PS < max(in_first) < over
-    # It fills again with the same flows, and is found again.
+    # The ring fills again with the same flows, and is found again.
     assert over < second[0] < over + POLL
     assert second[1] == polled(second[0], DETECTION)
     assert result.summary["pfc"]["storms"] == 6
@@ -69,7 +69,7 @@ def test_a_deadlock_is_resolved_at_a_poll_and_forms_again_when_pauses_hold_again
 
 
 def test_what_waits_is_dropped_at_once() -> None:
-    """At the poll each switch drops its 50 KB from the ring, and what its host had put behind it."""
+    """At the poll each switch drops its 50 KB from the ring, and packets of its host queued behind."""
     result = xoff.run(deadlock(watchdog=WATCHDOG))
     at_once = [row for row in result.drops.to_pylist() if row["time_ps"] == 250_000_000]
     by_input: dict[tuple[str, int], int] = {}
@@ -77,13 +77,13 @@ def test_what_waits_is_dropped_at_once() -> None:
         key = (row["node"], row["in_port"])
         by_input[key] = by_input.get(key, 0) + 1000
     marks = {(r["node"], r["port"]): r["bytes"] for r in result.high_water.to_pylist() if r["kind"] == "ingress"}
-    # Only flows that end at the next switch go to its host instead.
+    # Only flows to the next switch's host go to the host instead.
     assert len(by_input) == 6
     assert all(50_000 <= size <= marks[key] for key, size in by_input.items())
 
 
 def test_forwarding_only_ignores_pauses() -> None:
-    """Nothing is dropped where memory is not limited: what waits goes on, and the flows end."""
+    """With unlimited memory nothing is dropped: queued packets leave, and the flows end."""
     scenario = deadlock(watchdog={**WATCHDOG, "action": "forward"})
     scenario["workload"] = ring(3)["workload"]
     result = xoff.run(scenario)
@@ -120,14 +120,14 @@ def slow_receiver(**pfc: Any) -> dict[str, Any]:
 
 
 def pauses(result: xoff.Result) -> list[tuple[int, int]]:
-    """When the first switch was paused by the second, in order."""
+    """Times at which the second switch paused the first, in order."""
     rows = [row for row in result.pauses.to_pylist() if (row["node"], row["peer"]) == ("switch1", "switch0")]
     return sorted((row["start_ps"], row["end_ps"]) for row in rows)
 
 
 @pytest.mark.parametrize("detection_us", [1000, 940])
 def test_a_pause_that_is_shorter_changes_nothing(detection_us: int) -> None:
-    """The same events as without a watchdog, though pauses come one after the other for 8 ms."""
+    """The same events as without a watchdog, though pauses follow one another for 8 ms."""
     plain = xoff.run(slow_receiver())
     assert 700 < max(end - start for start, end in pauses(plain)) / 1e6 < detection_us
     watched = xoff.run(slow_receiver(watchdog={"detection": f"{detection_us}us", "poll": "100us"}))
@@ -138,7 +138,7 @@ def test_a_pause_that_is_shorter_changes_nothing(detection_us: int) -> None:
 
 @pytest.mark.parametrize("poll_us", [50, 70, 350])
 def test_a_longer_one_is_a_storm_at_its_poll(poll_us: int) -> None:
-    """350 us from the first poll on that sees it, rounded up to polls; until then the run is the same."""
+    """350 us from the first poll during the pause, rounded up to polls; until then both runs are equal."""
     poll = poll_us * 1_000_000
     polls = -(-350_000_000 // poll)
     plain = pauses(xoff.run(slow_receiver()))
@@ -147,7 +147,7 @@ def test_a_longer_one_is_a_storm_at_its_poll(poll_us: int) -> None:
     result = xoff.run(slow_receiver(watchdog={"detection": "350us", "poll": f"{poll_us}us"}))
     assert pauses(result)[: first + 1] == [*plain[:first], storms[first]]
     assert min(row["time_ps"] for row in result.drops.to_pylist()) == storms[first][1]
-    # What was dropped is sent again.
+    # Dropped packets are retransmitted.
     assert result.summary["flows"] == {"total": 1, "completed": 1}
     assert result.summary["pfc"]["storms"] >= 1
 

@@ -1,4 +1,4 @@
-"""What must hold of completion times cut into parts, whatever the scenario."""
+"""Invariants of completion times cut into parts, for every scenario."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -7,13 +7,13 @@ import xoff
 
 
 def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int = 2) -> xoff.Result:
-    """Run again with `probe.delays` and check its rows; `result` is that of the run without."""
+    """Runs again with `probe.delays` and checks the rows; `result` is the result without the probe."""
     probe = {**scenario.get("probe", {}), "delays": "all"}
     probed = xoff.run({**scenario, "probe": probe}, threads=threads)
     summary, expected = dict(probed.summary), dict(result.summary)
     assert {**summary, "performance": None} == {**expected, "performance": None}
     rows = probed.table("delays").to_pylist()
-    # Messages of connections are cut one by one: the audit of delays adds them up.
+    # Messages of connections are cut one by one: the audit of delays adds up the parts.
     connections = set(probed.messages["flow"].to_pylist())
     flows = {row["flow"]: row for row in probed.flows.to_pylist() if row["flow"] not in connections}
     assert all((row["operation"] is None) == (row["flow"] in flows) for row in rows)
@@ -24,11 +24,11 @@ def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int
         assert row["time_ps"] > 0
         sums[row["flow"]] += row["time_ps"]
         ways[row["flow"]].add((row["hop"], row["node"], row["port"]))
-        # Behind whom, and who pauses or holds, is known; nothing else has anybody to name.
+        # The blocking flow is known, and the mechanism of a pause or hold; other parts name neither.
         assert (row["blocking_flow"] is not None) == (row["kind"] == "queueing")
         assert (row["cause"] is not None) == (row["kind"] in {"paused", "source_held"})
         assert (row["start_ps"] is not None) == (row["kind"] == "paused")
-        # A port that neither sends nor is paused keeps nobody waiting, but for who stands behind the head of an input.
+        # A port that neither sends nor is paused delays no packet, except packets behind the head of an input.
         assert row["kind"] != "hol_blocking" or scenario["switch"]["queueing"] == "iq", (row, scenario)
     assert sums == {flow: row["fct_ps"] for flow, row in flows.items()}
     peers = {(row["node"], row["port"]): row["peer"] for row in probed.links.to_pylist()}
@@ -43,10 +43,10 @@ def delays_add_up(scenario: dict[str, Any], result: xoff.Result, *, threads: int
 
 
 def paused_within_pauses(result: xoff.Result, rows: list[dict[str, Any]]) -> None:
-    """Each paused part lies within the pause that it names."""
+    """Checks that each paused part lies within the pause that it names."""
     pauses = defaultdict(list)
     for row in result.pauses.to_pylist():
-        # One that is taken back at its own moment keeps nobody waiting; the next may begin at that moment as well.
+        # A pause that ends at its own start delays no packet; the next pause may start at the same moment.
         if row["end_ps"] == row["start_ps"]:
             continue
         pauses[row["node"], row["port"], row["queue"], row["cause"], row["start_ps"]].append(row["end_ps"])

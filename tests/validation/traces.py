@@ -1,4 +1,4 @@
-"""What the tests of closed forms read out of the table `packets`: queues, ingress counts and departures."""
+"""Measures from the table `packets` for the tests of closed forms: queues, ingress counts and departures."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,26 +20,26 @@ class Event(NamedTuple):
 
 
 def events(result: xoff.Result, node: str | None = None, kind: str = "data") -> list[Event]:
-    """Frames of one kind in the order in which they were handled, at one node or everywhere."""
+    """Frames of one kind in order of handling, at one node or everywhere."""
     columns = result.table("packets").select(Event._fields).to_pydict()
     rows = (Event(*values) for values in zip(*columns.values(), strict=True))
     return [row for row in rows if row.kind == kind and node in (None, row.node)]
 
 
 def departures(result: xoff.Result, node: str, flow: int) -> list[int]:
-    """When the data packets of a flow started to be sent at a node."""
+    """Starts of transmission of a flow's data packets at a node."""
     return [row.time_ps for row in events(result, node) if row.event == "depart" and row.flow == flow]
 
 
 def arrivals(result: xoff.Result, node: str, flow: int, kind: str = "data") -> list[int]:
-    """When the packets of a flow arrived at a node."""
+    """Arrivals of a flow's packets at a node."""
     return [row.time_ps for row in events(result, node, kind) if row.event == "arrive" and row.flow == flow]
 
 
 def ingress_counts(result: xoff.Result, switch: str) -> Iterator[tuple[int, int, int]]:
-    """Yield (time, ingress port, bytes that came by it and wait) whenever a count of a switch changes.
+    """Yields (time, ingress port, bytes that entered by the port and wait) at each change of a switch's count.
 
-    A packet counts from its arrival until it starts to be sent.
+    A packet counts from its arrival to the start of its transmission.
     """
     came_by: dict[int, int] = {}
     counts: dict[int, int] = {}
@@ -61,7 +61,7 @@ def ingress_peaks(result: xoff.Result, switch: str) -> dict[int, int]:
 
 
 def egress_counts(result: xoff.Result, switch: str, destination_port: dict[int, int]) -> Iterator[tuple[Event, int]]:
-    """Yield each data event of a switch with the bytes that then wait for its output.
+    """Yields each data event of a switch with the bytes then waiting for its output.
 
     `destination_port` has the output port of each flow.
     """

@@ -1,4 +1,4 @@
-"""Networks as the public reference simulator of Ultra Ethernet has them: its sizes, its queues and its marks."""
+"""Networks of Ultra Ethernet's public reference simulator: its sizes, queues and marks."""
 
 from math import ceil
 from typing import Any
@@ -15,19 +15,19 @@ def wire_us(frames: float, size: int) -> float:
 
 
 ROUND_TRIP_US = 12 + 6 * (wire_us(1, WIRE) + wire_us(1, CONTROL))
-"""Six links of 1 us both ways, and a packet and its answer on each."""
+"""Six links of 1 us both ways, and a packet and its ACK on each."""
 PRODUCT = ROUND_TRIP_US * 12_500
 
 
 def packets(products: float) -> str:
-    """Whole packets of so many products, in bytes."""
+    """Whole packets of the given number of BDPs, in bytes."""
     return f"{ceil(products * PRODUCT / WIRE) * WIRE}B"
 
 
 def fabric(*workload: dict[str, Any], k: int = 4, **switch: Any) -> dict[str, Any]:
-    """A fat tree of three levels whose queues cut packets at one product, and mark between a fifth and four fifths.
+    """A fat tree of three levels with queues that trim packets at one BDP, and mark between a fifth and four fifths.
 
-    Headers go first, as good as always (100,000 to 1 there).
+    Headers practically always go first (100,000 to 1 in the reference).
     """
     red = {"kmin": packets(0.2), "kmax": packets(0.8), "pmax": 1.0}
     return {
@@ -45,5 +45,5 @@ def fabric(*workload: dict[str, Any], k: int = 4, **switch: Any) -> dict[str, An
 
 
 def acknowledged_us(result: xoff.Result) -> list[float]:
-    """When each flow's last answer came, in order."""
+    """Arrival of each flow's last ACK, in order."""
     return sorted(row["fct_acked_ps"] / 1e6 for row in result.flows.to_pylist())

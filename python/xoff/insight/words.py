@@ -14,7 +14,7 @@ _MOST = 5
 """The number of flows named in a list."""
 
 _KINDS = {
-    "transmission": "sending all packets before the last",
+    "transmission": "sending the packets before the completing packet",
     "retransmission": "retransmitting packets",
     "control": "behind control frames",
     "hol_blocking": "behind the head of the input queue",

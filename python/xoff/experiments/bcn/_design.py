@@ -1,4 +1,4 @@
-"""The open choices of the BCN document that a screening varies."""
+"""Open choices of the BCN document, as factors of a screening."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The network, mechanisms and traffic of the BCN document, for all of its experiments.
+"""Network, mechanisms and traffic of all experiments on the BCN document.
 
-Source: the 802.1au deck on BCN hot spots (core and edge switches, 10 Gb/s, 1 us a switch, links without delay). What it
-states stands below as it is; where it is silent, the choice is a field of `Setting` or marked as ours.
+Source: the 802.1au deck on BCN hot spots (core and edge switches, 10 Gb/s, 1 us a switch, links without delay). Values
+of the deck are used unchanged. A choice that the deck leaves open is a field of `Setting`, or marked "Ours".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from xoff.reproduce import SetUp
 
 TOPOLOGIES = {"A": 1, "B": 5, "C": 10}
-"""Contending flows of an edge switch, and innocent ones."""
+"""Contending flows per edge switch, and innocent flows per edge switch."""
 DEGREES = {"A": (*range(2, 20, 2), *range(20, 81, 4)), "B": tuple(range(15, 81, 5)), "C": tuple(range(30, 81, 10))}
 HOT_GBPS, LINE_GBPS = 20, 10
 SAMPLE_KB, JITTER_KB, W, GI, GD = 100, 5, 2, 0.53, 2.6e-4
@@ -23,13 +23,13 @@ CORE, SINK_EDGE = "core", "edge_sink"
 
 
 def until_ms(degree: int) -> float:
-    """Return when a run of the sweep ends (ours): 50 ms and more after it becomes stable."""
+    """Returns the end of a run of the sweep in ms (ours): at least 50 ms after the run becomes stable."""
     return 70 + 1.5 * degree
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What varies; the defaults are the document's, or ours where it is silent."""
+    """The parameters of a run. Defaults are the document's, or ours if the document gives no value."""
 
     pause: bool = True
     """PAUSE on at 140 KB, off at 130 KB, at every switch (ours: the document does not say which)."""
@@ -38,7 +38,7 @@ class Setting:
     buffer: str = "unlimited"
     """Without PAUSE: bytes of an output."""
     edges: bool = True
-    """Ours: every switch has congestion points, as 802.1au has it."""
+    """Ours: every switch has congestion points, as in 802.1au."""
     stop_kb: float | None = None
     """BCN(0,0) above this queue (KB)."""
     max_kb: float | None = None
@@ -48,23 +48,23 @@ class Setting:
     gd: float = GD
     """Gain of decreases."""
     initial_gbps: float | None = None
-    """Ours: a limiter starts at the rate of the line, as nothing measures what its source sends."""
+    """Ours: a limiter starts at line rate, because the sending rate of a source is not measured."""
     drift_mbps: float = 0.0
     """Ours: added to a limiter each millisecond; the document's list of parameters has none."""
     minimum_mbps: float = 10.0
     """Ours: the least rate of a limiter."""
     spines: int = 1
-    """Core switches: with two it is a two-tier Clos."""
+    """The number of core switches. Two core switches make a two-tier Clos."""
     scheme: str = "bcn"
     sample_kb: float = SAMPLE_KB
     innocents_gbps: float = 2.5
-    """Ours: what the innocents of an edge switch offer together, to the next edge switch."""
+    """Ours: total load of the innocents of an edge switch, sent to the next edge switch."""
     hot_gbps: float = HOT_GBPS
-    """What contenders offer together."""
+    """Total load of all contenders."""
 
 
 DEFAULT = Setting()
-"""The main reading. It was found by a search, see `SET_UP`."""
+"""The main reading, found by a search (see `SET_UP`)."""
 SET_UP = SetUp(
     name="the set-up that was searched",
     choices={

@@ -1,4 +1,4 @@
-"""The table of parameters of the BCN document: what it gives, and what is chosen."""
+"""Parameters of the BCN document: given values and our choices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BASELINE = [
 
 
 def hot_spot(degree: str, more: Sequence[Parameter] = ()) -> list[Parameter]:
-    """Return the table of an experiment on hot spots of these degrees."""
+    """Returns the parameter table of an experiment on hot spots of the given degrees."""
     return [
         *_GIVEN,
         given("sampling", "100 KB and up to 5 KB", "Simulation Setup"),

@@ -1,10 +1,11 @@
-"""What the experiments of the BCN document share: what is read of a run, and how it is told.
+"""Measures of a run, and their presentation, for all experiments on the BCN document.
 
-Set before the first full run. The queue is sampled every 20 us. *Time to stability* is from the start of the hot spot
-to the first sample below 2 Qeq after one at or above it (none: never); *settle time* to the first sample after which
-the queue stays below to the end of the run; neither means much if the last 5 ms are not below. The verdict compares
-the two halves of the last 50 ms: the queue *grows* if its standard deviation in the second half is above 1.5 times
-that in the first and above Qeq; otherwise it is *bounded*. Each point has eight seeds; intervals are Student's, 95 %.
+Fixed before the first full run. The queue is sampled every 20 us. *Time to stability* runs from the start of the hot
+spot to the first sample below 2 Qeq after a sample at or above 2 Qeq; a run without such samples never becomes stable.
+*Settle time* ends with the first sample after which the queue stays below 2 Qeq to the end of the run. Both times mean
+little if the queue is not below 2 Qeq in the last 5 ms. The verdict compares the two halves of the last 50 ms: the
+queue *grows* if its standard deviation in the second half is above Qeq and above 1.5 times the deviation in the first
+half; otherwise the queue is *bounded*. Each point has eight seeds; intervals are Student's, 95 %.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from xoff.results import Result
 from xoff.statistics import interval
 
 SEEDS = tuple(range(11, 19))
-"""Others than those on which the main reading was searched."""
+"""Seeds for the judgement. The search for the main reading used other seeds."""
 STEP_US = 20
 LEVEL = 2 * QEQ_BYTES
 TAIL_MS = 50.0
 COLOURS = {"A": "#0072B2", "B": "#D55E00", "C": "#009E73"}
 
 TABLES = ("drops", "flows", "links", "packets", "samples")
-"""What is read of runs."""
+"""The tables read from each run."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Run:
 
     @cached_property
     def end_ms(self) -> float:
-        """When the run ended."""
+        """The end of the run in ms."""
         return float(self.result.summary["simulated_ps"]) / 1e9 - START_MS
 
     @cached_property
@@ -63,7 +64,7 @@ class Run:
         # An empty queue has no row.
         depth = {time // (STEP_US * 10**6): size for time, size in rows}
         first = START_MS * 1000 // STEP_US
-        # Hundreds of runs are looked at, and their samples are most of them.
+        # The samples are most of the memory of a result, and an experiment holds hundreds of results.
         self.result.forget()
         return array("I", (depth.get(first + step, 0) for step in range(int(self.end_ms * 1000 / STEP_US))))
 
@@ -81,7 +82,7 @@ class Run:
 
     @cached_property
     def settle_ms(self) -> float | None:
-        """Time from which the queue stays below; None if it does not for the last 5 ms."""
+        """Time in ms from which the queue stays below 2 Qeq; None if the queue is not below 2 Qeq in the last 5 ms."""
         last = max((i for i, size in enumerate(self.queue) if size >= LEVEL), default=0)
         return None if last * STEP_US / 1000 > self.end_ms - 5 else (last + 1) * STEP_US / 1000
 
@@ -93,7 +94,7 @@ class Run:
         return fmean(size >= LEVEL for size in after)
 
     def late_share(self) -> float:
-        """The share of the run's last 50 ms that the queue is at 2 Qeq or above."""
+        """The share of the run's last 50 ms with the queue at 2 Qeq or above."""
         return fmean(size >= LEVEL for size in self.queue[-int(TAIL_MS * 1000 / STEP_US) :])
 
     def verdict(self) -> str:
@@ -103,12 +104,12 @@ class Run:
         return "grows" if second > max(1.5 * first, QEQ_BYTES) else "bounded"
 
     def innocents_held(self) -> float:
-        """The mean time (ms) that PAUSE held the hosts of innocents."""
+        """The mean time (ms) of hosts of innocents under PAUSE."""
         held = [link["paused_ps"] / 1e9 for link in self._links if link["node"].startswith("in")]
         return fmean(held) if held else 0.0
 
     def delivered_gbps(self, bin_ms: float) -> list[float]:
-        """What innocents get, an edge switch, in bins from the start of the run. Needs the table of packets."""
+        """Goodput of the innocents of an edge switch, in bins from the start of the run. Needs the table of packets."""
         packets = self.result.packets.select(["time_ps", "node", "event", "kind"])
         packets = packets.filter(pc.equal(pc.cast(packets["event"], "string"), "arrive"))
         packets = packets.filter(pc.equal(pc.cast(packets["kind"], "string"), "data"))
@@ -123,7 +124,7 @@ class Run:
 
     @cached_property
     def unevenness(self) -> float:
-        """How many messages the contender that heard most got for each of the one that heard least."""
+        """The most messages received by one contender, divided by the fewest."""
         flows = self.result.flows.select(["workload", "notifications"]).to_pylist()
         heard = [flow["notifications"] for flow in flows if flow["workload"] == "contenders"]
         return float(max(heard) / max(1, min(heard)))
@@ -160,12 +161,12 @@ def stability_ms(runs: Runs, case: str) -> list[float | None]:
 
 
 def degrees(runs: Runs, topology: str) -> list[int]:
-    """Return the degrees that a topology was run at."""
+    """Returns the degrees of a topology's runs."""
     return sorted({int(name.split("/")[1]) for name in runs.names if name.startswith(f"{topology}/")})
 
 
 def cases(runs: Runs) -> list[str]:
-    """Return what was run, without the seeds."""
+    """Returns the cases of the runs, without the seeds."""
     return list(dict.fromkeys(name.rpartition("/seed ")[0] for name in runs.names))
 
 
@@ -176,7 +177,7 @@ def mean_of(values: Sequence[float | None]) -> float | None:
 
 
 def told(values: Sequence[float | None], digits: int = 1) -> str:
-    """Say a mean with its interval, and how many seeds never came to it."""
+    """Formats a mean with its interval, and the number of seeds without a value."""
     known = [value for value in values if value is not None]
     if not known:
         return f"never in {len(values)} seeds"

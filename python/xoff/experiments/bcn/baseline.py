@@ -86,7 +86,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         axes.axhline(QEQ_BYTES / 1000, color="#888888", linestyle="--", linewidth=0.8)
         axes.set_xlabel("time (ms); dashed: Qeq")
         axes.set_ylabel("queue (KB)")
-        # The peak at the start would make a line of what is claimed.
+        # Without a limit on the axis, the peak at the start would flatten the compared curves into a line.
         axes.set_ylim(0, 4 * QEQ_BYTES / 1000)
         axes.text(0.2, 0.94, f"first up to {max(run.queue) / 1000:.0f} KB", transform=axes.transAxes, fontsize=7)
         write(drawing, path)

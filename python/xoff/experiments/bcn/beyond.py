@@ -1,18 +1,19 @@
-"""What the document leaves for later: variants of BCN, more flows, another topology, gains from a number of flows, QCN.
+"""Future work of the document: variants of BCN, more flows, another topology, gains from the number of flows, QCN.
 
 Source: the BCN hot spot deck, "Conclusion" and "Future Work". Topology B (five contenders an edge switch) with 22 and
-80 flows unless said otherwise. Nothing is published to compare with, so that no claim is judged but one of ours, and
-the rest is reported. Runs last until well after the time to stability that `degree.py` expects. Ours:
+80 flows unless stated otherwise. The deck publishes no results to compare with, so one claim of ours is judged and the
+rest is reported. Runs last until well after the time to stability that `degree.py` expects. Ours:
 
-- BCN(max) above 96 KB (4 Qeq), BCN(0,0) above 120 KB, both: each at its level; PAUSE, at 140 KB, would keep the queue
-  from any that is much higher;
-- gains from the number of flows: Gi divided by N / 4 and Gd left alone. A sample raises one flow by Gi Fb Ru whatever
-  its share of the link, which is C / N, and cuts it in proportion: with more flows raises outweigh cuts. N is known
-  exactly, or taken for half or twice what it is, as an estimate may be;
-- without PAUSE outputs have 1 MB each;
-- two core switches (a two-tier Clos): the hot queue is where they meet, and all switches have congestion points;
-- QCN with the parameters of 802.1Qau, on the same runs: its own Qeq is 26 KB, and it samples every 150 KB at first;
-  time to stability is measured at the 48 KB of BCN.
+- BCN(max) above 96 KB (4 Qeq), BCN(0,0) above 120 KB, and both; PAUSE, at 140 KB, would keep the queue from much higher
+  levels;
+- gains from the number of flows: Gi divided by N / 4, and Gd unchanged. A sample raises one flow by Gi Fb Ru regardless
+  of the flow's share of the link (C / N), and cuts the flow in proportion: with more flows, raises outweigh cuts. N is
+  exact, or wrong by a factor of two in either direction, like an estimate;
+- without PAUSE, outputs have 1 MB each;
+- two core switches (a two-tier Clos): the hot queue is at the output where both meet, and all switches have congestion
+  points;
+- QCN with the parameters of 802.1Qau, on the same runs: QCN's own Qeq is 26 KB, with a sample every 150 KB at first;
+  time to stability is measured at BCN's 48 KB.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Report every variant, and judge whether all of them become stable."""
+    """Reports every variant, and judges whether all variants become stable."""
     measured: dict[str, Any] = {}
     unstable = []
     for case in cases(runs):

@@ -1,18 +1,19 @@
 """Time to stability against the degree of the hot spot, for one, five and ten flows of each kind an edge switch.
 
 Source: the BCN hot spot deck, "Hotspot Degree vs Time To Stability" and the three slides after it. The senders together
-offer 20 Gb/s to 10, from 5 ms on; PAUSE is on, BCN(0,0) and BCN(max) are off. The document has one run a point, so that
-"linear" and "converges" are said of single runs: each seed has its own line, and its own spread.
+offer 20 Gb/s to a link of 10 Gb/s, from 5 ms on; PAUSE is on, BCN(0,0) and BCN(max) are off. The document has one run
+per point, so "linear" and "converges" describe single runs: each seed has its own line and spread.
 
 Ours: innocents of an edge switch together offer 2.5 Gb/s to the next edge switch; a run ends 70 ms and 1.5 ms a flow
-after it began (with congestion points at the core alone 40 and 3.5, and 7.5 for each flow above 58); N = 2 in topology
-A saturates its links, and is drawn but not judged. Choices, which have three seeds and fewer degrees, are in
+after its start (with congestion points at the core alone 40 and 3.5, and 7.5 for each flow above 58); N = 2 in topology
+A saturates its links, and is drawn but not judged. Choices have three seeds and fewer degrees, and are in
 `_network.py`.
 
-Where PAUSE holds edge switches their own queues fill, and their congestion points cut contenders as well: more samples
-a millisecond than the 12.2 of the hot link alone, of which the figure's dotted line is made: while the link is full a
-sample comes every 82 µs, and cuts one limiter by Gd Qeq = 9.75 %; a limiter starts at the line's 10 Gb/s and is in the
-way of nothing until it is near 10 / N, after ln N / 0.1026 cuts: all together N · 82 µs · ln N / 0.1026.
+An edge switch under PAUSE fills its own queues, and its congestion points cut contenders as well. Samples are then more
+frequent than the 12.2 per ms of the hot link alone. The figure's dotted line shows the hot link alone: a full link
+takes a sample every 82 µs, and each sample cuts one limiter by Gd Qeq = 9.75 %. A limiter starts at the line's 10 Gb/s
+and limits nothing until ln N / 0.1026 cuts have brought the rate near 10 / N. All limiters together need N · 82 µs · ln
+N / 0.1026.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from xoff.statistics import interval
 CITATION = "BCN hot spots, IEEE 802.1au, 'Hotspot Degree vs Time To Stability'"
 
 LINEAR = 0.95
-"""The share of the variance that a line explains."""
+"""The share of the variance that a straight line explains."""
 COARSE = {"A": (20, 40, 60, 80), "B": (20, 40, 80), "C": (40, 80)}
 """The degrees of choices, by topology."""
 QUICK = {"A": (10, 20, 40), "B": (20, 40), "C": (40,)}
@@ -67,11 +68,11 @@ class Point(Setting):
     degree: int
     seed: int = 0
     from_sent: bool = False
-    """Ours: limiters start at what their sources send, 20 / N Gb/s."""
+    """Ours: limiters start at the rates of their sources, 20 / N Gb/s."""
 
     @property
     def until_ms(self) -> float:
-        """When a run ends (ours): long enough to become stable."""
+        """The end of a run in ms (ours), long enough to become stable."""
         if self.edges:
             return 70 + 1.5 * self.degree
         return min(430, 40 + 3.5 * self.degree + 7.5 * max(0, self.degree - 58))
@@ -104,7 +105,7 @@ def _sized(point: Point, choice: str, quick: bool) -> dict[int | None, Point]:
 
 
 def expected_ms(degree: int) -> float:
-    """Return the time to stability that the sampling of a full link implies (see the top)."""
+    """Returns the time to stability implied by the sampling of a full link (see the module's text)."""
     sample_ms = (SAMPLE_KB + JITTER_KB / 2) * 8e-3 / LINE_GBPS
     return degree * sample_ms * math.log(degree) / -math.log(1 - GD * QEQ_BYTES / 64)
 
@@ -160,7 +161,7 @@ def _shortens(runs: Runs, times: Times, shown: dict[str, Any]) -> Part:
     }
     seeds = len(times["B"][both[0]])
     known = {degree: pairs for degree, pairs in ended.items() if len(pairs) == seeds}
-    # What never ends within its run is longer than what does.
+    # A run that never becomes stable ranks above every run that does.
     never = [degree for degree in both if None in times["B"][degree] and None not in times["A"][degree]]
     gains = [fmean(1 - pairs[seed][1] / pairs[seed][0] for pairs in known.values()) for seed in range(seeds) if known]
     each = {degree: lower([b for _, b in pairs], [a for a, _ in pairs]) for degree, pairs in known.items()}
@@ -202,7 +203,7 @@ def _converges(times: Times, shown: dict[str, Any]) -> Part:
 
 
 def fit(points: Mapping[int, float]) -> tuple[float, float, float]:
-    """Return slope and intercept of a line through points, and the share of the variance that it explains."""
+    """Returns slope and intercept of a line through points, and the share of the variance explained by the line."""
     line = linear_regression(list(points), list(points.values()))
     mean = fmean(points.values())
     left = sum((value - line.slope * degree - line.intercept) ** 2 for degree, value in points.items())
@@ -250,7 +251,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw time to stability against degree, with intervals, and where runs ended that were not stable."""
+    """Draws time to stability against degree with intervals, and the ends of runs that did not become stable."""
     runs = runs_of(results)
     with rc_context(STYLE):
         drawing, axes = canvas(6.4, 3.8)
@@ -282,7 +283,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
-    """Return the mean times to stability with each choice, at the degrees that all of them have."""
+    """Returns the mean times to stability with each choice, at the degrees present in all choices."""
     heads = [f"{topology}, {degree} flows" for topology, of in COARSE.items() for degree in of]
     rows = [["time to stability (ms)", *heads]]
     for choice in ("", *CHOICES):

@@ -1,4 +1,4 @@
-"""What experiments on a changed setting share: CI with it against CI as usual, and the figure of both."""
+"""CI with one changed setting against CI with the usual setting: claims and figure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def statements(claim: str, what: str) -> dict[str, str]:
 
 
 def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
-    """Judge CI's gain by the higher threshold by size, its pauses and its CNPs, seed by seed."""
+    """Judges CI's gain with the higher threshold by size, pauses and CNPs, seed by seed."""
     gains = {size: _gain(runs, "ci", usual, higher, size) for size in CLASSES}
     measured: dict[str, Any] = {
         f"{size}: mean FCT (µs), CI": {

@@ -1,4 +1,4 @@
-"""The open choices of the document on Congestion Isolation that a screening varies."""
+"""Open choices of the document on Congestion Isolation, as factors of a screening."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""The networks, traffic and queues of the document on Congestion Isolation, for all of its experiments.
+"""Networks, traffic and queues of all experiments on Congestion Isolation.
 
-Source: "Simulation Analysis of Congestion Isolation (CI)", K. Shen and S. Sun, contribution to IEEE 802.1, 2018. What
-it states stands in `Case`; where it is silent, the choice is a parameter of `Case`, marked as ours.
+Source: "Simulation Analysis of Congestion Isolation (CI)", K. Shen and S. Sun, contribution to IEEE 802.1, 2018. Values
+of the document are in `Case`. A choice that the document leaves open is a parameter of `Case`, marked "Ours".
 
-One number N makes the network: N ToRs with N/2 servers each, N/2 spines, one link from every ToR to every spine. So N
-= 16 has 128 servers and 24 switches, and N = 48 has 1152 and 72, as in the document.
-
-Class 0 is its queue 0, into which CI moves congested flows, and class 1 its queue 1, in which flows are otherwise.
-Without CI flows are hashed onto the two. Class 2 is that of mice in the three-queue model, served before both.
+One number N sizes the network: N ToRs with N/2 servers each, N/2 spines, one link from every ToR to every spine. N = 16
+has 128 servers and 24 switches; N = 48 has 1152 servers and 72 switches, as in the document. Class 0 is the document's
+queue 0, the congested queue of CI. Class 1 is queue 1, for all other flows. Without CI, flows are hashed onto both
+queues. Class 2 carries mice in the three-queue model and is served before classes 0 and 1.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 VARIANTS = {"none": "without CI", "ci": "CI"}
-"""What the document compares: PFC + ECN with hashed queues, and PFC + ECN with CI."""
+"""The document's two variants: PFC + ECN with hashed queues, and PFC + ECN with CI."""
 
 MARKS: dict[str, str] = {
     "both": "the selecting packet, and in both queues by ECN's curve",
@@ -24,7 +23,7 @@ MARKS: dict[str, str] = {
     "isolated": "every packet in the congested queue, whatever it holds",
     "selecting": "the selecting packet alone",
 }
-"""Which packets CI marks. The document says "PFC + ECN with CI", and "ECN is marked once a packet is isolated"."""
+"""Packets marked under CI. The document says "PFC + ECN with CI", and "ECN is marked once a packet is isolated"."""
 
 CUT = [
     [0, 0],
@@ -57,25 +56,25 @@ MICE, ELEPHANTS = "< 100 KB", "> 10 MB"
 CONGESTED, NON_CONGESTED = 0, 1
 """Classes, and the document's numbers of the two queues."""
 WORKLOAD = "all"
-"""Its name. Flows that are under way at the start have another one, and are no part of completion times."""
+"""The name of the workload. Flows under way at the start have another name, and are excluded from completion times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is simulated. Sizes are in KB (1000 bytes) or MB, times in ms or ns, as in the document."""
+    """A simulated case. Sizes are in KB (1000 bytes) or MB, times in ms or ns, as in the document."""
 
     tors: int = 16
     """N."""
     queues: int = 2
-    """Three: one more, for mice."""
+    """The number of queues. A third queue is for mice."""
     queue_mb: float = 1
     xoff_kb: float = 750
     xon_kb: float = 4
     low_kb: float = 10
     high_kb: float = 300
-    """Of CI's curve. That of ECN stays at 300 KB."""
+    """High threshold of CI's curve. ECN's curve stays at 300 KB."""
     ecn_follows: bool = False
-    """Ours: ECN's curve beside CI is CI's, the one curve that the document lists for CI."""
+    """Ours: ECN beside CI uses CI's curve, the only curve listed for CI in the document."""
     mark: str = "both"
     """Ours: one of `MARKS`."""
     switch_ns: int = 0
@@ -87,33 +86,33 @@ class Case:
     ends: bool = False
     """Ours: the run ends when the last flow has arrived; otherwise every flow is completed."""
     sizes: str = "cut"
-    """Ours: `CUT`, or the distribution of that name."""
+    """Ours: `CUT`, or the name of a distribution."""
     warm: bool | float = True
     """Ours: flows under way at the start: as many as this load has in equilibrium, or so many a server; False: none."""
     load: float = 0.6
     """Ours: share of each server's rate."""
     tell_kb: float = 375
-    """Ours: the congested queue at which a switch tells its upstream."""
+    """Ours: the length of the congested queue at which a switch sends a CIM upstream."""
     hosts: bool = True
-    """Ours: servers have both queues and do what they are told."""
+    """Ours: servers have both queues and obey CIMs."""
     table: int = 1024
-    """Ours: isolated flows that an output's table has room for."""
+    """Ours: isolated flows that fit into an output's table."""
     age_us: float | None = None
-    """Ours: a flow without packets in the congested queue for so long returns, however full that queue is."""
+    """Ours: a flow returns after this time without packets in the congested queue, regardless of the queue's length."""
     preserve_order: bool = True
-    """Ours: a flow's packets in the congested queue wait for those before them; False: they may overtake."""
+    """Ours: packets of a flow wait for earlier packets in the congested queue. False: packets may overtake."""
     congested_last: bool = False
     """Ours: CI's congested queue is served when the other is empty; otherwise both take turns."""
     accounting: str = "egress"
     """Ours: what PFC compares with XOFF: each egress queue, or (``ingress``) the bytes of each input and queue."""
     dcqcn: str = "mellanox"
-    """Ours: whose parameters DCQCN has: those of adapters, which send CNPs as frames."""
+    """Ours: DCQCN's preset. The default is the preset of adapters, which send CNPs as frames."""
     payload_bytes: int = 1452
     """Ours: packets of 1500 B."""
 
 
 def scenario(case: Case, variant: str) -> dict[str, Any]:
-    """Return the scenario of a case under one of `VARIANTS`."""
+    """Returns the scenario of a case under one of `VARIANTS`."""
     half = case.tors // 2
     flow_control: dict[str, Any] = {}
     if not case.lossy:

@@ -1,4 +1,4 @@
-"""The figures that the experiments on Congestion Isolation share."""
+"""Figures shared by the experiments on Congestion Isolation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from xoff.results import Result
 
 
 def bars(results: Mapping[str, Result], path: Path, labels: Mapping[str, str], what: str) -> None:
-    """Draw by size class the mean FCT, CI's gain, and its gain with each open choice.
+    """Draws by size class the mean FCT, CI's gain, and CI's gain with each open choice.
 
-    labels: what to call which case; the open choices are those of the first.
-    what: what the labels count, such as "servers".
+    labels: the label of each case; the open choices belong to the first case. what: the unit of the labels, such as
+    "servers".
     """
     runs = Runs(results)
     shown = {label: text for label, text in labels.items() if label in runs}
@@ -60,14 +60,14 @@ def bars(results: Mapping[str, Result], path: Path, labels: Mapping[str, str], w
 def _draw_gains(
     axes: Any, results: Mapping[str, Result], cases: Mapping[str, tuple[str, str]], size: str, *, upright: bool = True
 ) -> None:
-    """Draw the gain by CI with its interval; cases: choice and label, by what to call them."""
+    """Draws CI's gain with its interval. cases: choice and label, by the text in the figure."""
     gains = [_gain_or_none(Runs(results, choice), label, size) for choice, label in cases.values()]
     shares = [100 * found.share for found in gains]
     style = {"fmt": "o", "markersize": 3, "elinewidth": 1, "color": COLOURS[1]}
     if upright:
         axes.errorbar(range(len(cases)), shares, yerr=[100 * (found.half or 0) for found in gains], **style)
     else:
-        # One seed: an interval by Student's t says nothing.
+        # A single seed has no Student's t interval.
         axes.errorbar(shares, range(len(cases)), **style)
     ticks = range(len(cases))
     if upright:
@@ -81,7 +81,7 @@ def _draw_gains(
 
 
 def _gain_or_none(runs: Runs, label: str, size: str) -> Gain:
-    """Return the gain, or one that is not drawn if a run violated an audit."""
+    """Returns the gain, or NaN (not drawn) if a run violated an audit."""
     try:
         return runs.gain(label, size)
     except RunFailed:

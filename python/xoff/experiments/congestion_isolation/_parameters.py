@@ -1,4 +1,4 @@
-"""The table of parameters of the document on Congestion Isolation: what it gives, and what is chosen."""
+"""Parameters of the document on Congestion Isolation: given values and our choices."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""What the experiments on Congestion Isolation share: what is read of a run, paired gains, and what is run.
+"""Measures of a run, paired gains, and the list of runs for the experiments on Congestion Isolation.
 
-Defaults of every predicate: "lower" is a lower mean FCT; "about" is within 15 %. The gain by CI is the share by which
-it lowers the mean FCT. Variants are compared seed by seed: a seed gives them the same flows at the same times. All is
-judged at 128 servers, which have ten seeds of 3 ms of arrivals. Larger fabrics have one of 1 ms, and decide nothing:
-what they show stands beside it, with an interval over the flows' differences (as if these were independent).
-
-Each open choice is judged as well: the same predicate on three seeds, with one parameter that the document does not
-give set to another value, or several of them together; `three seeds alone` changes nothing else. Those that bear on
-one statement alone are judged there.
+Defaults of every predicate: "lower" is a lower mean FCT; "about" is within 15 %. CI's gain is the share by which CI
+lowers the mean FCT. Variants are compared seed by seed: a seed gives every variant the same flows at the same times.
+Claims are judged at 128 servers, with ten seeds of 3 ms of arrivals. Larger fabrics have one run of 1 ms and decide
+nothing: their results are shown with an interval over the flows' differences (as if flows were independent). Each open
+choice is judged with the same predicate on three seeds, with one or several unspecified parameters set to other values;
+`three seeds alone` changes only the number of seeds. A choice that matters to one statement is judged with that
+statement.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ QUICK_MS = 1.5
 _RATE_BPS = 100e9
 CHOICE_SEEDS = 3
 CONTROL = "three seeds alone"
-"""The choice that changes nothing but the number of seeds."""
+"""The choice that changes only the number of seeds."""
 
 _TRAFFIC: dict[str, dict[str, Any]] = {
     "whole VL2, 1.5 flows under way": {"sizes": "datamining", "warm": 1.5, "ms": 5, "ends": True},
@@ -76,30 +75,30 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
 READ = (CONTROL, *_MARKS, *_TOGETHER)
-"""What every statement is judged with."""
+"""The tables and columns read for every statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is looked at of a flow."""
+    """Measures of a flow."""
 
     bytes: int
     fct_us: float
-    """Of one that was under way when the run ended: what it takes if it goes on at its rate so far."""
+    """FCT in µs. For a flow under way at the end of the run, the FCT extrapolated at the average rate so far."""
     is_notified: bool
-    """Its source got a CNP."""
+    """True if the source of the flow got a CNP."""
     is_within_rack: bool
 
 
 @dataclass(frozen=True)
 class Run:
-    """A result, and what claims look at."""
+    """A result, and the measures that claims use."""
 
     result: Result
 
     @cached_property
     def flows(self) -> list[Flow]:
-        """All flows, but for those that were under way at the start."""
+        """All flows except flows under way at the start."""
         scenario, until_ps = self.result.scenario, self.result.summary["simulated_ps"]
         tors = int(scenario["network"]["leaf_spine"]["leaves"])
         payload = _payload(scenario)
@@ -131,7 +130,7 @@ class Run:
 
     @property
     def carried(self) -> float:
-        """The share of all servers' rate that flows took while they arrived, each taken to go on evenly."""
+        """The share of all servers' rate used by flows during arrivals, each flow spread evenly over its FCT."""
         scenario = self.result.scenario
         until_ps = picoseconds(scenario["workload"][0]["poisson"]["duration"])
         payload = _payload(scenario)
@@ -147,12 +146,12 @@ class Run:
 
     @property
     def pauses(self) -> int:
-        """How often PFC paused."""
+        """The number of PFC pauses."""
         return self.result.summary["pfc"]["pauses"]
 
     @property
     def cnps(self) -> int:
-        """CNP frames that sources got."""
+        """The number of CNP frames received by sources."""
         return self.result.summary["dcqcn"]["notifications"]
 
     @property
@@ -182,7 +181,7 @@ class Gain:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is beyond chance."""
+        """True if the difference is beyond chance."""
         return self.half is not None and abs(self.share) > self.half
 
     def __str__(self) -> str:
@@ -191,16 +190,15 @@ class Gain:
 
 
 class Runs(Readings[Run]):
-    """The runs with one open choice; a case has servers of one number.
-
-    Quick variants and choices leave out cases above 128 servers.
+    """The runs with one open choice; all servers of a case are counted by one number. Quick variants and choices leave
+    out cases above 128 servers.
     """
 
     def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
         super().__init__(results, Run, choice, reading)
 
     def of(self, label: str, variant: str) -> list[Run]:
-        """Return a case's runs of all seeds. Raises `RunFailed` if one violated an audit."""
+        """Returns a case's runs of all seeds. Raises `RunFailed` if a run violated an audit."""
         return self.each(f"{label}/{variant}")
 
     def mean_us(self, label: str, variant: str, size: str) -> float:
@@ -212,12 +210,12 @@ class Runs(Readings[Run]):
         return gain(self.of(label, "ci"), self.of(label, "none"), lambda run: run.fct_us[size])
 
     def gains(self, label: str, size: str) -> list[float]:
-        """Return the gain by CI in a size class, of each seed that has flows of it."""
+        """Returns CI's gain in a size class, for each seed with flows of the class."""
         pairs = zip(self.of(label, "ci"), self.of(label, "none"), strict=True)
         return [1 - fmean(one.fct_us[size]) / fmean(base.fct_us[size]) for one, base in pairs if base.fct_us[size]]
 
     def compared(self, label: str) -> dict[str, Any]:
-        """Return what a page says of a case: means with and without CI, and the gain with its interval."""
+        """Returns the page's cells for a case: means with and without CI, and the gain with its interval."""
         shown = {}
         for size in CLASSES:
             means = {text: self.mean_us(label, variant, size) for variant, text in VARIANTS.items()}
@@ -229,7 +227,7 @@ class Runs(Readings[Run]):
         return Spread.of(what(run) for run in self.of(label, variant))
 
     def reaches_xoff(self, *labels: str, variant: str = "none") -> bool:
-        """Tell whether PFC ever paused in these cases."""
+        """True if PFC paused at least once in the cases."""
         return any(run.pauses for label in labels for run in self.of(label, variant))
 
 
@@ -309,7 +307,7 @@ def _payload(scenario: Mapping[str, Any]) -> int:
 
 
 def picoseconds(text: str | float) -> int:
-    """Return a resolved time, such as 10ms, in picoseconds."""
+    """Returns a resolved time, such as 10ms, in picoseconds."""
     units = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
     number = str(text).rstrip("mnpus")
     return round(float(number) * units[str(text).removeprefix(number) or "ps"])

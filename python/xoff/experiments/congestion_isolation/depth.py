@@ -1,17 +1,18 @@
 """C.7: the depths of all queues of the fabric, sampled periodically, at 1152 servers.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Queue Depth Comparison" and
-"Summary". As in the document, all is from periodic samples: of each queue of a switch their number, the sum of the
-depths, and the largest. Samples are taken every 10 µs (ours) while flows arrive. Averages are over samples and all
-queues of a number, empty ones included.
+"Summary". All measures come from periodic samples, as in the document. For each queue number of a switch, a sample has
+the number of queues, the sum of the depths, and the largest depth. Samples are taken every 10 µs (ours) while flows
+arrive. Averages are over samples and all queues of a number, empty queues included. Claims are judged at 128 servers,
+seed by seed; the single run with 1152 servers is shown as well.
 
-All is judged at 128 servers, seed by seed; 1152 servers have one run, which is shown beside it. A queue has a low depth
-while it is below CI's low threshold, 10 KB (ours). The document speaks of sampled averages: so many queues of a number
-are above a level *at a time*, on average, as samples see them; how many ever were stands beside that. A queue 0 suffers
-from congestion while it holds anything, since the document shows averages and maxima of samples; that it does above 10
-KB alone is the other reading. The two queues without CI are alike if these numbers are about the same above 10 and
-above 100 KB. Head-of-line blocking in queue 1 is a PFC pause of its class; that CI prevents it can be said where
-without CI there is some. That most queues have a low depth is so without CI as well: CI is to have more of them.
+A queue has a low depth while its depth is below CI's low threshold, 10 KB (ours). The document speaks of sampled
+averages: the average number of queues of a number above a level *at a time*. The number of queues that were ever above
+the level is shown as well. A queue 0 suffers from congestion while not empty, since the document shows averages and
+maxima of samples; the other reading counts depths above 10 KB alone. The two queues without CI are alike if these
+numbers are about the same above 10 and above 100 KB. Head-of-line blocking in queue 1 is a PFC pause of its class; the
+claim that CI prevents head-of-line blocking needs a pause without CI. Most queues have a low depth without CI as well,
+so CI is judged by having more of them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ READINGS: dict[str, tuple[int, str]] = {
     "queues that hold anything": (0, "of the congested queues those that hold anything suffer from congestion"),
     "queues above 10 KB": (_LOW_KB, "those that are above CI's low threshold do"),
 }
-"""Above how many KB a queue suffers, and what that means."""
+"""Depth in KB above which a queue suffers, and the description of each reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Depths:
     averages: dict[int, list[float]]
     maxima: dict[int, list[float]]
     at_once: dict[int, dict[int, float]]
-    """How many queues of a number are above each level in KB at a time, on average."""
+    """Average number of queues of a number above each level in KB, at a time."""
     pauses: dict[int, int]
     """PFC pauses of switches and servers, by class."""
     outputs: int
@@ -79,7 +80,7 @@ class Depths:
         """Read a run."""
         scenario = run.result.scenario
         tors = int(scenario["network"]["leaf_spine"]["leaves"])
-        # N ToRs have N outputs each, half of them to servers, and N/2 spines have N.
+        # Each of N ToRs has N outputs, half of them to servers. Each of N/2 spines has N outputs.
         outputs = tors * tors * 3 // 2
         until_ps = picoseconds(scenario["workload"][0]["poisson"]["duration"])
         samples = _of_switches(run.result.samples)
@@ -112,11 +113,11 @@ class Depths:
         return max(self.maxima[queue], default=0)
 
     def congested(self, queue: int, level_kb: float = _LOW_KB) -> int:
-        """How many queues of a number had a maximum above a level."""
+        """The number of queues of a number with a maximum above a level."""
         return sum(depth > level_kb for depth in self.maxima[queue])
 
     def low_share(self) -> float:
-        """The share of all queues that are not above 10 KB at a time, in percent."""
+        """The share of all queues at or below 10 KB at a time, in percent."""
         deep = sum(self.at_once[queue][_LOW_KB] for queue in _QUEUES)
         return 100 - 100 * deep / (len(_QUEUES) * self.outputs)
 

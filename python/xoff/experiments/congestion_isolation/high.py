@@ -1,12 +1,11 @@
 """C.5: CI's high threshold of 600 KB in place of 300 KB.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (third):
-"only change the CI high threshold". So ECN's curve beside CI stays at 300 KB; that it follows, since the document
-lists one curve for CI, is judged as well. Without CI nothing changes, and one run stands for both. Ours: 128 servers.
-An effect is one beyond chance, over the seeds.
-
-Where ECN leaves the non-congested queue alone, a burst of 600 KB is isolated late, and the congested queue may run over
-the 250 KB that 1 MB leaves beyond XOFF: such a reading has no verdict here, and one with 2 MB stands beside it.
+"only change the CI high threshold". ECN's curve beside CI therefore stays at 300 KB. The document lists one curve for
+CI, so an ECN curve that follows CI's threshold is judged as well. Without CI nothing changes, and one run stands for
+both. Ours: 128 servers. An effect must be beyond chance, over the seeds. If ECN leaves the non-congested queue alone, a
+burst of 600 KB is isolated late, and the congested queue may exceed the 250 KB that a queue of 1 MB has above XOFF.
+Such a reading has no verdict; the same reading with 2 MB is judged instead.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _USUAL, _HIGHER = "high 300 KB", "high 600 KB"
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge CI with the higher threshold against CI with the usual one."""
+    """Judges CI with the higher threshold against CI with the usual threshold."""
     return _change.judge(runs, "C.5", _USUAL, _HIGHER)
 
 

@@ -1,14 +1,13 @@
 """C.6: a static latency of 400 ns in every switch.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Including Static Switch
-Latency" and "Summary". Small flows are those below 100 KB between racks, which pass three switches; their mean FCT, to
-the receiver's last byte, is to rise, in the document by 1.2 µs. The document's elephants take 200 µs longer; "much more
-than 1.2 µs" is taken as more than ten times as much, beyond chance, and "because of more pause frames" as more pauses.
-It does not say whether with or without CI, so that each is judged. Ours: 128 servers.
-
-"Influence the result very little, so the analysis result will not alter" is measured by what is analysed: in each size
-class in which CI gains or loses beyond chance, it does so with the latency, too, and the latency changes neither mean
-by as much as CI does.
+Latency" and "Summary". Small flows are flows below 100 KB between racks, which pass three switches. Their mean FCT, to
+the receiver's last byte, should rise; in the document it rises by 1.2 µs. The document's elephants take 200 µs longer.
+"Much more than 1.2 µs" means more than ten times as much, beyond chance, and "because of more pause frames" means more
+pauses. The document does not say whether CI is on, so both variants are judged. Ours: 128 servers. "Influence the
+result very little, so the analysis result will not alter" is measured by the analysis: in each size class with a gain
+or loss by CI beyond chance, CI has the same effect with the latency, and the latency changes neither mean by as much as
+CI does.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SMALL_US, _ELEPHANT_US = 1.2, 200.0
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge what the latency adds to small flows and to elephants, and whether CI's gains stay what they are."""
+    """Judges the added FCT of small flows and of elephants, and whether CI's gains remain."""
     small = {text: _added(runs, one, lambda run: run.inter_rack_mice_us) for one, text in VARIANTS.items()}
     added = {text: f"added to small flows between racks (µs), {text}" for text in VARIANTS.values()}
     return {
@@ -48,7 +47,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _elephants(runs: Runs, variant: str) -> Part:
-    """Judge that elephants take much longer, and that there are more pauses."""
+    """Judges that elephants take much longer, and that pauses increase."""
     added = _added(runs, variant, lambda run: run.fct_us[ELEPHANTS])
     text = VARIANTS[variant]
     counted = {label: [float(run.pauses) for run in runs.of(label, variant)] for label in (_USUAL, _SLOWER)}
@@ -94,7 +93,7 @@ def _added(runs: Runs, variant: str, values: Callable[[Run], list[float]]) -> li
 def _differences(
     runs: Runs, one: tuple[str, str], other: tuple[str, str], values: Callable[[Run], list[float]]
 ) -> list[float]:
-    """Return by how much a mean of one case and variant is above that of another, of each seed that has such flows."""
+    """Returns the difference of two means, for each seed with flows in both."""
     pairs = zip(runs.of(*one), runs.of(*other), strict=True)
     return [fmean(values(mine)) - fmean(values(base)) for mine, base in pairs if values(base)]
 
@@ -126,5 +125,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class, what the latency does to it, and pauses and CNPs."""
+    """Draws the mean FCT by size class, the effect of the latency, and pauses and CNPs."""
     _change.figure(results, path, _USUAL, _SLOWER)

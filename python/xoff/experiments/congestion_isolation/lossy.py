@@ -1,14 +1,12 @@
 """C.8: no PFC.
 
-Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Lossy Scenario (No PFC)".
-Queues of 1 MB drop what does not fit, and Go-Back-N repeats it from the first loss on (ours). The loss rate is that
-of all data packets, repeated ones included. The 1000 sampled flows are drawn once from the flows of all seeds, and
-are the same with and without CI. "Improves performance" is a lower mean FCT over all flows.
-
-"Only packets from congested flows are dropped" is that with CI the non-congested queue drops nothing and never fills,
-as queue 1 does without CI: what is lost is lost in the congested queue, into which CI puts congested flows. A flow
-beside a congested one may be there, too. Where nothing is lost without CI there is nothing to reduce, and each of the
-statements is void. Ours: 128 servers.
+Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slides "Lossy Scenario (No PFC)". Full
+queues of 1 MB drop packets, and Go-Back-N retransmits from the first loss on (ours). The loss rate is over all data
+packets, retransmissions included. The 1000 sampled flows are drawn once from the flows of all seeds, and are the same
+with and without CI. "Improves performance" is a lower mean FCT over all flows. "Only packets from congested flows are
+dropped" means: with CI the non-congested queue drops nothing and never fills, in contrast to queue 1 without CI. All
+losses are then in the congested queue, which holds congested flows and possibly a flow beside a congested flow. Without
+losses in the variant without CI, each statement is void. Ours: 128 servers.
 """
 
 from __future__ import annotations
@@ -96,7 +94,7 @@ def _sent_again(run: Run) -> int:
 
 
 def _deepest_kb(run: Run) -> float:
-    """What the deepest non-congested queue held."""
+    """Returns the depth of the deepest non-congested queue in KB."""
     queues = run.result.queues.select(["node", "class", "max_bytes"]).to_pylist()
     depths = [one["max_bytes"] for one in queues if one["class"] == NON_CONGESTED and "host" not in one["node"]]
     return max(depths, default=0) / 1e3
@@ -109,7 +107,8 @@ def _loss_rate(run: Run) -> float:
 
 
 def _flows_with_loss(runs: list[Run]) -> tuple[float, int]:
-    """Of 1000 sampled flows (in proportion, if there are fewer), and of all."""
+    """Returns the flows with losses among 1000 sampled flows (in proportion, if there are fewer), and among all flows.
+    """
     lossy: list[bool] = []
     for run in runs:
         flows = set(pc.unique(run.result.drops["flow"]).to_pylist())

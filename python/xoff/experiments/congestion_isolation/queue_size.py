@@ -1,9 +1,9 @@
 """C.3: queues of 2 MB in place of 1 MB, all thresholds unchanged.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (first):
-"performance does not change at all". This is taken at its word: runs must have the same fingerprint, that of every
-event. Ours: 128 servers. What stops a queue is XOFF, so that only headroom beyond it could be missed: if no queue ever
-came to XOFF there is nothing to judge.
+"performance does not change at all". We take the statement literally: runs must have the same fingerprint of all
+events. Ours: 128 servers. XOFF stops a queue before 1 MB, so a larger queue adds headroom alone. If no queue ever
+reached XOFF, the claim is void.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LABELS = {"1 MB": "queues of 1 MB", "2 MB": "queues of 2 MB"}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge that the fingerprints are equal, seed by seed."""
+    """Judges that the fingerprints are equal, seed by seed."""
     prints = {
         variant: [[run.result.fingerprint for run in runs.of(label, variant)] for label in _LABELS.values()]
         for variant in VARIANTS

@@ -31,7 +31,7 @@ THREE = {tors: f"{tors * tors // 2} servers, three queues" for tors in TORS}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the means, the mice's gain against that of the others, and the gains of both models, at 128 servers."""
+    """Judges the means, the gain of mice against other flows, and the gains of both models, at 128 servers."""
     measured: dict[str, Any] = {}
     shares: dict[str, Any] = {}
     models: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _told(runs: Runs) -> dict[str, Any]:
-    """Return what a page says of an open choice: gains and the load that is carried without CI."""
+    """Returns the page's text for an open choice: gains, and the load carried without CI."""
     label = TWO[TORS[0]]
     if label not in runs:
         return {}

@@ -1,9 +1,9 @@
 """C.2: three queues, mice first.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Review: Previous Data With 3
-Queue Model". Mice are flows below 100 KB (ours), known as such from their first packet, and served strictly before
-both other queues, with and without CI. "Not improved obviously" is a mean FCT that is about the same. What becomes of
-the other classes the document leaves to its figures, which are lost; that they gain is ours.
+Queue Model". Mice are flows below 100 KB (ours), recognised from their first packet, and served strictly before both
+other queues, with and without CI. "Not improved obviously" is a mean FCT that is about the same. The document shows the
+other classes only in figures, which are lost; the claim of a gain for the other classes is ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Revie
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge at 128 servers that the mice's mean is about the same, and that of the others lower."""
+    """Judges at 128 servers that the mean FCT of mice is about the same, and the mean FCT of other flows lower."""
     mice: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for tors in TORS:

@@ -1,11 +1,12 @@
 """C.9: the thresholds, for congested and for non-congested flows.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Summary": "Threshold setting
-seems critical for the congested flows, but not for the non-congested flows". The thresholds are those of C.4 and C.5.
-Congested flows are those whose sources got a CNP, as those of all isolated flows do; with ECN on the congested queue
-alone, which is judged as well, no others do. Flows that got one with one threshold alone are in neither group, so that
-none is chosen by what it gains. "Critical" is an effect on the mean FCT of either sign, and "not for the
-non-congested" one of less than half of that share. It says again what C.4 and C.5 say, and is not counted.
+seems critical for the congested flows, but not for the non-congested flows". The thresholds are the thresholds of C.4
+and C.5. A flow is congested if its source got a CNP, as sources of all isolated flows do. With ECN on the congested
+queue alone, which is judged as well, only sources of isolated flows get CNPs. A flow with a CNP under one threshold
+alone is in neither group, so that the effect of the threshold does not select the group. "Critical" is an effect on the
+mean FCT of either sign, and "not for the non-congested" an effect of less than half of that share. C.9 repeats C.4 and
+C.5, and is not counted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def judge(runs: Runs) -> dict[str, Part]:
         effects = {group: _effects(runs, usual, changed, group) for group in _GROUPS}
         by_seed = {group: [1 - fmean(one) / fmean(base) for one, base in seeds] for group, seeds in effects.items()}
         congested, others = (by_seed[group] for group in _GROUPS)
-        # An effect of either sign is one.
+        # An effect of either sign counts.
         decisions.append(any_of(positive(congested), positive([-one for one in congested])))
         decisions.append(positive([abs(one) / 2 - abs(other) for one, other in zip(congested, others, strict=True)]))
         measured |= {
@@ -89,7 +90,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the gain by each higher threshold for congested flows and for the others."""
+    """Draws the gain by each higher threshold for congested flows and for non-congested flows."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(5, 2.8), layout="constrained")

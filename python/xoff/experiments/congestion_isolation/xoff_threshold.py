@@ -23,7 +23,7 @@ _USUAL, _HIGHER = "XOFF 750 KB", "XOFF 1500 KB"
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge CI with the higher threshold against CI with the usual one."""
+    """Judges CI with the higher threshold against CI with the usual threshold."""
     return _change.judge(runs, "C.4", _USUAL, _HIGHER)
 
 

@@ -1,7 +1,7 @@
-"""The chooser: what switches and adapters can do, down; what is sent, across; the best rows that can run.
+"""The chooser table: capabilities of switches down, traffic across, and in each cell the best rows that can run.
 
-Best is the lowest geometric mean over the settings of a column. A row is as good if the runs do not show, seed by
-seed, that the best one is lower (`xoff.reproduce`).
+Best is the lowest geometric mean over the settings of a column. A row is as good as the best row unless the runs show,
+seed by seed, that the best row is lower (`xoff.reproduce`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xoff.experiments.field._runs import Runs, Value
 from xoff.reproduce import lower
 
 _MOST = 3
-"""So many rows that are as good are named."""
+"""At most this many equally good rows are named."""
 SWITCHES: dict[str, frozenset[str]] = {
     "nothing of it": frozenset(),
     "mark": frozenset({MARKS}),
@@ -30,13 +30,13 @@ ADAPTERS: dict[str, frozenset[str]] = {"no": frozenset(), "yes": frozenset({ANY_
 
 
 def choices(runs: Runs, columns: Mapping[str, Sequence[str]], value: Value) -> list[list[str]]:
-    """Return the table; columns have the cases that they are of."""
+    """Returns the table. Each column has a list of cases."""
     made: dict[tuple[str, ...], list[str]] = {}
     for bears, more in ADAPTERS.items():
         for can, has in SWITCHES.items():
             cells = [_best(runs, cases, has | more, value) for cases in columns.values()]
             if any(cell != "–" for cell in cells):
-                # What changes nothing is told in one line.
+                # Capabilities with equal cells share a line.
                 made.setdefault((bears, *cells), []).append(can)
     heads = ["adapters bear any order", "switches can", *columns]
     return [heads, *([bears, "; ".join(can), *cells] for (bears, *cells), can in made.items())]
@@ -59,7 +59,7 @@ def _best(runs: Runs, cases: Sequence[str], has: frozenset[str], value: Value) -
 
 
 def _by_seed(runs: Runs, cases: Sequence[str], row: str, value: Value) -> list[float]:
-    """Return the geometric mean of a value over cases, of each seed; nothing if a case lacks it."""
+    """Returns the geometric mean of a value over cases, for each seed; empty if a case lacks the value."""
     every = [runs.by_seed_of(case, row, value) for case in cases]
     found = []
     for of in zip(*every, strict=True):

@@ -1,4 +1,4 @@
-"""Figures of the comparison: dots of rows in panels that share no axis, each as wide as its middle values ask for."""
+"""Figures of the comparison: dots of rows in panels with separate axes, each as wide as its middle values need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.statistics import interval
 
 _WIDEST = 4.0
-"""A panel ends at so many times the middle one of its values: one row does not stretch it."""
+"""A panel ends at this multiple of the median of its values, so that one row does not stretch the panel."""
 
 
 def dots(
@@ -29,9 +29,9 @@ def dots(
     *,
     values: Callable[[Runs, str, str], list[float]] | None = None,
 ) -> None:
-    """Draw a dot and its interval for each row: in each panel, by title, the values of a case.
+    """Draws a dot and an interval for each row: in each panel, by title, the values of a case.
 
-    values: what is drawn of a case and a row, where that is no value of its runs alone.
+    values: returns the numbers of a case and a row, for numbers that are not values of the row's runs alone.
     """
     losses = list(LOSSES)
     shown = [loss for loss in losses if any(row_of(row).loss == loss for row in rows)]
@@ -65,7 +65,7 @@ def dots(
 
 
 def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
-    """End an axis where most rows end; what is beyond stands at its edge, with its number."""
+    """Ends an axis where most rows end. Values beyond the end are drawn at the edge with their numbers."""
     if not means:
         return
     most = _WIDEST * float(np.median(list(means.values())))
@@ -100,7 +100,7 @@ def cells(runs: Runs, panels: Sequence[tuple[str, str, Value]], path: Path, path
 
 
 def _cells(axes: Axes, values: Any) -> None:
-    """Draw numbers on colours, lighter where they are low."""
+    """Draws numbers on colours, lighter for low numbers."""
     low, high = np.nanmin(values), np.nanquantile(values, 0.9)
     axes.imshow(values, norm=LogNorm(low, max(high, low * 1.01)), cmap="YlOrRd", aspect="auto")
     axes.grid(visible=False)

@@ -1,12 +1,10 @@
-"""The fabric of the comparison, what is sent over it, and the scenario of a mechanism there.
+"""The fabric of the comparison, its traffic, and the scenario of a mechanism.
 
-128 hosts at eight leaves, as in the evaluations of BFC and ConWeave: 100 Gb/s and 1 us a link, and a buffer of 12 MB
-a switch, with thresholds that move with what is free of it. With eight spines it is oversubscribed 2:1, as there, and
-with sixteen 1:1. Frames are those of the code that HPCC, BFC and ConWeave share: 1000 B of payload and 48 B of
-headers, and 42 B of telemetry under HPCC, 2 B under HPCC-PINT.
-
-A load is a share of what leaves can send up: at 2:1 hosts offer half of it. Incasts of 60 senders are 2 % of the
-capacity, whatever the rate and the number of hosts.
+128 hosts at eight leaves, as in the evaluations of BFC and ConWeave: 100 Gb/s and 1 us a link, and a buffer of 12 MB a
+switch with dynamic thresholds. Eight spines are oversubscribed 2:1, as in both evaluations, and sixteen spines 1:1.
+Frame sizes are from the shared code of HPCC, BFC and ConWeave: 1000 B of payload and 48 B of headers, and 42 B of
+telemetry under HPCC, 2 B under HPCC-PINT. A load is a share of the leaves' uplink capacity: at 2:1 hosts offer half of
+the load. Incasts of 60 senders are 2 % of the capacity, for any rate and number of hosts.
 """
 
 from __future__ import annotations
@@ -22,19 +20,20 @@ from xoff.reproduce import run_name
 HOSTS_PER_LEAF, HOSTS = 16, 128
 PAYLOAD = 1000
 SHORT, LONG = 10_000, 1_000_000
-"""Flows below the one are short, and from the other on long."""
+"""Flows below the first size are short; flows from the second size on are long."""
 SENDERS, BURST = 60, 500_000
 """An incast, as in HPCC's evaluation."""
 PERIOD_MS, FIRST_MS = 1.0, 0.25
 AFTER_MS = 10.0
-"""How long after the last arrival a run goes on at most: what is not over then counts with the time it has had."""
+"""The longest time from the last arrival to the end of a run. A flow unfinished at the end counts with its time so far.
+"""
 JOB_MS = 60.0
-"""How long an iteration, and what has the fabric to itself, may take at most."""
+"""The longest time of an iteration, and of traffic that is alone in the fabric."""
 RANKS, JOBS = 32, 4
 BACKGROUND, INCAST, JOB = "background", "incast", "job"
 NAMES = {"hadoop": "Hadoop", "websearch": "WebSearch"}
 SPOILT = "host0"
-"""The host that faults are of; the link that they are of goes to its leaf."""
+"""The host with the fault. A faulty host link is the link from this host to its leaf."""
 _COMPUTE = {"peak": 60e12, "efficiency": 0.4, "jitter": 0.02}
 _SMALL = {"heads": 8, "sequence": 512, "vocabulary": 2000}
 TRAINING: dict[str, dict[str, Any]] = {
@@ -56,11 +55,12 @@ TRAINING: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is sent, and over what."""
+    """Traffic and fabric of a run."""
 
     traffic: str = "arrivals"
     """``arrivals``; ``incast``, one alone; ``rings``, ``all_to_all``, ``permutation`` or a job of `TRAINING`, each
-    alone."""
+    alone.
+    """
     sizes: str = "hadoop"
     load: float = 0.5
     senders: int = SENDERS
@@ -70,7 +70,7 @@ class Setting:
     buffer_mb: int = 12
     leaves: int = 8
     ms: float = 0.8
-    """How long flows arrive."""
+    """The duration of arrivals in ms."""
     size: str = ""
     """Payload of each flow of a permutation, or vector of a collective."""
     placement: str = "linear"
@@ -80,7 +80,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """What a page calls the setting."""
+        """The page's name of the setting."""
         incast = f" + incast of {self.senders}" if self.senders else ""
         more = [f"{self.gbps} Gbps"] * (self.gbps != 100) + [f"{self.buffer_mb} MB"] * (self.buffer_mb != 12)
         more += [f"{HOSTS_PER_LEAF * self.leaves} hosts"] * (self.leaves != 8)
@@ -88,7 +88,7 @@ class Setting:
 
     @property
     def period_ms(self) -> float:
-        """The time from an incast to the next: a host gives as much of its line to them at any rate."""
+        """The time from an incast to the next. Incasts take the same share of a host's line at any rate."""
         return PERIOD_MS * 100 / self.gbps * 8 / self.leaves
 
     @property
@@ -98,7 +98,7 @@ class Setting:
 
 
 MAIN = Setting()
-"""What the table is sorted by."""
+"""The table's rows are sorted by this setting."""
 
 
 def _slow_link(gbps: int) -> dict[str, Any]:
@@ -128,8 +128,9 @@ FAULTS = {
     "host that stalls": _stalled_host,
     "straggler": _straggler,
 }
-"""A link between a leaf and a spine at a tenth of its rate; one that fails after 0.1 ms; a host whose link has a
-quarter of its rate; one that reads nothing for 0.2 ms; one that computes half as long again."""
+"""A link between a leaf and a spine at a tenth of its rate; a link that fails after 0.1 ms; a host with a quarter of
+its link rate; a host that reads nothing for 0.2 ms; a host that needs 1.5 times as long to compute.
+"""
 
 
 def scenario(setting: Setting, row: str) -> dict[str, Any]:
@@ -153,7 +154,7 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
         "switch": {"buffer": buffer, **tables["switch"]},
         "workload": [one | {"class": mechanism.queue} for one in _workload(setting)],
         "probe": {"size_classes": [f"{SHORT}B", f"{LONG}B"]},
-        # Where a mechanism loses in a class under PFC, the table says so.
+        # Under PFC some mechanisms lose packets in a class; the table reports the losses.
         "audits": {"loss": "record"},
     }
     if setting.traffic == "arrivals":
@@ -172,7 +173,7 @@ def header(mechanism: Mechanism) -> int:
 
 
 def derived(name: str, changed: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return path and value of what follows from the links of a run that were changed, by the name of the run."""
+    """Returns path and value of each size that follows from the changed links of a run, by the run's name."""
     return row_of(name.split("/")[1]).derived(Link.of(changed))
 
 

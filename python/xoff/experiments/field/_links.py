@@ -1,7 +1,7 @@
-"""Sizes that follow from the links of the fabric: what a line carries in a time, and products of bandwidth and delay.
+"""Sizes that follow from the fabric's links: bytes of a line in a time, and bandwidth-delay products.
 
-A mechanism is written with `Line` and `Products` in the place of such sizes. They become sizes when the scenario is
-made, and again when another rate or delay is set on it: ``--set network.leaf_spine.link.rate=400Gbps``.
+A mechanism is written with `Line` and `Products` in place of such sizes. The sizes are computed when the scenario is
+made, and again after a change of rate or delay: ``--set network.leaf_spine.link.rate=400Gbps``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIRE, CONTROL = 1048, 64
 
 
 def number(text: str) -> int:
-    """Return the number of a text with a unit. Raises `ValueError` if it is none."""
+    """Returns the number of a text with a unit. Raises `ValueError` for other texts."""
     found = quantity(text)
     if found is None:
         raise ValueError(text)
@@ -35,24 +35,24 @@ class Link:
 
     @staticmethod
     def of(scenario: Mapping[str, Any]) -> Link:
-        """Return what the hosts of a scenario have."""
+        """Returns the link of the hosts of a scenario."""
         link = scenario["network"]["leaf_spine"]["link"]
         return Link(number(link["rate"]), number(link["delay"]))
 
     @property
     def ps_per_byte(self) -> float:
-        """How long a byte takes."""
+        """The serialisation time of a byte."""
         return 8e12 / self.rate_bps
 
     @property
     def round_trip_ps(self) -> float:
-        """The longest round trip without queues, of a packet and its ACK."""
+        """The longest round trip of a packet and its ACK, without queues."""
         return LONGEST * (2 * self.delay_ps + (WIRE + CONTROL) * self.ps_per_byte)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a line carries in so many microseconds."""
+    """The bytes that a line carries in `us` microseconds."""
 
     us: float
 
@@ -73,7 +73,7 @@ class Products:
 
 
 def made(table: Mapping[str, Any], link: Link) -> dict[str, Any]:
-    """Return a table with its sizes for a link."""
+    """Returns a table with the sizes for a link."""
     return {
         key: f"{value.of(link)}B"
         if isinstance(value, Line | Products)
@@ -85,7 +85,7 @@ def made(table: Mapping[str, Any], link: Link) -> dict[str, Any]:
 
 
 def derived(table: Mapping[str, Any], link: Link, path: str) -> Iterator[tuple[str, str]]:
-    """Yield path and value of each size that follows from a link, of a table that stands at a path."""
+    """Yields path and value of each size in a table that follows from a link; `path` is the path of the table."""
     for key, value in table.items():
         if isinstance(value, Line | Products):
             yield f"{path}.{key}", f"{value.of(link)}B"

@@ -1,17 +1,17 @@
-"""What is compared: a grid of loss handling × congestion control × choice of paths, and what fits into none of them.
+"""Compared mechanisms: a grid of loss handling × congestion control × choice of paths, and rows outside the grid.
 
-Cells that differ in one of the three differ in nothing else. Values are defaults and presets of the mechanisms; what
-has no default, and what belongs to the fabric, stands here once, and follows from the links (`_links.py`):
+Two cells with one different part are equal in everything else. Values are defaults and presets of the mechanisms.
+Values without a default, and values of the fabric, are set in this file and follow from the links (`_links.py`):
 
-- Marks for DCQCN are those of ConWeave's fabric of 100 Gb/s (100 KB, 400 KB, 0.2: 8 and 32 us of a line), for DCTCP
-  those of HPCC's code (300 KB: 24 us), for NSCC a fifth to four fifths of the product at which queues are cut.
-- The window beside DCQCN is one product of bandwidth and delay: what IRN and ConWeave's fabric have.
-- Hosts have the transport that bears any order (`selective`), so that rows differ by their paths alone. IRN and
-  Go-Back-N on a fabric that loses are rows of their own. Where nothing is lost for want of room, what is silent only
-  waits: the timeout is then that of Go-Back-N.
-- SFC's threshold is 16 us of a line, and its pause that of `examples/sweep-mechanisms.toml`.
+- Marks for DCQCN are the marks of ConWeave's fabric of 100 Gb/s (100 KB, 400 KB, 0.2: 8 and 32 us of a line), for DCTCP
+  the marks of HPCC's code (300 KB: 24 us), for NSCC a fifth to four fifths of the BDP, at which queues are trimmed.
+- The window beside DCQCN is one BDP, as in IRN and in ConWeave's fabric.
+- Hosts use the transport that accepts any packet order (`selective`), so that rows differ by their paths alone. IRN and
+  Go-Back-N on a lossy fabric have separate rows. On a fabric without buffer losses a silent path only waits, and the
+  timeout is Go-Back-N's.
+- SFC's threshold is 16 us of a line, and its pause is from `examples/sweep-mechanisms.toml`.
 
-`WHY_NOT` says which cells are no sensible ones. What the product refuses is asked of the product.
+`WHY_NOT` lists cells that make no sense, with the reason. Combinations that xoff refuses are found by asking xoff.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ ANY_ORDER = "adapters bear any order"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the three things that a cell consists of: its tables, and what it needs of switches and adapters."""
+    """One of the three parts of a cell: its tables, and required capabilities of switches and adapters."""
 
     switch: Mapping[str, Any] = field(default_factory=dict)
     host: Mapping[str, Any] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
     memory: str = "shared"
-    """``ports``: each port has its share of the buffer, as credits promise room that others cannot take."""
+    """``ports``: each port has a fixed share of the buffer. Credits promise room, so other ports cannot use the share.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Mechanism:
 
     @property
     def stamp(self) -> int:
-        """The bytes of telemetry in every frame: HPCC's, or those of PINT's default."""
+        """The bytes of telemetry in every frame, for HPCC or for PINT's default."""
         if "telemetry" not in self.switch:
             return 0
         return 2 if "pint" in self.switch["telemetry"] else 42
@@ -76,7 +77,7 @@ class Mechanism:
         return {"switch": made(self.switch, link), "host": made(self.host, link)}
 
     def derived(self, link: Link) -> list[tuple[str, str]]:
-        """Return path and value of what follows from a link."""
+        """Returns path and value of each size that follows from a link."""
         return [*derived(self.switch, link, "switch"), *derived(self.host, link, "host")]
 
 
@@ -120,7 +121,7 @@ CONTROLS: dict[str, Part] = {
     "NSCC": _control(MARKS, _FIFTHS, nscc={}),
     RCCC: _control("", {}, rccc={}),
     BOTH: _control(MARKS, _FIFTHS, rccc={}, nscc={}),
-    # Queues of eight packets, and twice that of headers.
+    # Queues of eight packets, and header queues of twice the size.
     NDP: Part(
         {"trimming": {"limit": "8384B", "headers": "16768B", "return_to_sender": True}}, {"transport": {"ndp": {}}}
     ),
@@ -140,7 +141,7 @@ _HOP_BY_HOP = frozenset({BY_PORT, CREDITED, ABSOLUTE})
 
 
 def why_not(loss: str, control: str, path: str) -> str:
-    """Say why a cell is no sensible one; nothing if it is. What the product refuses is not known here."""
+    """Returns the reason why a cell makes no sense; empty for a sensible cell. Refusals by xoff are not considered."""
     answers = {
         "a packet that overtakes counts as lost": loss in {GO_BACK_N, IRN} and path in _BY_PACKET,
         "telemetry is compared from packet to packet of one path": control in _ONE_PATH and path in _BY_PACKET,
@@ -178,16 +179,16 @@ def _row(loss: str, control: str, path: str) -> Mechanism:
 
 
 def name_of(loss: str, control: str = "", path: str = "") -> str:
-    """Return what a row is called."""
+    """Returns the name of a row."""
     return " + ".join(part for part in (loss, control, path) if part)
 
 
 CELLS = {name_of(*cell): _row(*cell) for cell in product(LOSSES, CONTROLS, PATHS)}
-"""All cells by name, sensible ones and others."""
+"""All cells by name, sensible or not."""
 
 
 def _refused(row: Mechanism) -> str:
-    """Return why the product refuses a row; nothing if it takes it."""
+    """Returns the reason why xoff refuses a row; empty for an accepted row."""
     link = Link(100_000_000_000, 1_000_000)
     star = {"leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 1, "link": {"rate": "100Gbps", "delay": "1us"}}}
     buffer: dict[str, Any] = {"per_port": "1MB"} if row.memory == "ports" else {"shared": {"total": "12MB"}}
@@ -203,9 +204,9 @@ def _refused(row: Mechanism) -> str:
 
 @cache
 def grid() -> tuple[dict[str, Mechanism], Counter[str]]:
-    """Return the rows of sensible cells that the product takes, and how many others there are by reason.
+    """Returns the rows of sensible cells that xoff accepts, and the number of other cells by reason.
 
-    Each cell is asked for, which takes a tenth of a second.
+    Every cell is checked by xoff, in a tenth of a second altogether.
     """
     found: dict[str, Mechanism] = {}
     left: Counter[str] = Counter()
@@ -222,7 +223,7 @@ def grid() -> tuple[dict[str, Mechanism], Counter[str]]:
 def _beside(
     name: str, switch: Mapping[str, Any], *needs: str, control: str = "", queue: int = 0, **host: Any
 ) -> Mechanism:
-    """A row that is a cell of the grid and something beside it."""
+    """Returns a row made of a cell of the grid and an additional mechanism."""
     base = _row(PFC, control, "")
     flow_control = {**base.switch["flow_control"], **switch.get("flow_control", {})}
     every = {**base.switch, **switch, "flow_control": flow_control}
@@ -250,18 +251,18 @@ BESIDE: dict[str, Mechanism] = {
     ),
     "PFC + DCQCN + DRILL": _beside("DCQCN + DRILL", {"routing": {"drill": {}}}, SPREADS, ANY_ORDER, control="DCQCN"),
 }
-"""Mechanisms that are none of the three: each beside the cell that it differs from."""
+"""Mechanisms outside the three parts, each added to a cell of the grid."""
 PRESETS = ("conweave", "hpcc", "hpcc_paper", "hpcc_config", "microsoft", "sfc_proxy", "mellanox", "paper")
-"""Of DCQCN: rows of these have the name of the row and of the preset."""
+"""DCQCN's presets. A row with a preset is named by the row and the preset."""
 
 
 def rows() -> dict[str, Mechanism]:
-    """Return all that is compared, by name."""
+    """Returns all compared rows, by name."""
     return {**grid()[0], **BESIDE}
 
 
 def row_of(name: str) -> Mechanism:
-    """Return a row; one that ends in a preset's name in brackets has DCQCN with that preset."""
+    """Returns a row by name. A name that ends in a preset in brackets is a row with that preset of DCQCN."""
     base, _, preset = name.partition(" [")
     row = BESIDE[base] if base in BESIDE else CELLS[base]
     if not preset:

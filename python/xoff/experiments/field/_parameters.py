@@ -1,4 +1,4 @@
-"""The table of parameters of the comparison: what evaluations give that others published, and what is chosen."""
+"""Parameters of the comparison: values from published evaluations, and our choices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xoff.reproduce import Parameter, chosen, given
 
 
 def parameters(more: Sequence[Parameter] = ()) -> list[Parameter]:
-    """Return the rows that all experiments share, and those of one."""
+    """Returns the parameters of all experiments, followed by the parameters of one experiment."""
     return [
         given("hosts and links", "128 hosts at 8 leaves, 100 Gb/s, 1 µs a link", "BFC's and ConWeave's evaluations"),
         given("buffer of a switch", "12 MB", "BFC's evaluation"),

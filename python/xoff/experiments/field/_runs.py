@@ -1,10 +1,10 @@
-"""What the comparison reads of a run, and how it is told.
+"""Measures of a run of the comparison, and their presentation.
 
-A percentile is the element at ⌈share · n⌉. The slowdown of a flow is its completion time over that which it would
-have alone; of a flow that is not over when the run ends, the time that it has had over it. Flows of incasts are told
-apart from the others: of them the last one's completion over the least that the receiver's line allows, and Jain's
-index of the rates of one incast's flows. What a flow would have alone is that of frames without a stamp of telemetry:
-it is the same for all mechanisms. A value that a run was cut for is a bound, and is shown as one (``≥``).
+A percentile is the element at ⌈share · n⌉. The slowdown of a flow is its completion time divided by its ideal FCT; for
+a flow unfinished at the end of the run, the time so far divided by the ideal FCT. Flows of incasts are kept apart.
+Measures of an incast are the completion of its last flow divided by the least time that the receiver's line allows, and
+Jain's index of the rates of its flows. The ideal FCT is computed for frames without telemetry, and is therefore the
+same for all mechanisms. A value of a run that ended too early is a bound, and shown as a bound (``≥``).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from xoff.statistics import interval
 
 BINS = {"all": (0, math.inf), "short": (0, SHORT), "middle": (SHORT, LONG), "long": (LONG, math.inf)}
 OTHERS = "others"
-"""Flows neither from nor to the host that faults are of."""
+"""Flows neither from nor to the faulty host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The numbers of a run; those that it has nothing for are none."""
+    """The numbers of a run; None for a number without traffic to measure."""
 
     slowdowns: Mapping[str, Sequence[float]]
-    """By bin of size, and of `OTHERS`, in rising order, without those of incasts."""
+    """By size bin, and of `OTHERS`, in rising order, without flows of incasts."""
     cut: frozenset[str]
-    """The bins, ``incast`` and ``job`` with something that was not over when the run ended."""
+    """The bins, ``incast`` and ``job`` with unfinished flows or operations at the end of the run."""
     long_gbps: float | None
     """Mean rate of long flows."""
     incast: float | None
@@ -53,7 +53,7 @@ class Run:
     drops: int
     trims: int
     again: float
-    """Share of packets that were sent again."""
+    """Share of retransmissions among packets."""
     buffer_kb: float
     """The deepest queue."""
     unfinished: int
@@ -69,12 +69,12 @@ class Run:
 
 
 Value: TypeAlias = Callable[[Run], float | None]
-"""What reads a number of a run."""
+"""A function that reads a number from a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """What a flow would take alone, in frames without a stamp."""
+    """The ideal FCT of a flow, in frames without telemetry."""
 
     ps_per_byte: float
     stamp: int
@@ -85,7 +85,7 @@ class Alone:
         return Alone(Link.of(result.scenario).ps_per_byte, PAYLOAD + number(framing["header"]) - WIRE)
 
     def time_ps(self, flow: Mapping[str, Any]) -> float:
-        """Return the time: full packets follow one another; a short last one is not padded where it has a stamp."""
+        """Returns the time. Full packets follow back to back; telemetry replaces the padding of a short last packet."""
         leaf, other = (int(flow[end].removeprefix("host")) // HOSTS_PER_LEAF for end in ("src", "dst"))
         links = LONGEST if leaf != other else 2
         packets = math.ceil(flow["size_bytes"] / PAYLOAD)
@@ -97,7 +97,7 @@ class Alone:
 
 
 def read(result: Result) -> Run:
-    """Return the numbers of a run, and let its tables go: there are thousands."""
+    """Returns the numbers of a run, and frees its tables: an experiment has thousands of runs."""
     summary = result.summary
     end_ps = summary["simulated_ps"]
     columns = ("workload", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "packets_sent")
@@ -154,12 +154,14 @@ def read(result: Result) -> Run:
 
 
 def _jobs(result: Result) -> dict[str, Any]:
-    """Return what the summary says of jobs, by workload."""
+    """Returns the job groups of the summary, by workload."""
     return {name: one["job"] for name, one in result.summary["workloads"].items() if one.get("job")}
 
 
 def _over_least(burst: Sequence[tuple[float, float, int]], ps_per_byte: float) -> float:
-    """Return an incast's completion over that of one flow alone and all other packets on the receiver's line."""
+    """Returns an incast's completion divided by the least: one flow alone, and all other packets on the receiver's
+    line.
+    """
     alone_ps, size = min((alone, size) for _, alone, size in burst)
     others_ps = (len(burst) - 1) * (size + math.ceil(size / PAYLOAD) * (WIRE - PAYLOAD)) * ps_per_byte
     return max(took for took, _, _ in burst) / (alone_ps + others_ps)
@@ -177,27 +179,27 @@ class Runs(Readings[Run]):
         super().__init__(results, read, choice, reading)
 
     def values(self, case: str, row: str, value: Value) -> list[float]:
-        """Return a value of each seed that has it."""
+        """Returns a value of each seed, without seeds that lack the value."""
         return [found for run in self.each(f"{case}/{row}") if (found := value(run)) is not None]
 
     def of(self, case: str, row: str, value: Value) -> float:
-        """Return the mean of a value over the seeds; not a number if none has it."""
+        """Returns the mean of a value over the seeds; NaN if no seed has the value."""
         found = self.values(case, row, value)
         return fmean(found) if found else math.nan
 
     def by_seed_of(self, case: str, row: str, value: Value) -> list[float | None]:
-        """Return a value of each seed: pairs with that of another row."""
+        """Returns a value of each seed, for pairing with another row."""
         return [value(run) for run in self.each(f"{case}/{row}")]
 
     def told(self, case: str, row: str, value: Value, part: str = "") -> str:
-        """Return a mean and half of its interval as a table shows them: a bound, if something of a part was cut."""
+        """Formats a mean and half of its interval for a table, as a bound if part of the traffic was unfinished."""
         if row not in self.rows(case):
             return "–"
         cut = part and any(part in run.cut for run in self.each(f"{case}/{row}"))
         return ("≥ " if cut else "") + told(self.values(case, row, value))
 
     def product_of(self, row: str, value: Value) -> float:
-        """Return the product of a value's means over the cases: what ranks rows over all of them."""
+        """Returns the product of a value's means over the cases, by which rows are ranked over all cases."""
         return math.prod(self.of(case, row, value) for case in self.cases)
 
     def rows(self, case: str) -> list[str]:
@@ -211,7 +213,7 @@ class Runs(Readings[Run]):
 
 
 def told(values: Sequence[float]) -> str:
-    """Return a mean and half of its interval, as a table shows them."""
+    """Formats a mean and half of its interval for a table."""
     if not values:
         return "–"
     found = interval(values)
@@ -224,12 +226,12 @@ def short(value: float) -> str:
 
 
 def percentile(size: str, share: float) -> Value:
-    """Return what reads a percentile of slowdowns."""
+    """Returns a function that reads a percentile of slowdowns."""
     return lambda run: run.percentile(size, share)
 
 
 def p99(size: str) -> Value:
-    """Return what reads the 99th percentile of slowdowns."""
+    """Returns a function that reads the 99th percentile of slowdowns."""
     return percentile(size, 0.99)
 
 

@@ -1,8 +1,9 @@
-"""Sentences of the short answer: each a predicate that is judged at every setting, and told with where it holds.
+"""Sentences of the short answer: each is a predicate judged at every setting.
 
-A predicate compares rows seed by seed, and says of each setting that it holds, that it does not, or that chance
-covers it (`xoff.reproduce`). A sentence as a whole holds if it holds at every setting; what is told is at how many,
-at which it does not, and by how much it is so: a ratio, its median over the settings and its range.
+A predicate compares rows seed by seed. At each setting the predicate holds, does not hold, or is undecided because of
+chance (`xoff.reproduce`). A sentence holds if its predicate holds at every setting. Pages show the number of settings
+at which the sentence holds, the settings at which the sentence does not hold, and the ratio: the median and range over
+the settings.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from xoff.reproduce import Decision, Judged, Part, about_the_same, all_of, fact,
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, and what it says of a case; None where the case has nothing that it speaks of."""
+    """A sentence with its predicate for a case; None for a case without the sentence's rows."""
 
     text: str
     decide: Callable[[Runs, str], Decision | None]
     ratio: Callable[[Runs, str], float | None]
-    """By how much."""
+    """The size of the effect at a case."""
     what: str
-    """Of what the ratio is."""
+    """The quantity of the ratio."""
 
 
 def _pairs(runs: Runs, case: str, one: str, other: str, value: Value) -> tuple[list[float], list[float]] | None:
-    """Return the values of two rows, seed by seed, without seeds that one of them has none of."""
+    """Returns the values of two rows, seed by seed, without seeds in which a row has no value."""
     if not {one, other} <= set(runs.rows(case)):
         return None
     both = zip(runs.by_seed_of(case, one, value), runs.by_seed_of(case, other, value), strict=True)
@@ -38,7 +39,7 @@ def _pairs(runs: Runs, case: str, one: str, other: str, value: Value) -> tuple[l
 
 
 def shorter(text: str, one: str, other: str, value: Value, what: str, times: float = 1.0) -> Sentence:
-    """A sentence that a value of one row is below that of another; so many times, if that is said."""
+    """Returns a sentence: a value of one row, multiplied by `times`, is below the value of another row."""
 
     def decide(runs: Runs, case: str) -> Decision | None:
         found = _pairs(runs, case, one, other, value)
@@ -48,7 +49,7 @@ def shorter(text: str, one: str, other: str, value: Value, what: str, times: flo
 
 
 def alike(text: str, one: str, other: str, value: Value, what: str) -> Sentence:
-    """A sentence that a value of one row is within 15 % of that of another."""
+    """Returns a sentence: a value of one row is within 15 % of the value of another row."""
 
     def decide(runs: Runs, case: str) -> Decision | None:
         found = _pairs(runs, case, one, other, value)
@@ -58,7 +59,7 @@ def alike(text: str, one: str, other: str, value: Value, what: str) -> Sentence:
 
 
 def best(text: str, one: str, others: Sequence[str], value: Value, what: str) -> Sentence:
-    """A sentence that a value of one row is the lowest of some."""
+    """Returns a sentence: a value of one row is the lowest of several rows."""
 
     def decide(runs: Runs, case: str) -> Decision | None:
         rows = [row for row in dict.fromkeys((one, *others)) if row in runs.rows(case)]
@@ -76,12 +77,12 @@ def best(text: str, one: str, others: Sequence[str], value: Value, what: str) ->
 
 
 def above(text: str, row: str, value: Value, least: float, what: str) -> Sentence:
-    """A sentence that a value of a row is above a number."""
+    """Returns a sentence: a value of a row is above a number."""
     return _bounded(text, row, value, what, lambda one: one - least)
 
 
 def beneath(text: str, row: str, value: Value, most: float, what: str) -> Sentence:
-    """A sentence that a value of a row is below a number."""
+    """Returns a sentence: a value of a row is below a number."""
     return _bounded(text, row, value, what, lambda one: most - one)
 
 
@@ -111,7 +112,7 @@ def parts(sentences: Mapping[str, Sentence], runs: Runs) -> dict[str, Part]:
 
 
 def _said(sentence: Sentence, runs: Runs) -> dict[str, Decision]:
-    """Return what is decided at each case of which the sentence speaks."""
+    """Returns the decision at each case with rows of the sentence."""
     return {case: found for case in runs.cases if (found := sentence.decide(runs, case)) is not None}
 
 
@@ -135,7 +136,7 @@ def _part(sentence: Sentence, runs: Runs) -> Part:
 
 
 def table(sentences: Mapping[str, Sentence], runs: Runs) -> list[list[str]]:
-    """Return the sentences with the share of settings in which they hold."""
+    """Returns the sentences with the share of settings at which each holds."""
     made = [["", "sentence", "holds at", "undecided at", "by how much: median (range) over the settings"]]
     for id, part in parts(sentences, runs).items():
         if part.void:
@@ -148,7 +149,7 @@ def table(sentences: Mapping[str, Sentence], runs: Runs) -> list[list[str]]:
 
 
 def judged(sentences: Mapping[str, Sentence]) -> Judged[Runs]:
-    """Return what judges sentences: all of them ours."""
+    """Returns the judgement of sentences, all of them ours."""
     return Judged(
         document="field",
         statements={id: one.text for id, one in sentences.items()},

@@ -81,7 +81,7 @@ QUICK = {
     setting.name: setting for setting in (replace(MAIN, ms=0.3), replace(MAIN, ms=0.05, gbps=400, oversubscription=1))
 }
 DARKEST = 500
-"""The slowdown from which on the figure is as dark as it gets."""
+"""The figure uses its darkest colour from this slowdown on."""
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -176,7 +176,7 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
 
 
 def _columns(runs: Runs) -> dict[str, list[str]]:
-    """Return the cases that the chooser has, each by itself: those with all rows, and more load."""
+    """Returns the chooser's cases, each as a column: the cases with all rows, and cases with more load."""
     found = {}
     for load, senders in ((0.5, 0), (0.5, SENDERS), (0.7, SENDERS)):
         for ratio in (1, 2):

@@ -1,12 +1,11 @@
 """Swift's delay: 100 flows from 60 hosts to one, with four base targets.
 
-Source: Swift (SIGCOMM 2020): in an incast of 100 flows from 60 hosts the round trip that is achieved follows the base
-target, from 15 to 70 µs. Here flows of 60 hosts behind other leaves, without PFC; in each, the receiver's queue is
-looked at each 5 µs in the second half of the run. The round trip is that without queues and the queue's mean over its
-line.
-
-It "follows" if it rises with each target and lies within 15 % of what Swift aims at: the base target, that of three
-switches, and flow scaling at the window that N flows have then, N · window = line · round trip (solved by bisection).
+Source: Swift (SIGCOMM 2020): in an incast of 100 flows from 60 hosts the achieved round trip follows the base target,
+from 15 to 70 µs. Our runs have flows of 60 hosts behind other leaves, without PFC; the receiver's queue is sampled
+every 5 µs in the second half of the run. The round trip is the round trip without queues plus the queue's mean divided
+by the line rate. The round trip "follows" if it rises with each target and is within 15 % of Swift's target: the base
+target, plus the target of three switches, plus flow scaling at the window of N flows, N · window = line · round trip
+(solved by bisection).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _LINE_BYTES_US = 12_500.0
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What is looked at of a run."""
+    """The measures of a run."""
 
     round_trip_us: float
 
@@ -86,7 +85,7 @@ def unloaded_us() -> float:
 
 
 def aimed_us(base_us: float, flows: int = FLOWS) -> float:
-    """The round trip that Swift aims at with so many flows at one line."""
+    """The round trip that Swift targets with the given number of flows on one line."""
     low, high = base_us, 20 * base_us + 100
     for _ in range(60):
         middle = (low + high) / 2
@@ -110,13 +109,13 @@ class Runs(Readings[Delay]):
 
     @property
     def round_trips_us(self) -> dict[int, float]:
-        """Mean round trips by base target, in its order."""
+        """Mean round trips by base target, in the targets' order."""
         targets = dict.fromkeys(int(name.partition(" ")[0]) for name in self.names)
         return {one: fmean(run.round_trip_us for run in self.each(f"{one} us")) for one in sorted(targets)}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge whether round trips rise with targets, and are near them."""
+    """Judges whether round trips rise with targets, and are near the targets."""
     found = runs.round_trips_us
     aimed = {target: aimed_us(target) for target in found}
     rises = all(one < other for one, other in pairwise(found.values()))
@@ -152,7 +151,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw round trips, and what is aimed at, against the base target."""
+    """Draws the measured and the targeted round trips against the base target."""
     found = Runs(results).round_trips_us
     with rc_context(STYLE):
         drawing, axes = canvas(5.2, 3.2)

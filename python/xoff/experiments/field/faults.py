@@ -1,14 +1,12 @@
-"""One thing wrong: links and hosts that are slow or fail.
+"""One fault: slow or failing links and hosts.
 
 The fabric is not oversubscribed. Flows are Hadoop's sizes at half load for 0.8 ms, without incasts; the job is the
-dense one of the jobs, placed at random. The slow link, from a leaf to a spine, has a tenth of its rate; the failed
-one goes down after 0.1 ms: its leaf leaves it after 0.1 ms more, and all routes are new after 0.5 ms. The slow host
-has a link of a quarter of its rate; the one that stalls reads nothing for 0.2 ms, and lets its leaf pause; the
-straggler computes half as long again. Of flows the percentile is over those neither from nor to that host: what
-others pay. Nobody tells a switch that a link is slow, and under PFC and credits hosts ask for what was lost on a link
-after 4 ms, since nothing else is lost there.
-
-All of it is ours.
+dense job of `jobs.py`, placed at random. The slow link, from a leaf to a spine, has a tenth of its rate. The failed
+link goes down after 0.1 ms: its leaf avoids the link after 0.1 ms more, and all routes are new after 0.5 ms. The slow
+host has a link of a quarter of its rate; the stalled host reads nothing for 0.2 ms, and makes its leaf pause; the
+straggler needs 1.5 times as long to compute. The percentile of flows is over flows neither from nor to the faulty host:
+the cost to other hosts. No signal tells a switch that a link is slow. Under PFC and credits hosts request packets lost
+on a link after 4 ms, since no other packets are lost. All claims and settings are ours.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ ROWS = (
     "BFC",
 )
 OF_TRAINING = tuple(row for row in ROWS if row not in {"PFC", "BFC", "trimming + NSCC"})
-"""Rows that the job is run with."""
+"""Rows of the job."""
 QUICK = {
     name: replace(case, ms=0.3)
     for name, case in CASES.items()
@@ -85,7 +83,7 @@ def _without(case: str) -> str:
 
 
 def costs(runs: Runs, case: str, row: str) -> list[float]:
-    """Return how many times as long it is as without the fault, by seed."""
+    """Returns the time divided by the time without the fault, by seed."""
     if row not in runs.rows(case) or _without(case) not in runs.cases:
         return []
     pairs = zip(runs.by_seed_of(case, row, _value), runs.by_seed_of(_without(case), row, _value), strict=True)

@@ -1,12 +1,11 @@
-"""Ends that react, beside one another: HPCC, DCTCP, and DCQCN and TIMELY with and without a window.
+"""Reacting hosts: HPCC, DCTCP, and DCQCN and TIMELY with and without a window.
 
 Source: a rerun of the code of HPCC's evaluation with all of its schemes, Hadoop's sizes at 50 %, and at 30 % with
-incasts of 60 senders (2 % of the capacity); 320 hosts in three tiers there, 128 in two here, not oversubscribed in
-both; and what HPCC's authors report of pauses. Short flows there have up to 1 KB, here less than 10 KB; the 95th
-percentile is theirs.
-
-"Two orders of magnitude" is 30 times and more (the published factors are 113 and 133). A window "takes that away" if
-the tail with it is at most a tenth of that without (published: 1/37 and 1/24).
+incasts of 60 senders (2 % of the capacity). The rerun has 320 hosts in three tiers, our runs 128 in two tiers; neither
+is oversubscribed. A further source is the HPCC authors' report on pauses. Short flows have up to 1 KB in the source,
+and less than 10 KB in our runs; the 95th percentile is HPCC's. "Two orders of magnitude" is 30 times and more (the
+published factors are 113 and 133). A window "takes that away" if the tail with a window is at most a tenth of the tail
+without a window (published: 1/37 and 1/24).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the order at 50 %, what incasts do with and without windows, and HPCC's pauses."""
+    """Judges the order at 50 %, the effect of incasts with and without windows, and HPCC's pauses."""
     tails = {case: {row: runs.of(case, row, _TAIL) for row in ROWS} for case in CASES}
     incast = tails[INCASTS_TOO]
     free = ("PFC + DCQCN", "PFC + TIMELY")

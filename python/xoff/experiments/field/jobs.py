@@ -1,12 +1,10 @@
 """Iterations of a dense model and of a mixture of experts.
 
-128 ranks, one at each host. The dense model has four stages and 32 replicas, the mixture of experts two stages, 64
-replicas and 16 experts of each layer at as many ranks; what replicas share is cut between them (ZeRO 1), so that an
-iteration has reduce-scatters and all-gathers in rings, all-to-alls between experts and messages between stages.
-Models and processors are small, in the proportion of large ones: computing takes a sixth to a third of an iteration.
-Placed in order, the ranks of a group are behind the same leaf where they find room there.
-
-All of it is ours.
+128 ranks, one on each host. The dense model has four stages and 32 replicas, the mixture of experts two stages, 64
+replicas and 16 experts of each layer on as many ranks. Replicas shard their common state (ZeRO 1), so that an iteration
+has reduce-scatters and all-gathers in rings, all-to-alls between experts and messages between stages. Models and
+processors are small, in the proportion of large systems: computation takes a sixth to a third of an iteration. In
+placement by order, the ranks of a group share a leaf with enough free hosts. All claims and settings are ours.
 """
 
 from __future__ import annotations
@@ -115,7 +113,7 @@ def _waits(run: Run) -> float | None:
 
 
 def _ranked(runs: Runs) -> list[str]:
-    """Return the rows by the geometric mean of their times over the cases."""
+    """Returns the rows by the geometric mean of their times over the cases."""
     return sorted(runs.rows(runs.cases[0]), key=lambda row: runs.product_of(row, _iteration))
 
 

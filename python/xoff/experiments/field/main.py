@@ -1,21 +1,18 @@
 """All mechanisms at the main setting.
 
-Hadoop's sizes at half of the load that leaves can send up, oversubscribed 2:1, with an incast each millisecond: flows
-arrive for 0.8 ms. The collectives have the fabric to themselves: four rings of 32 ranks that go round the racks (1 MB
-each), and one all-to-all of all hosts (512 KB each). Five seeds each. Rows that differ in one part of their names
-differ in nothing else; what is none of the three parts stands in rows of its own, each beside the cell that it
-differs from.
+Hadoop's sizes at half of the leaves' uplink capacity, oversubscribed 2:1, with an incast each millisecond: flows arrive
+for 0.8 ms. The collectives run alone in the fabric: four rings of 32 ranks that go round the racks (1 MB each), and one
+all-to-all of all hosts (512 KB each). Five seeds each. Rows that differ in one part of their names are equal in
+everything else; a mechanism outside the three parts has a row of its own, next to the cell that the mechanism extends.
+The least possible time of the collectives is the time of their frames on the lines of hosts, with the delay of each
+step of a ring, or on the uplinks of the leaves, whichever is longer.
 
-The least possible time of the collectives is that of their frames on the lines of hosts, with the delay of each step
-of a ring, or on the links up from the leaves, whichever is longer.
-
-Sources: the abstract of "Backpressure Flow Control" (NSDI 2022), whose deployed end-to-end schemes are here DCQCN
-with and without a window, DCTCP and HPCC; of flowlets, what the code of ConWeave's evaluation says of LetFlow. The
-gain of ConWeave itself over LetFlow is shown and not judged.
-
-"Lower tail latency" is a lower 99th percentile of short flows' slowdowns than with each of the four, and "better
-average completion times" a lower mean slowdown of long flows; the published factors are sizes. Flowlets are as ECMP
-if the 99th percentile of all flows and the mean of long ones are within 15 % of it.
+Sources: the abstract of "Backpressure Flow Control" (NSDI 2022), with DCQCN with and without a window, DCTCP and HPCC
+as its deployed end-to-end schemes; for flowlets, the remarks on LetFlow in the code of ConWeave's evaluation. The gain
+of ConWeave over LetFlow is shown and not judged. "Lower tail latency" is a lower 99th percentile of short flows'
+slowdowns than with each of the four schemes, and "better average completion times" a lower mean slowdown of long flows;
+the published factors are sizes. Flowlets equal ECMP if the 99th percentile of all flows and the mean of long flows are
+within 15 % of ECMP's.
 """
 
 from __future__ import annotations
@@ -60,7 +57,7 @@ QUICK = {
     "all-to-all": Setting(traffic="all_to_all", size="200KB"),
 }
 RANGED = ("PFC + DCQCN",)
-"""Rows that are shown with each preset of DCQCN, too."""
+"""Rows also shown with each preset of DCQCN."""
 OF_COLLECTIVES = (
     "PFC",
     "PFC + spray",
@@ -75,7 +72,7 @@ OF_COLLECTIVES = (
     "trimming + NDP + spray",
     "BFC",
 )
-"""Rows that collectives are run with."""
+"""Rows of the collectives."""
 OF_PRESETS = [f"{row} [{preset}]" for row in RANGED for preset in PRESETS[1:]]
 DEPLOYED = ("PFC + DCQCN", "PFC + DCQCN, window", "PFC + DCTCP", "PFC + HPCC")
 QUICK_ROWS = ("PFC", *DEPLOYED, "PFC + DCTCP + spray", "PFC + DCQCN + flowlets", "BFC", "trimming + NSCC + REPS")
@@ -89,7 +86,7 @@ TIMES: dict[str, tuple[Value, str]] = {
     "long: Gb/s": (lambda run: run.long_gbps, ""),
     "incast": (lambda run: run.incast, INCAST),
 }
-"""What is read of a run, and the part whose end it waits for."""
+"""The measures of a run, each with the part of the traffic that must finish."""
 COSTS: dict[str, Value] = {
     "pauses": lambda run: run.pauses,
     "dropped": lambda run: run.drops,
@@ -113,7 +110,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge BFC's tails beside those of deployed schemes, and flowlets beside ECMP."""
+    """Judges BFC's tails beside deployed schemes, and flowlets beside ECMP."""
     parts = {}
     for id, value, published, what in (
         ("1.1", p99("short"), Range(2.3, 60), "p99 of short flows' slowdown"),
@@ -196,7 +193,7 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
 
 
 def _presets(runs: Runs) -> list[list[str]]:
-    """Return, for each row that has DCQCN's presets, the lowest and the highest of their means."""
+    """Returns, for each row with DCQCN's presets, the lowest and the highest mean."""
     found = []
     for row in RANGED:
         every = [one for one in runs.rows("main") if one == row or one.startswith(f"{row} [")]
@@ -246,7 +243,7 @@ def ranked(runs: Runs) -> list[str]:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the grid: tails of all and of short flows, and what long ones take."""
+    """Draws the grid: tails of all and of short flows, and slowdowns of long flows."""
     panels: list[tuple[str, str, Value]] = [
         ("p99 slowdown", "main", p99("all")),
         ("p99 slowdown, short flows", "main", p99("short")),

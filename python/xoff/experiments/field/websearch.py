@@ -1,10 +1,8 @@
 """HPCC beside DCQCN under WebSearch's sizes.
 
-Source: HPCC's testbed (32 servers of 25 Gb/s): 99th percentiles of the slowdowns of flows below 3 KB, and what long
-flows pay. Here flows below 10 KB, as WebSearch has few below 3 KB, on 128 hosts of 100 Gb/s that are not
-oversubscribed.
-
-"Pay" is a mean slowdown of long flows above that under DCQCN; the published factor is its size.
+Source: HPCC's testbed (32 servers of 25 Gb/s): 99th percentiles of the slowdowns of flows below 3 KB, and the cost for
+long flows. WebSearch has few flows below 3 KB, so our short flows are below 10 KB; 128 hosts of 100 Gb/s are not
+oversubscribed. "Pay" is a mean slowdown of long flows above the mean under DCQCN; the published factor is its size.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the tail of short flows, and the mean of long ones."""
+    """Judges the tail of short flows, and the mean of long flows."""
     dcqcn, hpcc = ROWS
     long = {case: runs.of(case, hpcc, mean_long) / runs.of(case, dcqcn, mean_long) for case in CASES}
     by_seed = {case: {row: runs.values(case, row, p99("short")) for row in ROWS} for case in CASES}

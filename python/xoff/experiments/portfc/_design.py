@@ -1,4 +1,4 @@
-"""The open choices of the PortFC paper that a screening varies."""
+"""Open choices of the PortFC paper, as factors of a screening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that the experiments of the PortFC paper share."""
+"""Figures shared by the experiments on the PortFC paper."""
 
 from __future__ import annotations
 

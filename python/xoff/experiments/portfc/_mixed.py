@@ -48,18 +48,18 @@ MORE_CHOICES: dict[str, dict[str, Any]] = {
     "relays take 1 µs": {"relay_delay_us": 1},
     "one NACK a gap": {"nack_us": 500},
 }
-"""Those that are judged in NDC(4, 1) alone."""
+"""Choices judged in NDC(4, 1) alone."""
 LADDERS = {
     "load": ("30 % of the links", "50 % of both ports"),
     "time between incasts": ("an incast every 0.5 ms", "an incast every 4 ms"),
     "IRN's window": ("IRN's window 75 KB", "IRN's window 104 KB", "IRN's window 156 KB"),
 }
-"""The choices that are steps away from the main reading, from the nearest one outward."""
+"""Choices in steps away from the main reading, from the nearest step outward."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case(Setting):
-    """A network, a workload, and what is open."""
+    """A network, a workload, and the open choices."""
 
     n: int = 4
     sizes: str = "websearch"
@@ -75,7 +75,7 @@ def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
 
 
 def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed: open choices are short, and quick variants leave them out."""
+    """Returns a case by seed. Open choices are short, and quick variants leave out the choices."""
     if quick and choice:
         return {}
     lengths = QUICK_MS if quick else CHOICE_MS if choice else ARRIVALS_MS

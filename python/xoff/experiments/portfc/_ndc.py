@@ -1,7 +1,7 @@
-"""The networks, mechanisms and traffic of the PortFC paper, for all of its experiments.
+"""Networks, mechanisms and traffic of all experiments on the PortFC paper.
 
-Source: "Revisiting Flow Control in Node-Centric Datacenter Networks", section V-A. What it states stands below as it
-is; where it is silent, the choice is a parameter of `Setting`, marked as ours.
+Source: "Revisiting Flow Control in Node-Centric Datacenter Networks", section V-A. Values of the paper are used
+unchanged. A choice that the paper leaves open is a parameter of `Setting`, marked "Ours".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MECHANISMS = {
     "pfc_star": "PFC*",
     "pfc": "PFC",
 }
-"""What the paper compares, all with DCQCN; PFC only where it says what PFC does."""
+"""Compared mechanisms of the paper, all with DCQCN. PFC is compared only in statements about PFC."""
 COMPARED = ("portfc", "irn", "go_back_n", "pfc_star")
 
 WORKLOADS = {"hadoop": "Hadoop", "storage": "Storage", "websearch": "WebSearch"}
@@ -38,7 +38,7 @@ PLAIN: dict[str, Any] = {
     "xon_kb": 50,
     "preset": "mellanox",
 }
-"""The fields of `Setting` that the set-up replaces, as they would be chosen one by one."""
+"""The fields of `Setting` that the set-up replaces, with values chosen one by one."""
 PLAIN_NAME = "without the set-up"
 SET_UP = SetUp(
     name="the set-up found by a search",
@@ -58,22 +58,24 @@ SET_UP = SetUp(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the paper leaves open; every default is ours."""
+    """Choices that the paper leaves open; every default is ours."""
 
     link_load: float = 0.5
-    """What Poisson traffic takes of each link, headers included; in Rail-only of each rail."""
+    """Poisson traffic as a share of each link, headers included; in Rail-only of each rail."""
     port_load: float | None = None
-    """Instead: its payload, as a share of the rate of both ports of a node."""
+    """Alternative to `link_load`: payload of Poisson traffic, as a share of the rate of both ports of a node."""
     period_ms: float = 0.25
-    """From one incast to the next, each to a receiver and from senders drawn at random."""
+    """The time from one incast to the next. Receiver and senders of each incast are drawn at random."""
     arrivals_ms: float = 10
     alpha: float = 0.125
-    """What a port may take of the memory that is free: HPCC's constant."""
+    """Share of the free memory available to a port: HPCC's constant."""
     ecn_scope: str = "queue"
     """Marks compare K_min with each queue; ``port``: with all queues of the port."""
     dcqcn: bool = True
     preset: str = "hpcc_config"
-    """Of DCQCN: that of HPCC's simulator, of whose forks the paper's is one; ``mellanox``: of adapters' firmware."""
+    """DCQCN's preset. The default is the preset of HPCC's simulator, of which the paper's is a fork; ``mellanox``:
+    firmware of adapters.
+    """
     payload_bytes: int = 1000
     xoff_kb: float = 150
     """6 BDP, with the round trip of a link (25 KB)."""
@@ -83,7 +85,7 @@ class Setting:
     first_hop: str = "highest"
     """The fixed order of BCube; ``hash``: flows are spread over both paths by a hash."""
     relays: str = "forward"
-    """Nodes under PFC and PFC* pass pauses on; ``native``: they detect congestion as switches do."""
+    """Nodes under PFC and PFC* relay pauses; ``native``: nodes detect congestion as switches do."""
     relay_scheduler: str = "relay_first"
     relay_delay_us: float = 0
     relay_buffer: str = "5MB"
@@ -97,7 +99,7 @@ DEFAULT = Setting()
 
 
 def transport(mechanism: str, setting: Setting) -> dict[str, Any]:
-    """Return the transport of hosts: that of the mechanism, and Go-Back-N where nothing should be lost."""
+    """Returns the transport of hosts: the mechanism's own, or Go-Back-N for mechanisms without losses."""
     if mechanism == "irn":
         return {
             "irn": {"bdp_cap": f"{setting.irn_kb:g}KB", "rto_low": "100us", "rto_high": "320us", "rto_low_threshold": 3}
@@ -177,11 +179,10 @@ def rail_only(n: int, scale_up_gbps: int = 160, rail_gbps: int = 100) -> dict[st
 
 
 def payload_load(n: int, setting: Setting, ports: float = 2) -> float:
-    """Return the payload of a node, as a share of the rate of all its ports, that loads links as the setting says.
+    """Returns the payload of a node, as a share of the rate of all its ports, that loads links as the setting says.
 
-    Of two nodes one digit differs, or both: a packet crosses the links of a level with probability n / (n + 1).
-
-    ports: the rate of all ports of a node, in units of that of the slower one.
+    Source and destination differ in one digit or in both: a packet crosses the links of a level with probability n / (n
+    + 1). ports: the rate of all ports of a node, in units of the slower port's rate.
     """
     if setting.port_load is not None:
         return setting.port_load

@@ -1,4 +1,4 @@
-"""The tables of parameters of the PortFC paper: what it gives, and what is chosen."""
+"""Parameters of the PortFC paper: given values and our choices."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CHOSEN = [
 
 
 def table(given_too: Sequence[Parameter] = (), chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
-    """Return the table of an experiment: what all share, and what is its own."""
+    """Returns the parameter table of an experiment: common parameters, followed by the experiment's own."""
     return [*_GIVEN, *given_too, *chosen_too, *_CHOSEN]
 
 

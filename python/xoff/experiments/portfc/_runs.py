@@ -1,8 +1,8 @@
-"""What the experiments of the PortFC paper share: what is read of a run, and how it is told and judged.
+"""Measures of a run, their presentation and judgement, for all experiments on the PortFC paper.
 
-"Lowest", "lower" and "higher" are decided over the seeds, run by run of one seed, in every case that a statement lists.
-What the paper says by how much stands beside it as a size, and decides nothing. The tail is the 99th percentile in
-NDC(4, 1) and the 99.9th in NDC(8, 1), as in the paper's text.
+"Lowest", "lower" and "higher" are decided over the seeds, run by run of one seed, in every case of a statement. The
+published size of an effect is shown as well, and decides nothing. The tail is the 99th percentile in NDC(4, 1) and the
+99.9th in NDC(8, 1), as in the paper's text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from xoff.results import Result
 
 @dataclass(frozen=True)
 class Run:
-    """A result, and what claims look at."""
+    """A result, and the measures that claims use."""
 
     result: Result
 
     def fct_us(self, workload: str | None = None) -> list[float]:
-        """Return completion times of all delivered flows, or of those of one workload, in rising order."""
+        """Returns completion times of all delivered flows, or of the flows of one workload, in rising order."""
         return self._fct[workload]
 
     def mean_us(self, workload: str | None = None) -> float:
@@ -42,7 +42,7 @@ class Run:
         return fmean(8e3 * size / fct for name, size, fct in self.flows if workload in {None, name})
 
     def bytes_gbps(self, workload: str | None = None) -> float:
-        """Return the payload of all flows over the sum of their FCT."""
+        """Returns the payload of all flows divided by the sum of their FCT."""
         of_it = [(size, fct) for name, size, fct in self.flows if workload in {None, name}]
         return 8e3 * sum(size for size, _ in of_it) / sum(fct for _, fct in of_it)
 
@@ -71,7 +71,7 @@ Value: TypeAlias = Callable[[Run], float]
 
 
 def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
-    """Return the runs of an experiment with one open choice, in one reading."""
+    """Returns the runs of an experiment with one open choice, in one reading."""
     return Readings(results, Run, choice, reading)
 
 
@@ -86,25 +86,25 @@ def by_seed(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) ->
 
 
 def told(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, Spread]:
-    """Return a value by mechanism, as readers know it: mean and range over the seeds."""
+    """Returns a value by mechanism under the page's name: mean and range over the seeds."""
     return {name_of(mechanism): runs.spread(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
 
 
 def name_of(mechanism: str) -> str:
-    """Return the name that readers know."""
+    """Returns the page's name of a mechanism."""
     return MECHANISMS.get(mechanism) or mechanism.replace("portfc", MECHANISMS["portfc"])
 
 
 def lower_by(values: Mapping[str, float], others: Iterable[str]) -> dict[str, float]:
-    """Return by how many percent PortFC's value is below each of the others, by the names that readers know."""
+    """Returns the percentages by which PortFC's value is below each other value, by the page's names."""
     return {name_of(other): round(100 * (1 - values["portfc"] / values[other]), 1) for other in others}
 
 
 def times(values: Mapping[str, float], others: Iterable[str]) -> dict[str, float]:
-    """Return how many times each of the others PortFC's value is, by the names that readers know."""
+    """Returns PortFC's value divided by each other value, by the page's names."""
     return {name_of(other): round(values["portfc"] / values[other], 2) for other in others}
 
 
 def names(values: Mapping[str, float], digits: int = 4) -> dict[str, float]:
-    """Return values by the names that readers know."""
+    """Returns values by the page's names."""
     return {name_of(key): float(f"{value:.{digits}g}") for key, value in values.items()}

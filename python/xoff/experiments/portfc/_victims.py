@@ -27,7 +27,7 @@ VICTIMS = {
     "figure 4": (12, 8, ("level1_0",)),
 }
 ALONE = ", alone"
-"""What the names of runs without the congested flows end in."""
+"""Suffix of the names of runs without the congested flows."""
 SHOWN = {"PortFC": "portfc", "PFC": "pfc"}
 
 
@@ -69,7 +69,7 @@ def slower(runs: Runs, place: str, mechanism: str) -> float:
 
 
 def victims_told(runs: Runs, place: str) -> dict[str, dict[str, Spread]]:
-    """Return what a page says of a victim."""
+    """Returns the page's text about a victim."""
     times = {
         f"{text}{suffix}": runs.spread(f"{place}{suffix}/{name}", _victim_us)
         for text, name in SHOWN.items()

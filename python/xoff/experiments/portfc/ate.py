@@ -1,10 +1,11 @@
-"""N.7b: what Asymmetric Traffic Engineering does to PortFC: its threshold p, its window, and what it moves.
+"""N.7b: the effect of Asymmetric Traffic Engineering on PortFC: its threshold p, its window, and the traffic it moves.
 
-Source: the PortFC paper, sections III-E and III-F. The traffic is that of `experts.py` in Rail-only(4). Algorithm 5
-acts if T >= p B; equation 3 also raises the weight again. A flow of four hops crosses both domains once, whichever
-comes first; ATE chooses the order. What a domain carries is the bytes on its links from nodes. What it carries first is
-the bytes in the inter-hop forwarding queues of its switches: those of packets that go on to the other domain. The
-paper's w is the share of the first hop. Section V-E has Poisson traffic and incasts, too: that of `rail_mixed.py`.
+Source: the PortFC paper, sections III-E and III-F. The traffic is the traffic of `experts.py` in Rail-only(4).
+Algorithm 5 acts if T >= p B; equation 3 also raises the weight again. A flow of four hops crosses both domains once, in
+either order; ATE chooses the order. The traffic of a domain is the bytes on its links from nodes. The first-hop traffic
+of a domain is the bytes in the inter-hop forwarding queues of its switches: packets that continue to the other domain.
+The paper's w is the share of the first hop. Section V-E has Poisson traffic and incasts, too: the traffic of
+`rail_mixed.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ READINGS = {
     "equation": "equation 3: the weight rises again, too",
 }
 BESIDE = ("portfc", WITHOUT_ATE)
-"""What stands beside one another under Poisson traffic with incasts, where the main reading alone is run."""
+"""The compared mechanisms under Poisson traffic with incasts, in the main reading alone."""
 P = [name for name in SETTINGS if name.endswith(", 10 µs")]
 
 
@@ -70,7 +71,7 @@ def _tail_us(run: Run) -> float:
 
 
 def _inside_share(run: Run) -> float:
-    """Return the share of what nodes send that goes into the high-bandwidth domain, in percent."""
+    """Returns the share of bytes sent by nodes that goes into the high-bandwidth domain, in percent."""
     columns = (run.result.links[name].to_pylist() for name in ("node", "peer", "data_bytes"))
     sent = {"server": 0, "rail": 0}
     for node, peer, size in zip(*columns, strict=True):
@@ -81,19 +82,20 @@ def _inside_share(run: Run) -> float:
 
 
 def _first_share(run: Run) -> float:
-    """Return the share of what takes both domains that takes the high-bandwidth one first, in percent."""
+    """Returns the share of the high-bandwidth domain as first hop, among traffic that crosses both domains, in percent.
+    """
     queues = run.result.queues
     first = {"server": 0, "rail": 0}
     for node, queue, size in zip(*(queues[name].to_pylist() for name in ("node", "queue", "bytes")), strict=True):
         kind = node.rstrip("0123456789")
-        # A switch port's first queue is that of control, its last that of packets which end at the next node.
+        # The first queue of a switch port holds control frames, and the last queue packets for the next node.
         if kind in first and 0 < queue < N:
             first[kind] += size
     return 100 * first["server"] / sum(first.values())
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge ATE against the hash, p = 0.9 against other thresholds, and what each domain carries."""
+    """Judges ATE against the hash, p = 0.9 against other thresholds, and the traffic of each domain."""
     cases = {NONE: NONE} | {name: f"{runs.reading}, {name}" for name in SETTINGS}
 
     def by_setting(value: Value) -> dict[str, Spread]:

@@ -3,13 +3,12 @@
 Source: the PortFC paper, section V-F, figure 19. Ours: four background flows around the ring, each of two hops, from
 the start; at 1 ms (1 s in the paper; everything happens within microseconds) L loop-making flows a node, each of four
 hops around the ring and relayed once; the run ends at 4 ms. Starts are drawn within 1 µs, ten times (three with other
-L). The paper does not say L: two is the least with which PFC deadlocks, as the paper says it does, and the others stand
-beside it.
-
-With equal rates and two ports a switch no queue of a switch can fill by itself, so that what nodes do decides: under
-PFC and PFC* they detect congestion as switches do, and the queue of relayed packets takes turns with each own flow, as
-in an interface with one queue a flow. PortFC's nodes send relayed packets first, which the paper leaves open; what
-follows if they do not stands beside it. Background throughput is from 0.5 ms after the loops began.
+L). The paper does not state L: two is the least L with which PFC deadlocks, as in the paper; other values are shown as
+well. With equal rates and two ports a switch no queue of a switch can fill without a pause, so the behaviour of nodes
+decides. Under PFC and PFC* nodes detect congestion as switches do, and the queue of relayed packets takes turns with
+each own flow, like an interface with one queue a flow. PortFC's nodes send relayed packets first, which the paper
+leaves open; results with the other order are shown as well. Background throughput is from 0.5 ms after the start of the
+loops.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ RING = (("host0", "level0_0"), ("host1", "level1_1"), ("host3", "level0_1"), ("h
 LOOPS_MS, END_MS = 1.0, 4.0
 BIN_US = 50
 LOOPS = {"two": 2, "one": 1, "three": 3, "four": 4, "six": 6}
-"""Loop-making flows of a node, by reading; the main one first."""
+"""Loop-making flows of a node, by reading; the main reading first."""
 MAIN = next(iter(LOOPS))
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name; the quick variants have one draw of the starts."""
+    """Returns the scenarios by name; the quick variants have one draw of the starts."""
     made = {}
     for loops, count in LOOPS.items():
         for seed in range(1, 2 if quick else 11 if loops == MAIN else 4):
@@ -79,7 +78,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
             work = [{"name": "background", "flows": ring}, {"name": "loops", "flows": rounds}]
             for name in (*SHOWN, TURNS):
                 first = "relay_first" if name == "portfc" else "per_flow"
-                # The testbed has no DCQCN; it would hide what flow control does.
+                # The testbed has no DCQCN. DCQCN would hide the effect of flow control.
                 setting = Setting(relays="native", relay_scheduler=first, dcqcn=False)
                 made[f"{loops}/{name}/seed {seed}"] = scenario(
                     name.partition(",")[0],
@@ -95,13 +94,13 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """What figure 19 looks at, of one run."""
+    """The measures of figure 19, of one run."""
 
     trace_gbps: dict[str, dict[float, float]]
-    """What arrives in all, by workload and time in ms."""
+    """Total goodput, by workload and time in ms."""
     deadlock: str
     paused_share: float
-    """Of the time that ports have after the loops began, in percent."""
+    """Share of the ports' time after the start of the loops, in percent."""
     drops: int
 
     @classmethod
@@ -127,12 +126,12 @@ class Testbed:
         return cls(trace, result.audits["deadlock"], share, result.summary["drops"])
 
     def after_gbps(self, workload: str) -> float:
-        """Return what arrives in all from half a millisecond after the loops began."""
+        """Returns the total goodput from half a millisecond after the start of the loops."""
         return fmean(rate for time, rate in self.trace_gbps[workload].items() if time >= LOOPS_MS + 0.5)
 
     @property
     def before_gbps(self) -> float:
-        """What arrives of the background before the loops begin."""
+        """The total goodput of the background before the start of the loops."""
         return fmean(rate for time, rate in self.trace_gbps["background"].items() if 0.5 <= time < LOOPS_MS)
 
 
@@ -140,7 +139,7 @@ Runs = Readings[Testbed]
 
 
 def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
-    """Return the runs, of which a reading judges those with its number of loop-making flows."""
+    """Returns the runs; a reading judges the runs with its number of loop-making flows."""
     return Readings(results, Testbed.of, choice, reading)
 
 
@@ -149,12 +148,12 @@ def _background(run: Testbed) -> float:
 
 
 def _carried(run: Testbed) -> float:
-    """Return what a link carries: a loop-making flow passes two in each round."""
+    """Returns the load of a link: a loop-making flow passes two links in each round."""
     return (run.after_gbps("background") + 2 * run.after_gbps("loops")) / 4
 
 
 def _times(one: float, other: float) -> float | None:
-    """Return one over the other, if there is any of that."""
+    """Returns the quotient of two numbers; None for a divisor of zero."""
     return round(one / other, 2) if other else None
 
 

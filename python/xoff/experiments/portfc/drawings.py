@@ -28,7 +28,7 @@ from xoff.results import Result
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 4 and 5"
 
 FAIR = 2
-"""Times as long as alone: the victim shares its source's port with one other flow."""
+"""FCT divided by the FCT alone: the victim shares its source's port with one other flow."""
 RING = ((0, 5, ("level0_0", "host1", "level1_1")), (5, 0, ("level0_1", "host4", "level1_0")))
 BURST = (9, 5, ("level1_1",))
 TWO = "two flows alone"

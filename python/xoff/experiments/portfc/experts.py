@@ -42,16 +42,16 @@ CHOICES: dict[str, dict[str, Any]] = {
     "ATE over 100 µs, IRN's window 104 KB": {"window_us": 100, "irn_kb": 104},
 }
 WITHOUT_ATE = "portfc without ATE"
-"""Its name begins with that of the mechanism."""
+"""Mechanisms are recognised by the start of a name, here ``portfc``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case(Setting):
-    """A network of n servers of n GPUs, what they send each other, and ATE."""
+    """A network of n servers of n GPUs, its traffic, and ATE."""
 
     n: int = 4
     first_hop: str = "hash"
-    """Which domain comes first, without ATE; the fixed order of BCube is that of NDC networks."""
+    """The first domain on a path, without ATE. BCube's fixed order is the order of NDC networks."""
     rounds: int = 20
     experts_per_token: int = 2
     skew: float = 1

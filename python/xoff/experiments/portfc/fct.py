@@ -25,7 +25,7 @@ CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures
 
 RIVALS = COMPARED[1:]
 BACK = Range(58.4, 97.9)
-"""Of Go-Back-N in section I: mean and tail, that of NDC(8, 1) among them."""
+"""Go-Back-N in section I: mean and tail, including the tail in NDC(8, 1)."""
 LOWER: Mapping[str, Mapping[str, Range | Mapping[str, float]]] = {
     "mean": {
         "irn": {"Hadoop": 11.7, "Storage": 40.9, "WebSearch": 69.2},
@@ -34,11 +34,11 @@ LOWER: Mapping[str, Mapping[str, Range | Mapping[str, float]]] = {
     },
     "tail": {"irn": Range(16.9, 41.3), "pfc_star": Range(53.3, 87.7), "go_back_n": BACK},
 }
-"""By how many percent PortFC's mean and tail are below those of the others, in the paper."""
+"""Percentages by which PortFC's mean and tail are below the other mechanisms', in the paper."""
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge mean and tail, how much lower they are, who is second, small flows and incasts."""
+    """Judges mean and tail, the size of PortFC's gains, the second-best mechanism, small flows and incasts."""
     kinds: dict[str, Value] = {"mean": Run.mean_us, "tail": lambda run: run.tail_us(0.99)}
     found = {
         kind: {sizes: compared(runs, sizes, COMPARED, value) for sizes in WORKLOADS} for kind, value in kinds.items()
@@ -101,7 +101,7 @@ def _incast_us(run: Run) -> float:
 
 
 def _long_share(run: Run) -> float:
-    """Return the share of the Poisson flows' bytes that are in flows of 1 MB or more."""
+    """Returns the share of the Poisson flows' bytes in flows of 1 MB or more."""
     sizes = [size for name, size, _ in run.flows if name == "poisson"]
     return sum(size for size in sizes if size >= 1_000_000) / sum(sizes)
 
@@ -116,13 +116,13 @@ def _what(kind: str, rival: str) -> str:
 
 
 def _irn_second(runs: Runs, value: Value) -> Decision:
-    """Decide whether PortFC is before IRN, and IRN before the others, in all workloads."""
+    """Decides whether PortFC is before IRN, and IRN before the others, in all workloads."""
     each = [by_seed(runs, sizes, COMPARED, value) for sizes in WORKLOADS]
     return all_of(*(ordered([of["portfc"], of["irn"], of[last]]) for of in each for last in ("pfc_star", "go_back_n")))
 
 
 def _grows(runs: Runs, rising: list[str]) -> Decision:
-    """Decide whether what PortFC gains over IRN is above zero, and grows from one of these workloads to the next."""
+    """Decides whether PortFC's gain over IRN is above zero, and grows from one of the workloads to the next."""
     each = [by_seed(runs, sizes, ("portfc", "irn"), Run.mean_us) for sizes in rising]
     gains = [[1 - mine / other for mine, other in zip(of["portfc"], of["irn"], strict=True)] for of in each]
     return all_of(positive(gains[0]), ordered(gains))
@@ -167,7 +167,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw mean and tail FCT (figure 8); beside it the distributions of figure 10."""
+    """Draws mean and tail FCT (figure 8) beside the distributions of figure 10."""
     runs = JUDGED.runs(results, "", "")
     kinds: dict[str, Value] = {
         "mean FCT": Run.mean_us,

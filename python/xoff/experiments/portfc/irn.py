@@ -1,8 +1,9 @@
-"""N.12: what IRN's timeouts and its window cost.
+"""N.12: the cost of IRN's timeouts and of IRN's window.
 
 Source: the PortFC paper, sections I, V-B and V-E. Ours: the sweep of timeouts is on WebSearch with 32-to-1 incasts in
-NDC(8, 1); for the window one flow of 10 MB within a server of the Rail-only network (two links of 160 Gb/s), one from
-server to server along a rail, and one over both. A window that costs something makes a flow more than 15 % slower.
+NDC(8, 1). The window is measured with one flow of 10 MB on three paths: within a server of the Rail-only network (two
+links of 160 Gb/s), from server to server along a rail, and over both. A window with a cost makes a flow more than 15 %
+slower.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case(Setting):
-    """A path, if it is about the window; otherwise mixed traffic."""
+    """A path for the window's experiment; mixed traffic for the timeouts."""
 
     dst: int | None = None
     n: int = 8
@@ -85,7 +86,7 @@ def _timeouts(runs: Runs, what: Value) -> dict[str, Spread]:
 
 
 def in_vain(run: Run) -> float:
-    """Return how many packets were sent again that had arrived."""
+    """Returns the number of spurious retransmissions."""
     return run.result.summary["transport"]["spurious_retransmissions"]
 
 
@@ -156,7 +157,7 @@ JUDGED = Judged(
             "settings, and throughput is the same within 1 %."
         ),
     },
-    # What is run is in two families of cases; this one names their choices.
+    # The runs form two families of cases; the family of timeouts names the choices.
     cases=_TIMEOUTS,
 )
 PARAMETERS = table(
@@ -173,7 +174,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw spurious retransmissions and what small flows and throughput do against the timeouts."""
+    """Draws spurious retransmissions, FCT of small flows and throughput against the timeouts."""
     runs = runs_of(results)
     found: tuple[tuple[str, Value], ...] = (
         ("packets sent again in vain", in_vain),

@@ -28,12 +28,12 @@ AT_MOST = {
     "mean": {"irn": 41.7, "go_back_n": 96.5, "pfc_star": 19.8},
     "p99.9": {"irn": 16.6, "go_back_n": 97.9, "pfc_star": 85.5},
 }
-"""By how many percent PortFC is at most below the others, in the paper."""
+"""Percentages by which PortFC is at most below the other mechanisms, in the paper."""
 MB = 1_000_000
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge means and tails, how much lower they are, and what differs between workloads."""
+    """Judges means and tails, the size of PortFC's gains, and differences between workloads."""
     kinds: dict[str, Value] = {"mean": Run.mean_us, "p99.9": _p999}
     parts: dict[str, Part] = {}
     for (kind, value), short in zip(kinds.items(), ("mean", "tail"), strict=True):
@@ -51,7 +51,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _by_workload(runs: Runs) -> dict[str, Part]:
-    """Judge what the paper says of WebSearch against the two others."""
+    """Judges the paper's statements on WebSearch against Hadoop and Storage."""
     tails = {sizes: by_seed(runs, sizes, COMPARED, _p999) for sizes in WORKLOADS}
     before = {sizes: runs.by_seed(f"{sizes}/go_back_n", lambda run: run.tail_us(0.99)) for sizes in WORKLOADS}
     step = {
@@ -96,7 +96,7 @@ def _p999(run: Run) -> float:
 
 
 def _long_flows(run: Run) -> float:
-    """Return the share of the Poisson flows that have 1 MB or more."""
+    """Returns the share of Poisson flows with 1 MB or more."""
     sizes = [size for name, size, _ in run.flows if name == "poisson"]
     return sum(size >= MB for size in sizes) / len(sizes)
 
@@ -143,7 +143,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw mean and percentiles (figure 12); beside it the flow sizes of figure 13."""
+    """Draws mean and percentiles (figure 12) beside the flow sizes of figure 13."""
     runs = JUDGED.runs(results, "", "")
     kinds: dict[str, Value] = {
         "mean FCT": Run.mean_us,

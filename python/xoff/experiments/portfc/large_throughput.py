@@ -26,11 +26,11 @@ WEBSEARCH = {
     "poisson": {"irn": 2.3, "go_back_n": 4.7, "pfc_star": 2.0},
     "incast": {"irn": 1.9, "go_back_n": 21.6, "pfc_star": 2.2},
 }
-"""How many times that of the others PortFC's throughput is on WebSearch, in the paper."""
+"""PortFC's throughput on WebSearch divided by the other mechanisms', in the paper."""
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge who is highest, by which factors, and under which workload."""
+    """Judges the highest throughput, the factors, and differences between workloads."""
     parts: dict[str, Part] = {}
     for kind, wanted in WEBSEARCH.items():
         value = partial(VALUES[runs.reading], workload=kind)

@@ -1,9 +1,9 @@
-"""N.9 and N.10: nothing is lost, who is blocked, that nothing can deadlock, and how many queues there are.
+"""N.9 and N.10: no losses, blocked flows, freedom from deadlock, and the number of queues.
 
 Source: the PortFC paper, sections II-D, III-B and III-F. Ours: for losses, Poisson traffic of 70 % of both ports of a
-node, which is more than links carry (117 % in NDC(4, 1), 130 % in NDC(8, 1)), with incasts; who is blocked is seen by
-100 KB of a victim beside two to five flows of 1 MB to host 0 in NDC(4, 1), with starts drawn within 1 µs, ten times. A
-victim is blocked where it takes more than 15 % longer than alone. IRN stands beside PortFC where losses are counted.
+node, which exceeds the capacity of links (117 % in NDC(4, 1), 130 % in NDC(8, 1)), with incasts. Blocking is measured
+by 100 KB of a victim beside two to five flows of 1 MB to host 0 in NDC(4, 1), with starts drawn within 1 µs, ten times.
+A victim is blocked if the victim takes more than 15 % longer than alone. Losses of IRN are shown beside PortFC's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xoff.results import Result
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections II-D, III-B and III-F"
 
 COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3))
-"""n and k of networks whose queues are counted."""
+"""n and k of the networks with counted queues."""
 PLACES = ("at a switch", "at its source")
 HEAVY = ("portfc", "irn")
 CHECKED = ("portfc", "pfc")
@@ -99,7 +99,7 @@ def _again(run: Run) -> float:
 
 
 def _circles(runs: Runs) -> Part:
-    """Judge what the check for deadlocks says of all flows together, and what it finds in runs."""
+    """Judges the deadlock check of all flows together, and deadlocks in runs."""
     possible = {
         name: {
             f"NDC({n},1)": xoff.check(scenario(name, ndc(n), [{"all_to_all": {"size": "1KB"}}]))["deadlock"]["possible"]

@@ -48,19 +48,19 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def _unfinished(result: Result) -> float:
-    """Return the share of flows that never end, in percent."""
+    """Returns the share of flows that never end, in percent."""
     times = result.flows["fct_ps"].to_pylist()
     return float(100 * times.count(None) / len(times))
 
 
 def _last_ms(result: Result) -> float:
-    """Return when the last flow that ends does."""
+    """Returns the completion time of the last flow that ends."""
     columns = (result.flows[name].to_pylist() for name in ("start_ps", "fct_ps"))
     return float(max(start + fct for start, fct in zip(*columns, strict=True) if fct is not None)) / 1e9
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge whether runs deadlock, and what becomes of their flows."""
+    """Judges whether runs deadlock, and the share of flows that end."""
     found = {
         f"{title}, {MECHANISMS[name]}": [run.result for run in runs.each(f"{sizes}/{name}")]
         for sizes, title in WORKLOADS.items()
@@ -111,7 +111,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the share of flows that never end."""
+    """Draws the share of flows that never end."""
     runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(5, 3), layout="constrained")

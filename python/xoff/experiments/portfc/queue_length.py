@@ -1,8 +1,8 @@
 """N.2: the length of switch ports' queues over time in NDC(4, 1).
 
-Source: the PortFC paper, section V-B, figure 9. Ours: the workload of the figure is WebSearch with incasts, ports are
-looked at every 10 µs while flows arrive, and the length of a port's queue is that of all of its queues together. One
-verdict a mechanism, as each has its own way without flow control by port.
+Source: the PortFC paper, section V-B, figure 9. Ours: the figure's workload is WebSearch with incasts, ports are
+sampled every 10 µs while flows arrive, and the length of a port's queue is the sum over the port's queues. Each
+mechanism has a verdict of its own, because mechanisms without flow control per port fail in different ways.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from xoff.results import Result
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figure 9"
 
 WITHOUT = {"irn": "irn", "go_back_n": "go-back-n"}
-"""Those without flow control, and what the ids of their verdicts end in."""
+"""Mechanisms without flow control, with the suffixes of their verdicts' ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Queues:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the longest queue, its mean over time, and what is lost."""
+    """Judges the longest queue, its mean over time, and losses."""
     found = _queues(runs)
-    # What is left when arrivals have ended says nothing of them.
+    # Samples after the end of arrivals are left out of the mean.
     end = min(max(one.longest) for of_it in found.values() for one in of_it)
     peak = {name: Spread.of(one.peak_kb for one in of_it) for name, of_it in found.items()}
     mean = {name: Spread.of(one.mean_kb(end) for one in of_it) for name, of_it in found.items()}

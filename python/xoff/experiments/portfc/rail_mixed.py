@@ -38,10 +38,10 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case(_mixed.Case):
-    """A workload, what is open, and ATE."""
+    """A workload, the open choices, and ATE."""
 
     first_hop: str = "hash"
-    """Which domain comes first, without ATE; the fixed order of BCube is that of NDC networks."""
+    """The first domain on a path, without ATE. BCube's fixed order is the order of NDC networks."""
     window_us: float = 10
     raises: bool = False
 
@@ -64,7 +64,7 @@ def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge mean and tail, and what is lost."""
+    """Judges mean and tail, and losses."""
     shown = (*COMPARED, WITHOUT_ATE)
     kinds: dict[str, tuple[str, Value]] = {
         "mean": ("mean FCT (µs)", Run.mean_us),

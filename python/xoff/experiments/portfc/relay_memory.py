@@ -39,7 +39,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case(Setting):
-    """How much which GPUs send through one relay."""
+    """The GPUs that send through one relay, and the size of each flow."""
 
     size_mb: int = 4
     gpus: tuple[int, ...] = (1, 2)
@@ -58,7 +58,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge whether the relay loses anything, and say whom PortFC pauses."""
+    """Judges whether the relay loses packets, and reports the nodes that PortFC pauses."""
     return {
         "N.9r": Part(
             all(not _lost(run) for case in SENT for run in runs.each(f"{case}/portfc")),
@@ -122,7 +122,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw what the relay holds at most, by its memory."""
+    """Draws the peak of the relay's memory, by the size of the memory."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")
         axes = drawing.subplots()

@@ -1,8 +1,8 @@
 """N.4: average throughput in NDC(4, 1), with three workloads and 8-to-1 incasts.
 
-Source: the PortFC paper, section V-B, figure 11, which does not say what is averaged. The main reading is the payload
-of all flows over the sum of their FCT: four of the published factors are what the published mean FCTs give then (87.3 %
-lower is 7.9 times, 49.9 % 2.0 times, 40.9 % 1.7 times, 58.4 % 2.4 times). The mean over flows stands beside it.
+Source: the PortFC paper, section V-B, figure 11, which does not define the average. The main reading is the payload of
+all flows over the sum of their FCT: four of the published factors follow from the published mean FCTs in this reading
+(87.3 % lower is 7.9 times, 49.9 % 2.0 times, 40.9 % 1.7 times, 58.4 % 2.4 times). The mean over flows is shown as well.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ TIMES: Mapping[str, Range | Mapping[str, float]] = {
     "go_back_n": Range(2.4, 3.9),
     "pfc_star": {"Hadoop": 2.0, "Storage": 8.0, "WebSearch": 2.0},
 }
-"""How many times that of the others PortFC's throughput is, in the paper."""
+"""PortFC's throughput divided by the other mechanisms', in the paper."""
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge who is highest, and by which factors."""
+    """Judges the highest throughput, and the factors."""
     value = VALUES[runs.reading]
     found = {sizes: compared(runs, sizes, COMPARED, value) for sizes in WORKLOADS}
     over = {
@@ -71,7 +71,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _most_on_storage(runs: Runs, value: Value) -> Decision:
-    """Decide whether PortFC's lead over PFC* on Storage is above that on each other workload."""
+    """Decides whether PortFC's lead over PFC* on Storage is above its lead on each other workload."""
     lead = {}
     for sizes in WORKLOADS:
         of = by_seed(runs, sizes, ("portfc", "pfc_star"), value)

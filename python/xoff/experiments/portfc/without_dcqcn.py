@@ -1,9 +1,9 @@
-"""N.14: where the order of mechanisms is from: what changes without DCQCN.
+"""N.14: the cause of the mechanisms' order: the same runs without DCQCN.
 
-Nothing here is a reading of the paper, which has DCQCN in all of its simulations: it measures a cause. DCQCN marks four
-to six times as many of IRN's packets as of PortFC's, and of PFC*'s more than of either. The traffic is that of figures
-8 and 10 in NDC(4, 1) with 4 ms of arrivals, of figure 15 with 1 and 8 MB in NDC(4, 1), and of the sweep of IRN's
-timeouts in NDC(8, 1).
+This experiment measures a cause and is no reading of the paper, which has DCQCN in all of its simulations. DCQCN marks
+four to six times as many of IRN's packets as of PortFC's, and more of PFC*'s packets than of either. The traffic is the
+traffic of figures 8 and 10 in NDC(4, 1) with 4 ms of arrivals, of figure 15 with 1 and 8 MB in NDC(4, 1), and of the
+sweep of IRN's timeouts in NDC(8, 1).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge without DCQCN what the paper says, and show the same with it."""
+    """Judges the paper's statements without DCQCN, and shows the same numbers with DCQCN."""
     found = {
         (sizes, how): compared(runs, f"{sizes}, {how}", COMPARED, Run.mean_us) for sizes in WORKLOADS for how in DCQCN
     }

@@ -1,4 +1,4 @@
-"""The open choices of the document on Source Flow Control that a screening varies."""
+"""Open choices of the document on Source Flow Control, as factors of a screening."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures that the experiments on pinned flows share."""
+"""Figures shared by the experiments on pinned flows."""
 
 from __future__ import annotations
 

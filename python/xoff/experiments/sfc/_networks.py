@@ -1,22 +1,24 @@
-"""The networks, flows and variants of the document on SFC, for all of its experiments.
+"""Networks, flows and variants of all experiments on the document on SFC.
 
-Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Parts 4 and 5. What it states stands in `Case`; where
-it is silent, the choice is stated here, and again as a parameter of `Case` if a reader may want to change it.
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Parts 4 and 5. Values of the document are in `Case`. A
+choice that the document leaves open is listed here, and is a parameter of `Case` if readers may want to change the
+choice.
 
-- 3-layer CLOS: 8 pods of 16 access and 4 aggregation switches, 8 cores, nothing oversubscribed: an access switch has
-  8 hosts, and 2 parallel links to each aggregation switch of its pod; an aggregation switch has 4 to each core.
+- 3-layer CLOS: 8 pods of 16 access and 4 aggregation switches, 8 cores, nothing oversubscribed: an access switch has 8
+  hosts, and 2 parallel links to each aggregation switch of its pod; an aggregation switch has 4 to each core.
 - 2-layer CLOS: 8 leaves × 8 hosts, 8 spines.
 - The receiver is host 0. Sender i sits in pod i (3-layer) or at leaf i (2-layer), the receiver in pod 0, at leaf 0.
-  Each sender has a link of its own into the receiver's switch, so that all of their rate arrives. All paths are
-  pinned.
+  Each sender has a separate link into the receiver's switch, so that the full rate of all senders arrives. All paths
+  are pinned.
 - Victims go to other hosts of the receiver's rack (blue: of its pod), and sit in racks without a sender, in the pods of
-  senders 1 (green), 2 (blue) and 4 (orange). Each shares one link with one sender: green the last link of sender 1 into
-  the receiver's access switch, orange that of sender 3, blue the link of sender 2 from its core to the receiver's pod.
-  So a victim suffers from the incast alone. Two other readings of the figures are judged beside it (`PLACES`).
-- The 2-layer network has one victim, green, which its pages call the victim: it shares the link from spine 0 to the
+  senders 1 (green), 2 (blue) and 4 (orange). Each victim shares one link with one sender: green the last link of sender
+  1 into the receiver's access switch, orange the last link of sender 3, blue the link of sender 2 from its core to the
+  receiver's pod. A victim therefore suffers from the incast alone. Two other readings of the figures are judged as well
+  (`PLACES`).
+- The 2-layer network has one victim, green, called the victim on pages: the victim shares the link from spine 0 to the
   receiver's leaf with sender 1.
-- Flows start within a microsecond, drawn for each of ten runs: nothing else here is random, and what a single run says
-  of one flow moves by up to a third.
+- Flows start within a microsecond, drawn for each of ten runs. No other input is random. Without the draws, the result
+  of one flow in a single run moves by up to a third.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ ARCHITECTURES = {
     "oq-egress": "output queues, PFC by egress queue",
     "voq": "virtual output queues",
 }
-"""The document does not say which switch it simulated. It recommends the last one, which is the main reading."""
+"""Switch architectures. The document does not name the simulated switch. It recommends the last one, our main reading.
+"""
 
 VARIANTS = {
     "pfc": "PFC",
@@ -41,7 +44,7 @@ VARIANTS = {
     "pfc-sfc": "PFC + SFC",
     "pfc-dcqcn-sfc": "PFC + DCQCN + SFC",
 }
-"""What the document compares. Without PFC (`Case.pfc`) they are named ``lossy``, and so on."""
+"""The document's variants. Variants without PFC (`Case.pfc`) are named ``lossy``, and so on."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Case:
     architecture: str = "voq"
     """Ours: one of `ARCHITECTURES`."""
     signals: str = "last_hop"
-    """Ours: who sends SFCMs, the receiver's switch, as the formulas have it, or (``all``) every one."""
+    """Ours: the senders of SFCMs: the receiver's switch, as in the formulas, or (``all``) every switch."""
     stores: bool = True
     """Ours: packets are stored and forwarded, which the round trip of the formulas leaves out; without, switches are as
     much faster as that takes."""
@@ -68,24 +71,25 @@ class Case:
     link_ns: int = 150
     switch_ns: int = 300
     xon_gap_kb: float = 8
-    """Ours: PFC resumes this far below its threshold."""
+    """Ours: distance of PFC's XON below XOFF."""
     ecn_kb: float = 200
-    """DCQCN's K: marks above it. The document states it for the 3-layer network; ours for the 2-layer one."""
+    """DCQCN's K: the threshold of marks. The document states K for the 3-layer network; ours for the 2-layer network.
+    """
     dcqcn: str = "conweave"
-    """Ours: whose parameters DCQCN has."""
+    """Ours: DCQCN's preset."""
     payload_bytes: int = 4000
     lossy: bool = False
     """Record losses instead of failing the run: the case's PFC headroom may be short."""
     sfc: tuple[tuple[str, Any], ...] = ()
-    """More keys of `switch.flow_control.sfc`; those with None are left out."""
+    """Additional keys of `switch.flow_control.sfc`; keys with None are left out."""
     victims: str = "C"
     """Ours: one of `PLACES`."""
     draw: int = 1
-    """Which start times are drawn."""
+    """Number of the draw of start times."""
     start_us: float = 1
     """Ours: within how long flows start."""
     pfc: bool = True
-    """Without it the network is lossy."""
+    """False for a lossy network."""
     transport: str = "go_back_n"
     """Ours: the document's transports are not named."""
 
@@ -95,7 +99,7 @@ PLACES = {
     "A": "beside a sender, in its rack, the whole path to the receiver's switch shared",
     "B": "on a sender's own interface, and its path",
 }
-"""Where victims sit: the document draws it, and the figures are lost. The first is the main reading."""
+"""Places of victims. The document draws the places in figures, which are lost. The first place is the main reading."""
 
 CHOICES: dict[str, dict[str, Any]] = {
     "every switch signals": {"signals": "all"},
@@ -108,12 +112,12 @@ CHOICES: dict[str, dict[str, Any]] = {
     "victims as in B": {"victims": "B"},
     "DCQCN preset paper": {"dcqcn": "paper"},
 }
-"""What the document leaves open in all experiments, alone and in sets of two."""
+"""Choices left open by the document in all experiments, alone and in sets of two."""
 
 PROBES: dict[str, dict[str, dict[str, Any]]] = {
     "starts": {f"starts within {time} µs": {"start_us": time} for time in (10, 20, 100)},
 }
-"""How far what holds may be from the main reading: flows of the document start together."""
+"""Distances from the main reading over which a verdict may remain. Flows of the document start together."""
 
 THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
 """Case 1 of Part 4."""
@@ -122,11 +126,11 @@ TWO_LAYER = Case()
 
 
 def scenario(case: Case, variant: str) -> dict[str, Any]:
-    """Return the scenario of a case under one of `VARIANTS`.
+    """Returns the scenario of a case under one of `VARIANTS`.
 
-    An egress queue at XOFF pauses all its feeders at once and takes what each of them has on the way: N times the
-    document's PFC headroom for one, which the buffer above XOFF cannot hold. So that nothing is lost, the buffer of
-    `oq-egress` has no end; its thresholds are the document's.
+    An egress queue at XOFF pauses all its feeders at once and takes the data in transit from each feeder: N times the
+    document's PFC headroom for one feeder, more than the buffer above XOFF. The buffer of `oq-egress` is therefore
+    unlimited, to avoid losses; its thresholds are the document's.
     """
     pfc = {"xoff": f"{case.pfc_kb:g}KB", "xon": f"{case.pfc_kb - case.xon_gap_kb:g}KB"}
     switch: dict[str, Any] = {
@@ -191,12 +195,12 @@ def calculated(case: Case) -> dict[str, float]:
 
 
 def flow_names(case: Case) -> tuple[str, ...]:
-    """Return the names of the flows of a case, in the order of its figures."""
+    """Returns the names of the flows of a case, in the order of its figures."""
     return tuple(flow["id"] for flow in [*_incast(case), *_victims(case)])
 
 
 def sender_path(case: Case, sender: int) -> list[str]:
-    """Return the switches that incast sender 1, 2, … passes."""
+    """Returns the switches on the path of incast sender 1, 2, …"""
     if case.layers == 2:
         return [f"leaf{sender}", f"spine{sender - 1}", "leaf0"]
     aggregation, parallel = (sender - 1) % 4, (sender - 1) // 4
@@ -236,7 +240,7 @@ def _incast(case: Case) -> list[dict[str, Any]]:
 
 
 def _victims(case: Case) -> list[dict[str, Any]]:
-    # Beside a sender is the host after it; on its interface is itself.
+    # A victim at place A is on the host after the sender; at place B on the host of the sender.
     beside = {"A": 1, "B": 0}.get(case.victims)
     if case.layers == 2:
         if beside is None:
@@ -264,7 +268,7 @@ def _flow(case: Case, name: str, source: int, destination: int, path: list[str])
 
 
 def drawn_start_ns(draw: int, flow: str, within_us: float = 1) -> int:
-    """Return when a flow starts in a draw: the same for every variant that is compared."""
+    """Returns the start of a flow in a draw, equal for all compared variants."""
     return Random(f"{draw}/{flow}").randrange(round(1000 * within_us))  # noqa: S311 (start times, no secrets)
 
 

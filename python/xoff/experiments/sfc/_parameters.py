@@ -1,4 +1,4 @@
-"""The tables of parameters of the experiments on pinned flows: what the document gives, and what is chosen."""
+"""Parameters of the experiments on pinned flows: given values and our choices."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _SETTINGS = {
 
 
 def parameters(cases: Mapping[str, Case], where: str, more: Sequence[Parameter] = ()) -> list[Parameter]:
-    """Return the table of an experiment.
+    """Returns the parameter table of an experiment.
 
-    where: the slides that give the cases.
-    more: what this experiment alone chooses.
+    where: the slides that give the cases. more: choices of this experiment alone.
     """
     layers = {case.layers for case in cases.values()}
     networks = []
@@ -70,7 +69,7 @@ def parameters(cases: Mapping[str, Case], where: str, more: Sequence[Parameter] 
 
 
 def _values(cases: Mapping[str, Case], key: str) -> str:
-    """One value, or that of each case where they differ."""
+    """Returns one value, or a value for each case if the cases differ."""
     found = {name: getattr(case, key) for name, case in cases.items()}
     texts = {name: "without end" if value is None else f"{value:g}" for name, value in found.items()}
     if len(set(texts.values())) == 1:

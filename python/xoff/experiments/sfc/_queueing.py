@@ -1,14 +1,12 @@
-"""The switches that the document's pages on queueing architectures compare, around one or two congested ones.
+"""Switches of the document's pages on queueing architectures, around one or two congested switches.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, slides "The queuing architecture", "The queuing
-architecture's effect on SFC" and "… on PFC (Back up)". Their figures are lost: networks and flows here are ours,
-drawn from their words. Links have 200 Gb/s and 150 ns unless stated, switches 300 ns; thresholds are those of Part
-5: PFC at 380 KB (XON 8 KB below), SFC at 200 KB with a pause of 10 µs; heavy flows carry 5 MB. Buffers have no end,
-so that nothing is lost: the 20 KB above XOFF are made for 200 Gb/s, and some links here are faster.
-
-The document's OQ is a buffer at the output: `oq-egress`. The shared-memory switch `oq` schedules like it and counts
-for PFC like an input buffer; it is shown beside it. Flows of 5 MB start within a microsecond, drawn
-for each of ten runs.
+architecture's effect on SFC" and "… on PFC (Back up)". The slides' figures are lost: networks and flows are ours, made
+from the text of the slides. Links have 200 Gb/s and 150 ns unless stated, switches 300 ns; thresholds are from Part 5:
+PFC at 380 KB (XON 8 KB below), SFC at 200 KB with a pause of 10 µs; heavy flows carry 5 MB. Buffers are unlimited to
+avoid losses: the 20 KB above XOFF suffice for 200 Gb/s, and some links are faster. The document's OQ is a buffer at the
+output: `oq-egress`. The shared-memory switch `oq` has the same scheduler, and compares an ingress count with XOFF like
+an input buffer; `oq` is shown as well. Flows of 5 MB start within a microsecond, drawn for each of ten runs.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def flow(name: str, source: str, destination: str, *, size: str = "5MB", start: 
 
 
 def trickle(source: str, destination: str, count: int) -> list[dict[str, Any]]:
-    """Return flows of one packet every 10 µs: a host that contributes little to an incast."""
+    """Returns flows of one packet every 10 µs, for a host that contributes little to an incast."""
     return [
         flow(f"{source} packet {index}", source, destination, size="4KB", start=f"{10 * index}us")
         for index in range(count)
@@ -76,7 +74,8 @@ def trickle(source: str, destination: str, count: int) -> list[dict[str, Any]]:
 
 
 def drawn(flows: list[dict[str, Any]], draw: int, quick: bool) -> list[dict[str, Any]]:
-    """Return flows with drawn start times, and half of the data for quick variants; those of one packet stay."""
+    """Returns flows with drawn start times, and half of the data for quick variants. One-packet flows keep their size.
+    """
     return [
         one | {"start": f"{drawn_start_ns(draw, one['id'])}ns", "size": "2500KB" if quick else "5MB"}
         if one["size"] == "5MB"
@@ -97,6 +96,6 @@ def fct_us(result: Result) -> dict[str, float]:
 
 
 def paused_ports(result: Result) -> list[str]:
-    """Return the hosts and switches that PFC paused at least once."""
+    """Returns the hosts and switches paused by PFC at least once."""
     pauses = zip(*(result.pauses[name].to_pylist() for name in ("node", "cause")), strict=True)
     return sorted({node for node, cause in pauses if cause == "pfc"})

@@ -1,14 +1,12 @@
-"""What the experiments on pinned flows share: what is read of a run, and how statements on cases are judged.
+"""Measures of a run, and the judgement of statements on cases, for the experiments on pinned flows.
 
-Defaults of every predicate: "better" or "lower" is lower in every case the claim lists; "about the same" is within
-15 %, and 10 percentage points for percentages; "rises then falls" is a middle case that is highest. Flows start within
-a microsecond, drawn anew for each of ten runs (four with another choice): variants are compared draw by draw, and a
-value is the mean of the draws, shown with its range. The improvement by SFC (or DCQCN) is the share by which it lowers
-a mean FCT against PFC only; where a claim does not say whose, it is the mean over all flows, and that of the victims
-stands beside it.
-
-Each open choice is judged as well: the same predicate on the same cases, with one parameter that the document does
-not give set to another value, or two.
+Defaults of every predicate: "better" or "lower" is lower in every case of the claim; "about the same" is within 15 %,
+and 10 percentage points for percentages; "rises then falls" is a maximum at a middle case. Flows start within a
+microsecond, drawn anew for each of ten runs (four with another choice): variants are compared draw by draw, and a value
+is the mean of the draws, shown with its range. The improvement by SFC (or DCQCN) is the share by which SFC lowers a
+mean FCT against PFC only. If a claim does not name the flows, the improvement is over the mean of all flows, and the
+victims' improvement is shown as well. Each open choice is judged with the same predicate on the same cases, with one or
+two unspecified parameters set to other values.
 """
 
 from __future__ import annotations
@@ -30,13 +28,13 @@ AVOID = {
     "above_threshold_after_pause_ps": "above the SFC threshold after a pause (µs)",
     "egress_idle_paused_ps": "egress idle, its data held (µs)",
 }
-"""The document's three things to avoid, as runs with SFC measure them: in ``summary["pfc"]`` and ``summary["sfc"]``."""
+"""The document's three things to avoid, as measured with SFC in ``summary["pfc"]`` and ``summary["sfc"]``."""
 
 
 SEARCHED = range(1, 4)
 """The draws of start times on which the set-up was searched."""
 DRAWS = range(4, 14)
-"""Those on which it is judged."""
+"""The draws of the judgement."""
 CHOICE_DRAWS = DRAWS[:4]
 QUICK_DRAWS = DRAWS[:3]
 
@@ -60,20 +58,20 @@ SET_UP = SetUp(
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What claims look at: flow completion times in µs by flow, and counts; of one run, or the means of several."""
+    """Measures for claims: flow completion times in µs by flow, and counts, of one run or as means of several runs."""
 
     fct_us: dict[str, float]
     pfc_pauses: float
     sfcms: float
     drops: float
     avoid_us: dict[str, float]
-    """The three things to avoid, by the keys of `AVOID`; empty if there is no SFC, or it is not measured."""
+    """The three things to avoid, by the keys of `AVOID`; empty without SFC or without a measurement."""
     victims_sfcms: float
     """SFCMs that held a victim."""
 
     @classmethod
     def mean(cls, runs: Sequence[Run]) -> Run:
-        """Return the means of runs that differ in their start times."""
+        """Returns the means of runs with different start times."""
 
         def each(value: Callable[[Run], Mapping[str, float]]) -> dict[str, float]:
             return {key: fmean(value(run)[key] for run in runs) for key in value(runs[0])}
@@ -151,7 +149,7 @@ class Runs(Readings[Run]):
         return [1 - with_it / without for with_it, without in pairs]
 
     def faster(self, case: str, value: Value, variant: str = "pfc-sfc") -> Decision:
-        """Decide whether a variant's value is below that of PFC only and of PFC + DCQCN."""
+        """Decides whether a variant's value is below the value of PFC only and of PFC + DCQCN."""
         mine = self.drawn(case, variant, value)
         return all_of(*(lower(mine, self.drawn(case, rival, value)) for rival in ("pfc", "pfc-dcqcn")))
 
@@ -168,10 +166,9 @@ def judged(
     readings: Mapping[str, str] | None = None,
     varied: bool = True,
 ) -> Judged[Runs]:
-    """Return statements on cases, each judged with every open choice too.
+    """Returns statements on cases, each judged with every open choice too.
 
-    choices: more of them than `CHOICES`.
-    varied: whether there are choices and probes at all.
+    choices: choices in addition to `CHOICES`. varied: True to run choices and probes.
     """
     return Judged(
         document="sfc",

@@ -1,16 +1,16 @@
-"""Q.0: what the three queueing architectures yield without SFC, as the document's table of pros and cons has it.
+"""Q.0: the three queueing architectures without SFC, compared with the document's table of pros and cons.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, slide "The queuing architecture": output queues have
 "extremely strong theoretical performance", input queues "head-of-line blocking" and "poor throughput performance",
 virtual output queues achieve "near OQ performance without HoLB".
 
-The traffic is ours, and the textbook's: 16 hosts of 200 Gb/s at one switch, each of which offers its whole rate to all
-others alike, for 0.4 ms; what the links to the hosts carry in the second half of it is the throughput. Input queues
-that are read at the line's rate saturate at 58.6 % for many ports (M. Karol, M. Hluchyj, S. Morgan, "Input Versus
-Output Queueing on a Space-Division Packet Switch", IEEE Transactions on Communications, 1987); here the next head may
-leave as soon as its own output is free, which yields more. Head-of-line blocking is that of an innocent flow that
-shares an input with one to a congested output: it takes longer than alone (by more than 15 %). There is no PFC here,
-whose pauses block innocent flows with every architecture (Q.2).
+The traffic is ours, and the textbook's: 16 hosts of 200 Gb/s at one switch, each offering its whole rate to all others
+alike, for 0.4 ms. Throughput is the load of the links to the hosts in the second half. Input queues read at line rate
+saturate at 58.6 % for many ports (M. Karol, M. Hluchyj, S. Morgan, "Input Versus Output Queueing on a Space-Division
+Packet Switch", IEEE Transactions on Communications, 1987); in our runs the next head may leave as soon as its own
+output is free, which yields more. Head-of-line blocking is measured on an innocent flow that shares an input with a
+flow to a congested output: blocked means more than 15 % longer than alone. PFC is off, because its pauses block
+innocent flows with every architecture (Q.2).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HEAVY = [flow(f"heavy {index}", f"h{index}", "receiver") for index in (1, 2, 3)
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by what is measured, queueing architecture and draw."""
+    """Returns the scenarios by measurement, queueing architecture and draw."""
     made = {}
     for queueing in _COMPARED:
         for draw in draws(quick):
@@ -72,7 +72,7 @@ def _without_pfc(queueing: str, links: list[tuple[str, str, str]], flows: list[d
 def _uniform(queueing: str, seed: int) -> dict[str, Any]:
     hosts = [f"h{index}" for index in range(_HOSTS)]
     made = _without_pfc(queueing, [(host, "S0", "200Gbps") for host in hosts], [])
-    # Sources that know no congestion offer what they can; what is paused waits at them.
+    # Sources without congestion control offer their full rate; paused data waits at the sources.
     offered = [
         {
             "name": f"to the one {apart} on",
@@ -95,7 +95,7 @@ def _uniform(queueing: str, seed: int) -> dict[str, Any]:
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
-    """Judge throughput under uniform traffic, and whom a congested output slows."""
+    """Judges throughput under uniform traffic, and the flows that a congested output slows."""
     carried = {queueing: runs.by_seed(f"uniform/{queueing}", _throughput) for queueing in _COMPARED}
     times = {
         queueing: {
@@ -128,7 +128,7 @@ def _shown(found: Mapping[str, list[float]]) -> dict[str, Spread]:
 
 
 def _throughput(result: Result) -> float:
-    """Return what arrives at hosts in the second half of the run, as a share of the rate of their links."""
+    """Returns the goodput of hosts in the second half of the run, as a share of the rate of their links."""
     packets = result.packets.select(["time_ps", "node", "event", "bytes"])
     packets = packets.filter(pc.equal(pc.cast(packets["event"], "string"), "arrive"))
     packets = packets.filter(pc.starts_with(pc.cast(packets["node"], "string"), "h"))

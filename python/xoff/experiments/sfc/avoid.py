@@ -1,14 +1,14 @@
-"""The three things to avoid, in cases 5 to 5.8 of Part 5: which of them is critical.
+"""The three things to avoid, in cases 5 to 5.8 of Part 5: which is critical.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, Part 4, slide "Parameter calculation process": (1)
-buffer usage above the PFC threshold (SFC reacted too slowly), (2) the SFC threshold still exceeded after the pause
-(it under-reacted), (3) bandwidth under-utilised (it over-reacted). "Among all three, only (3) is critical." The
-simulator measures each as a time: above XOFF, above the SFC threshold after a pause has ended, and an egress idle
-while a paused source holds data for it. Every run's page shows them beside the FCT; this claim is judged on the
-sweep of the pause, which takes SFC from one extreme to the other.
+buffer usage above the PFC threshold (SFC reacted too slowly), (2) the SFC threshold still exceeded after the pause (it
+under-reacted), (3) bandwidth under-utilised (it over-reacted). "Among all three, only (3) is critical."
 
-A run is degraded if the FCT of its victims or of its incast is more than 15 % above that with the document's choice of
-15 µs, as in claim 5.5-short; read against PFC only, 15 % above that without SFC.
+The simulator measures each as a time: above XOFF, above the SFC threshold after a pause has ended, and an egress idle
+while a paused source holds data for the egress. Every run's page shows the three times beside the FCT. The claim is
+judged on the sweep of the pause, which takes SFC from one extreme to the other. A run is degraded if the FCT of its
+victims or of its incast is more than 15 % above the FCT with the document's choice of 15 µs, as in claim 5.5-short; in
+the reading against PFC only, more than 15 % above the FCT without SFC.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SLOW, _UNDER, _OVER = AVOID
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge: every case that is degraded has over-reacted more than the reference."""
+    """Judges that every degraded case has over-reacted more than the reference."""
     times = {key: {case: runs.drawn(case, "pfc-sfc", _time(key)) for case in CASES} for key in AVOID}
     worse = {case: degradations(runs, case) for case in CASES}
     others = [case for case in CASES if case != REFERENCE]
@@ -48,7 +48,7 @@ def judge(runs: Runs) -> dict[str, Part]:
         "victim FCT (µs)": {case: runs.over(case, "pfc-sfc", victims_us) for case in CASES},
         **{AVOID[key]: shown(found) for key, found in times.items()},
     }
-    # Degraded without having over-reacted is what the statement rules out, whether it reacted too little or not.
+    # A degraded case without over-reaction contradicts the statement, whether or not SFC reacted too little.
     innocent = all_of(*(any_of(opposite(degraded[case]), over[case]) for case in others))
     measured["reacted too little, and not too much, with"] = (
         ", ".join(case for case in others if too_little[case].answer == "holds" and over[case].answer != "holds")

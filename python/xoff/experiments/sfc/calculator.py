@@ -53,16 +53,16 @@ _TABLE: dict[str, tuple[Case, tuple[float, float, float]]] = {
     "4.5": (_delay(1200, 50, 280), (960, 38.4, 40.4)),
     "4.6": (_delay(2400, 50, 160), (1920, 76.8, 78.8)),
 }
-"""A case, and what the document's table has for it: needed headroom in KB, shortest and longest pause in µs."""
+"""The document's table by case: needed headroom in KB, shortest and longest pause in µs."""
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:  # noqa: ARG001 (nothing is simulated)
-    """Return none: nothing is simulated."""
+    """Returns no scenarios: the calculator needs no simulation."""
     return {}
 
 
 def judge(_: Readings[Result]) -> dict[str, Part]:
-    """Judge: headroom and both bounds of every case are the document's, to the digits that it prints."""
+    """Judges that headroom and both bounds of every case equal the document's values, to the printed digits."""
     measured, published, equal = {}, {}, []
     for name, (case, (headroom, shortest, longest)) in _TABLE.items():
         found = calculated(replace(case, architecture="oq"))
@@ -104,7 +104,7 @@ claims = JUDGED.claims
 
 
 def figure(_: Mapping[str, Result], path: Path) -> None:
-    """Draw the range of the pause of each case, and what the document takes."""
+    """Draws the range of the pause of each case, and the document's choice."""
     with rc_context(STYLE):
         drawing, axes = canvas()
         for index, (case, _printed) in enumerate(_TABLE.values()):

@@ -49,7 +49,7 @@ _CASES = {
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge SFC's FCT and improvement: about those of case 4 where headroom suffices, worse than there beyond it."""
+    """Judges SFC's FCT and improvement: about case 4's if headroom suffices, worse than case 4's beyond."""
     victim = {case: runs.drawn(case, "pfc-sfc", victims_us) for case in _CASES}
     improvement = {case: runs.improvements(case, victims_us) for case in _CASES}
     measured: dict[str, dict[str, Any]] = {
@@ -121,6 +121,6 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw FCT against the delay of a link; that of a switch is twice as long."""
+    """Draws FCT against the delay of a link. The delay of a switch is twice as long."""
     x = {name: float(case.link_ns) for name, case in _CASES.items()}
     sweep(results, path, x=x, label="link delay (ns)", log=True)

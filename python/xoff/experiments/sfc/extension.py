@@ -95,7 +95,7 @@ JUDGED = judged(
         ),
     },
 )
-# A core without these keys has nothing to compare.
+# Runs of a core without these keys have no values to compare.
 PARAMETERS = parameters(
     _FIXED,
     "the tables of Parts 4 and 5",

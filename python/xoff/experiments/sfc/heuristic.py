@@ -1,11 +1,12 @@
-"""H: what a flow gets when others that shared its link complete, under heuristic congestion control and under SFC.
+"""H: the rate of a flow after other flows on its link complete, under heuristic congestion control and under SFC.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, "Thoughts": "Heuristic congestion control algorithms
 tend to underperform in terms of throughput because when one flow completes its transmission, another flow can only
-explore and increase its rate incrementally rather than directly preempting bandwidth." The document shows no run of it.
+explore and increase its rate incrementally rather than directly preempting bandwidth." The document shows no run of
+this effect.
 
-Ours: in the two-layer CLOS of Part 5, case 1, three senders have 5, 5 and 40 MB for one receiver. When the two short
-flows are done, the long one has the link for itself; what arrives of it in the millisecond after that is its share of
+Ours: in the two-layer CLOS of Part 5, case 1, three senders have 5, 5 and 40 MB for one receiver. After the two short
+flows, the long flow has the link alone. The measure is the long flow's goodput in the next millisecond, as a share of
 the line rate. DCQCN is the document's heuristic control.
 """
 

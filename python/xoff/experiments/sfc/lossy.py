@@ -1,9 +1,9 @@
 """SFC without PFC, under every transport: the 3-to-1 incast in the two-layer CLOS with 400 KB of buffer that overflow.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, "Thoughts": "SFC can work with both lossless and lossy
-(best effort) networks. Every transport can use SFC." The document shows no run of it: cases 1 and 3 of Part 5 are
-taken, with PFC off. "Can use" is judged by what SFC is for: wherever packets are lost without it, fewer are lost with
-it, and the mean FCT over all flows is lower, with each transport, and with DCQCN.
+(best effort) networks. Every transport can use SFC." The document shows no such run: we take cases 1 and 3 of Part 5,
+with PFC off. "Can use" is judged by the purpose of SFC: wherever packets are lost without SFC, SFC lowers the losses
+and the mean FCT over all flows, with each transport, and with DCQCN.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _VARIANTS = tuple(variant for pair in _PAIRS.values() for variant in pair)
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge losses and the mean FCT, with SFC against without, for each transport and incast.
+    """Judges losses and the mean FCT, with SFC against without, for each transport and incast.
 
-    A run without SFC that never completes is no fault of SFC's: nothing is compared with it.
+    A run without SFC that never completes does not count against SFC, and is left out of the comparison.
     """
     parts = {}
     for short, label in zip(("T-alone", "T-dcqcn"), _PAIRS, strict=True):

@@ -44,7 +44,7 @@ READINGS = {
     AGAINST_CHOICE: "an impact is one against the document's choice of 15 µs",
     "impact against PFC only": "an impact is one against PFC without SFC, with which case 5 is compared",
 }
-"""What "without significant impact on performance" is said against; the second was read after a first result."""
+"""References of "without significant impact on performance". The second was added after a first result."""
 _RIVALS = {"pfc": "PFC only", "pfc-dcqcn": "PFC + DCQCN"}
 
 
@@ -56,12 +56,12 @@ def degradations(runs: Runs, case: str) -> list[float]:
 
 
 def is_degraded(worse: Sequence[float]) -> Decision:
-    """Decide whether that is significant."""
+    """Decides whether a degradation is significant."""
     return positive([one - ABOUT_THE_SAME for one in worse])
 
 
 def _range_us(runs: Runs) -> dict[str, float]:
-    """Return the calculator's range for the switch that ran."""
+    """Returns the calculator's range for the switch of the run."""
     name = next(name for name in runs.names if name.startswith(f"{run_name(REFERENCE, 'pfc-sfc')}/"))
     queueing = runs.results[run_name(name, choice=runs.choice)].scenario["switch"]["queueing"]
     return calculated(replace(CASES[REFERENCE], architecture=queueing))

@@ -1,19 +1,18 @@
-"""Q.2: whom PFC pauses under input, output and virtual output queues, for the document's three causes.
+"""Q.2: sources paused by PFC under input, output and virtual output queues, for the document's three causes.
 
 Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, back-up slides "The queuing architecture's effect on
 PFC".
 
-- many-to-one: hosts 1 to 3 send 5 MB each to one receiver. Hosts 4 to 7 send it a packet every 10 µs, and 5 MB each
-  to hosts of their own: they contribute almost nothing to the congestion.
-- pause from downstream: the receiver is behind a second switch, S1, where two more hosts send to it; S0 is linked to
-  S1 with 800 Gb/s, so that its queue to S1 grows only because S1 pauses it. Hosts 1 to 3 send 5 MB each to the
-  receiver and host 4 a packet every 10 µs; all four also send 5 MB each to hosts of their own at S0, the victims.
+- many-to-one: hosts 1 to 3 send 5 MB each to one receiver. Hosts 4 to 7 send a packet every 10 µs to the same receiver,
+  and 5 MB each to separate hosts: hosts 4 to 7 contribute almost nothing to the congestion.
+- pause from downstream: the receiver is behind a second switch, S1, together with two more senders to the receiver; S0
+  is linked to S1 with 800 Gb/s, so that its queue to S1 grows only because of pauses by S1. Hosts 1 to 3 send 5 MB each
+  to the receiver and host 4 a packet every 10 µs; all four also send 5 MB each to separate hosts at S0, the victims.
 - large-to-small: one host at 400 Gb/s sends 5 MB to one at 100 Gb/s.
 
-The document's output queues are `oq-egress`; the shared-memory switch stands beside it, and is another reading.
-"Spreads" is judged by how many sending hosts PFC pauses at least once, "fewer PFCs" by the number of pauses,
-head-of-line blocking by the victims' mean FCT, "the same effect" by pauses and FCT within 15 %. See `_queueing.py`
-for the rest.
+The document's output queues are `oq-egress`; the shared-memory switch is another reading. "Spreads" is judged by the
+number of sending hosts that PFC pauses at least once, "fewer PFCs" by the number of pauses, head-of-line blocking by
+the victims' mean FCT, "the same effect" by pauses and FCT within 15 %. See `_queueing.py` for the rest.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
-    """Judge an output-queued switch against the others."""
+    """Judges an output-queued switch against the others."""
     output = "oq" if runs.reading == SHARED else "oq-egress"
 
     def by_queueing(cause: str, value: Callable[[Result], float]) -> dict[str, list[float]]:

@@ -1,13 +1,13 @@
-"""Q.1: which sources an SFC switch hits under input, output and virtual output queues.
+"""Q.1: sources that an SFC switch hits under input, output and virtual output queues.
 
-Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, slide "The queuing architecture's effect on SFC":
-under IQ the head-of-line blocked victim, "flow No. 4", is hit by mistake; under OQ the threshold is on the egress
-buffer and counts all ingress ports; under VOQ it is per input, which is recommended.
+Source: "SFC simulation", contribution to IEEE P802.1Qdw, 2025, slide "The queuing architecture's effect on SFC": under
+IQ the head-of-line blocked victim, "flow No. 4", is hit by mistake; under OQ the threshold is on the egress buffer and
+counts all ingress ports; under VOQ the threshold is per input, which is recommended.
 
-Flows 1 and 2 enter the congested switch S0 at ports of their own. Flows 3 and 4 come from two hosts through S1 and a
-link of 400 Gb/s, which is no bottleneck. Flows 1 to 3 go to one receiver; flow 4 goes to another one and meets no
-congestion but what its neighbours in the input port cause. What is left open and chosen here: see `_queueing.py`.
-An innocent source is one that gets no SFCM in any run, while those of flows 1 to 3 do in each.
+Flows 1 and 2 enter the congested switch S0 at separate ports. Flows 3 and 4 come from two hosts through S1 and a link
+of 400 Gb/s, which is no bottleneck. Flows 1 to 3 go to one receiver; flow 4 goes to another receiver and meets no
+congestion except through neighbours in the input port. `_queueing.py` lists our choices. An innocent source gets no
+SFCM in any run, while the sources of flows 1 to 3 get SFCMs in each run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
-    """Judge by the SFCMs that the source of flow 4 got: each holds the flow."""
+    """Judges by the SFCMs to the source of flow 4. Each SFCM holds the flow."""
     parts = {}
     for short, queueing in _SWITCHES.items():
         sfcms = [_sfcms(run) for run in runs.each(f"{queueing}/pfc-sfc")]

@@ -27,7 +27,7 @@ _CASES = {"case 1": THREE_LAYER}
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge whom SFCMs hold; and that for each victim the FCT with SFC is below that of both rivals."""
+    """Judges the flows held by SFCMs, and that each victim's FCT with SFC is below the FCT with both rivals."""
     victims = [name for name in flow_names(THREE_LAYER) if not name.startswith("incast")]
     times = {name: (lambda run, name=name: run.fct_us[name]) for name in victims}
     fct = {

@@ -45,11 +45,11 @@ _FIGURES: dict[str, Callable[[Run], float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """A case of Part 5 with virtual output queues, and how they share the buffer of their switch."""
+    """A case of Part 5 with virtual output queues, and the sharing of the switch's buffer."""
 
     case: Case
     alpha: float | None
-    """Of PFC's dynamic threshold in a shared pool; none: each port has its own buffer."""
+    """Alpha of PFC's dynamic threshold in a shared pool; None: each port has a separate buffer."""
 
 
 def _scenario(allocated: Allocated, variant: str) -> dict[str, Any]:
@@ -61,10 +61,10 @@ def _scenario(allocated: Allocated, variant: str) -> dict[str, Any]:
 
 
 def _sized(allocated: Allocated, choice: str, quick: bool) -> dict[int | None, Allocated]:
-    """Return what is run: dedicated buffers have no α to choose."""
+    """Returns the runs of a case. Dedicated buffers have no α to choose."""
     if choice and allocated.alpha is None:
         return {}
-    # The figure has a panel for the choice: it is run in the quick variant, too.
+    # The figure has a panel for the choice, so the quick variant runs the choice, too.
     found = sized(allocated.case, "" if quick else choice, quick)
     return {draw: replace(allocated, case=case) for draw, case in found.items()}
 
@@ -81,7 +81,7 @@ def _drawn(
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge shared against dedicated, on the draws that both have."""
+    """Judges shared against dedicated buffers, on the draws present in both."""
     found = {
         f"{what}, case {case}, {variant}": {
             allocation: _drawn(runs.results, allocation, case, variant, value) for allocation in _ALLOCATIONS
@@ -96,7 +96,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _alike(shared: Sequence[float], dedicated: Sequence[float]) -> Decision:
-    # A choice has fewer draws: the first ones.
+    # A choice has fewer draws: the first draws of the main reading.
     pairs = list(zip(shared, dedicated, strict=False))
     return about_the_same([one for one, _ in pairs], [other for _, other in pairs])
 

@@ -1,4 +1,4 @@
-"""The open choices of the document on SFC's proxy mode that a screening varies."""
+"""Open choices of the document on SFC's proxy mode, as factors of a screening."""
 
 from __future__ import annotations
 

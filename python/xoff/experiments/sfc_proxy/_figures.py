@@ -1,4 +1,4 @@
-"""The figures that the experiments on SFC's proxy mode share."""
+"""Figures shared by the experiments on SFC's proxy mode."""
 
 from __future__ import annotations
 

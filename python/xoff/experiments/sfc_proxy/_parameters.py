@@ -1,4 +1,4 @@
-"""The table of parameters of the document on SFC's proxy mode: what it gives, and what is chosen."""
+"""Parameters of the document on SFC's proxy mode: given values and our choices."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""What the experiments on SFC's proxy mode share: what is read of a run, predicates on paired seeds, and what is run.
+"""Measures of a run, predicates on paired seeds, and the list of runs for the experiments on SFC's proxy mode.
 
-Defaults of every predicate: "better" or "lower" is a lower mean FCT of the background in every size class and case that
-the claim lists; "similar" is within 15 %; "stable" compares the ratios of the highest to the lowest mean over the
-models. Five seeds have arrivals for 1 ms each. Mechanisms are compared seed by seed, by ratios: a seed gives them the
-same messages at the same times.
-
-Each open choice is judged as well: the same predicate, with one parameter that the document does not give set to
-another value, on three seeds of 0.25 ms, and models 0 and 3; the first of them changes nothing else.
+Defaults of every predicate: "better" or "lower" is a lower mean FCT of the background in every size class and case of
+the claim; "similar" is within 15 %; "stable" compares the ratios of the highest to the lowest mean over the models.
+Five seeds have arrivals for 1 ms each. Mechanisms are compared seed by seed, by ratios: a seed gives every mechanism
+the same messages at the same times. Each open choice is judged with the same predicate, with one unspecified parameter
+set to another value, on three seeds of 0.25 ms, and models 0 and 3; the first choice changes the seeds and models
+alone.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from xoff.reproduce import ABOUT_THE_SAME, Cases, Decision, Judged, Part, Readin
 from xoff.results import Result
 
 ARRIVALS_MS = dict.fromkeys(range(1, 6), 1.0)
-"""How long flows arrive, by seed."""
+"""The duration of arrivals, by seed."""
 QUICK_MS = {1: 0.25, 2: 0.25}
 CHOICE_MS = dict.fromkeys(range(1, 6), 0.25)
 SHORT = "short runs alone"
@@ -46,15 +45,15 @@ CHOICES: dict[str, dict[str, Any]] = {
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
 
 PROBES = {"incasts": {"incasts at 4 %": {"incast_share": 0.04}, "incasts at 0.8 %": {"incast_share": 0.008}}}
-"""How far what holds may be from the document's load of 8 %."""
+"""Distances from the document's load of 8 % over which a verdict may remain."""
 
 TABLES = ("flows", "links", "pauses", "queues", "samples")
-"""What is read of runs."""
+"""The tables read from each run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What claims look at, of one run."""
+    """Measures for claims, of one run."""
 
     fct_us: dict[str, dict[str, float]]
     """Of the background, by class: mean and percentiles."""
@@ -63,12 +62,12 @@ class Run:
     incast_us: float
     """Mean FCT of the incasts' flows."""
     pfc_pauses: dict[str, int]
-    """By who was paused: ``host`` or ``switch``."""
+    """By the kind of the paused node: ``host`` or ``switch``."""
     host_paused_share: float
     """Of the hosts' time, 0 to 1."""
     sfcms: int
     congestion_queues_bytes: int
-    """What the congestion queues of one source ToR held together, at most, in samples of 10 µs."""
+    """The maximum total of a source ToR's congestion queues, in samples of 10 µs."""
     congestion_queue_bytes: int
     """The deepest congestion queue of a source ToR."""
 
@@ -93,7 +92,7 @@ class Run:
                     held[one["node"], one["time_ps"]] += one["bytes"]
         deepest = 0
         for queue in result.queues.select(["node", "queue", "max_bytes"]).to_pylist():
-            # Queue 0 is that of control frames, 1 that of data, 2 the congestion queue.
+            # Queue 0 holds control frames, queue 1 data, queue 2 is the congestion queue.
             if queue["queue"] == 2 and queue["node"].startswith("access"):
                 deepest = max(deepest, queue["max_bytes"])
         return cls(
@@ -116,11 +115,11 @@ class Runs(Readings[Run]):
 
     @property
     def models(self) -> list[str]:
-        """The models that were run: all, or for an open choice the first and the last."""
+        """The models of the runs: all, or for an open choice the first and the last."""
         return [model for model in MODELS if model in self]
 
     def of(self, traffic: str, mechanism: str) -> list[Run]:
-        """Return the runs of all seeds. Raises `RunFailed` if one violated an audit."""
+        """Returns the runs of all seeds. Raises `RunFailed` if a run violated an audit."""
         return self.each(f"{traffic}/{mechanism}")
 
     def by_class(self, traffic: str, mechanism: str) -> dict[str, list[float]]:
@@ -137,7 +136,7 @@ class Runs(Readings[Run]):
         }
 
     def lower(self, traffic: str, mechanism: str, *others: str) -> Decision:
-        """Decide whether a mechanism's mean is below that of each of the others in every size class."""
+        """Decides whether a mechanism's mean is below the mean of each other mechanism in every size class."""
         mine = self.by_class(traffic, mechanism)
         rivals = [self.by_class(traffic, other) for other in others]
         return all_of(*(shorter(mine[name], rival[name]) for rival in rivals for name in CLASSES))
@@ -202,9 +201,10 @@ class Runs(Readings[Run]):
 
 
 def shorter(mine: Sequence[float], other: Sequence[float], times: float = 1.0) -> Decision:
-    """Decide whether means are below so many times the others, by the ratio of each seed.
+    """Decides whether `times` × each mean is below the other mechanism's mean, by the ratio of each seed.
 
-    How many incasts a seed has moves all of its means, by up to threefold: in logarithms, each seed weighs alike.
+    The number of incasts in a seed moves all of the seed's means, by up to threefold; in logarithms, each seed weighs
+    alike.
     """
     pairs = list(zip(mine, other, strict=True))
     return positive(

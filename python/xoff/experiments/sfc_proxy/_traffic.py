@@ -32,7 +32,7 @@ MECHANISMS = {
     "nic": "+ SFC proxy, 4 queues at the NIC",
     "host": "+ SFC at the hosts",
 }
-"""What is compared; SFC comes on top of DCQCN and PFC."""
+"""Compared mechanisms. SFC is added to DCQCN and PFC."""
 
 SFC_MODES = {"proxy": "proxy", "isolation": "proxy_isolation", "nic": "nic_isolation", "host": "host"}
 
@@ -47,7 +47,7 @@ class Case:
     """Traffic, configuration and length of a run. Sizes are in KB (1000 bytes), times in ms or µs."""
 
     model: int = 0
-    """How much incast and background mix: 0 (on different hosts) to 3 (all hosts do both)."""
+    """Overlap of incast and background hosts: 0 (different hosts) to 3 (all hosts do both)."""
     background_load: float = 0.5
     incast_degree: int = 120
     incast_kb: int = 256
@@ -65,17 +65,19 @@ class Case:
     pmax: float = 0.2
     """Ours."""
     pause_ms: float | None = 3.0
-    """Ours: the longest pause, which outlasts the 2.6 ms in which the whole buffer leaves through a host's link, so
-    that the resume ends it. None: the pause is computed, the time in which the queue drains to the target."""
+    """Ours: the longest pause. It outlasts the 2.6 ms in which the whole buffer drains through a host's link, so that
+    the resume ends the pause. None: the pause is computed as the time to drain the queue to the target.
+    """
     interval_us: float | None = 100.0
     """Ours: a flow of which packets still come is told again after this; None: after the pause."""
     resume_ends: str = "flow"
-    """Ours: what a resume ends at the source's ToR: the pause for its flow, or all of the queue's."""
+    """Ours: the scope of a resume at the source's ToR: the pause of the resumed flow, or all pauses of the queue."""
     hold: str = "flow"
-    """What a host holds at a message: the flow that it names, or all to its destination, as messages of a class share a
-    connection."""
+    """Scope of a host's hold at a message: the named flow, or all flows to the destination, as messages of a class
+    share a connection.
+    """
     cache: bool = False
-    """Ours: a source's switch remembers the destinations that are paused."""
+    """Ours: a source's switch remembers paused destinations."""
     spread_us: float = 0.0
     """Ours: the senders of an incast start at random within this time; 0: all at once."""
     nic_queues: int = 4
@@ -92,11 +94,11 @@ TRAFFIC = {
     "model 3": Case(model=3),
     "NIC": Case(model=3, background_load=0.3, incast_degree=60, incast_kb=250, incast_share=0.05),
 }
-"""Simulations 1 (model 0), 2 (model 3) and 3 (all models), and that of NIC isolation."""
+"""Simulations 1 (model 0), 2 (model 3) and 3 (all models), and the traffic of NIC isolation."""
 
 
 def scenario(case: Case, mechanism: str) -> dict[str, Any]:
-    """Return the scenario of a case under one of `MECHANISMS`."""
+    """Returns the scenario of a case under one of `MECHANISMS`."""
     incast, background = _hosts(case)
     flow_control: dict[str, Any] = {"pfc": {}}
     if mechanism != "dcqcn":
@@ -140,9 +142,9 @@ def scenario(case: Case, mechanism: str) -> dict[str, Any]:
             },
             {"name": "incast", "flows": _incasts(case, incast)},
         ],
-        # Millions of flows: their completion times are wanted by class, not each.
+        # With millions of flows, completion times are recorded by class and not by flow.
         "probe": {"size_classes": ["10KB", "1MB"], "flows": False}
-        # What congestion queues hold at one moment.
+        # Samples of the congestion queues.
         | ({"queues": "10us"} if mechanism == "isolation" else {}),
     }
 
@@ -167,7 +169,9 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
 
 
 def _hosts(case: Case) -> tuple[list[int], list[int]]:
-    """Return the hosts of incasts and those of the background: at each ToR half of them, and so many that do both."""
+    """Returns the hosts of incasts and the hosts of the background: at each ToR half of the hosts each, and an overlap
+    set by the model.
+    """
     half = HOSTS_A_TOR // 2
     both = round(half * case.model / 3)
     places = [host % HOSTS_A_TOR for host in range(HOSTS)]
@@ -187,7 +191,7 @@ def _incasts(case: Case, hosts: list[int]) -> list[dict[str, Any]]:
         receivers = [host for host in range(HOSTS) if per_tor <= host % HOSTS_A_TOR < per_tor + 2]
     flows: list[dict[str, Any]] = []
     time_s = draw.expovariate(1 / gap_s)
-    # However short the run, there is one.
+    # A run has at least one incast, however short.
     while time_s < case.ms * 1e-3 or not flows:
         if case.fixed_hosts:
             receiver, senders = draw.choice(receivers), always

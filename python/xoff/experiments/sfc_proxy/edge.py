@@ -29,7 +29,7 @@ CITATION = "Improvements on SFC Proxy Mode, IEEE P802.1Qdw, Analysis of Proxy Mo
 _MECHANISMS = ("dcqcn", "proxy", "isolation")
 _BUFFER_BYTES = 32e6
 _HARDLY = 0.01
-"""Of the pauses of switches without the proxy: what is left is at the edge."""
+"""Share of the pauses of switches without the proxy. Remaining pauses are at the edge."""
 
 
 def judge(runs: Runs) -> dict[str, Part]:
