@@ -154,7 +154,7 @@ class Browser:
         return [one["request"]["url"] for one in sent]
 
     def screenshot(self, file: Path, *, whole: bool = True) -> Path:
-        """Keep a picture of the page."""
+        """Keeps a picture of the page."""
         file.parent.mkdir(parents=True, exist_ok=True)
         picture = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         if whole:

@@ -1,6 +1,4 @@
-"""Bars and trees of pauses in a real browser: a click on a place shows its pauses on the map, a click on a flow its
-bar.
-"""
+"""Bars and trees of pauses in a real browser: a click on a place shows pauses on the map, a click on a flow its bar."""
 
 from __future__ import annotations
 

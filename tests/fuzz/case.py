@@ -15,9 +15,9 @@ _DOCUMENT = "case.json"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Files by their paths, and the steps taken in a directory of these files.
+    """Files by their paths, and the steps taken in a directory of the files.
 
-    A step is a name of `steps.STEPS` and its arguments.
+    A step is a name of `steps.STEPS` and arguments.
     """
 
     files: dict[str, bytes]
@@ -34,11 +34,11 @@ class Case:
             target.write_bytes(content)
 
     def without(self, name: str) -> Case:
-        """Returns the case without one of its files."""
+        """Returns a copy of the case without one file."""
         return Case({key: content for key, content in self.files.items() if key != name}, self.steps)
 
     def replaced(self, name: str, content: bytes) -> Case:
-        """Returns the case with other content in one of its files."""
+        """Returns a copy of the case with other content in one file."""
         return Case({**self.files, name: content}, self.steps)
 
     def text(self) -> str:

@@ -54,7 +54,7 @@ def _tables() -> dict[str, bytes]:
 
 
 def draw(rng: Random) -> Case:
-    """Draw a scenario."""
+    """Draws a scenario."""
     kind = rng.randrange(10)
     if rng.random() < 0.01:
         name = rng.choice(["case.toml", "case.json"])

@@ -17,7 +17,7 @@ from tests.fuzz.case import Case
 
 CPU_SECONDS = 120
 MEMORY_BYTES = 6 * 2**30
-# The maximum length of a message with truncated lines, and the maximum number of reported mistakes.
+# The maximum lengths of a line and of a message: lines are truncated, and reported mistakes are limited in number.
 _LINE, _MESSAGE = 2100, 60_000
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

@@ -95,8 +95,7 @@ def test_a_measure_has_a_key_and_a_table(scenario: dict[str, Any]) -> None:
 
 
 def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -> None:
-    """Each mark sends a frame, and each received frame counts a thousand; the table of packets has the frame's value.
-    """
+    """Each mark sends a frame, each received frame counts a thousand, and the packet table has the frame's value."""
     result = xoff.run(scenario | {"probe": {"packets": True}})
     heard, marked = divmod(result.summary["brand_new_mechanism"]["marks"], 1000)  # type: ignore[typeddict-item]
     frames = [row for row in result.table("packets").to_pylist() if row["kind"] == "brand_new"]

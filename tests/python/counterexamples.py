@@ -19,7 +19,7 @@ def instead(of: str, other: str) -> Swap:
 
 
 def matching(pattern: str, other: str) -> Swap:
-    """Let runs stand in by a regular expression."""
+    """Lets runs stand in by a regular expression."""
     return lambda name: re.sub(pattern, other, name)
 
 

@@ -133,7 +133,7 @@ def make_room(checkout: Path) -> None:
 
 
 def _add_a_line(registry: Path, line: str) -> None:
-    """Put an entry last into a registry."""
+    """Puts an entry last into a registry."""
     text = registry.read_text("utf-8")
     start = text.index("\nregistry! {")
     end = text.index("\n}", start)

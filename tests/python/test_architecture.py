@@ -121,7 +121,7 @@ def test_no_import_in_a_circle() -> None:
 
 
 def test_no_module_in_a_circle() -> None:
-    """Per crate: a module depends on the modules it names, and a registry on its parts, which name its contract."""
+    """In a crate, a module depends on the modules it names, and a registry on its parts, which name the contract."""
     for crate in CRATES:
         source = ROOT / "crates" / crate / "src"
         files = {path for path in rust() if path.is_relative_to(source) and path.name not in {"lib.rs", "tests.rs"}}
@@ -164,7 +164,7 @@ PREDICATE = r"(?:is|has|was|can|may|does|holds|waits|needs|wants|knows)(?:_\w+)?
 
 
 def test_no_predicate_acts() -> None:
-    """A function named as a question changes nothing: it takes no `&mut self`."""
+    """A function named as a question changes nothing, and takes no `&mut self`."""
     acting = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in rust()
@@ -234,7 +234,7 @@ _OF_ONE_FIELD = {"Programs", "Reported", "Mechanism"}
 
 
 def _bodies(text: str, head: str) -> list[tuple[str, str]]:
-    """Yields the name of each match of a head, and the block that follows."""
+    """Yields the name of each match of a head, and the block after the head."""
     found = []
     for match in re.finditer(head, text):
         depth, end = 1, match.end()

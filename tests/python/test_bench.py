@@ -350,7 +350,7 @@ def test_events_are_counted_by_the_system() -> None:
     with misses.Counter(misses.PAGE_FAULTS) as counter, mmap.mmap(-1, pages * mmap.PAGESIZE) as memory:
         for page in range(pages):
             memory[page * mmap.PAGESIZE] = 1
-    # Where a process may not read its memory there is no count, and never a wrong count.
+    # A process without access to its memory counters has no count, and never a wrong count.
     assert counter.count is None or counter.count >= pages / 2
 
 

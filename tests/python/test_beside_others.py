@@ -1,5 +1,4 @@
-"""The files for other simulators describe one network and its traffic, and the page's commands for xoff simulate both.
-"""
+"""The files for other simulators describe one network and its traffic; the page's commands for xoff simulate both."""
 
 from __future__ import annotations
 

@@ -112,10 +112,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
     page = report.write(place).read_text("utf-8")
     assert all(f"{count} of 3" in page for count in (3, 2, 0))
     # No green badge over a failure.
-    assert (
-        '<li class="not-passed" title="no packet of a lossless class is dropped"><b>loss</b> failed'
-        in page
-    )
+    assert '<li class="not-passed" title="no packet of a lossless class is dropped"><b>loss</b> failed' in page
 
 
 @pytest.mark.parametrize("wrong", ["fct_man_ps", "pfc_pause", "incast_fct_p98_ps"])

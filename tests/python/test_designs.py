@@ -129,9 +129,7 @@ def test_a_number_that_never_changes_has_no_shares() -> None:
 
 @pytest.mark.parametrize("hot", range(6))
 def test_what_hardly_ever_happens_yields_numbers(hot: int) -> None:
-    """A rare event yields numbers, for example a count above zero in one run of one seed: no warning, no NaN, or a
-    note.
-    """
+    """A rare event, such as one count above zero in one run of one seed, yields numbers: no warning, no NaN."""
     for options in ({"method": "sobol", "samples": 16, "pairs": True}, {"method": "morris", "trajectories": 4}):
         design = _design(options, 2)
         found, notes = of_values(design, [{1: float(row == hot), 2: 0.0} for row in range(len(design.rows))], (1, 2))

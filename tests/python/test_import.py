@@ -247,9 +247,7 @@ def test_windows_are_those_of_there_where_all_hosts_have_one_rate(imported: Impo
 def test_pauses_of_conweave_end_and_those_of_hpcc_do_not(imported: Import, config: str, last: str) -> None:
     text = f"CC_MODE 1\n{config}{_MAPS}"
     said = imported("hpcc", _LEAF_SPINE, _FIVE, text)
-    assert _weights(said, f"PAUSE_TIME: in the original a pause ends after {last} unless an arriving packet") == [
-        True
-    ]
+    assert _weights(said, f"PAUSE_TIME: in the original a pause ends after {last} unless an arriving packet") == [True]
     assert _weights(said, "PAUSE_TIME: ignored") == []
     lossy = imported("hpcc", _LEAF_SPINE, _FIVE, f"{text}ENABLE_PFC 0\n", out="lossy")
     assert not any(_weights(lossy, "PAUSE_TIME: "))

@@ -17,7 +17,7 @@ SHARES = {"ALL_REDUCE": True, "ALL_GATHER": False, "REDUCE_SCATTER": True, "ALL_
 
 
 def imported(command: Command, folder: Path, ranks: int, nodes: list[dict[str, Any]], *options: str) -> dict[str, Any]:
-    """Import a trace of the same nodes for each rank."""
+    """Imports a trace of the same nodes for each rank."""
     files = []
     for rank in range(ranks):
         files.append(folder / f"trace.{rank}.json")

@@ -69,9 +69,7 @@ def test_other_headers_are_refused(xoff_here: Command, tmp_path: Path, head: str
 
 
 def test_an_error_rate_is_a_fault(imported: Import) -> None:
-    """A link that loses one in a thousand packets of 1048 B: about 10 of 10,000, and the run continues after the
-    losses.
-    """
+    """A link that loses one in a thousand packets of 1048 B: about 10 of 10,000, and the run continues after losses."""
     flows = "2\n0 1 3 100 10000000 0\n2 3 3 100 10000000 0\n"
     said = imported("hpcc", star("HPCC", 8, {0: "0.001"}), flows)
     document = document_of(said)

@@ -44,9 +44,7 @@ def test_replicas_are_of_one_stage(imported: Import) -> None:
 
 
 def placed(tensor: int, expert: int, replicas: int, stages: int) -> dict[tuple[int, int, int, int], int]:
-    """Returns ranks in Megatron's order tp-ep-dp-pp, the first changing fastest, by their place in each kind of
-    parallelism.
-    """
+    """Returns the ranks in Megatron's order tp-ep-dp-pp, the first changing fastest, by place in each parallelism."""
     places = product(range(stages), range(replicas), range(expert), range(tensor))
     return {(t, e, d, p): rank for rank, (p, d, e, t) in enumerate(places)}
 

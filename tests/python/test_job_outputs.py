@@ -56,7 +56,7 @@ def test_a_trace_has_a_track_a_rank_and_an_arrow_a_message(result: xoff.Result, 
 
 
 def together(table: Table) -> int:
-    """Add up the second column of a table."""
+    """Adds up the second column of a table."""
     return int(sum(float(row[1].key or 0) for row in table.rows))
 
 

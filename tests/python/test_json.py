@@ -1,5 +1,4 @@
-"""With ``--json`` a command prints one JSON object with the documented keys to standard output, without any other text.
-"""
+"""With ``--json`` a command prints one JSON object with the documented keys to standard output, and no other text."""
 
 from __future__ import annotations
 

@@ -169,8 +169,7 @@ def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) ->
 
 
 def test_the_fastest_path_stands_beside_a_flows_own() -> None:
-    """A packet takes 838.4 ns instead of 83.84 on each link of the slow spine; alone on either path its slowdown is 1.
-    """
+    """A packet takes 838.4 ns, not 83.84, on each link of the slow spine; alone on either path the slowdown is 1."""
     scenario = fabric(overrides=[{"link": "*-spine1", "rate": "10Gbps"}])
     scenario["network"]["leaf_spine"] = FABRIC | {"spines": 2}
     flows = [{"src": "host0", "dst": "host4", "size": "1000B", "start": f"{10 * i}us"} for i in range(16)]

@@ -61,8 +61,7 @@ def _plain(path: str) -> str:
 
 @cache
 def _sections() -> tuple[Sections, frozenset[str]]:
-    """Returns the tables of the scenario reference with the printed defaults, and the paths that repeat another table.
-    """
+    """Returns the tables of the scenario reference with printed defaults, and the paths that repeat another table."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(_ROOT / "tools"))
         generate = runpy.run_path(str(_ROOT / "tools" / "generate.py"))

@@ -70,7 +70,7 @@ def small(draw: random.Random) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def ended(result: xoff.Result) -> int:
-    """Return when the job of a result was over."""
+    """Returns when the job of a result was over."""
     rows = result.operations
     return int(max(rows["end_ps"].to_pylist())) - int(min(rows["start_ps"].to_pylist()))
 

@@ -64,8 +64,7 @@ def departures(trace: list[Row], node: str, kind: str, flow_index: int) -> list[
 
 
 def narrowing(packets: int, **switch: Any) -> dict[str, Any]:
-    """A flow over a link of 100 Gb/s and then a link of 50 Gb/s, so that the queue grows by a packet every second
-    packet.
+    """A flow over a link of 100 Gb/s and then a link of 50 Gb/s: the queue grows by a packet every second packet.
 
     While packets arrive, packet k finds k // 2 others waiting: a packet leaves at every second packet time from the
     first on.

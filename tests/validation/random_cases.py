@@ -26,7 +26,7 @@ def random_star(rng: Random) -> dict[str, Any]:
 
 
 def random_two_tier(rng: Random) -> dict[str, Any]:
-    """Draw a network of 2 to 4 leaves with 1 to 3 hosts each and 1 to 3 spines, and flows on it."""
+    """Draws a network of 2 to 4 leaves with 1 to 3 hosts each and 1 to 3 spines, and flows on it."""
     leaves = [f"leaf{i}" for i in range(rng.randint(2, 4))]
     spines = [f"spine{i}" for i in range(rng.randint(1, 3))]
     leaf_of = {f"host{i}": leaf for i, leaf in enumerate(leaf for leaf in leaves for _ in range(rng.randint(1, 3)))}
@@ -42,7 +42,7 @@ def random_case(
     leaf_of: dict[str, str],
     spines: list[str],
 ) -> dict[str, Any]:
-    """Draw link rates and delays, framing, switch settings and flows for a network of this shape."""
+    """Draws link rates and delays, framing, switch settings and flows for a network of this shape."""
     # Numbers of nodes and ports follow the order of listing, and a link may be listed from either end.
     ends = [(b, a) if rng.random() < 0.5 else (a, b) for a, b in rng.sample(ends, len(ends))]
     rates = RATES if rng.random() < 0.5 else [rng.choice(RATES)]
@@ -143,13 +143,13 @@ def with_changes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_cut_through(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let the switches of a case cut through, with headers from a byte to more than most packets have."""
+    """Lets the switches of a case cut through, with headers from a byte to more than most packets have."""
     case["switch"]["cut_through"] = {"header": f"{rng.choice([1, 14, 64, 64, 128, 500, 1048])}B"}
     return case
 
 
 def with_marks(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let the switches of a case mark at a step of a few packets."""
+    """Lets the switches of a case mark at a step of a few packets."""
     threshold_bytes = rng.randint(0, rng.choice([1, 4, 10]) * whole(case["framing"]["payload"]))
     if rng.random() < 0.8:
         case["switch"]["ecn"] = {"step": {"threshold": f"{threshold_bytes}B"}}
@@ -165,7 +165,7 @@ def with_port_scope(_: Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Let the flows of a case, which marks, react to notifications; fast, for the flows are short."""
+    """Lets the flows of a case, which marks, react to notifications; fast, for the flows are short."""
     case["host"]["congestion_control"] = {
         "dcqcn": {
             "preset": "paper",
@@ -184,7 +184,7 @@ def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def random_in_step(rng: Random) -> dict[str, Any]:
-    """Draw a star in which everything takes a multiple of few times, timeouts and paces too, and much goes wrong."""
+    """Draws a star in which everything takes a multiple of few times, timeouts and paces too, and much goes wrong."""
     hosts = rng.randint(2, 5)
     pairs = [rng.sample(range(hosts), 2) for _ in range(rng.randint(2, 8))]
     starts = [0, 0, 1, 2, 5, 10, 20, 25]
@@ -221,7 +221,7 @@ def whole(text: str) -> int:
 
 
 def plain_star(hosts: int, flows: list[tuple[int, int, int, str]], pfc: dict[str, str] | None = None) -> dict[str, Any]:
-    """Make a star of equal links without delays, where all happens in step; a flow is (from, to, packets, start)."""
+    """Makes a star of equal links without delays, where all happens in step; a flow is (from, to, packets, start)."""
     names = [f"host{i}" for i in range(hosts)]
     return {
         "network": {

@@ -208,7 +208,7 @@ def use_telemetry(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None
 
 
 def use_routing(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
-    """Let a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
+    """Lets a scheme choose ports packet by packet, seldom unless it is forced; the transport has to bear disorder."""
     control = switch["flow_control"]
     is_forced = any(key.startswith("switch.routing") for key in d.forced)
     for option in registered("switch.routing"):
@@ -338,7 +338,7 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
 
 
 def draw_with(d: Draw) -> dict[str, Any]:
-    """Draw a scenario place by place."""
+    """Draws a scenario place by place."""
     rng, forced = d.rng, d.forced
     payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
     framing = {

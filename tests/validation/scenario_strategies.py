@@ -53,7 +53,7 @@ class Draw:
         return self.forced.get(path) == option or inside or self.rng.random() < chance
 
     def link(self) -> dict[str, str]:
-        """Draw a link."""
+        """Draws a link."""
         delay = self.rng.choice(["0ns", "10ns", "150ns", "1us", "2500ps"])
         link = {"rate": self.rng.choice(["10Gbps", "40Gbps", "100Gbps", "400Gbps"]), "delay": delay}
         self.links.append(link)
@@ -70,11 +70,11 @@ class Draw:
         return shape if self.rng.random() < 0.5 else {**shape, "fabric_link": self.link()}
 
     def some_hosts(self, least: int) -> list[int]:
-        """Draw distinct hosts."""
+        """Draws distinct hosts."""
         return self.rng.sample(range(self.hosts), self.rng.randint(least, self.hosts))
 
     def size(self) -> str:
-        """Draw the size of a flow."""
+        """Draws the size of a flow."""
         return f"{self.rng.choice([1, self.rng.randint(1, 4000), self.rng.randint(1, 60_000)])}B"
 
     def headroom(self) -> int:

@@ -25,9 +25,7 @@ def test_with_as_many_ports_as_sources_nothing_waits_for_more_than_a_packet(load
 
 
 def test_ports_send_alike_within_a_packet() -> None:
-    """Four ports of a quarter of the flow's rate: each packet finds one port that has just become idle, and three busy
-    ports.
-    """
+    """Four ports of a quarter of the flow's rate: each packet finds one port just idle, and three busy ports."""
     scenario = leaf_spine({"routing": PACKET}, "raw")
     scenario["network"]["leaf_spine"] |= {"spines": 4}
     scenario["network"]["leaf_spine"]["fabric_link"] = {"rate": "25Gbps", "delay": "500ns"}

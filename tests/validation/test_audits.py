@@ -1,7 +1,7 @@
 """Each audit can fail: scenarios that violate an audit in the intended way are reported.
 
-An audit that no scenario can violate would prove nothing by passing. For violations beyond all settings there is
-`switch.faults`.
+An audit without any failing scenario would prove nothing by passing. `switch.faults` breaks nodes for audits that no
+other setting can violate.
 """
 
 import json
@@ -50,7 +50,7 @@ def recorded(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[str, str]]:
 
 
 def star(size: str, lose_resumes: int = 0, **pfc: Any) -> dict[str, Any]:
-    """Send from two hosts to a third under PFC."""
+    """Sends from two hosts to a third under PFC."""
     return {
         "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "framing": {"payload": "952B", "header": "48B"},
@@ -60,8 +60,7 @@ def star(size: str, lose_resumes: int = 0, **pfc: Any) -> dict[str, Any]:
 
 
 def ring(switches: int = 3, size: str = "2MB", hosts: int = 1, **settings: Any) -> dict[str, Any]:
-    """Sends two hops clockwise around a ring of switches, all at once: from the hosts of each switch to the next but
-    one.
+    """Sends two hops clockwise around a ring of switches, all at once, to the hosts of the next switch but one.
 
     Each link between switches carries the packets of its switch's hosts and the packets of the preceding link. If the
     preceding link gets less of the next link than needed, each input fills with packets for the next link. Once PFC has

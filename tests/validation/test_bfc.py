@@ -1,8 +1,8 @@
 """BFC against arithmetic: queues of one hop's BDP, and the cost of the resume rule.
 
-H is the round trip of a hop, 2 us in these tests: C·H is 25 KB. With n flows to one output a queue may hold C·H/n
-before its neighbour is paused; the neighbour sends at full rate for H more: (1 − 1/n)·C·H. A queue's peak is C·H for
-any n.
+H is the round trip of a hop, 2 us here: C·H is 25 KB. With n flows to one output a queue may hold C·H/n before the
+upstream neighbour is paused; the neighbour sends at full rate for H more: (1 − 1/n)·C·H. A queue's peak is C·H for any
+n.
 """
 
 from typing import Any
@@ -29,10 +29,10 @@ def peaks(result: xoff.Result) -> list[int]:
 @pytest.mark.parametrize("resume", ["counted", "threshold"])
 @pytest.mark.parametrize("senders", [2, 4, 8, 16])
 def test_every_flow_has_a_queue_of_one_product(senders: int, resume: str) -> None:
-    """The peak is one BDP and one or two packets: the packet that crosses the threshold, and the packet in
-    transmission.
+    """The peak is one BDP and one or two packets.
 
-    Of many queues some are paused at a time, so that the threshold of the others is higher for a while.
+    The additional packets are the packet at the threshold and the packet in transmission. Some of many queues are
+    paused at a time, which raises the threshold of the others for a while.
     """
     found = peaks(until(bfc(senders, resume=resume), 500))
     assert len(found) == senders

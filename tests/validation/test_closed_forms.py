@@ -44,7 +44,7 @@ def ser(size_bytes: int, rate_bps: int) -> int:
 
 
 def chain(links: Sequence[tuple[str, int]], switch_ps: int, framing: dict[str, int], size_bytes: int) -> dict[str, Any]:
-    """Make two hosts joined by a row of links, each (rate, delay), with switches between, and one flow."""
+    """Makes two hosts joined by a row of links, each (rate, delay), with switches between, and one flow."""
     names = ["host0", *(f"s{i}" for i in range(1, len(links))), "host1"]
     kinds = ["host", *["switch"] * (len(links) - 1), "host"]
     return {
@@ -306,9 +306,7 @@ LINE_BPS = 100e9
 
 
 def notified_flow(dcqcn: dict[str, Any], bottleneck: str, packets: int) -> tuple[xoff.Result, int]:
-    """Runs a flow into a link that marks every packet with a queue behind it, and returns the time of the first
-    notification.
-    """
+    """Runs a flow into a link that marks every packet before a queue, and returns the first notification's time."""
     result = xoff.run(
         {
             "network": {

@@ -330,7 +330,10 @@ def test_the_nearest_switch_reduces_and_none_is_refused() -> None:
             xoff.check(scenario)
     for reducers, why in [
         ([{"switches": "host*", "link": FAST}], r"network\.reducers\[0\]\.switches: no switch is called `host\*`"),
-        (2 * [{"switches": "spine0", "link": FAST}], r"network\.reducers\[1\]\.switches: `spine0\.reducer` exists already"),
+        (
+            2 * [{"switches": "spine0", "link": FAST}],
+            r"network\.reducers\[1\]\.switches: `spine0\.reducer` exists already",
+        ),
     ]:
         scenario["network"]["reducers"] = reducers
         with pytest.raises(xoff.InputError, match=why):
@@ -383,7 +386,11 @@ def measured_of(result: xoff.Result) -> dict[str, Any]:
     ("collective", "ranks", "why"),
     [
         ({**ALL_REDUCE, "algorithm": "halving_doubling"}, 6, "a power of two of ranks; 6 were given; use ring"),
-        ({**ALL_REDUCE, "algorithm": "direct"}, 4, "all_reduce has no algorithm `direct`; allowed are ring, double_tree"),
+        (
+            {**ALL_REDUCE, "algorithm": "direct"},
+            4,
+            "all_reduce has no algorithm `direct`; allowed are ring, double_tree",
+        ),
         ({**ALL_REDUCE, "algorithm": "hierarchical"}, 4, r"collective\.group: missing"),
         ({**ALL_REDUCE, "algorithm": "hierarchical", "group": 3}, 8, r"collective\.group: 3 is out of range; 8 ranks"),
         ({**ALL_REDUCE, "hosts": [1]}, 4, r"collective\.hosts: a collective needs two ranks or more"),

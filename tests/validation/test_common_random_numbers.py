@@ -22,7 +22,7 @@ ALONE = {"flows": [{"src": 0, "dst": 9, "size": "1KB", "start": "5ms"}], "name":
 
 
 def drawn(workloads: list[dict[str, Any]], name: str) -> list[tuple[Any, ...]]:
-    """Give ends, sizes, starts and ways of the flows of a workload."""
+    """Returns ends, sizes, starts and ways of the flows of a workload."""
     scenario = {"seed": 5, "network": FABRIC, "until": "20ms", "workload": workloads}
     columns = ["workload", "src", "dst", "size_bytes", "start_ps", "via"]
     rows = xoff.run(scenario).flows.select(columns).to_pylist()

@@ -176,10 +176,10 @@ def draw_small(rng: Random, forced: dict[str, str]) -> dict[str, Any] | None:
 def unless_doomed(
     scenario: dict[str, Any], run: Callable[[dict[str, Any]], xoff.Result] = contract
 ) -> xoff.Result | None:
-    """Checks the contract, or only runs; None for a run that cannot end because of its mechanism.
+    """Checks the contract, or only runs; None for a run without an end because of the mechanism.
 
-    A mechanism may retransmit forever in step with its own losses (limitations.md; such a run is cut off, so that
-    pauses may last). Pauses relayed by relays may close cycles that no packet takes. The audits report both, and no
+    A mechanism may retransmit forever in step with losses (limitations.md; the run is cut off, so that pauses may
+    last). Pauses relayed by relays may close cycles outside the paths of packets. The audits report both, and no
     parameters exclude either. Outside the handler no reference holds the millions of drops of such a run.
     """
     passes_on = scenario["switch"]["flow_control"].get("pfc", {}).get("relays") == "forward"
@@ -193,7 +193,7 @@ def unless_doomed(
 
 
 def same_however_it_runs(scenario: dict[str, Any], result: xoff.Result, plans: list[dict[str, Any]]) -> None:
-    """Run again in other ways; fingerprint, flows and verdicts are the same."""
+    """Runs again in other ways; fingerprint, flows and verdicts are the same."""
     prepared = prepare(scenario)
     expected = {key: value for key, value in result.summary.items() if key != "performance"}
     for plan in plans:
@@ -234,7 +234,7 @@ def test_conformance_in_more_draws(path: str, option: str) -> None:
 
 
 def conforms(path: str, option: str, numbers: range) -> int:
-    """Checks the contract in these draws; returns the number of runs that can end."""
+    """Checks the contract in the given draws; returns the number of runs with an end."""
     finished = 0
     for number in numbers:
         scenario = draw_small(Random(f"{path}={option} {number}"), {path: option})
@@ -255,7 +255,7 @@ def conforms(path: str, option: str, numbers: range) -> int:
 
 
 def under_faults(scenario: dict[str, Any]) -> xoff.Result | None:
-    """Runs a scenario with faults, and checks the losses; None for a run that cannot end."""
+    """Runs a scenario with faults, and checks the losses; None for a run without an end."""
     try:
         result = unless_doomed(scenario, xoff.run)
     except xoff.AuditError as error:

@@ -15,7 +15,7 @@ PACKET = 1500
 
 
 def scenario(isolation: dict[str, Any] | None, flows: list[dict[str, Any]], **switch: Any) -> dict[str, Any]:
-    """Make the document's network of N = 8, with two queues a port; without isolation flows are hashed over them."""
+    """Makes the document's network of N = 8, with two queues a port; without isolation flows are hashed over them."""
     control: dict[str, Any] = {"pfc": {"xoff": "750KB", "xon": "4KB"}}
     made: dict[str, Any] = {
         "network": {"leaf_spine": {"leaves": 8, "spines": 4, "hosts_per_leaf": 4, "link": LINK}},
@@ -38,7 +38,7 @@ def scenario(isolation: dict[str, Any] | None, flows: list[dict[str, Any]], **sw
 
 
 def incast(senders: int = 4, size: str = "3MB", start: str = "150us") -> list[dict[str, Any]]:
-    """Send from some leaves to host28, and a victim by the first sender's path to another host of its leaf."""
+    """Sends from some leaves to host28, and a victim by the first sender's path to another host of its leaf."""
     flows = [
         {"id": f"incast{i}", "src": 4 * i, "dst": 28, "size": size, "via": [f"leaf{i}", f"spine{i % 4}", "leaf7"]}
         for i in range(senders)
@@ -48,12 +48,12 @@ def incast(senders: int = 4, size: str = "3MB", start: str = "150us") -> list[di
 
 
 def by_label(result: xoff.Result) -> dict[str, dict[str, Any]]:
-    """Return the rows of flows by label."""
+    """Returns the rows of flows by label."""
     return {row["label"]: row for row in result.flows.to_pylist()}
 
 
 def deepest(result: xoff.Result, queue: int) -> int:
-    """Return the largest depth of any of the queues of a class, in bytes."""
+    """Returns the largest depth of any of the queues of a class, in bytes."""
     return max(int(row["max_bytes"]) for row in result.queues.to_pylist() if row["class"] == queue)
 
 
@@ -97,8 +97,7 @@ def test_a_victim_is_as_fast_as_alone_while_sources_slow_down() -> None:
 
 
 def test_a_full_table_degrades_and_says_so() -> None:
-    """Flows without room in the table stay in the non-congested queue, which pauses its inputs and delays the victim.
-    """
+    """Flows without room in the table stay in the non-congested queue, which pauses inputs and delays the victim."""
     # PFC of the non-congested queue does not stop the upstream congested queue: only enough room avoids losses.
     roomy, full = (xoff.run(scenario({"max_flows": size}, incast(), buffer="unlimited")) for size in (1024, 1))
     assert roomy.summary["congestion_isolation"]["flow_table_full"] == 0

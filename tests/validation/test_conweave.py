@@ -89,8 +89,7 @@ def one_slow(slow: str, host: str, flows: int, seed: int = 1, **more: Any) -> di
 
 
 def test_no_flow_moves_where_answers_are_in_time() -> None:
-    """Three flows of 20 Gb/s have room on any path, so that no round trip is longer than a round trip without queues.
-    """
+    """Three flows of 20 Gb/s have room on any path, so that round trips are no longer than without queues."""
     found = xoff.run(one_slow("100Gbps", "20Gbps", 3)).summary
     assert found["conweave"]["moved"] == found["conweave"]["held_packets"] == 0
     # 2 MB take 838 us, of which each epoch takes a round trip and the gap to the next packet: an answer for each.
@@ -189,7 +188,10 @@ def test_what_makes_no_sense_is_refused(key: str, value: object, said: str) -> N
         ({"telemetry": {}}, "writes onto packets, as does"),
         ({"flow_control": {"bfc": {}}}, "chooses queues for packets, as does"),
         ({"flow_control": {"pfc": {"xoff": "50KB", "accounting": "egress"}}}, "pfc.accounting"),
-        ({"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}}, "moves packets between the queues"),
+        (
+            {"flow_control": {"pfc": {}, "sfc": {"threshold": "200KB", "pause": "10us"}}},
+            "moves packets between the queues",
+        ),
     ],
 )
 def test_what_it_cannot_be_beside(switch: dict[str, Any], said: str) -> None:

@@ -96,17 +96,14 @@ def test_a_window_counts_whole_blocks(packets: int) -> None:
 
 
 def test_what_a_packet_takes_beside_its_bytes_is_counted() -> None:
-    """1048 B and 40 B of overhead are 17 blocks of 64 B; with 41 B they are 18, and ten packets of 17 are nine of 18.
-    """
+    """1048 B and 40 B of overhead are 17 blocks of 64 B, with 41 B 18 blocks; ten packets of 17 are nine of 18."""
     credits: dict[str, Any] = {"window": f"{170 * 64}B", **QUIET}
     assert fct_ps(lone(100, overhead=40, **credits)) == expected_ps(100, 10)
     assert fct_ps(lone(100, overhead=41, **credits)) == expected_ps(100, 9)
 
 
 def test_twelve_bits_are_too_few_for_a_long_fast_link() -> None:
-    """2048 blocks of 64 B are 120 packets: at 400 Gb/s a link of 1.18 us still carries line rate, and a link of 2 us 60
-    %.
-    """
+    """2048 blocks of 64 B are 120 packets: at 400 Gb/s a link of 1.18 us carries line rate, and a link of 2 us 60 %."""
     packet_ps = WIRE * 20
     rates = []
     for delay_us in (1.18, 2.0):
@@ -283,8 +280,7 @@ def test_classes_have_credits_of_their_own() -> None:
 
 
 def test_a_ring_without_enough_room_deadlocks_as_under_pfc() -> None:
-    """Each link waits for credits of the next: `check` finds the cycle before the run, and the run finds the deadlock.
-    """
+    """Each link waits for credits of the next: `check` finds the cycle, and the run finds the deadlock."""
     scenario = ring(3)
     scenario["switch"] = {
         "forwarding_latency": "300ns",

@@ -208,9 +208,7 @@ def test_no_output_runs_dry() -> None:
 
 
 def test_what_an_input_counts_until_the_last_bit_is_in() -> None:
-    """XOFF is a packet: the switch pauses when it handles a packet and resumes at the last bit, though the packet left
-    at once.
-    """
+    """XOFF is a packet: the switch pauses when it handles a packet and resumes at the packet's last bit."""
     scenario = two_to_one(0, 10_000_000)
     scenario["switch"]["flow_control"] = {"pfc": {"xoff": f"{WIRE}B", "xon": "0B"}}
     result = traced(cut(scenario))
@@ -224,8 +222,7 @@ def test_what_an_input_counts_until_the_last_bit_is_in() -> None:
 
 
 def headroom(ps_per_byte: int, delay_ps: int, switch_ps: int, header: int) -> int:
-    """C·(2p + s), the header of the packet that crosses XOFF, a packet each way that delays the pause, and the pause.
-    """
+    """C·(2p + s), the header of the packet that crosses XOFF, a packet each way to delay the pause, and the pause."""
     return -(-(2 * delay_ps + switch_ps) // ps_per_byte) + min(header, WIRE) + 2 * WIRE + 64
 
 
@@ -250,9 +247,7 @@ def test_computed_headroom_is_enough(
     room: int,
     starts: list[int],
 ) -> None:
-    """A buffer of XOFF and the headroom loses nothing, though a packet stays in the buffer until its last bit has
-    arrived.
-    """
+    """A buffer of XOFF and the headroom loses nothing, though a packet stays until its last bit has arrived."""
     needed = headroom(rate[1], delay_ps, switch_ps, header)
     flows = [{"src": f"host{1 + i}", "dst": "host0", "size": "60KB", "start": f"{starts[i]}ps"} for i in range(senders)]
     flows += [
@@ -387,8 +382,7 @@ def test_hosts_take_in_all_of_a_frame() -> None:
 
 
 def test_the_ideal_is_reached_where_a_mechanism_chooses_ports() -> None:
-    """Packets on different ports may overtake one another, and a short last packet waits for no full packet of another
-    port.
+    """Packets on different ports may overtake one another, and a short last packet may pass a full packet.
 
     Four of the first 412 drawn scenarios had slowdowns below 1: the ideal counted whole packets in place of their
     headers.

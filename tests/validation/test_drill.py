@@ -66,9 +66,7 @@ def test_a_slow_link_gets_what_it_can_send(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_slow_link_further_on_is_not_seen(seed: int) -> None:
-    """DRILL reads queues of its own node: with the slow link behind the spine, the leaf's queues are as short as
-    others.
-    """
+    """DRILL reads queues of its own node: with the slow link behind the spine, the leaf's queues are equally short."""
     scenario = two_leaves({"drill": {}}, "10Gbps", seed)
     for link in scenario["network"]["explicit"]["links"]:
         if link["a"] == "leaf0":

@@ -55,7 +55,7 @@ def leaving_more(result: xoff.Result, class_of: dict[int, int], classes: set[int
 
 
 def run(scenario: dict[str, Any]) -> tuple[xoff.Result, dict[int, int]]:
-    """Run a scenario without reactions to marks, and say in which class its workloads put each flow."""
+    """Runs a scenario without reactions to marks, and say in which class its workloads put each flow."""
     result = xoff.run(scenario | {"probe": {"packets": True}})
     classes = {f"workload {one['class']}": one["class"] for one in scenario["workload"]}
     return result, {row["flow"]: classes[row["workload"]] for row in result.flows.to_pylist()}

@@ -117,9 +117,7 @@ def test_a_link_that_becomes_shorter_lets_nothing_overtake() -> None:
 
 
 def test_a_host_that_stalls_pauses_its_neighbour_and_reads_what_had_come() -> None:
-    """The pause arrives at the switch a control frame and a link after the stall began; the resume likewise after its
-    end.
-    """
+    """The pause arrives at the switch a control frame and a link after the stall began; likewise the resume."""
     stall = {"host": "host1", "stall": True, "at": "5us", "duration": "100us"}
     pfc = {"flow_control": {"pfc": {"xoff": "50KB"}}}
     result = xoff.run(star(1000, [stall], switch=pfc, host={"transport": {"raw": {}}}))
@@ -132,9 +130,7 @@ def test_a_host_that_stalls_pauses_its_neighbour_and_reads_what_had_come() -> No
 
 
 def test_a_storm_is_ended_by_the_watchdog() -> None:
-    """Host 1 stalls forever: host 0 is paused with host 1, including its flow to host 2, until the switch drops
-    packets.
-    """
+    """Host 1 stalls forever: host 0 is paused, including its flow to host 2, until the switch drops packets."""
     stall = {"host": "host1", "stall": True, "at": "5us"}
     scenario = star(1000, [stall], audits={"completion": "record"}, until="3ms")
     flows = scenario["workload"][0]["flows"]
@@ -234,9 +230,7 @@ def started(hops: int, after_ps: int, time_ps: int) -> int:
 
 @pytest.mark.parametrize("local_us", [5, 20])
 def test_a_switch_leaves_a_dead_port_after_its_time(local_us: int) -> None:
-    """Packets that reach the leaf before the repair are lost, as are packets on the link; later packets take the other
-    spine.
-    """
+    """Packets at the leaf or on the link before the repair are lost; later packets take the other spine."""
     cut = {"link": f"leaf0-{way_of_it()}", "state": "down", "at": "10000001ps"}
     result = xoff.run(clos([cut], {"local_repair_delay": f"{local_us}us"}))
     # A packet is on the link from its start until 1.08 us later.

@@ -16,7 +16,7 @@ FLOWLETS = {"flowlet": {"timeout": "4us"}}
 
 
 def spaced(timeout: str) -> dict[str, Any]:
-    """A flow whose packets of 1048 B come by a link of 1 Gb/s: 8.384 us apart at the leaf, to the picosecond."""
+    """A flow with packets of 1048 B over a link of 1 Gb/s: 8.384 us apart at the leaf, to the picosecond."""
     scenario = leaf_spine({"routing": {"flowlet": {"timeout": timeout}}})
     slow = {"rate": "1Gbps", "delay": "500ns"}
     scenario["network"]["leaf_spine"] |= {"link": slow, "fabric_link": {"rate": "100Gbps", "delay": "500ns"}}
@@ -39,7 +39,7 @@ def test_gaps_a_picosecond_longer_draw_a_path_for_each_packet() -> None:
 
 
 def test_other_flows_do_not_end_a_flowlet() -> None:
-    """Gaps are those of a flow: four at a leaf come four times as often, and leave each other's ports alone."""
+    """Gaps are counted per flow: packets of four flows are four times as dense, and each flow keeps its port."""
     scenario = spaced("8384ns")
     scenario["workload"] = [{"flows": [{"src": i, "dst": 4 + i, "size": "100KB"} for i in range(4)]}]
     result = xoff.run(scenario)
@@ -48,11 +48,10 @@ def test_other_flows_do_not_end_a_flowlet() -> None:
 
 
 def test_flows_leave_a_slow_path() -> None:
-    """One spine in four has a tenth of the rate, 3.2 % of the capacity: a hash gives the spine every fourth flow to the
-    end.
+    """A hash keeps every fourth flow on a slow spine; flowlets leave the spine.
 
-    A flow on the slow spine sends at the rate of its ACKs, so that packets of 332 ns are 3.3 us apart: such gaps are
-    rare on other paths.
+    One spine in four has a tenth of the rate, 3.2 % of the capacity. A flow on the slow spine sends at the rate of
+    arriving ACKs: packets of 332 ns are 3.3 us apart. On other paths gaps of this length are rare.
     """
     by_flow, flowlets = (
         [xoff.run(two_leaves(routing, "10Gbps", seed)) for seed in SEEDS] for routing in (BY_FLOW, FLOWLETS)

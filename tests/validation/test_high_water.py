@@ -76,7 +76,9 @@ def test_marks_are_what_packets_show(queueing: str) -> None:
     assert marks["pool"] == {"bytes": 0, "threshold_bytes": None, "place": ""}
     # A count that never rose is left out.
     lines = dict(result.rows())
-    assert lines["ingress high-water mark"] == f"{max(shown.values()) / 1000} KB of 20.0 KB, {marks['ingress']['place']}"
+    assert (
+        lines["ingress high-water mark"] == f"{max(shown.values()) / 1000} KB of 20.0 KB, {marks['ingress']['place']}"
+    )
     assert "most of a pool" not in lines
 
 

@@ -25,8 +25,7 @@ QCN: Stack = {"transport": {"irn": {"bdp_cap": "60KB"}}, "congestion_control": {
 
 
 def pairs(base: Stack, other: Stack | None = None) -> dict[str, Any]:
-    """Two hosts send to one by a switch that marks and drops; two hosts at another switch may have different settings.
-    """
+    """Two hosts send to one by a switch that marks and drops; two hosts at another switch may have other settings."""
     hosts = [{"name": f"host{n}", "kind": "host"} for n in range(6)]
     switches = [{"name": f"switch{n}", "kind": "switch"} for n in range(2)]
     links = [{"a": f"host{n}", "b": f"switch{n // 3}", "rate": "100Gbps", "delay": "1us"} for n in range(6)]
@@ -56,9 +55,7 @@ STACKS = {"dcqcn": DCQCN, "dctcp": DCTCP, "irn": IRN, "hpcc": HPCC, "swift": SWI
 @pytest.mark.parametrize("other", STACKS)
 @pytest.mark.parametrize("base", STACKS)
 def test_flows_are_as_their_sources_have_them(base: str, other: str) -> None:
-    """Flows without a shared link behave as if all hosts had the source's settings: at both ends, with marks and
-    losses.
-    """
+    """Flows without a shared link behave as if all hosts had the source's settings, under marks and losses."""
     mixed = xoff.run(pairs(STACKS[base], STACKS[other]))
     assert set(mixed.audits.values()) == {"ok"}
     first, second = ends(xoff.run(pairs(STACKS[base]))), ends(xoff.run(pairs(STACKS[other])))

@@ -93,9 +93,7 @@ def test_a_lost_tail_costs_one_low_timeout(lost: int) -> None:
 
 @pytest.mark.parametrize(("rto_low", "spurious"), [("100us", 2), ("500us", 0)])
 def test_a_low_timeout_below_the_queueing_delay_is_spurious(rto_low: str, spurious: int) -> None:
-    """Sixteen windows make a queue of 133 us; a flow of two packets behind the queue has few in flight, and
-    retransmits.
-    """
+    """Sixteen windows make a queue of 133 us; a flow of two packets behind has few in flight, and retransmits."""
     scenario: dict[str, Any] = {
         "network": {"star": {"hosts": 18, "link": {"rate": "100Gbps", "delay": "1us"}}},
         "host": {"transport": {"irn": {"bdp_cap": "104KB", "rto_low": rto_low, "rto_high": "1ms"}}},

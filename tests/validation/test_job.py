@@ -260,7 +260,11 @@ def test_operations_that_wait_for_one_another_are_named() -> None:
             {"g": [0, 1]},
             r"`g` \(all_gather\) of rank 1: rank 0 has a different collective",
         ),
-        ([row(0, "compute", "a", duration="1us"), row(0, "compute", "a", duration="1us")], {}, "duplicate name of an operation"),
+        (
+            [row(0, "compute", "a", duration="1us"), row(0, "compute", "a", duration="1us")],
+            {},
+            "duplicate name of an operation",
+        ),
         ([row(9, "compute", "a", duration="1us")], {}, r"4 hosts are in the network; the job has 10 ranks"),
     ],
 )

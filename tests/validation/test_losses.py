@@ -66,8 +66,7 @@ def test_a_flow_that_loses_the_same_packets_for_ever_is_reported() -> None:
 
 
 def test_work_without_progress_ends_a_run_whatever_its_timeouts() -> None:
-    """With a timeout of 10 s the limit in simulated time alone would allow 250 s; the events of under 1 s are enough.
-    """
+    """With a timeout of 10 s the limit in simulated time alone allows 250 s; the events of less than 1 s suffice."""
     patient = {"transport": {"go_back_n": {"rto": "10s"}}}
     scenario = in_step_with_its_losses() | {"host": patient, "audits": {"completion": "record"}}
     result = xoff.run(scenario, fast_forward=False)

@@ -80,8 +80,7 @@ def test_pulls_keep_their_distance_and_flows_take_turns() -> None:
 
 
 def test_a_burst_keeps_the_link_busy_until_all_is_there() -> None:
-    """All packets leave unasked. Trimmed packets are pulled while the others wait: the last arrives when all have
-    passed.
+    """All packets leave unasked; trimmed packets are pulled, and the last arrives when all have passed.
 
     Pulls leave time for the headers of trimmed packets.
     """
@@ -144,9 +143,7 @@ def test_headers_go_back_only_where_that_is_on() -> None:
 
 
 def test_what_comes_back_does_not_come_again_at_once() -> None:
-    """Senders that resend each returned packet at once would make a second burst; waiting for pulls avoids more
-    trimming.
-    """
+    """Senders that resend each returned packet at once would make a second burst; waiting for pulls avoids trimming."""
     waits = xoff.run(crowded(return_to_sender=True))
     selective = xoff.run(crowded(return_to_sender=True) | {"host": {"transport": {"selective": {"rto": "1ms"}}}})
     assert waits.summary["trimming"]["bounced"] < selective.summary["trimming"]["bounced"] / 2

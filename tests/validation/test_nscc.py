@@ -41,10 +41,9 @@ def test_an_incast_of_fifteen_ends_when_the_reference_says(seed: int) -> None:
 
 
 def test_a_permutation_is_spread_as_the_reference_spreads_it() -> None:
-    """16 hosts, 2 MB each: the reference prints 194.0 us without retransmissions; on single paths 527.8 us for its
-    pairs.
+    """16 hosts, 2 MB each: the reference prints 194.0 us without retransmissions; on single paths 527.8 us.
 
-    Our pairs are drawn, so that single paths have three seeds.
+    The reference has its own pairs. Our pairs are drawn, so that single paths have three seeds.
     """
     sprayed, by_flow = [], []
     for seed in (1, 2, 3):
@@ -79,7 +78,7 @@ def test_queues_stand_at_the_target(senders: int) -> None:
 
 
 def test_without_quick_adaption_a_burst_is_cut_longer() -> None:
-    """Fifteen windows into one queue: one packet per trimmed packet takes many more of them than the arrived amount."""
+    """Fifteen windows into one queue: a packet less per trimmed packet trims more than quick adaption."""
     incast = {"incast": {"senders": list(range(1, 16)), "receiver": 0, "size": "200KB"}}
     quick, slow = fabric(incast), fabric(incast)
     slow["host"]["congestion_control"] = {"nscc": {"quick_adapt": False}}

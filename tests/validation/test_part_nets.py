@@ -44,7 +44,7 @@ COUNTED_BY = {
     "adaptive.no_good_port": "tests/validation/test_adaptive.py::test_packets_without_a_good_port_are_counted",
     "trimming.bounced": "tests/validation/test_ndp.py::test_headers_go_back_only_where_that_is_on",
 }
-"""Counts that need a special situation, with the test that makes the situation."""
+"""Counts that need a special situation, with a test for the situation."""
 LISTENERS: dict[str, str] = json.loads(_core.listeners())
 COUNTS = {group.name: [count.name for count in group.counts] for group in counts.groups()}
 PLACES = ["switch.flow_control", "switch.routing", "host.transport", "host.congestion_control"]
@@ -55,16 +55,14 @@ PARTS = [(path, option) for path in PLACES for option in registered(path)] + [
 
 
 def place(name: str, rng: Random) -> dict[str, str]:
-    """Returns the forced options that make a draw use a component; empty for telemetry, which is drawn with its
-    readers.
-    """
+    """Returns the options that force a component; empty for telemetry, which is drawn with its readers."""
     if f"switch.{name}" in CHOICES:
         return {f"switch.{name}": rng.choice(registered(f"switch.{name}"))}
     return next(({path: name} for path in PLACES if name in registered(path)), {})
 
 
 def pair(path: str, option: str, rng: Random) -> dict[str, str]:
-    """Returns a component with a component at the other end of its signals."""
+    """Returns a component together with a sender or receiver of the component's signals."""
     name = option if path in PLACES else path.removeprefix("switch.")
     at_host = path.startswith("host.")
     if name in LISTENERS and (at_host or path == "switch.routing"):
@@ -85,7 +83,7 @@ def at_hosts(listener: str) -> dict[str, str]:
 
 
 def loaded(scenario: dict[str, Any], path: str, is_lean: bool, rng: Random) -> dict[str, Any]:
-    """The scenario under long flows, half of the time an incast of all hosts into one; lean without other parts."""
+    """Adds long flows to a scenario, half of the time an incast of all hosts into one; lean without other parts."""
     scenario = lengthen(scenario, rng)
     if rng.random() < 0.5:
         receiver = int(scenario["workload"][0]["flows"][0]["dst"])

@@ -113,7 +113,7 @@ FIRST_PS = 80_000 + SWITCH_PS
 
 
 def stalled(buffer_bytes: int, xoff_bytes: int, back_ps: int | None, **audits: str) -> dict[str, Any]:
-    """Send from A by way of switch u into switch s, whose output takes 0.8 ms a packet, under PFC.
+    """Sends from A by way of switch u into switch s, whose output takes 0.8 ms a packet, under PFC.
 
     Hosts are as close as can be; the link between the switches has d = DELAY_PS. A packet may go from D at s to B
     at u, the way that pauses take, from `back_ps` on.
@@ -465,8 +465,7 @@ def test_a_pause_is_refreshed_once_each_half_of_it(quanta: int) -> None:
 
 @pytest.mark.parametrize("quanta", [1, 2])
 def test_refreshes_that_the_link_cannot_carry_are_one(quanta: int) -> None:
-    """The refresh of a one-quantum pause is due before its own frame has left; frames that wait for the link are
-    merged.
+    """The refresh of a one-quantum pause is due before its own frame has left; waiting frames are merged.
 
     Nothing is lost, and the switch sends no more frames than its links carry in the time.
     """

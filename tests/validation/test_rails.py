@@ -13,7 +13,7 @@ RELAY_BYTES = 4 << 20
 
 
 def rails(servers: int, gpus: int, **more: Any) -> dict[str, Any]:
-    """Return servers of an HGX kind, joined by rails."""
+    """Returns servers of an HGX kind, joined by rails."""
     scale_up = {"rate": "2880Gbps", "delay": "25ns"}
     return {
         "rail": {
@@ -27,7 +27,7 @@ def rails(servers: int, gpus: int, **more: Any) -> dict[str, Any]:
 
 
 def crossing(rng: Random, servers: int, gpus: int, count: int) -> list[dict[str, Any]]:
-    """Draw flows to other servers and other rails."""
+    """Draws flows to other servers and other rails."""
     flows: list[dict[str, Any]] = []
     while len(flows) < count:
         src, dst = rng.randrange(servers * gpus), rng.randrange(servers * gpus)

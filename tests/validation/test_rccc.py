@@ -157,7 +157,11 @@ HOST: dict[str, Any] = {"transport": {"selective": {}}, "congestion_control": {"
         (HOST | {"transport": {"irn": {}}}, {}, "rccc: RCCC needs a transport whose retransmissions use credit"),
         (HOST | {"transport": {}}, {}, "rccc: RCCC needs a transport whose retransmissions use credit"),
         (HOST | {"transport": {"raw": {}}}, {}, "rccc: host.transport.raw returns no acknowledgement"),
-        (HOST | {"transport": {"ndp": {}}}, {}, "host.congestion_control: rccc is not allowed with ndp, whose receivers"),
+        (
+            HOST | {"transport": {"ndp": {}}},
+            {},
+            "host.congestion_control: rccc is not allowed with ndp, whose receivers",
+        ),
         (
             {"congestion_control": {"bcn": {}}},
             {"flow_control": {"sfc": {"mode": "nic_isolation", "pause": "1us", "threshold": "1KB"}, "pfc": {}}},

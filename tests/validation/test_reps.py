@@ -43,8 +43,7 @@ def shares(result: xoff.Result) -> list[float]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_packets_leave_a_slow_path(seed: int) -> None:
-    """One spine in four with a tenth of the rate has 3.2 % of the capacity: random choices give the spine five times
-    that.
+    """One spine in four with a tenth of the rate has 3.2 % of the capacity; random choices give a fifth or more.
 
     The spine's share tends to its share of the capacity, plus packets in flight before the first ACKs. With random
     choices the slow path decides the ends of flows.
@@ -105,7 +104,10 @@ def test_marks_that_nobody_sets_are_missed_and_those_that_it_hears_are_heard() -
             two_leaves({"reps": {}}) | {"host": {"congestion_control": {"dcqcn": {"preset": "paper"}}}},
             "needs a mark on each ACK, and dcqcn",
         ),
-        (two_leaves({"reps": {}}, trimming=None) | {"host": {"transport": {"raw": {}}}}, "needs acknowledgements; host.transport.raw"),
+        (
+            two_leaves({"reps": {}}, trimming=None) | {"host": {"transport": {"raw": {}}}},
+            "needs acknowledgements; host.transport.raw",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(scenario: dict[str, Any], why: str) -> None:

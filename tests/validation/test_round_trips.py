@@ -32,7 +32,7 @@ PAIRS = list(product(registered("host.transport"), registered("host.congestion_c
 
 
 def drawn(rng: Random, transport: str, control: str) -> dict[str, Any]:
-    """Draw an incast in which packets are cut, lost, overtaken and sent again too early."""
+    """Draws an incast in which packets are cut, lost, overtaken and sent again too early."""
     link = {"rate": "100Gbps", "delay": "500ns"}
     switch: dict[str, Any] = {
         "forwarding_latency": "300ns",
@@ -75,7 +75,7 @@ def drawn(rng: Random, transport: str, control: str) -> dict[str, Any]:
 
 
 def accepted(scenario: dict[str, Any]) -> bool:
-    """Check whether a scenario may run."""
+    """Checks whether a scenario may run."""
     try:
         xoff.check(scenario)
     except xoff.InputError:

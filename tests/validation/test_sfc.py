@@ -13,7 +13,7 @@ PACKET = 4048
 
 
 def network(sfc: dict[str, Any] | None, flows: list[dict[str, Any]], **switch: Any) -> dict[str, Any]:
-    """Make the two-layer network of the SFC document, with as many leaves as the incast needs."""
+    """Makes the two-layer network of the SFC document, with as many leaves as the incast needs."""
     control: dict[str, Any] = {"pfc": {"xoff": "380KB", "xon": "372KB"}}
     if sfc is not None:
         control["sfc"] = sfc
@@ -33,7 +33,7 @@ def network(sfc: dict[str, Any] | None, flows: list[dict[str, Any]], **switch: A
 
 
 def incast(size: str = "5MB", victim: str | None = "host25") -> list[dict[str, Any]]:
-    """Send from three leaves to host24; a victim leaves with the first to another host (of the same leaf)."""
+    """Sends from three leaves to host24; a victim leaves with the first to another host (of the same leaf)."""
     flows = [
         {
             "id": f"incast{i}",
@@ -50,7 +50,7 @@ def incast(size: str = "5MB", victim: str | None = "host25") -> list[dict[str, A
 
 
 def fct_us(result: xoff.Result) -> dict[str, float]:
-    """Return completion times by label."""
+    """Returns completion times by label."""
     return {row["label"]: row["fct_ps"] / 1e6 for row in result.flows.to_pylist()}
 
 
@@ -73,8 +73,7 @@ def test_messages_of_a_flow_keep_their_interval() -> None:
 
 
 def test_a_pause_that_is_too_long_lets_the_egress_run_dry() -> None:
-    """With N = 3, X = 200 KB and R = 2.4 us the queue lasts for (N - 1)R + X/C = 12.8 us; a longer pause idles the
-    egress.
+    """With N = 3, X = 200 KB and R = 2.4 us the queue lasts for (N - 1)R + X/C = 12.8 us; a longer pause idles a link.
 
     Each cycle has a message for each sender, so that about (t - 12.8 us) is lost for each three messages.
     Serialisation, which the formula leaves out, makes the queue last up to three packets a sender longer (1.5 us).
@@ -285,17 +284,14 @@ def test_a_message_for_a_flow_that_is_over_is_harmless_and_counted() -> None:
 
 @pytest.mark.parametrize("queueing", ["oq", "voq", "iq"])
 def test_only_a_fifo_at_the_input_accuses_the_innocent(queueing: str) -> None:
-    """The victim goes to an idle output. With one FIFO an input, its packets wait behind the incast's packets and are
-    sampled.
-    """
+    """The victim goes to an idle output. With one FIFO an input, its packets wait behind the incast and are sampled."""
     result = xoff.run(network(FIXED, incast(victim="host25"), queueing=queueing))
     (victim,) = (row for row in result.flows.to_pylist() if row["label"] == "victim")
     assert (victim["holds"] > 0) == (queueing == "iq")
 
 
 def fabric_and_last_hop(signals: str) -> dict[str, Any]:
-    """Two hosts share one uplink (2:1) on the path to two receivers; two others send to a receiver at their own leaf.
-    """
+    """Two hosts share one uplink (2:1) on the path to two receivers; two others send to a receiver at their leaf."""
     flows: list[dict[str, Any]] = [
         {"id": "up0", "src": "host0", "dst": "host24", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
         {"id": "up1", "src": "host1", "dst": "host25", "size": "2MB", "via": ["leaf0", "spine0", "leaf3"]},
@@ -328,9 +324,7 @@ def test_an_incast_at_the_last_hop_signals_the_same(queueing: str) -> None:
 
 
 def test_what_goes_on_through_a_relay_is_not_at_its_last_hop() -> None:
-    """Two nodes send through a relay, and two to the relay: the output to the relay signals flows that end at the
-    relay.
-    """
+    """Two nodes send through a relay, and two to the relay: the output to the relay signals flows to the relay."""
     link = {"rate": "100Gbps", "delay": "100ns"}
     nodes = {"a": "host", "b": "host", "z": "host", "r": "relay", "s": "switch", "t": "switch"}
     links = [{"a": a, "b": b, **link} for a, b in [("a", "s"), ("b", "s"), ("s", "r"), ("r", "t"), ("t", "z")]]

@@ -212,7 +212,7 @@ REPEATS: dict[str, tuple[float, dict[str, Any]]] = {
 
 
 def stepping(rng: Random) -> dict[str, Any]:
-    """Draws collectives with equal or nearly equal steps: shares may differ by a byte, and halves by the relayed data."""
+    """Draws collectives with equal or nearly equal steps: shares may differ by a byte, halves by the relayed data."""
     ranks = rng.choice([8, 12, 16])
     link = {"rate": "100Gbps", "delay": rng.choice(["100ns", "1us", "5us"])}
     spines = {"leaves": 2, "spines": rng.choice([1, 2]), "hosts_per_leaf": ranks // 2, "link": link}
@@ -433,7 +433,7 @@ def test_nothing_is_skipped_beyond_a_fault(group: int) -> None:
 
 
 def beside_faults(number: int) -> float:
-    """Compare a ring or an incast while links fail and change; return the share that was skipped."""
+    """Compares a ring or an incast while links fail and change; return the share that was skipped."""
     rng = Random(f"skip beside faults {number}")
     kinds: list[dict[str, Any]] = [
         {"state": "down"},

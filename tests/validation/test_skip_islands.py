@@ -24,7 +24,7 @@ def leaves(count: int, hosts: int) -> dict[str, Any]:
 
 
 def flow(src: int, dst: int, size: str, start: str = "0us") -> dict[str, Any]:
-    """Return a flow."""
+    """Returns a flow."""
     return {"src": src, "dst": dst, "size": size, "start": start}
 
 

@@ -13,7 +13,7 @@ COMPUTE = {"peak": 312e12, "efficiency": 0.4}
 
 
 def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **more: Any) -> dict[str, Any]:
-    """Return a training job on rails."""
+    """Returns a training job on rails."""
     model = {**MODEL, **more.pop("model", {})}
     batch = batch or parallel.get("data", 1)
     training = {"model": model, "parallel": parallel, "micro_batch": 1, "global_batch": batch, "compute": COMPUTE}

@@ -105,7 +105,7 @@ def named(general: str, keys: Mapping[str, str]) -> bool:
 
 
 def times(values: list[Any], prefix: str) -> Found:
-    """Return mean, percentiles and maximum; a percentile is the element at ⌈p·n⌉."""
+    """Returns mean, percentiles and maximum; a percentile is the element at ⌈p·n⌉."""
     values, n = sorted(values), len(values)
     if not n:
         return {f"{prefix}\t{key}": None for key in ("mean", "p50", "p95", "p99", "p999", "max")}
@@ -155,7 +155,7 @@ class Tables:
 
 
 def of_all(tables: Tables) -> Found:
-    """Compute the numbers of the whole run."""
+    """Computes the numbers of the whole run."""
     timed = [row for row in tables.timed() if row["workload"] not in tables.warm]
     acked = [row["fct_acked_ps"] for row in tables.plain if row["workload"] not in tables.warm]
     found: Found = {
@@ -310,7 +310,7 @@ def disagreements(result: xoff.Result, excepted: Mapping[str, str]) -> dict[str,
 
 
 def until(result: xoff.Result) -> int:
-    """Return when a run was cut."""
+    """Returns when a run was cut."""
     return int(Decimal(str(result.scenario["until"]).removesuffix("ns")) * 1000)
 
 
@@ -338,7 +338,7 @@ MANY_PATHS = set(registered("switch.routing"))
 
 
 def run(scenario: dict[str, Any]) -> xoff.Result:
-    """Run a scenario."""
+    """Runs a scenario."""
     return xoff.run(scenario)
 
 

@@ -36,8 +36,7 @@ def at_rest(senders: int, gbps: int) -> tuple[float, float]:
 
 
 def test_a_lone_flow_keeps_the_base_target() -> None:
-    """The flow's window is above 100 packets, so that nothing scales; steps are a packet, and cuts less than a packet.
-    """
+    """The flow's window is above 100 packets, so that nothing scales; steps are a packet, and cuts are smaller."""
     rates = {"gbps": 100, "last_gbps": 40}
     round_trip, window = at_rest(1, 40)
     assert window > 100

@@ -23,9 +23,7 @@ def test_a_flow_without_a_queue_keeps_its_line() -> None:
 
 
 def test_a_window_bounds_the_first_queue() -> None:
-    """N flows begin at line rate: with windows they queue the bytes beyond the pipe, without windows at least twice as
-    much.
-    """
+    """N flows begin at line rate: windows limit the queue to the bytes beyond the pipe; without, the queue doubles."""
     window = (PIPE // 1000 + 1) * WIRE
     assert max(queues(timely(8, window=True), 0, 400)) <= 8 * window - PIPE + 8 * WIRE
     assert max(queues(timely(8), 0, 400)) > 2 * 7 * PIPE

@@ -52,10 +52,9 @@ def test_the_receivers_link_is_never_idle(senders: int) -> None:
 
 @pytest.mark.parametrize("turns", [1, 10, 255])
 def test_headers_leave_data_its_turns(turns: int) -> None:
-    """Sixteen senders at line rate forever: 15 of each 16 packets are trimmed if 15 headers precede the sixteenth
-    packet.
+    """Sixteen senders at line rate forever: with 15 headers before a packet, 15 of each 16 packets are trimmed.
 
-    Beyond this number, headers arrive faster than headers leave, until acknowledgements are missing; data still has its
+    Beyond 15 turns, headers arrive faster than headers leave, until acknowledgements are missing; data still has its
     share.
     """
     switch = {"trimming": {"limit": f"{LIMIT * WIRE}B", "turns": turns}}
@@ -67,8 +66,7 @@ def test_headers_leave_data_its_turns(turns: int) -> None:
 
 
 def test_senders_that_do_not_slow_down_are_served_all_the_same() -> None:
-    """Small packets on short links, and headers a quarter of their size: with headers always first no flow would end.
-    """
+    """Small packets on short links, and headers a quarter of their size: with all headers first no flow would end."""
     scenario = incast(9, 10)
     scenario["network"]["star"]["link"] = {"rate": "40Gbps", "delay": "2500ps"}
     scenario["framing"] = {"payload": "300B", "header": "0B", "preamble_and_ifg": "20B"}

@@ -39,7 +39,7 @@ def test_ports_of_hosts_that_do_not_mark_are_not_warned_of() -> None:
 
 
 def job(name: str, hosts: list[int] | None = None) -> dict[str, Any]:
-    """Give a training job of two replicas."""
+    """Returns a training job of two replicas."""
     training: dict[str, Any] = {"model": TINY, "parallel": {"data": 2}}
     return {"name": name, "training": training | ({"hosts": hosts} if hosts else {})}
 

@@ -7,7 +7,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Context, Engine, Finish, LinkSpec, Message, Node, Plan};
 use xoff_units::{Duration, Moment};
 
-/// A ball; every third one has a ribbon, which tells how often it was thrown.
+/// A ball; every third ball has a ribbon, which counts the throws.
 #[derive(Clone, Copy)]
 struct Ball(u64, Option<u32>);
 
@@ -38,7 +38,7 @@ struct Player {
 }
 
 impl Player {
-    /// Throws a ball, with the ribbon that it came with; every third of those without gets one.
+    /// Throws a ball with its ribbon; every third ball without a ribbon gets one.
     fn throw(&mut self, ball: u64, ribbon: Option<u32>, cx: &mut Context<'_, Ball>) {
         if self.throws == 0 {
             if let Some(slot) = ribbon {
@@ -237,7 +237,7 @@ fn a_checkpoint_stops_the_run_where_it_stands() {
     }
     let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Duration(1_000) }];
     let mut all = Vec::new();
-    // Moments that are asked for lie between those of the grid; what is past, or beyond the next of these, is not looked at.
+    // Requested moments lie between grid moments. The engine ignores requests in the past, and requests beyond the next grid moment.
     for (asked, expected) in [
         (vec![], vec![0, 5_000, 10_000, 15_000, 20_000]),
         (vec![(5_000, 7_777), (7_777, 7_778)], vec![0, 5_000, 7_777, 7_778, 10_000, 15_000, 20_000]),

@@ -1,4 +1,4 @@
-//! Nodes that rest: a part of a network that nothing leaves may be left behind until something reaches it, and the result is the same.
+//! Suspended nodes: a part of a network that sends nothing may be suspended until a message reaches the part, with equal results.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Context, Engine, Finish, LinkSpec, Message, Node, Plan};
 use xoff_units::{Duration, Moment};
 
-/// Something that is handed on; what is hot leaves the group that it is in after so many hands.
+/// A message; a hot stone leaves its group after a number of hops.
 #[derive(Clone, Copy)]
 struct Stone(u64);
 
@@ -31,7 +31,7 @@ const SHORT: Duration = Duration(500);
 const LONG: Duration = Duration(20_000);
 const END: Moment = Moment(3_000_000);
 
-/// One of four that hand a stone to the next; the first of a group hands hot ones to that of the next group.
+/// One of four nodes that pass a stone on; the first node of a group passes hot stones to the next group.
 struct Hand {
     stream: Stream,
     is_first: bool,
@@ -52,7 +52,7 @@ impl Node for Hand {
     }
 
     fn on_arrival(&mut self, link: usize, Stone(hot): Stone, cx: &mut Context<'_, Stone>) {
-        // By the second link it came from another group.
+        // A stone by the second link came from another group.
         let hot = if link == 1 { 2 + self.stream.below(40) } else { hot.saturating_sub(u64::from(hot > 1)) };
         self.hot += i32::from(link == 1);
         cx.set_timer(cx.now() + Duration(10 + self.stream.below(3_000)), hot);
@@ -108,7 +108,7 @@ fn what_nothing_leaves_may_be_left_behind() {
                         over += u32::from(!is_reached);
                     }
                 } else if cp.called.is_none() && cp.now < END && nodes.iter().map(|node| cp.node(*node).hot).sum::<i32>() == 0 {
-                    // Nothing hot is in it; nor does it leave before something has come.
+                    // The group has no hot stone, and sends none out before a stone arrives.
                     let at = cp.now + Duration(700 + 61_000 * u64::from(group % 3));
                     cp.rest(&nodes);
                     cp.call(at);

@@ -1,4 +1,4 @@
-//! What travels beside messages decides what happens as much as they do: it is in the digest of whoever they are on their way to.
+//! Side records influence later events as much as messages do, and are part of the receiving node's digest while in flight.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use xoff_engine::state::{State, Walk};
 use xoff_engine::{Context, Engine, LinkSpec, Message, Node, Plan};
 use xoff_units::{Duration, Moment};
 
-/// A letter, with what is enclosed.
+/// A letter with an enclosure.
 #[derive(Clone, Copy)]
 struct Letter(Option<u32>);
 
@@ -55,7 +55,7 @@ impl Node for Writer {
 
     fn on_start(&mut self, cx: &mut Context<'_, Letter>) {
         cx.set_timer(Moment(100), 0);
-        // There is a checkpoint before.
+        // A checkpoint comes before the timer.
         cx.set_timer(Moment(22_000), 0);
     }
 
@@ -79,7 +79,7 @@ impl Node for Writer {
     fn on_output(&mut self, _: usize, _: &mut Context<'_, Letter>) {}
 }
 
-/// The digest of who receives these letters while they are on their way, and of how many words.
+/// Returns the receiving node's digest while these letters are in flight, and the number of words.
 fn digest(letters: &[Option<u64>], partitions: usize) -> (u64, u64) {
     let links = [LinkSpec { from: (0, 0), to: (1, 0), lookahead: Duration(10_000) }];
     let plan = Plan { partitions: Some(partitions), checkpoint: Duration(5_000), ..Plan::default() };

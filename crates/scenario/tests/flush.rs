@@ -1,4 +1,4 @@
-//! What waits for a link that goes down is lost; what mechanisms ask for at that moment is done then, which `Node` asserts.
+//! Packets waiting for a link that goes down are lost. Effects requested by mechanisms at that moment are carried out, as `Node` asserts.
 
 use xoff_engine::Plan;
 use xoff_scenario::{Runner, from_toml};

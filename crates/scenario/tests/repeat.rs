@@ -1,5 +1,5 @@
-//! Repeating what repeats itself (`Walk::repeat`): a run in which a stretch of time is repeated has the summary and the tables of one
-//! that goes through it as often. That fails when a part forgets to say of a total that it is one.
+//! Repeating a recurring stretch (`Walk::repeat`): a run with a repeated stretch has the summary and the tables of a run simulating
+//! every repetition. The test fails for a component that does not declare one of its totals.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use xoff_units::{Duration, Moment};
 /// A packet of 1048 B at 100 Gb/s.
 const PACKET: Duration = Duration(1_048 * 80);
 
-/// Each with the least number of packet times that repeat themselves in it.
+/// Each scenario with the least number of recurring packet times.
 const SCENARIOS: &[(&str, &str, u64)] = &[
     (
         "a flow alone",
@@ -90,7 +90,7 @@ probe.queues = "83840ps"
     ),
 ];
 
-/// How far all flows under way and all outputs are.
+/// The progress of all flows under way and all outputs.
 #[derive(Clone, Default)]
 struct Reached {
     packets: BTreeMap<u32, u32>,
@@ -109,7 +109,7 @@ impl Reached {
         Self { packets, bytes: bytes.collect() }
     }
 
-    /// So many times how far it is from another.
+    /// Returns the progress since another moment, multiplied by `times`.
     fn since(&self, before: &Self, times: u64) -> Self {
         let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets[flow]) * times as u32));
         let bytes = self.bytes.iter().map(|(output, n)| (*output, (n - before.bytes[output]) * times));
@@ -145,7 +145,7 @@ fn run(text: &str, look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool) -> Outco
     runner.run_with(Plan { checkpoint: PACKET, fast_forward: false, ..Plan::default() }, &mut (), look).unwrap()
 }
 
-/// The summary without what tells how the run was run; the fingerprint is over each arrival, of which some did not happen.
+/// The summary without the performance group and the fingerprint. The fingerprint covers every arrival, also arrivals never simulated.
 fn summary(outcome: &Outcome) -> Value {
     let mut all = serde_json::to_value(&outcome.summary).unwrap();
     for key in ["performance", "fingerprint"] {
@@ -174,7 +174,7 @@ fn cells(data: &Data) -> Vec<String> {
     }
 }
 
-/// The rows of all tables, in an order of their own: those of one moment come in the order in which they were gathered.
+/// The rows of all tables, sorted: rows of one moment have the order of collection.
 fn rows(outcome: &Outcome) -> BTreeMap<&'static str, Vec<Vec<String>>> {
     let table = |t: &Table| {
         let columns: Vec<Vec<String>> = t.columns.iter().map(|c| cells(&c.data)).collect();
@@ -186,8 +186,8 @@ fn rows(outcome: &Outcome) -> BTreeMap<&'static str, Vec<Vec<String>>> {
     outcome.tables.iter().map(table).collect()
 }
 
-/// Two moments at which the situation is the same, the second at least `least` packet times after the first. What comes into being
-/// when there is something to count is there by then.
+/// Returns two moments with equal states, the second at least `least` packet times after the first. Counters created on demand exist
+/// at the first moment.
 fn period(name: &str, text: &str, least: u64) -> (Moment, Moment) {
     let mut seen: HashMap<u64, Moment> = HashMap::new();
     let mut found = None;
@@ -246,7 +246,7 @@ fn what_is_not_as_it_was_is_not_repeated() {
             before = Some(totals(cp));
         }
         if cp.now == to {
-            // A total more than there are, and then one less.
+            // Totals with one more entry than the nodes have, and then with one less.
             let noted = before.clone().unwrap();
             for walk in [Walk::repeat(cp.now, to - from, 0, Totals::default(), &|_| 0), Walk::repeat(cp.now, to - from, 0, noted, &|_| 0)] {
                 let (mut walk, nodes) = (walk, cp.nodes());
@@ -262,7 +262,7 @@ fn run_with(text: &str, plan: Plan) -> Outcome {
     Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap().run(plan, &mut ()).unwrap()
 }
 
-/// Summary and tables as they are, but for what tells how the run was run.
+/// Summary and tables without the performance group.
 fn results(outcome: &Outcome) -> (Value, Vec<(&'static str, Vec<String>)>) {
     let mut all = serde_json::to_value(&outcome.summary).unwrap();
     all.as_object_mut().unwrap().remove("performance");
@@ -284,7 +284,7 @@ fn a_run_that_skips_has_the_results_of_one_that_does_not() {
     }
 }
 
-/// Runs, and repeats a stretch four times without one of the totals that have grown in it; tells how many these are.
+/// Runs, and repeats a stretch four times without one of the totals that grew in the stretch; returns the number of such totals.
 fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Option<Outcome>, usize) {
     let (mut before, mut count, mut fits) = (None, 0, true);
     let mut is_done = false;
@@ -318,12 +318,12 @@ fn a_total_that_a_part_leaves_out_is_noticed() {
         assert!(count > 10, "{name}");
         let is_noticed = |place| leaving_out(text, stretch, place).0.is_none_or(|outcome| all(&outcome) != expected);
         let unnoticed = (0..count).filter(|place| !is_noticed(*place)).count();
-        // What hosts gained is looked at where a run stalls, and nowhere else.
+        // The progress of hosts is read only at a stall.
         assert!(unnoticed <= 1, "{name}: {unnoticed} of {count}");
     }
 }
 
-/// A flow, another that disturbs it for a while, and a third that comes later.
+/// A flow, a second flow that disturbs the first for a while, and a third flow that comes later.
 const DISTURBED: &str = r#"
 network.star = { hosts = 3, link = { rate = "100Gbps", delay = "1us" } }
 workload = [
@@ -334,15 +334,15 @@ workload = [
 switch = { ecn.step.threshold = "20KB", flow_control.pfc = {} }
 "#;
 
-/// Parts that remember what shows nowhere else until the third flow comes.
+/// Components with a memory that stays invisible until the third flow comes.
 const REMEMBERED: &[(&str, &str)] = &[
-    // How much was marked.
+    // The share of marks.
     ("dctcp", "host.congestion_control.dctcp = {}"),
-    // A window that nothing limits grows.
+    // An unlimited window grows.
     ("swift", "host.congestion_control.swift = {}"),
 ];
 
-/// Digests of the situation: without a part, and of all.
+/// Digests of the state: without one component, and of all.
 fn forgetting(cp: &mut Checkpoint<'_, Node>, part: &str) -> (u64, u64) {
     let reached = Reached::of(cp);
     let mut walk = Walk::digest(cp.now, &reached);
@@ -362,7 +362,7 @@ fn a_part_that_a_digest_forgets_is_noticed() {
         let usual = run(text, |cp| {
             let (without, full) = forgetting(cp, part);
             let (first, known) = *seen.entry(without).or_insert((cp.now, full));
-            // What is repeated ends before the third flow comes.
+            // The repeated stretch ends before the third flow comes.
             if full != known && cp.now + (cp.now - first) * 4 < Moment::us(300) {
                 found.push((first, cp.now));
             }

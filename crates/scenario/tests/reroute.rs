@@ -11,8 +11,8 @@ use xoff_models::routing::shortest_by;
 use xoff_scenario::{Runner, from_toml};
 use xoff_units::{Duration, Moment};
 
-/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to these. With this seed one
-/// flow takes the second spine, so that nothing waits for its link.
+/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to the spines. With this
+/// seed one flow takes the second spine, so that its link has no queue.
 const NETWORK: &str = r#"
 seed = 5
 network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 4, link = { rate = "100Gbps", delay = "1us" } }
@@ -24,10 +24,10 @@ workload = [{ flows = [
 ] }]
 "#;
 
-/// The second spine is not used from this moment on, and used again from that on.
+/// The second spine is unused from the first moment on, and used again from the second moment on.
 const WITHOUT: (Moment, Moment) = (Moment::us(50), Moment::us(150));
 
-/// What is left when all flows have arrived: the fingerprint, and the moments of their arrivals.
+/// The result after all flows have arrived: the fingerprint, and the moments of arrival.
 fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&Node])) -> (u64, Vec<(u32, Moment)>) {
     let runner = Runner::new(from_toml(&format!("{NETWORK}{text}"), &[]).unwrap(), |_| None).unwrap();
     let (topology, settings, paths) = (runner.topology.clone(), runner.settings, runner.plan.paths.clone());
@@ -64,12 +64,12 @@ fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&No
 
 #[test]
 fn packets_go_by_the_routes_that_hold() {
-    // What the second spine has forwarded at each look.
+    // Packets forwarded by the second spine, at each checkpoint.
     let mut seen = Vec::new();
     let (_, arrived) = run("", Plan::default(), true, |now, nodes| seen.push((now, nodes[11].counts.data_hops)));
     assert_eq!(arrived.len(), 4);
     let at = |at: Moment| seen.iter().rfind(|s| s.0 <= at).map(|s| s.1).unwrap();
-    // What was on its way to it arrives within a link and a packet's time, if nothing waits there.
+    // Packets in flight to the second spine arrive within a link delay and a packet time, if the link has no queue.
     let settled = WITHOUT.0 + Duration::us(10);
     assert!(at(WITHOUT.0) > 0 && at(settled) - at(WITHOUT.0) < 200);
     assert_eq!(at(WITHOUT.1), at(settled), "it is not used meanwhile");

@@ -1,5 +1,5 @@
-//! What parts say of their state (`State::walk`): a digest is the same after a shift, and a run that was shifted goes on as the one
-//! that was not.
+//! Declared state of components (`State::walk`): a digest is the same after a shift, and a shifted run continues like a run that was
+//! not shifted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ const NETWORK: &str = r#"
 network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 2, link = { rate = "100Gbps", delay = "1us" } }
 "#;
 
-/// All hosts but one to that one, and three flows elsewhere; all of them but the last are under way when the state is looked at.
+/// All other hosts send to one host, and three flows go elsewhere; all flows but the last are under way when the state is read.
 const FLOWS: &str = r#"
 workload = [
   { incast = { senders = [1, 2, 3], receiver = 0, size = "SIZE" }, class = CLASS },
@@ -91,17 +91,17 @@ const SCENARIOS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Workloads that draw flows, or let them wait for one another.
+/// Workloads that draw flows, or flows that wait for other flows.
 const DRAWN: &[&str] = &[
     "poisson = { load = 0.7, duration = '100us', sizes = 'websearch' }",
     "collective = { operation = 'all_reduce', algorithm = 'ring', size = '1MB' }",
     "bernoulli = { sources = [0, 1], destinations = [2, 3], load = 0.6, duration = '200us' }",
 ];
 
-/// What became of a flow: when it arrived, and when it was acknowledged.
+/// The end of a flow: its arrival and its acknowledgement.
 type Ends = BTreeMap<u32, (Moment, Option<Moment>)>;
 
-/// The scenario with its network and its flows, of so much payload each.
+/// Returns the scenario with its network and its flows, each of `size` bytes of payload.
 fn whole(text: &str, size: u64) -> String {
     let network = if text.contains("network.") { "" } else { NETWORK };
     let class = if text.contains("classes = 2") { "1" } else { "0" };
@@ -141,7 +141,7 @@ fn acknowledged(cp: &Checkpoint<'_, Node>) -> BTreeMap<u32, u32> {
         .collect()
 }
 
-/// The digest at a moment, relative to what is acknowledged of the flows.
+/// The digest at a moment, relative to the acknowledged packets of the flows.
 fn digest(cp: &mut Checkpoint<'_, Node>, now: Moment) -> u64 {
     let passed = acknowledged(cp);
     let packets = |flow: u32| passed.get(&flow).copied().unwrap_or(0);
@@ -150,22 +150,22 @@ fn digest(cp: &mut Checkpoint<'_, Node>, now: Moment) -> u64 {
     walk.result()
 }
 
-/// Parts whose draws, or those of a part beside them here, follow from the number of a packet.
+/// Components with draws by packet number, in their own code or in another component of the scenario.
 const DRAWS_BY_PACKET: [&str; 7] = ["ndp", "ecn", "nscc", "reps", "flowlet", "spray", "congestion_isolation"];
 
-/// When runs are shifted.
+/// The moments of the shifts.
 const MOMENTS: [Moment; 3] = [Moment::us(20), Moment::us(30), Moment::us(40)];
 const LATER: Duration = Duration(7_000_000);
 const PACKETS: u32 = 9;
 const PAYLOAD: u64 = 1_000;
-/// So much is left of each flow when the state is looked at that none has asked its receiver for all of it.
+/// Flows of this size have still not requested all of their data from the receiver at the shift.
 const SIZE: u64 = 700 * PAYLOAD;
 
 fn plan() -> Plan {
     Plan { checkpoint: Duration::us(10), fast_forward: false, ..Plan::default() }
 }
 
-/// Runs the second text with a shift of the whole, and compares it with a run of the first without.
+/// Runs the second text with a shift, and compares the run with a run of the first text without a shift.
 fn compare(name: &str, usual: &str, shifted: &str, packets: u32) {
     let usual = run(usual, plan(), |_| ControlFlow::Continue(()));
     for at in MOMENTS {
@@ -193,8 +193,8 @@ fn compare_at(at: Moment, name: &str, usual: &Ends, shifted: &str, packets: u32)
 #[test]
 fn a_run_that_was_shifted_goes_on_as_one_that_was_not() {
     for (name, text) in SCENARIOS {
-        // Flows that are so many packets longer end with those that are not, if so many packets are passed over. Draws belong to packets:
-        // a part that draws is shifted in time alone.
+        // Flows longer by `packets` packets end with the original flows, if the shift skips `packets` packets. Draws belong to packets:
+        // a component that draws is shifted in time alone.
         let packets = if name.split(' ').any(|part| DRAWS_BY_PACKET.contains(&part)) { 0 } else { PACKETS };
         compare(name, &whole(text, SIZE), &whole(text, SIZE + u64::from(packets) * PAYLOAD), packets);
     }
@@ -247,7 +247,7 @@ workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
         digests.push(digest(cp, now));
         if now < Moment::ZERO + packet * 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    // Until the first answer is back the situation is new with each packet; from then on it is always the same.
+    // Until the first acknowledgement returns the state is new with each packet; then the state recurs with each packet.
     let first = digests.iter().position(|d| d == digests.last().unwrap()).unwrap();
     assert!((40..60).contains(&first), "{first}");
     assert!(digests[first..].iter().all(|d| *d == digests[first]));

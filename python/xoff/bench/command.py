@@ -41,9 +41,7 @@ def command(
         ("--rows", with_rows, commit is not None),
     ):
         if given and (names or others):
-            raise InputError(
-                f"bench {option}: has its own cases; remove the cases and the other measurements"
-            )
+            raise InputError(f"bench {option}: has its own cases; remove the cases and the other measurements")
     chosen = list(names) or [name for name in CASES if name != LARGE]
     if list_only:
         _list(as_json)

@@ -54,7 +54,7 @@ def write(result: Result, place: Path, choices: list[str]) -> Written:
     if carried:
         notes.append(f"{len(carried):,} connections of jobs are left out: completion times belong to messages")
     if given(result, "probe", "flows") is False:
-        notes.append(f"the result has no table of flows; repeat the run:  {again(result, 'probe.flows=true')}")
+        notes.append(f"the result has no table of flows; repeat the run: {again(result, 'probe.flows=true')}")
     return Written({"flows": written}, tuple(notes))
 
 

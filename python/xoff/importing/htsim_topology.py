@@ -103,9 +103,7 @@ def _read(source: Source) -> tuple[dict[str, tuple[int, int]], list[dict[str, tu
         )
         if key == "tier":
             if value > 2 or value in tiers:
-                source.wrong(
-                    line, f"Tier {value}: " + ("duplicate" if value in tiers else "allowed are 0, 1 and 2")
-                )
+                source.wrong(line, f"Tier {value}: " + ("duplicate" if value in tiers else "allowed are 0, 1 and 2"))
             into = tiers[value] = {}
             continue
         if (key in _HEADER) != (into is header):

@@ -38,7 +38,7 @@ def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
     if is_over:
         try:
             tables += _path(result, name)
-            notes.append(f"The times along the path add up to the time of the job. More:  {_HOW}.")
+            notes.append(f"The times along the path add up to the time of the job. More: {_HOW}.")
         except InputError as error:
             notes.append(f"No critical path: {error}.")
     else:

@@ -128,7 +128,7 @@ def _show_none(tuning: Tuning) -> None:
         return
     exceeded = [_limit(limit) for limit, excess in zip(tuning.objective.limits, nearest.excess, strict=True) if excess]
     name = tuning.plan.coordinates(nearest.point)
-    display.out.print(f"Nearest to the limits is {escape(name)}. Exceeded:  {escape('; '.join(exceeded))}.")
+    display.out.print(f"Nearest to the limits is {escape(name)}. Exceeded: {escape('; '.join(exceeded))}.")
     display.out.print("Widen a range, loosen a limit, or try more settings (--runs).")
 
 

@@ -79,7 +79,7 @@ SET_UP = SetUp(
 
 
 def network(edges: int, per_edge: int, spines: int) -> dict[str, Any]:
-    """Return a core switch, edge switches with innocent and contending hosts, and an edge switch for the hot spot."""
+    """Returns a core switch, edge switches with innocent and contending hosts, and an edge switch for the hot spot."""
     link = {"rate": f"{LINE_GBPS}Gbps", "delay": "0ns"}
     cores = [CORE, *(f"{CORE}{i}" for i in range(1, spines))]
     names = [f"edge{i}" for i in range(edges)]
@@ -95,7 +95,7 @@ def network(edges: int, per_edge: int, spines: int) -> dict[str, Any]:
 
 
 def flow_control(setting: Setting) -> dict[str, Any]:
-    """Return ``switch.flow_control``."""
+    """Returns ``switch.flow_control``."""
     control: dict[str, Any] = {}
     if setting.pause:
         control["pfc"] = {"xoff": "140KB", "xon": "130KB", "accounting": setting.accounting}
@@ -112,7 +112,7 @@ def flow_control(setting: Setting) -> dict[str, Any]:
 
 
 def limiters(setting: Setting) -> dict[str, Any]:
-    """Return ``host.congestion_control``."""
+    """Returns ``host.congestion_control``."""
     if setting.scheme == "bcn":
         first = {} if setting.initial_gbps is None else {"initial_rate": f"{setting.initial_gbps * 1000:g}Mbps"}
         return {
@@ -131,7 +131,7 @@ def limiters(setting: Setting) -> dict[str, Any]:
 def scenario(
     degree: int, per_edge: int, until_ms: float, seed: int, setting: Setting = DEFAULT, **more: Any
 ) -> dict[str, Any]:
-    """Return a hot spot of so many contending flows, all together 20 Gb/s into 10; more: further sections."""
+    """Returns a hot spot of so many contending flows, all together 20 Gb/s into 10; more: further sections."""
     edges = -(-degree // per_edge)
     contenders = [f"hot{i // per_edge}_{i % per_edge}" for i in range(degree)]
     innocents = [f"in{i}_{k}" for i in range(edges) for k in range(per_edge)]

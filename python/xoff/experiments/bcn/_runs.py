@@ -151,12 +151,12 @@ Runs: TypeAlias = Readings[Run]
 
 
 def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") -> Runs:
-    """Return the runs of an experiment."""
+    """Returns the runs of an experiment."""
     return Readings(results, Run, choice, reading)
 
 
 def stability_ms(runs: Runs, case: str) -> list[float | None]:
-    """Return the times to stability of all seeds of a case."""
+    """Returns the times to stability of all seeds of a case."""
     return [run.stability_ms for run in runs.each(case)]
 
 
@@ -171,7 +171,7 @@ def cases(runs: Runs) -> list[str]:
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:
-    """Return the mean, if all seeds have a value."""
+    """Returns the mean, if all seeds have a value."""
     known = [value for value in values if value is not None]
     return fmean(known) if known and len(known) == len(values) else None
 

@@ -28,7 +28,7 @@ UNTIL_MS, SKIP_MS = 105.0, 30.0
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by seed."""
+    """Returns the scenarios by seed."""
     return {
         f"seed {seed}": scenario(4, 1, 65.0 if quick else UNTIL_MS, seed, SETTING)
         for seed in (SEEDS[:3] if quick else SEEDS)
@@ -40,7 +40,7 @@ def _steady(run: Run) -> Sequence[int]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge mean queue and throughput, means over the seeds."""
+    """Judges mean queue and throughput, means over the seeds."""
     found = runs.starting("seed ")
     queue = [fmean(_steady(run)) for run in found]
     # Over the whole run, of which the first 60 us are empty at the sink.
@@ -77,7 +77,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the queue of the first seed over time."""
+    """Draws the queue of the first seed over time."""
     run = runs_of(results).starting("seed ")[0]
     with rc_context(STYLE):
         drawing, axes = canvas(6.4, 3.2)

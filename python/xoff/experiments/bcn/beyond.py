@@ -47,7 +47,7 @@ MORE, MORE_UNTIL_MS = 160, 300.0
 
 
 def variants(degree: int) -> dict[str, Setting]:
-    """Return the settings by name."""
+    """Returns the settings by name."""
     return {
         "BCN": DEFAULT,
         "BCN(0,0)": replace(DEFAULT, stop_kb=120),
@@ -63,7 +63,7 @@ def variants(degree: int) -> dict[str, Setting]:
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by degree, variant and seed."""
+    """Returns the scenarios by degree, variant and seed."""
     degrees, seeds = (QUICK, SEEDS[:1]) if quick else (UNTIL_MS, SEEDS[:2])
     made = {
         f"{degree}/{name}/seed {seed}": scenario(degree, PER_EDGE, until, seed, setting)
@@ -119,7 +119,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean time to stability of each variant, with its interval; none where a seed never is."""
+    """Draws the mean time to stability of each variant, with its interval; none where a seed never is."""
     runs = runs_of(results)
     known = cases(runs)
     names = list(dict.fromkeys(case.partition("/")[2] for case in known))

@@ -111,7 +111,7 @@ def expected_ms(degree: int) -> float:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge growth, the order of B and A, and the spread at the end."""
+    """Judges growth, the order of B and A, and the spread at the end."""
     times = {
         topology: {degree: stability_ms(runs, f"{topology}/{degree}") for degree in degrees(runs, topology)}
         for topology in TOPOLOGIES
@@ -132,7 +132,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _grows(times: Times, shown: dict[str, Any]) -> Part:
-    """Judge B.2: in A a line (R² of at least 0.95 from N = 4 on) in each seed, and all are stable."""
+    """Judges B.2: in A a line (R² of at least 0.95 from N = 4 on) in each seed, and all are stable."""
     points = {degree: found for degree, found in times["A"].items() if degree > 2}
     never = [degree for degree, found in points.items() if None in found]
     known = {degree: [one for one in found if one is not None] for degree, found in points.items()}
@@ -152,7 +152,7 @@ def _grows(times: Times, shown: dict[str, Any]) -> Part:
 
 
 def _shortens(runs: Runs, times: Times, shown: dict[str, Any]) -> Part:
-    """Judge B.3: over all degrees of both B is shorter, at none is it longer beyond chance, and innocents are held."""
+    """Judges B.3: over all degrees of both B is shorter, at none is it longer beyond chance, and innocents are held."""
     both = [degree for degree in times["B"] if degree in times["A"]]
     held = {degree: runs.by_seed(f"B/{degree}", lambda run: run.innocents_held()) for degree in both}
     ended = {
@@ -176,7 +176,7 @@ def _shortens(runs: Runs, times: Times, shown: dict[str, Any]) -> Part:
 
 
 def _converges(times: Times, shown: dict[str, Any]) -> Part:
-    """Judge B.4: at the highest degree all are within 15 % of one another, and closer than at the lowest."""
+    """Judges B.4: at the highest degree all are within 15 % of one another, and closer than at the lowest."""
     three = [degree for degree in times["C"] if degree in times["A"] and degree in times["B"]]
     known = {
         degree: {name: [one for one in times[name][degree] if one is not None] for name in TOPOLOGIES}
@@ -212,7 +212,7 @@ def fit(points: Mapping[int, float]) -> tuple[float, float, float]:
 
 
 def _some(degrees: list[int]) -> list[int]:
-    """Return a dozen of many degrees, for a table."""
+    """Returns a dozen of many degrees, for a table."""
     return degrees if len(degrees) <= 14 else sorted({*degrees[4::5], degrees[0]})
 
 

@@ -26,7 +26,7 @@ DEGREE, UNTIL_MS, BIN_MS = 22, 110.0, 0.5
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by seed; the quick variant has a smaller hot spot and three seeds."""
+    """Returns the scenarios by seed; the quick variant has a smaller hot spot and three seeds."""
     degree, until, seeds = (8, 45.0, SEEDS[:3]) if quick else (DEGREE, UNTIL_MS, SEEDS)
     probe = {"queues": f"{STEP_US}us", "packets": True, "flows": False}
     return {f"{degree}/seed {seed}": scenario(degree, 1, until, seed, probe=probe) for seed in seeds}
@@ -37,7 +37,7 @@ def _mean(rates: list[float], from_ms: float, to_ms: float) -> float:
 
 
 def _read(run: Run) -> dict[str, float | None]:
-    """Return throughput (Gb/s an edge switch) before, during and after, and the share of time that PAUSE holds."""
+    """Returns throughput (Gb/s an edge switch) before, during and after, and the share of time that PAUSE holds."""
     rates, stable = run.delivered_gbps(BIN_MS), run.stability_ms
     if stable is None:
         return dict.fromkeys(("before", "first quarter", "last quarter", "after", "held after"))
@@ -60,7 +60,7 @@ def _read(run: Run) -> dict[str, float | None]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge throughput by phase, and PAUSE after stability, seed by seed."""
+    """Judges throughput by phase, and PAUSE after stability, seed by seed."""
     found = [runs.one(name) for name in sorted(runs.names)]
     each = [_read(run) for run in found]
     shown: dict[str, Any] = {
@@ -117,7 +117,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the innocents' throughput and the congested queue of the first seed over time."""
+    """Draws the innocents' throughput and the congested queue of the first seed over time."""
     run = runs_of(results).one(next(iter(results)))
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 4.6), layout="constrained")

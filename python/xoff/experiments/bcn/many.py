@@ -30,7 +30,7 @@ UNTIL_MS, QUICK = {22: 180.0, 40: 220.0, 80: 300.0}, {10: 85.0, 25: 140.0}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by topology, degree and seed; the quick variants have fewer flows."""
+    """Returns the scenarios by topology, degree and seed; the quick variants have fewer flows."""
     return {
         f"{topology}/{degree}/seed {seed}": scenario(degree, TOPOLOGIES[topology], until, seed)
         for topology in SHOWN
@@ -40,7 +40,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge how much of the last 50 ms the queue is above 2 Qeq, seed by seed."""
+    """Judges how much of the last 50 ms the queue is above 2 Qeq, seed by seed."""
     measured: dict[str, Any] = {}
     decisions: list[Decision] = []
     for topology in SHOWN:
@@ -85,7 +85,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the congested queue of the first seed over time, for both degrees and topologies."""
+    """Draws the congested queue of the first seed over time, for both degrees and topologies."""
     runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 5.0), layout="constrained")

@@ -22,7 +22,7 @@ COUNTS: dict[str, Callable[[Run], float]] = {
 
 
 def statements(claim: str, what: str) -> dict[str, str]:
-    """Return what the document says of a threshold: of performance, of pause frames and of CNP frames."""
+    """Returns what the document says of a threshold: of performance, of pause frames and of CNP frames."""
     return {
         claim: f"{what}: performance improves because fewer pause and CNP frames are triggered; large flows are "
         "affected more than small flows",
@@ -63,7 +63,7 @@ def judge(runs: Runs, claim: str, usual: str, higher: str) -> dict[str, Part]:
 
 
 def _gained(runs: Runs, usual: str, changed: str, size: str) -> list[float]:
-    """Return the share by which the changed setting lowers CI's mean FCT, of each seed."""
+    """Returns the share by which the changed setting lowers CI's mean FCT, of each seed."""
     pairs = zip(runs.of(changed, "ci"), runs.of(usual, "ci"), strict=True)
     return [1 - fmean(one.fct_us[size]) / fmean(base.fct_us[size]) for one, base in pairs if base.fct_us[size]]
 
@@ -73,7 +73,7 @@ def _gain(runs: Runs, variant: str, usual: str, changed: str, size: str) -> Gain
 
 
 def figure(results: Mapping[str, Result], path: Path, usual: str, changed: str) -> None:
-    """Draw by size class the mean FCT and by how much the change lowers it, and pauses and CNPs."""
+    """Draws by size class the mean FCT and by how much the change lowers it, and pauses and CNPs."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(11, 7.6), layout="constrained")

@@ -181,5 +181,5 @@ def _red(case: Case, high_kb: float) -> dict[str, Any]:
 
 
 def rack(host: str, tors: int) -> int:
-    """Return the number of a server's ToR, from the server's name."""
+    """Returns the number of a server's ToR, from the server's name."""
     return int(host.removeprefix("host")) // (tors // 2)

@@ -190,8 +190,9 @@ class Gain:
 
 
 class Runs(Readings[Run]):
-    """The runs with one open choice; all servers of a case are counted by one number. Quick variants and choices leave
-    out cases above 128 servers.
+    """The runs with one open choice.
+
+    A case names the number of servers. Quick variants and choices leave out cases above 128 servers.
     """
 
     def __init__(self, results: Mapping[str, Result], choice: str = "", reading: str = "") -> None:
@@ -202,11 +203,11 @@ class Runs(Readings[Run]):
         return self.each(f"{label}/{variant}")
 
     def mean_us(self, label: str, variant: str, size: str) -> float:
-        """Return the mean FCT of a size class, the mean over the seeds."""
+        """Returns the mean FCT of a size class, the mean over the seeds."""
         return fmean(_means(self.of(label, variant), lambda run: run.fct_us[size]))
 
     def gain(self, label: str, size: str) -> Gain:
-        """Return the gain by CI in a size class."""
+        """Returns the gain by CI in a size class."""
         return gain(self.of(label, "ci"), self.of(label, "none"), lambda run: run.fct_us[size])
 
     def gains(self, label: str, size: str) -> list[float]:
@@ -223,7 +224,7 @@ class Runs(Readings[Run]):
         return shown
 
     def counts(self, label: str, variant: str, what: Callable[[Run], float]) -> Spread:
-        """Return mean and range of a count over the seeds."""
+        """Returns mean and range of a count over the seeds."""
         return Spread.of(what(run) for run in self.of(label, variant))
 
     def reaches_xoff(self, *labels: str, variant: str = "none") -> bool:
@@ -232,12 +233,12 @@ class Runs(Readings[Run]):
 
 
 def gain(runs: Sequence[Run], references: Sequence[Run], values: Callable[[Run], list[float]]) -> Gain:
-    """Return the share by which the mean of values is lower than in reference runs of the same seeds and flows."""
+    """Returns the share by which the mean of values is lower than in reference runs of the same seeds and flows."""
     return gain_of([(values(run), values(base)) for run, base in zip(runs, references, strict=True)])
 
 
 def gain_of(seeds: Sequence[tuple[list[float], list[float]]]) -> Gain:
-    """Return the share by which a mean is lower than its reference, from the values of both, flow by flow, by seed."""
+    """Returns the share by which a mean is lower than its reference, from the values of both, flow by flow, by seed."""
     reference = fmean(fmean(base) for _, base in seeds if base)
     pairs = [[other - one for one, other in zip(*each, strict=True)] for each in seeds]
     means = [fmean(differences) for differences in pairs if differences]
@@ -247,7 +248,7 @@ def gain_of(seeds: Sequence[tuple[list[float], list[float]]]) -> Gain:
 
 
 def change(values: Sequence[float], references: Sequence[float]) -> Gain:
-    """Return the share by which a count is lower than in reference runs of the same seeds."""
+    """Returns the share by which a count is lower than in reference runs of the same seeds."""
     found = interval([base - one for one, base in zip(values, references, strict=True)])
     reference = fmean(references) or 1.0
     return Gain(found.mean / reference, None if found.margin is None else found.margin / reference)
@@ -268,7 +269,7 @@ def judged(
     ours: Collection[str] = (),
     readings: Mapping[str, str] | None = None,
 ) -> Judged[Runs]:
-    """Return statements on cases, each judged with some of the `CHOICES`, too."""
+    """Returns statements on cases, each judged with some of the `CHOICES`, too."""
     return Judged(
         document="congestion-isolation",
         statements=statements,
@@ -289,7 +290,7 @@ def judged(
 
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed: open choices have 128 servers alone; quick variants leave them out, and end early."""
+    """Returns a case by seed: open choices have 128 servers alone; quick variants leave them out, and end early."""
     small = case.tors == SMALLEST
     if (quick and choice) or (not small and (quick or choice)):
         return {}
@@ -301,7 +302,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def _payload(scenario: Mapping[str, Any]) -> int:
-    """Return the payload of a packet in bytes; a resolved size is such as 1452B or 4KB."""
+    """Returns the payload of a packet in bytes; a resolved size is such as 1452B or 4KB."""
     text = str(scenario["framing"]["payload"])
     return int(text.removesuffix("KB")) * 1000 if text.endswith("KB") else int(text.removesuffix("B"))
 

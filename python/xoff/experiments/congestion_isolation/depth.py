@@ -77,7 +77,7 @@ class Depths:
 
     @classmethod
     def of(cls, run: Run) -> Depths:
-        """Read a run."""
+        """Reads a run."""
         scenario = run.result.scenario
         tors = int(scenario["network"]["leaf_spine"]["leaves"])
         # Each of N ToRs has N outputs, half of them to servers. Each of N/2 spines has N outputs.
@@ -123,7 +123,7 @@ class Depths:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge averages, maxima, likeness without CI, and the numbers of congested queues."""
+    """Judges averages, maxima, likeness without CI, and the numbers of congested queues."""
     found = {
         label: {variant: [Depths.of(run) for run in runs.of(label, variant)] for variant in VARIANTS}
         for label in _LABELS
@@ -183,7 +183,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _measured(label: str, variants: Mapping[str, list[Depths]]) -> dict[str, dict[str, Any]]:
-    """Return what a page says of a scale; counts are means over the seeds, maxima the largest."""
+    """Returns what a page says of a scale; counts are means over the seeds, maxima the largest."""
     made: dict[str, dict[str, Any]] = {"averages": {}, "maxima": {}, "levels": {}}
     for variant, found in variants.items():
         text = f"{label}, {VARIANTS[variant]}"
@@ -274,7 +274,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the averages and maxima of all queues of the largest scale, from the deepest on."""
+    """Draws the averages and maxima of all queues of the largest scale, from the deepest on."""
     runs = Runs(results)
     label = next(label for label in _LABELS if label in runs)
     with rc_context(STYLE):

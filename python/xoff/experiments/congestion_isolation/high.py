@@ -51,5 +51,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class, by how much the higher threshold lowers it, and pauses and CNPs."""
+    """Draws the mean FCT by size class, by how much the higher threshold lowers it, and pauses and CNPs."""
     _change.figure(results, path, _USUAL, _HIGHER)

@@ -61,7 +61,7 @@ def _elephants(runs: Runs, variant: str) -> Part:
 
 
 def _little(runs: Runs) -> Part:
-    """Judge the gains by CI that are beyond chance without the latency: the latency changes less than CI does."""
+    """Judges the gains by CI that are beyond chance without the latency: the latency changes less than CI does."""
     measured: dict[str, Any] = {}
     decisions: list[Decision] = []
     for size in CLASSES:
@@ -86,7 +86,7 @@ def _of(size: str) -> Callable[[Run], list[float]]:
 
 
 def _added(runs: Runs, variant: str, values: Callable[[Run], list[float]]) -> list[float]:
-    """Return by how much the latency raises a mean, in µs, of each seed."""
+    """Returns by how much the latency raises a mean, in µs, of each seed."""
     return _differences(runs, (_SLOWER, variant), (_USUAL, variant), values)
 
 

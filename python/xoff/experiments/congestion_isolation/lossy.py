@@ -35,7 +35,7 @@ _SIZE_KB = 1000
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the loss rates, the flows with losses, and where packets are lost."""
+    """Judges the loss rates, the flows with losses, and where packets are lost."""
     found = {variant: runs.of(_LABEL, variant) for variant in VARIANTS}
     rates = {variant: [_loss_rate(run) for run in each] for variant, each in found.items()}
     flows = {variant: _flows_with_loss(each) for variant, each in found.items()}
@@ -107,8 +107,7 @@ def _loss_rate(run: Run) -> float:
 
 
 def _flows_with_loss(runs: list[Run]) -> tuple[float, int]:
-    """Returns the flows with losses among 1000 sampled flows (in proportion, if there are fewer), and among all flows.
-    """
+    """Returns the flows with losses: of 1000 sampled flows (in proportion, if there are fewer), and of all flows."""
     lossy: list[bool] = []
     for run in runs:
         flows = set(pc.unique(run.result.drops["flow"]).to_pylist())
@@ -163,7 +162,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the loss rate, the flows with losses, and the mean FCT of all flows."""
+    """Draws the loss rate, the flows with losses, and the mean FCT of all flows."""
     runs = Runs(results)
     found = {text: runs.of(_LABEL, variant) for variant, text in VARIANTS.items()}
     panels: dict[str, tuple[list[float], int]] = {

@@ -54,5 +54,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class."""
+    """Draws the mean FCT by size class."""
     bars(results, path, {label: text for text, label in _LABELS.items()}, "size of a queue")

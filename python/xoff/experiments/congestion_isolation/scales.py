@@ -81,7 +81,7 @@ def _told(runs: Runs) -> dict[str, Any]:
 
 
 def _apart(runs: Runs, two: str, three: str, size: str) -> list[float]:
-    """Return by how much CI's gain with two queues is above that with three, of each seed."""
+    """Returns by how much CI's gain with two queues is above that with three, of each seed."""
     return [one - other for one, other in zip(runs.gains(two, size), runs.gains(three, size), strict=True)]
 
 
@@ -122,5 +122,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class and scale."""
+    """Draws the mean FCT by size class and scale."""
     bars(results, path, {TWO[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")

@@ -73,5 +73,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class and scale."""
+    """Draws the mean FCT by size class and scale."""
     bars(results, path, {THREE[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")

@@ -36,7 +36,7 @@ _GROUPS = ("congested flows", "non-congested flows")
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the effect of each threshold on flows that get CNPs with both values, and with neither."""
+    """Judges the effect of each threshold on flows that get CNPs with both values, and with neither."""
     measured: dict[str, Any] = {}
     decisions = []
     for usual, changed in _CHANGES.values():
@@ -54,7 +54,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _effects(runs: Runs, usual: str, changed: str, group: str) -> list[tuple[list[float], list[float]]]:
-    """Return the completion times of a group's flows with the changed threshold and with the usual one, by seed."""
+    """Returns the completion times of a group's flows with the changed threshold and with the usual one, by seed."""
     is_congested = group == _GROUPS[0]
     seeds = []
     for one, base in zip(runs.of(changed, "ci"), runs.of(usual, "ci"), strict=True):

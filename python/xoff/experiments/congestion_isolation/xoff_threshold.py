@@ -53,5 +53,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT by size class, by how much the higher threshold lowers it, and pauses and CNPs."""
+    """Draws the mean FCT by size class, by how much the higher threshold lowers it, and pauses and CNPs."""
     _change.figure(results, path, _USUAL, _HIGHER)

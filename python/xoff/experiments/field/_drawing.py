@@ -65,7 +65,7 @@ def dots(
 
 
 def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
-    """Ends an axis where most rows end. Values beyond the end are drawn at the edge with their numbers."""
+    """Ends an axis where most rows end, and draws values beyond the end at the edge with their numbers."""
     if not means:
         return
     most = _WIDEST * float(np.median(list(means.values())))
@@ -80,7 +80,7 @@ def _bound(axes: Axes, means: dict[int, float], lows: Sequence[float]) -> None:
 
 
 def cells(runs: Runs, panels: Sequence[tuple[str, str, Value]], path: Path, paths: Sequence[str]) -> None:
-    """Draw the grid: loss handling and control down, choice of paths across, a number and its colour in each cell."""
+    """Draws the grid: loss handling and control down, choice of paths across, a number and a colour in each cell."""
     rows = [row for row in runs.rows(panels[0][1]) if row not in BESIDE and " [" not in row]
     down = list(dict.fromkeys((row_of(row).loss, row_of(row).control) for row in rows))
     names = {(row_of(row).loss, row_of(row).control, row_of(row).path): row for row in rows}

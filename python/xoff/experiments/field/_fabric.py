@@ -134,7 +134,7 @@ its link rate; a host that reads nothing for 0.2 ms; a host that needs 1.5 times
 
 
 def scenario(setting: Setting, row: str) -> dict[str, Any]:
-    """Return the scenario of a mechanism."""
+    """Returns the scenario of a mechanism."""
     mechanism = row_of(row)
     spines = HOSTS_PER_LEAF // setting.oversubscription
     link = {"rate": f"{setting.gbps}Gbps", "delay": "1us"}
@@ -168,7 +168,7 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
 
 
 def header(mechanism: Mechanism) -> int:
-    """Return the bytes of a packet's headers."""
+    """Returns the bytes of a packet's headers."""
     return WIRE - PAYLOAD + mechanism.stamp
 
 
@@ -180,7 +180,7 @@ def derived(name: str, changed: Mapping[str, Any]) -> list[tuple[str, str]]:
 def scenarios_of(
     cases: Mapping[str, Setting], rows: Iterable[str], seeds: Mapping[str, int] | int
 ) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of rows in some settings, by case, row and seed, each case with so many seeds."""
+    """Returns the scenarios of rows in some settings, by case, row and seed, each case with so many seeds."""
     return {
         run_name(case, row, seed): scenario(replace(setting, seed=seed), row)
         for case, setting in cases.items()
@@ -190,7 +190,7 @@ def scenarios_of(
 
 
 def ring_hosts() -> list[int]:
-    """Return the order in which rings go round the racks: the next rank is always behind another leaf."""
+    """Returns the order in which rings go round the racks: the next rank is always behind another leaf."""
     leaves = HOSTS // HOSTS_PER_LEAF
     return [place * HOSTS_PER_LEAF + host for host in range(HOSTS_PER_LEAF) for place in range(leaves)]
 

@@ -57,7 +57,7 @@ class Line:
     us: float
 
     def of(self, link: Link) -> int:
-        """Return the bytes."""
+        """Returns the bytes."""
         return round(self.us * 1e6 / link.ps_per_byte)
 
 
@@ -68,7 +68,7 @@ class Products:
     share: float = 1.0
 
     def of(self, link: Link) -> int:
-        """Return the bytes."""
+        """Returns the bytes."""
         return round(self.share * link.round_trip_ps / link.ps_per_byte)
 
 

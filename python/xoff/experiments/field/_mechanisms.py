@@ -73,7 +73,7 @@ class Mechanism:
         return 2 if "pint" in self.switch["telemetry"] else 42
 
     def tables(self, link: Link) -> dict[str, Any]:
-        """Return `switch` and `host` for a link."""
+        """Returns `switch` and `host` for a link."""
         return {"switch": made(self.switch, link), "host": made(self.host, link)}
 
     def derived(self, link: Link) -> list[tuple[str, str]]:

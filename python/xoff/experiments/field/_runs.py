@@ -59,12 +59,12 @@ class Run:
     unfinished: int
 
     def percentile(self, size: str, share: float) -> float | None:
-        """Return a percentile of slowdowns."""
+        """Returns a percentile of slowdowns."""
         found = self.slowdowns[size]
         return found[max(0, math.ceil(share * len(found)) - 1)] if found else None
 
     def mean(self, size: str) -> float | None:
-        """Return the mean of slowdowns."""
+        """Returns the mean of slowdowns."""
         return fmean(self.slowdowns[size]) if self.slowdowns[size] else None
 
 
@@ -159,9 +159,7 @@ def _jobs(result: Result) -> dict[str, Any]:
 
 
 def _over_least(burst: Sequence[tuple[float, float, int]], ps_per_byte: float) -> float:
-    """Returns an incast's completion divided by the least: one flow alone, and all other packets on the receiver's
-    line.
-    """
+    """Returns an incast's completion over the least: one flow alone and all other packets on the receiver's line."""
     alone_ps, size = min((alone, size) for _, alone, size in burst)
     others_ps = (len(burst) - 1) * (size + math.ceil(size / PAYLOAD) * (WIRE - PAYLOAD)) * ps_per_byte
     return max(took for took, _, _ in burst) / (alone_ps + others_ps)
@@ -203,12 +201,12 @@ class Runs(Readings[Run]):
         return math.prod(self.of(case, row, value) for case in self.cases)
 
     def rows(self, case: str) -> list[str]:
-        """Return the rows of a case."""
+        """Returns the rows of a case."""
         return list(dict.fromkeys(name.split("/")[1] for name in self.names if name.startswith(f"{case}/")))
 
     @property
     def cases(self) -> list[str]:
-        """Return the cases."""
+        """Returns the cases."""
         return list(dict.fromkeys(name.split("/")[0] for name in self.names))
 
 
@@ -221,7 +219,7 @@ def told(values: Sequence[float]) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number of three digits, or more before the point."""
+    """Returns a number of three digits, or more before the point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -236,5 +234,5 @@ def p99(size: str) -> Value:
 
 
 def mean_long(run: Run) -> float | None:
-    """Return the mean slowdown of long flows."""
+    """Returns the mean slowdown of long flows."""
     return run.mean("long")

@@ -107,7 +107,7 @@ def _ratio(one: str, other: str, value: Value) -> Callable[[Runs, str], float | 
 
 
 def parts(sentences: Mapping[str, Sentence], runs: Runs) -> dict[str, Part]:
-    """Judge each sentence at each case."""
+    """Judges each sentence at each case."""
     return {id: _part(one, runs) for id, one in sentences.items()}
 
 

@@ -85,7 +85,7 @@ DARKEST = 500
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by setting, row and seed."""
+    """Returns the scenarios by setting, row and seed."""
     if quick:
         return scenarios_of(QUICK, (*ROWS, *MORE), 1)
     return scenarios_of(CASES, ROWS, SEEDS) | scenarios_of(FEW, MORE, SEEDS)
@@ -166,7 +166,7 @@ claims = JUDGED.claims
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
-    """Return the sentences; and the 99th percentile of all flows' slowdowns by setting and row, best row first."""
+    """Returns the sentences; and the 99th percentile of all flows' slowdowns by setting and row, best row first."""
     runs = Runs(results)
     rows = _ranked(runs)
     rows += [row for row in MORE if row not in rows]
@@ -191,7 +191,7 @@ def _ranked(runs: Runs) -> list[str]:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the 99th percentile of slowdowns as colours and numbers, by setting and row."""
+    """Draws the 99th percentile of slowdowns as colours and numbers, by setting and row."""
     runs = Runs(results)
     rows, cases = _ranked(runs), runs.cases
     with rc_context(STYLE):

@@ -47,7 +47,7 @@ class Delay:
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by base target and seed."""
+    """Returns the scenarios by base target and seed."""
     return {
         run_name(f"{target} us", "", seed): _scenario(target, seed)
         for target in (QUICK_US if quick else TARGETS_US)
@@ -67,7 +67,7 @@ def _scenario(target_us: int, seed: int) -> dict[str, Any]:
 
 
 def read(result: Result) -> Delay:
-    """Return the mean round trip in the second half of a run."""
+    """Returns the mean round trip in the second half of a run."""
     samples = result.samples.to_pylist()
     end_ps = result.summary["simulated_ps"]
     last = [one for one in samples if end_ps / 2 <= one["time_ps"] < 0.9 * end_ps]

@@ -66,7 +66,7 @@ QUICK_ROWS = (
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by case, row and seed."""
+    """Returns the scenarios by case, row and seed."""
     if quick:
         return scenarios_of(QUICK, QUICK_ROWS, 1)
     flows = {name: one for name, one in CASES.items() if one.traffic == "arrivals"}
@@ -164,7 +164,7 @@ claims = JUDGED.claims
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
-    """Return what is without a fault and how many times as long with each, by row; and the sentences."""
+    """Returns what is without a fault and how many times as long with each, by row; and the sentences."""
     runs = Runs(results)
     made: dict[str, Sequence[Sequence[str]]] = {}
     for what, unit in ((FLOWS, "p99 slowdown of others"), (TRAINING, "iteration (ms)")):
@@ -192,7 +192,7 @@ def _told(runs: Runs, case: str, row: str, part: str) -> str:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw how many times as long each row takes with each fault."""
+    """Draws how many times as long each row takes with each fault."""
     runs = Runs(results)
     cases = [case for case in runs.cases if not case.endswith(NONE)]
     rows = runs.rows(cases[0])

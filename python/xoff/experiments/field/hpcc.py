@@ -47,7 +47,7 @@ _WHAT = "p95 of short flows' slowdown"
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by case, row and seed."""
+    """Returns the scenarios by case, row and seed."""
     if quick:
         return scenarios_of({name: replace(case, ms=0.4) for name, case in CASES.items()}, ROWS, 1)
     return scenarios_of(CASES, ROWS, SEEDS)
@@ -113,7 +113,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the 95th percentile of slowdowns by size."""
+    """Draws the 95th percentile of slowdowns by size."""
     runs = Runs(results)
     sizes = [size for size in BINS if size != "all"]
     with rc_context(STYLE):

@@ -42,7 +42,7 @@ NEAR = 1.05
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by row and seed."""
+    """Returns the scenarios by row and seed."""
     return scenarios_of(CASES, QUICK_ROWS, 1) if quick else scenarios_of(CASES, ROWS, SEEDS)
 
 
@@ -51,7 +51,7 @@ def _over(run: Run) -> float | None:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge how soon the last flow is over."""
+    """Judges how soon the last flow is over."""
     ndp = runs.values("incast", "trimming + NDP + spray", _over)
     found = {row: runs.values("incast", row, _over) for row in (NSCC, RCCC, BOTH)}
     what = "last completion over the least possible"
@@ -89,7 +89,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the last completion over the least possible, with intervals, best first."""
+    """Draws the last completion over the least possible, with intervals, best first."""
     runs = Runs(results)
     rows = sorted(runs.rows("incast"), key=lambda row: runs.of("incast", row, _over))
     with rc_context(STYLE):

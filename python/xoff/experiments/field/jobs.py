@@ -47,7 +47,7 @@ QUICK_ROWS = ("PFC", "PFC + DCQCN", "PFC + DCTCP", "PFC + DCTCP + spray", "trimm
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by case, row and seed."""
+    """Returns the scenarios by case, row and seed."""
     return scenarios_of(QUICK, QUICK_ROWS, 1) if quick else scenarios_of(CASES, ROWS, SEEDS)
 
 
@@ -93,7 +93,7 @@ claims = JUDGED.claims
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
-    """Return times of an iteration by row and case, and the sentences."""
+    """Returns times of an iteration by row and case, and the sentences."""
     runs = Runs(results)
     made = [["iteration (ms)", *runs.cases]]
     made += [[row, *(runs.told(case, row, _iteration, JOB) for case in runs.cases)] for row in _ranked(runs)]
@@ -118,6 +118,6 @@ def _ranked(runs: Runs) -> list[str]:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the time of an iteration of all rows in each case."""
+    """Draws the time of an iteration of all rows in each case."""
     runs = Runs(results)
     dots(runs, _ranked(runs), [(case, case, _iteration) for case in runs.cases], path, "iteration (ms)")

@@ -100,7 +100,7 @@ COLLECTIVES = {"rings": "rings (ms)", "all-to-all": "all-to-all (ms)"}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by case, row and seed."""
+    """Returns the scenarios by case, row and seed."""
     if quick:
         return scenarios_of(QUICK, QUICK_ROWS, 1)
     collectives = {case: setting for case, setting in CASES.items() if case in COLLECTIVES}
@@ -169,7 +169,7 @@ claims = JUDGED.claims
 
 
 def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
-    """Return slowdowns, times and costs, best row first; the range of DCQCN's presets; what is left out."""
+    """Returns slowdowns, times and costs, best row first; the range of DCQCN's presets; what is left out."""
     runs = Runs(results)
     times = [["mechanism", *TIMES, *COLLECTIVES.values()]]
     costs = [["mechanism", *COSTS]]
@@ -204,7 +204,7 @@ def _presets(runs: Runs) -> list[list[str]]:
 
 
 def least_ms(scenario: Mapping[str, Any]) -> float:
-    """Return the least time of a collective: of hosts' lines, or of links up from leaves."""
+    """Returns the least time of a collective: of hosts' lines, or of links up from leaves."""
     shape = scenario["network"]["leaf_spine"]
     link = Link.of(scenario)
     collective = scenario["workload"][0]["collective"]
@@ -228,7 +228,7 @@ def _wire(payload: float) -> float:
 
 
 def folded(results: Mapping[str, Result]) -> dict[str, str]:
-    """Return the settings of each row as TOML: its frames, switches and hosts at the main setting."""
+    """Returns the settings of each row as TOML: its frames, switches and hosts at the main setting."""
     found = {}
     for row in ranked(Runs(results)):
         made = scenario(MAIN, row)
@@ -237,7 +237,7 @@ def folded(results: Mapping[str, Result]) -> dict[str, str]:
 
 
 def ranked(runs: Runs) -> list[str]:
-    """Return the rows by the 99th percentile of all flows' slowdowns; those of presets are told as ranges."""
+    """Returns the rows by the 99th percentile of all flows' slowdowns; those of presets are told as ranges."""
     shown = [row for row in runs.rows("main") if " [" not in row]
     return sorted(shown, key=lambda row: runs.of("main", row, p99("all")))
 

@@ -32,7 +32,7 @@ MUCH = 0.5
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by row and seed."""
+    """Returns the scenarios by row and seed."""
     return scenarios_of(QUICK, ROWS, 1) if quick else scenarios_of(CASES, ROWS, SEEDS)
 
 
@@ -41,7 +41,7 @@ def _last(run: Run) -> float | None:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge when the last flow is over."""
+    """Judges when the last flow is over."""
     single, spray, reps = (runs.of("permutation", row, _last) for row in ROWS)
     by_seed = [runs.values("permutation", row, _last) for row in ROWS]
     shown = {"last completion (µs)": {row: told(runs.values("permutation", row, _last)) for row in ROWS}}
@@ -81,7 +81,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the last completion."""
+    """Draws the last completion."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing, axes = canvas(5.2, 3)

@@ -33,7 +33,7 @@ PAY = Range(1.0, 1.24)
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by load, row and seed."""
+    """Returns the scenarios by load, row and seed."""
     if quick:
         return scenarios_of({name: replace(case, ms=0.6) for name, case in CASES.items()}, ROWS, 1)
     return scenarios_of(CASES, ROWS, SEEDS)
@@ -89,7 +89,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the 99th percentile of slowdowns by size."""
+    """Draws the 99th percentile of slowdowns by size."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(7, 3.2), layout="constrained")

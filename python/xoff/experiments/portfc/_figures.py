@@ -15,7 +15,7 @@ COLOUR = dict(zip(MECHANISMS, COLOURS, strict=False))
 
 
 def bars(path: Path, panels: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[float | None]], str]]) -> None:
-    """Draw grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
+    """Draws grouped bars in panels: title to groups, series by mechanism, and label (log scale but for rates)."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(max(4.2, 3.3 * len(panels)), 3.2), layout="constrained")
         for axes, (title, (groups, series, label)) in zip(

@@ -69,7 +69,7 @@ class Case(Setting):
 
 
 def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
-    """Return the scenario of a case under a mechanism."""
+    """Returns the scenario of a case under a mechanism."""
     more = {"probe": {"queues": "10us"}} if case.probe else {}
     return scenario(mechanism, ndc(case.n), mixed(case.n, case.sizes, case), case, seed=case.seed, **more)
 
@@ -97,7 +97,7 @@ def judged(
     ours: Collection[str] = (),
     readings: Mapping[str, str] | None = None,
 ) -> Judged[Runs]:
-    """Return statements on NDC(n, 1), each judged with every open choice."""
+    """Returns statements on NDC(n, 1), each judged with every open choice."""
     more: dict[str, Any] = {"readings": readings} if readings else {}
     choices = CHOICES | (MORE_CHOICES if n == 4 else {})
     return Judged(

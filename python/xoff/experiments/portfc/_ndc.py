@@ -108,7 +108,7 @@ def transport(mechanism: str, setting: Setting) -> dict[str, Any]:
 
 
 def flow_control(mechanism: str, setting: Setting) -> dict[str, Any]:
-    """Return ``switch.flow_control``."""
+    """Returns ``switch.flow_control``."""
     levels = {"xoff": f"{setting.xoff_kb:g}KB", "xon": f"{setting.xon_kb:g}KB"}
     match mechanism:
         case "portfc":
@@ -130,7 +130,7 @@ def scenario(
     seed: int = 1,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the scenario of a mechanism in a network; more: further sections of the scenario."""
+    """Returns the scenario of a mechanism in a network; more: further sections of the scenario."""
     # PFC* has a class for each hop, which take turns.
     switch: dict[str, Any] = {"classes": 2, "scheduler": "round_robin"} if mechanism == "pfc_star" else {}
     memory = {"total": "5MB", "alpha": setting.alpha, "reserve": "0B", "headroom": "0B"}
@@ -165,12 +165,12 @@ def scenario(
 
 
 def ndc(n: int, k: int = 1) -> dict[str, Any]:
-    """Return NDC(n, k)."""
+    """Returns NDC(n, k)."""
     return {"ndc": {"n": n, "k": k, "link": LINK}}
 
 
 def rail_only(n: int, scale_up_gbps: int = 160, rail_gbps: int = 100) -> dict[str, Any]:
-    """Return the Rail-only network of n servers with n GPUs."""
+    """Returns the Rail-only network of n servers with n GPUs."""
     links = {
         name: {"rate": f"{rate}Gbps", "delay": "1us"}
         for name, rate in (("scale_up", scale_up_gbps), ("rail", rail_gbps))
@@ -191,7 +191,7 @@ def payload_load(n: int, setting: Setting, ports: float = 2) -> float:
 
 
 def mixed(n: int, sizes: str, setting: Setting, ports: float = 2) -> list[dict[str, Any]]:
-    """Return Poisson traffic with incasts of 1 MB flows: 8 to 1 in NDC(4, 1), 32 to 1 in NDC(8, 1)."""
+    """Returns Poisson traffic with incasts of 1 MB flows: 8 to 1 in NDC(4, 1), 32 to 1 in NDC(8, 1)."""
     count = max(1, round(setting.arrivals_ms / setting.period_ms))
     arrivals = {"load": payload_load(n, setting, ports), "sizes": sizes, "duration": f"{setting.arrivals_ms:g}ms"}
     incasts = {"senders": INCAST_SENDERS[n], "size": "1MB", "period": f"{setting.period_ms:g}ms", "count": count}

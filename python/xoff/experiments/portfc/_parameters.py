@@ -53,7 +53,7 @@ def table(given_too: Sequence[Parameter] = (), chosen_too: Sequence[Parameter] =
 
 
 def mixed(n: int, chosen_too: Sequence[Parameter] = ()) -> list[Parameter]:
-    """Return the table of Poisson traffic with incasts in NDC(n, 1)."""
+    """Returns the table of Poisson traffic with incasts in NDC(n, 1)."""
     senders, of_ports, length = {4: (8, 84, "10 ms"), 8: (32, 93, "4 ms")}[n]
     less, often = ("; 30 %", "0.5, 4 ms") if n == 4 else ("", "4 ms")
     return table(

@@ -29,16 +29,16 @@ class Run:
         return self._fct[workload]
 
     def mean_us(self, workload: str | None = None) -> float:
-        """Return the mean FCT."""
+        """Returns the mean FCT."""
         return fmean(self.fct_us(workload))
 
     def tail_us(self, share: float, workload: str | None = None) -> float:
-        """Return a percentile of the FCT: the element at ⌈share · n⌉."""
+        """Returns a percentile of the FCT: the element at ⌈share · n⌉."""
         times = self.fct_us(workload)
         return times[max(0, -int(-share * len(times) // 1) - 1)]
 
     def throughput_gbps(self, workload: str | None = None) -> float:
-        """Return the mean over flows of payload over FCT."""
+        """Returns the mean over flows of payload over FCT."""
         return fmean(8e3 * size / fct for name, size, fct in self.flows if workload in {None, name})
 
     def bytes_gbps(self, workload: str | None = None) -> float:
@@ -47,7 +47,7 @@ class Run:
         return 8e3 * sum(size for size, _ in of_it) / sum(fct for _, fct in of_it)
 
     def small_us(self, below: int = 100_000) -> float:
-        """Return the mean FCT of flows below a size."""
+        """Returns the mean FCT of flows below a size."""
         return fmean(fct / 1e6 for _, size, fct in self.flows if size < below)
 
     @cached_property
@@ -76,12 +76,12 @@ def runs_of(results: Mapping[str, Result], choice: str = "", reading: str = "") 
 
 
 def compared(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, float]:
-    """Return a value by mechanism, the mean over the seeds."""
+    """Returns a value by mechanism, the mean over the seeds."""
     return {mechanism: runs.mean(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
 
 
 def by_seed(runs: Runs, prefix: str, mechanisms: Sequence[str], value: Value) -> dict[str, list[float]]:
-    """Return a value by mechanism, of each seed."""
+    """Returns a value by mechanism, of each seed."""
     return {mechanism: runs.by_seed(f"{prefix}/{mechanism}", value) for mechanism in mechanisms}
 
 

@@ -36,13 +36,13 @@ Path: TypeAlias = tuple[int, int, tuple[str, ...]]
 
 
 def flow(path: Path, size: str, start_us: float) -> dict[str, Any]:
-    """Return a flow on a path."""
+    """Returns a flow on a path."""
     src, dst, via = path
     return {"src": src, "dst": dst, "via": list(via), "size": size, "start": f"{start_us:.6f}us"}
 
 
 def victim_scenarios(place: str, *, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of a victim by name."""
+    """Returns the scenarios of a victim by name."""
     made = {}
     for seed in range(1, 3 if quick else 11):
         draw = Random(seed)  # noqa: S311
@@ -64,7 +64,7 @@ def _victim_us(run: Run) -> float:
 
 
 def slower(runs: Runs, place: str, mechanism: str) -> float:
-    """Return how many times as long as alone a victim takes beside the congested flows."""
+    """Returns how many times as long as alone a victim takes beside the congested flows."""
     return runs.mean(f"{place}/{mechanism}", _victim_us) / runs.mean(f"{place}{ALONE}/{mechanism}", _victim_us)
 
 
@@ -79,7 +79,7 @@ def victims_told(runs: Runs, place: str) -> dict[str, dict[str, Spread]]:
 
 
 def draw_victims(axes: Any, runs: Runs, places: Sequence[str]) -> None:
-    """Draw the victims' FCT, alone and beside the congested flows."""
+    """Draws the victims' FCT, alone and beside the congested flows."""
     series = [
         (f"{text}{suffix}", [runs.mean(f"{place}{suffix}/{name}", _victim_us) for place in places])
         for text, name in SHOWN.items()

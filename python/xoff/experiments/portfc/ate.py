@@ -49,7 +49,7 @@ P = [name for name in SETTINGS if name.endswith(", 10 µs")]
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name."""
+    """Returns the scenarios by name."""
     seeds, rounds = (SEEDS[:2], 3) if quick else (SEEDS, 20)
     made = {}
     for seed in seeds:
@@ -82,8 +82,7 @@ def _inside_share(run: Run) -> float:
 
 
 def _first_share(run: Run) -> float:
-    """Returns the share of the high-bandwidth domain as first hop, among traffic that crosses both domains, in percent.
-    """
+    """Returns the share of traffic over both domains with the high-bandwidth domain as first hop, in percent."""
     queues = run.result.queues
     first = {"server": 0, "rail": 0}
     for node, queue, size in zip(*(queues[name].to_pylist() for name in ("node", "queue", "bytes")), strict=True):
@@ -125,7 +124,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _mixed(runs: Runs) -> Part:
-    """Judge ATE against the hash beside Poisson traffic and incasts."""
+    """Judges ATE against the hash beside Poisson traffic and incasts."""
     kinds: dict[str, Value] = {"mean FCT (µs)": Run.mean_us, "p99 FCT (µs)": _tail_us}
     each = [by_seed(runs, sizes, BESIDE, value) for sizes in WORKLOADS for value in kinds.values()]
     return Part(
@@ -175,7 +174,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw mean and tail by setting and reading."""
+    """Draws mean and tail by setting and reading."""
     runs = runs_of(results)
     kinds: dict[str, Value] = {"mean FCT (µs)": Run.mean_us, "99th percentile of the FCT (µs)": _tail_us}
     with rc_context(STYLE):

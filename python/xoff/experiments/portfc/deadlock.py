@@ -100,12 +100,12 @@ class Testbed:
     """Total goodput, by workload and time in ms."""
     deadlock: str
     paused_share: float
-    """Share of the ports' time after the start of the loops, in percent."""
+    """Paused share of the ports' time after the start of the loops, in percent."""
     drops: int
 
     @classmethod
     def of(cls, result: Result) -> Testbed:
-        """Read a result."""
+        """Reads a result."""
         columns = (result.flows[name].to_pylist() for name in ("flow", "workload", "dst"))
         ends = {flow: (name, dst) for flow, name, dst in zip(*columns, strict=True)}
         packets = result.packets
@@ -158,7 +158,7 @@ def _times(one: float, other: float) -> float | None:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge throughput after the loops began, deadlocks, blocking, and the factor."""
+    """Judges throughput after the loops began, deadlocks, blocking, and the factor."""
     loops = runs.reading
     names = (*SHOWN, TURNS)
     each = {name: runs.each(f"{loops}/{name}") for name in names}
@@ -251,7 +251,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the background's throughput over time in the main reading."""
+    """Draws the background's throughput over time in the main reading."""
     runs = runs_of(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")

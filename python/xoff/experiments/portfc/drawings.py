@@ -35,7 +35,7 @@ TWO = "two flows alone"
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name."""
+    """Returns the scenarios by name."""
     made = victim_scenarios("figure 4", quick=quick)
     for seed in range(1, 3 if quick else 11):
         draw = Random(seed)  # noqa: S311
@@ -50,7 +50,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge figures 4 and 5."""
+    """Judges figures 4 and 5."""
     deadlock = {
         (case, name): [run.result.audits["deadlock"] for run in runs.each(f"{case}/{name}")]
         for case in ("figure 5", TWO)
@@ -104,7 +104,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of figure 4's victim, alone and beside the congested flows."""
+    """Draws the FCT of figure 4's victim, alone and beside the congested flows."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(4.2, 3.2), layout="constrained")
         draw_victims(drawing.subplots(), runs_of(results), ("figure 4",))

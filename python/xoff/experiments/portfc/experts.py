@@ -63,7 +63,7 @@ class Case(Setting):
 
 
 def scenario_of(case: Case, name: str) -> dict[str, Any]:
-    """Return the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
+    """Returns the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     moe = {
         "tokens": 64,
         "token_size": "7168B",
@@ -79,7 +79,7 @@ def scenario_of(case: Case, name: str) -> dict[str, Any]:
 
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed; the quick variants are the smaller network for a few rounds."""
+    """Returns a case by seed; the quick variants are the smaller network for a few rounds."""
     if quick:
         return {} if choice or case.n > 4 else {seed: replace(case, seed=seed, rounds=3) for seed in SEEDS[:2]}
     if choice:
@@ -88,7 +88,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge tails, means, throughput and loss."""
+    """Judges tails, means, throughput and loss."""
     scales = [scale for scale in SCALES if scale in runs]
     shown = (*COMPARED, WITHOUT_ATE)
     kinds: dict[str, tuple[str, Value]] = {
@@ -180,7 +180,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw mean, tail and throughput at both scales."""
+    """Draws mean, tail and throughput at both scales."""
     runs = runs_of(results)
     scales = [scale for scale in SCALES if scale in runs]
     kinds: dict[str, tuple[Value, str]] = {

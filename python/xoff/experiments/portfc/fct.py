@@ -92,7 +92,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _first(runs: Runs, value: Value) -> Decision:
-    """Decide whether PortFC's value is the lowest in all three workloads."""
+    """Decides whether PortFC's value is the lowest in all three workloads."""
     return all_of(*(lowest(by_seed(runs, sizes, COMPARED, value), "portfc") for sizes in WORKLOADS))
 
 
@@ -111,7 +111,7 @@ def _by_title(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _what(kind: str, rival: str) -> str:
-    """Name a size: by how much PortFC is below another mechanism."""
+    """Names a size: by how much PortFC is below another mechanism."""
     return f"{kind} lower than that of {MECHANISMS[rival]} (%)"
 
 

@@ -48,7 +48,7 @@ class Case(Setting):
 
 
 def scenario_of(case: Case, variant: str) -> dict[str, Any]:
-    """Return the scenario of a path under a mechanism, or of mixed traffic with some timeouts."""
+    """Returns the scenario of a path under a mechanism, or of mixed traffic with some timeouts."""
     if case.dst is not None:
         flow = {"src": 0, "dst": case.dst, "size": "10MB"}
         return scenario(variant, rail_only(8), [{"flows": [flow]}], case, seed=case.seed)
@@ -77,7 +77,7 @@ _WINDOWS = Cases(
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of both sweeps by name."""
+    """Returns the scenarios of both sweeps by name."""
     return _TIMEOUTS.scenarios(quick) | _WINDOWS.scenarios(quick)
 
 
@@ -101,7 +101,7 @@ def _again(run: Run) -> float:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the sweep, and flows alone."""
+    """Judges the sweep, and flows alone."""
     spurious = _timeouts(runs, in_vain)
     small, speed = _timeouts(runs, Run.small_us), _timeouts(runs, Run.throughput_gbps)
     alone = {

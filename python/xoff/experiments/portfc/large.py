@@ -106,7 +106,7 @@ def _by_title(values: Mapping[str, list[float]]) -> dict[str, Spread]:
 
 
 def _is_most(values: Mapping[str, list[float]]) -> Decision:
-    """Decide whether WebSearch's is clearly the highest, seed by seed."""
+    """Decides whether WebSearch's is clearly the highest, seed by seed."""
     return all_of(
         *(
             higher(values["websearch"], [(1 + ABOUT_THE_SAME) * max(0.0, one) for one in other])

@@ -88,7 +88,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the throughput of Poisson and of incast flows, in both readings."""
+    """Draws the throughput of Poisson and of incast flows, in both readings."""
     runs = JUDGED.runs(results, "", "")
     panels: dict[str, Any] = {}
     for kind in WEBSEARCH:

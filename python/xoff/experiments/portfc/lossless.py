@@ -33,7 +33,7 @@ CHECKED = ("portfc", "pfc")
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name."""
+    """Returns the scenarios by name."""
     made = {}
     for n in (4,) if quick else (4, 8):
         setting = Setting(port_load=0.7, arrivals_ms=1 if quick else {4: 10, 8: 3}[n])
@@ -52,7 +52,7 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def _queues(result: Result) -> dict[str, int]:
-    """Return how many queues a port of a node and of a switch has, the one of control frames included."""
+    """Returns how many queues a port of a node and of a switch has, the one of control frames included."""
     counts: dict[str, int] = {}
     queues = result.queues
     for node, queue in zip(queues["node"].to_pylist(), queues["queue"].to_pylist(), strict=True):
@@ -62,7 +62,7 @@ def _queues(result: Result) -> dict[str, int]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge loss, victims, circles and counts."""
+    """Judges loss, victims, circles and counts."""
     blocked = {
         short: Part(slower(runs, place, "portfc") <= 1 + ABOUT_THE_SAME, victims_told(runs, place))
         for short, place in zip(("N.9-switch", "N.9b"), PLACES, strict=True)
@@ -71,7 +71,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _loss(runs: Runs) -> Part:
-    """Judge whether packets are lost or sent again under heavy traffic, where PortFC has to pause."""
+    """Judges whether packets are lost or sent again under heavy traffic, where PortFC has to pause."""
     cases = dict.fromkeys(name.partition("/")[0] for name in runs.names if name.startswith("heavy"))
     found = {case: [run.result.summary for run in runs.each(f"{case}/portfc")] for case in cases}
     return Part(
@@ -122,7 +122,7 @@ def _circles(runs: Runs) -> Part:
 
 
 def _queues_counted(runs: Runs) -> dict[str, Part]:
-    """Judge the numbers of queues against the formulas: of k = 1, which the design is for, and of k > 1."""
+    """Judges the numbers of queues against the formulas: of k = 1, which the design is for, and of k > 1."""
     counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
     parts = {}
     for short, levels in (("N.10", (1,)), ("N.10k", (2, 3))):
@@ -189,7 +189,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the victims' FCT, alone and beside the congested flows."""
+    """Draws the victims' FCT, alone and beside the congested flows."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(6.4, 3.2), layout="constrained")
         draw_victims(drawing.subplots(), runs_of(results), PLACES)

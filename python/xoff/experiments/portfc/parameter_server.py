@@ -58,20 +58,20 @@ class Case(Setting):
 
 
 def scenario_of(case: Case, mechanism: str) -> dict[str, Any]:
-    """Return the scenario of a case under a mechanism."""
+    """Returns the scenario of a case under a mechanism."""
     work = [{"parameter_server": {"server": 0, "size": f"{case.size_mb}MB"}}]
     return scenario(mechanism, ndc(case.n), work, case, seed=case.seed)
 
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed; the quick variants are the smaller network with the two smallest sizes."""
+    """Returns a case by seed; the quick variants are the smaller network with the two smallest sizes."""
     if quick and (choice or case.n > 4 or case.size_mb > 2):
         return {}
     return {seed: replace(case, seed=seed) for seed in (SEEDS[:2] if quick else SEEDS[:3] if choice else SEEDS)}
 
 
 def stages_us(run: Run) -> tuple[float, float]:
-    """Return how long the pushes took, and then the broadcast."""
+    """Returns how long the pushes took, and then the broadcast."""
     flows = run.result.flows
     columns = (flows[name].to_pylist() for name in ("dst", "start_ps", "fct_ps"))
     ends = [(dst, (start + fct) / 1e6) for dst, start, fct in zip(*columns, strict=True)]
@@ -80,7 +80,7 @@ def stages_us(run: Run) -> tuple[float, float]:
 
 
 def first_us(run: Run) -> float:
-    """Return how long the pushes took."""
+    """Returns how long the pushes took."""
     return stages_us(run)[0]
 
 
@@ -93,7 +93,7 @@ def _lost(run: Run) -> float:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge both stages of every size."""
+    """Judges both stages of every size."""
     cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
     first = {case: compared(runs, case, COMPARED, first_us) for case in cases}
     broadcast = {case: compared(runs, case, COMPARED, _broadcast_us) for case in cases}
@@ -184,7 +184,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw both stages by size."""
+    """Draws both stages by size."""
     runs = runs_of(results)
     cases = list(dict.fromkeys(name.split("/")[0] for name in runs.names))
     panels = {}

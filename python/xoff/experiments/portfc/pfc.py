@@ -1,8 +1,8 @@
 """N.13: traditional PFC under the workloads of figures 8 to 11.
 
-Source: the PortFC paper, section V-A: its deadlock makes the FCT very large and the throughput zero, which is why the
-figures leave it out. A run with PFC ends at 30 ms: arrivals end at 10 ms, and with the other mechanisms all flows have
-come long before. PFC* stands beside it.
+Source: the PortFC paper, section V-A: the deadlock makes the FCT very large and the throughput zero, so the figures
+leave PFC out. A run with PFC ends at 30 ms: arrivals end at 10 ms, and with the other mechanisms all flows are complete
+long before. PFC* is shown for comparison.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _scenario(case: Case, mechanism: str) -> dict[str, Any]:
 
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed as elsewhere; the quick variant is one of 4 ms, as deadlocks need a while."""
+    """Returns a case by seed as elsewhere; the quick variant is one of 4 ms, as deadlocks need a while."""
     return (
         {SEEDS[0]: replace(case, seed=SEEDS[0], arrivals_ms=4)} if quick and not choice else sized(case, choice, quick)
     )

@@ -38,7 +38,7 @@ class Queues:
 
     @classmethod
     def of(cls, result: Result) -> Queues:
-        """Read the samples of a result."""
+        """Reads the samples of a result."""
         samples = result.samples
         ports: defaultdict[tuple[int, str, int], int] = defaultdict(int)
         columns = (samples[name].to_pylist() for name in ("time_ps", "node", "port", "bytes"))
@@ -51,7 +51,7 @@ class Queues:
         return cls(dict(sorted(longest.items())), result.summary["drops"])
 
     def mean_kb(self, until_us: float) -> float:
-        """Return the mean over time; ports without a sample are empty."""
+        """Returns the mean over time; ports without a sample are empty."""
         return sum(size for time, size in self.longest.items() if time <= until_us) / (until_us / 10)
 
     @property
@@ -118,7 +118,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the longest queue over time, of the first seed (figure 9)."""
+    """Draws the longest queue over time, of the first seed (figure 9)."""
     runs: Readings[Run] = JUDGED.runs(results, "", "")
     found = {name: of_it[0].longest for name, of_it in _queues(runs).items()}
     with rc_context(STYLE):

@@ -47,7 +47,7 @@ class Case(_mixed.Case):
 
 
 def scenario_of(case: Case, name: str) -> dict[str, Any]:
-    """Return the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
+    """Returns the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     made = scenario(name.partition(" ")[0], rail_only(N), mixed(N, case.sizes, case, PORTS), case, seed=case.seed)
     if name == "portfc":
         ate = {"threshold": 0.9, "window": f"{case.window_us:g}us", "raises": case.raises}
@@ -56,7 +56,7 @@ def scenario_of(case: Case, name: str) -> dict[str, Any]:
 
 
 def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed: five of 5 ms, three of 2 ms with open choices, and one of 0.5 ms."""
+    """Returns a case by seed: five of 5 ms, three of 2 ms with open choices, and one of 0.5 ms."""
     if quick:
         return {} if choice else {_mixed.SEEDS[0]: replace(case, seed=_mixed.SEEDS[0], arrivals_ms=0.5)}
     some = replace(case, arrivals_ms=2 if choice else 5)
@@ -147,7 +147,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw mean and tail."""
+    """Draws mean and tail."""
     runs = runs_of(results)
     kinds: dict[str, Value] = {"mean FCT": Run.mean_us, "99th percentile": lambda run: run.tail_us(0.99)}
     panels: dict[str, Any] = {}

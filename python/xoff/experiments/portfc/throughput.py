@@ -96,7 +96,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw average throughput in both readings."""
+    """Draws average throughput in both readings."""
     runs = JUDGED.runs(results, "", "")
     panels = {}
     for reading, value in VALUES.items():

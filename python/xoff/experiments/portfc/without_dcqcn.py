@@ -28,7 +28,7 @@ DCQCN = {"without": False, "with": True}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by name, with and without DCQCN."""
+    """Returns the scenarios by name, with and without DCQCN."""
     made = {}
     seeds = SEEDS[:1] if quick else SEEDS[:5]
     for how, dcqcn in DCQCN.items():
@@ -142,7 +142,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT with and without DCQCN."""
+    """Draws the mean FCT with and without DCQCN."""
     runs = runs_of(results)
     panels: dict[str, Any] = {}
     for how in ("with", "without"):

@@ -18,13 +18,13 @@ _SWITCHES = {"": "voq", "oq": "oq", "oq-egress": "oq-egress"}
 
 
 def switches(results: Mapping[str, Result]) -> dict[str, str]:
-    """Return the panels of a figure: the main reading, and the other switches where they were run, by open choice."""
+    """Returns the panels of a figure: the main reading, and the other switches where they were run, by open choice."""
     ran = {choice_of(name) for name in results}
     return {choice: f"{name}: {ARCHITECTURES[name]}" for choice, name in _SWITCHES.items() if choice in ran}
 
 
 def bars(results: Mapping[str, Result], path: Path, cases: Mapping[str, Case]) -> None:
-    """Draw a bar for each flow and variant: a row for each switch, a column for each case."""
+    """Draws a bar for each flow and variant: a row for each switch, a column for each case."""
     panels = switches(results)
     with rc_context(STYLE):
         widths = [1 + len(flow_names(case)) for case in cases.values()]
@@ -48,7 +48,7 @@ def bars(results: Mapping[str, Result], path: Path, cases: Mapping[str, Case]) -
 def bars_by_flow(
     axes: Any, flows: Sequence[str], series: Sequence[tuple[str, Sequence[float | None]]], *, title: str
 ) -> None:
-    """Draw a group of bars for each flow, with a bar and its figure for each of the `series`."""
+    """Draws a group of bars for each flow, with a bar and its figure for each of the `series`."""
     grouped_bars(axes, [flow.replace("incast ", "") for flow in flows], series, digits=0)
     for text in axes.texts:
         text.set(rotation=90, fontsize=5)
@@ -57,7 +57,7 @@ def bars_by_flow(
 
 
 def sweep(results: Mapping[str, Result], path: Path, *, x: Mapping[str, float], label: str, log: bool = False) -> None:
-    """Draw FCT against a swept parameter, whose values `x` has by case: a column for each switch."""
+    """Draws FCT against a swept parameter, whose values `x` has by case: a column for each switch."""
     panels = switches(results)
     figures = {"victim": "victims_us", "incast, mean": "incast_us", "all flows, mean": "mean_us"}
     with rc_context(STYLE):
@@ -85,7 +85,7 @@ def sweep(results: Mapping[str, Result], path: Path, *, x: Mapping[str, float], 
 def groups(
     results: Mapping[str, Result], path: Path, series: Mapping[str, Sequence[tuple[str, str]]], labels: Sequence[str]
 ) -> None:
-    """Draw the mean FCT over all flows of the cases and variants of each series: a row for each switch."""
+    """Draws the mean FCT over all flows of the cases and variants of each series: a row for each switch."""
     panels = switches(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9, 2 * len(panels)), layout="constrained")

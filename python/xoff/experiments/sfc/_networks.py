@@ -117,7 +117,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 PROBES: dict[str, dict[str, dict[str, Any]]] = {
     "starts": {f"starts within {time} µs": {"start_us": time} for time in (10, 20, 100)},
 }
-"""Distances from the main reading over which a verdict may remain. Flows of the document start together."""
+"""Settings beside the main reading, to find how far a verdict extends. Flows of the document start together."""
 
 THREE_LAYER = Case(layers=3, buffer_kb=800, pfc_kb=780, sfc_kb=200, pause_us=20)
 """Case 1 of Part 4."""
@@ -172,7 +172,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
 
 
 def calculated(case: Case) -> dict[str, float]:
-    """Return what the document's formulas give for a case: headroom in KB, and the range of the pause in µs.
+    """Returns what the document's formulas give for a case: headroom in KB, and the range of the pause in µs.
 
     With virtual output queues they count by input, as the document says ("on a per-input basis").
     """
@@ -200,7 +200,7 @@ def flow_names(case: Case) -> tuple[str, ...]:
 
 
 def sender_path(case: Case, sender: int) -> list[str]:
-    """Returns the switches on the path of incast sender 1, 2, …"""
+    """Returns the switches on the path of an incast sender, numbered from 1."""
     if case.layers == 2:
         return [f"leaf{sender}", f"spine{sender - 1}", "leaf0"]
     aggregation, parallel = (sender - 1) % 4, (sender - 1) // 4
@@ -273,7 +273,7 @@ def drawn_start_ns(draw: int, flow: str, within_us: float = 1) -> int:
 
 
 def _without_storing_ns(case: Case) -> int:
-    """Return the delay of a switch that makes up for storing and forwarding packets between source and congestion."""
+    """Returns the delay of a switch that makes up for storing and forwarding packets between source and congestion."""
     links = 3 if case.layers == 2 else 5
     stored_ns = links * (case.payload_bytes + 48) * 8 / 200
     return case.switch_ns - round(stored_ns / (2 * links - 1))

@@ -29,7 +29,7 @@ QUEUEINGS = {
 def scenario(
     queueing: str, links: Iterable[tuple[str, str, str]], flows: list[dict[str, Any]], *, sfc: bool = False
 ) -> dict[str, Any]:
-    """Return a scenario of an explicit network.
+    """Returns a scenario of an explicit network.
 
     links: both ends and the rate of each; names of switches begin with ``S``, and all others are hosts.
     """
@@ -61,7 +61,7 @@ def scenario(
 
 
 def flow(name: str, source: str, destination: str, *, size: str = "5MB", start: str = "0us") -> dict[str, Any]:
-    """Return a listed flow."""
+    """Returns a listed flow."""
     return {"id": name, "src": source, "dst": destination, "size": size, "start": start}
 
 
@@ -74,8 +74,7 @@ def trickle(source: str, destination: str, count: int) -> list[dict[str, Any]]:
 
 
 def drawn(flows: list[dict[str, Any]], draw: int, quick: bool) -> list[dict[str, Any]]:
-    """Returns flows with drawn start times, and half of the data for quick variants. One-packet flows keep their size.
-    """
+    """Returns flows with drawn start times, and half of the data for quick variants (except one-packet flows)."""
     return [
         one | {"start": f"{drawn_start_ns(draw, one['id'])}ns", "size": "2500KB" if quick else "5MB"}
         if one["size"] == "5MB"
@@ -85,12 +84,12 @@ def drawn(flows: list[dict[str, Any]], draw: int, quick: bool) -> list[dict[str,
 
 
 def draws(quick: bool) -> range:
-    """Return which draws of start times are run."""
+    """Returns which draws of start times are run."""
     return QUICK_DRAWS if quick else DRAWS
 
 
 def fct_us(result: Result) -> dict[str, float]:
-    """Return the flow completion times by flow."""
+    """Returns the flow completion times by flow."""
     times = zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True)
     return {name: fct / 1e6 for name, fct in times}
 

@@ -87,7 +87,7 @@ class Run:
 
     @classmethod
     def of(cls, result: Result) -> Run:
-        """Read a result."""
+        """Reads a result."""
         labels, fcts, holds = (result.flows[name].to_pylist() for name in ("label", "fct_ps", "holds"))
         times = zip(labels, fcts, strict=True)
         measured = result.summary["sfc"]
@@ -128,23 +128,23 @@ class Runs(Readings[Run]):
         super().__init__(results, Run.of, choice, reading)
 
     def __call__(self, case: str, variant: str) -> Run:
-        """Return the means of a case under a variant. Raises `RunFailed` if a run violated an audit."""
+        """Returns the means of a case under a variant. Raises `RunFailed` if a run violated an audit."""
         return Run.mean(self.draws(case, variant))
 
     def draws(self, case: str, variant: str) -> list[Run]:
-        """Return a run for each draw of start times."""
+        """Returns a run for each draw of start times."""
         return self.each(run_name(case, variant))
 
     def drawn(self, case: str, variant: str, value: Value) -> list[float]:
-        """Return a value of each draw."""
+        """Returns a value of each draw."""
         return self.by_seed(run_name(case, variant), value)
 
     def over(self, case: str, variant: str, value: Value) -> Spread:
-        """Return mean and range of a value over the draws."""
+        """Returns mean and range of a value over the draws."""
         return self.spread(run_name(case, variant), value)
 
     def improvements(self, case: str, value: Value, variant: str = "pfc-sfc") -> list[float]:
-        """Return the shares by which a variant lowers a mean FCT against PFC only, draw by draw."""
+        """Returns the shares by which a variant lowers a mean FCT against PFC only, draw by draw."""
         pairs = zip(self.drawn(case, variant, value), self.drawn(case, "pfc", value), strict=True)
         return [1 - with_it / without for with_it, without in pairs]
 
@@ -191,14 +191,14 @@ def judged(
 
 
 def sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case as it is run: quick variants send less data, and leave out the open choices."""
+    """Returns a case as it is run: quick variants send less data, and leave out the open choices."""
     if quick:
         return {} if choice else {draw: replace(case, data_mb=case.data_mb / QUICK, draw=draw) for draw in QUICK_DRAWS}
     return {draw: replace(case, draw=draw) for draw in (CHOICE_DRAWS if choice else DRAWS)}
 
 
 def shown(found: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
-    """Return mean and range of values over the draws, by case."""
+    """Returns mean and range of values over the draws, by case."""
     return {case: Spread.of(values) for case, values in found.items()}
 
 

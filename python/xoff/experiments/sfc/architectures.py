@@ -161,7 +161,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the throughput of each architecture."""
+    """Draws the throughput of each architecture."""
     with rc_context(STYLE):
         drawing, axes = canvas()
         runs = as_results(results)

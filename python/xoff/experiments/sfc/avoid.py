@@ -90,7 +90,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the three times, and the mean FCT, against the pause."""
+    """Draws the three times, and the mean FCT, against the pause."""
     with rc_context(STYLE):
         panels = switches(results)
         drawing = Canvas(figsize=(9, 3.2), layout="constrained")

@@ -36,7 +36,7 @@ _CASES = {
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge PFC only: the victim falls until PFC stops; 8 × the buffer improves as SFC does; the mean falls."""
+    """Judges PFC only: the victim falls until PFC stops; 8 × the buffer improves as SFC does; the mean falls."""
     fired = {case: runs.drawn(case, "pfc", pauses) for case in _CASES}
     victim = {case: runs.drawn(case, "pfc", victims_us) for case in _CASES}
     mean = {case: runs.drawn(case, "pfc", mean_us) for case in _CASES}
@@ -90,5 +90,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw FCT against the buffer."""
+    """Draws FCT against the buffer."""
     sweep(results, path, x=_BUFFERS_KB, label="buffer (KB)")

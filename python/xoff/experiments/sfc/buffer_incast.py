@@ -105,5 +105,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant, case by case."""
+    """Draws the FCT of each flow and variant, case by case."""
     bars(results, path, _CASES)

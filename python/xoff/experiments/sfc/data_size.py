@@ -32,7 +32,7 @@ _CASES = {
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge SFC's improvement against PFC only, DCQCN's, and SFC against DCQCN: of all flows, and of the victims."""
+    """Judges SFC's improvement against PFC only, DCQCN's, and SFC against DCQCN: of all flows, and of the victims."""
     parts: dict[str, Part] = {}
     for suffix, whose, value in (("", "all flows", mean_us), ("-victims", "victims", victims_us)):
         by_sfc, by_dcqcn = (
@@ -103,5 +103,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant, case by case."""
+    """Draws the FCT of each flow and variant, case by case."""
     bars(results, path, _CASES)

@@ -56,7 +56,7 @@ def _sized(case: Any, choice: str, quick: bool) -> dict[int | None, Any]:
 
 
 def _shares(result: Result) -> list[float]:
-    """Return the long flow's share of the line rate in steps, from the moment at which the others are done."""
+    """Returns the long flow's share of the line rate in steps, from the moment at which the others are done."""
     flows = result.flows.select(["label", "start_ps", "fct_ps"]).to_pylist()
     ends = [one["start_ps"] + one["fct_ps"] for one in flows if one["label"] != _LONG]
     first, step = max(ends), _BIN_US * 10**6
@@ -116,7 +116,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the long flow's share of the line after the others are done, of the first draw."""
+    """Draws the long flow's share of the line after the others are done, of the first draw."""
     with rc_context(STYLE):
         drawing, axes = canvas()
         runs = as_results(results)

@@ -79,5 +79,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant for each architecture."""
+    """Draws the FCT of each flow and variant for each architecture."""
     bars(results, path, _CASES)

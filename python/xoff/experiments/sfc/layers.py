@@ -54,5 +54,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant in both networks."""
+    """Draws the FCT of each flow and variant in both networks."""
     bars(results, path, _CASES)

@@ -97,7 +97,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the mean FCT over all flows of each case, without and with SFC."""
+    """Draws the mean FCT over all flows of each case, without and with SFC."""
     labels = {
         "lossy": "no PFC",
         "lossy-sfc": "SFC",

@@ -68,7 +68,7 @@ def _range_us(runs: Runs) -> dict[str, float]:
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge against the document's choice of 15 µs, and against the rivals of SFC."""
+    """Judges against the document's choice of 15 µs, and against the rivals of SFC."""
     range_us = _range_us(runs)
     too_short = [case for case, pause in PAUSES_US.items() if pause < range_us["shortest"]]
     too_long = [case for case, pause in PAUSES_US.items() if pause > range_us["longest"]]
@@ -146,5 +146,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw FCT against the pause."""
+    """Draws FCT against the pause."""
     sweep(results, path, x=PAUSES_US, label="pause (µs)", log=True)

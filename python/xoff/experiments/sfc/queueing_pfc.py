@@ -70,7 +70,7 @@ _CAUSES: dict[str, tuple[list[tuple[str, str, str]], list[dict[str, Any]]]] = {
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by cause and queueing architecture."""
+    """Returns the scenarios by cause and queueing architecture."""
     return {
         run_name(cause, queueing, draw): scenario(queueing, links, drawn(flows, draw, quick))
         for cause, (links, flows) in _CAUSES.items()
@@ -161,7 +161,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the number of pauses for each cause, and the victims' mean FCT."""
+    """Draws the number of pauses for each cause, and the victims' mean FCT."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9, 3.2), layout="constrained")
         left, right = drawing.subplots(1, 2)

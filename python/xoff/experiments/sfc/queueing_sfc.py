@@ -44,7 +44,7 @@ _LABELS = {"pfc": "PFC", "pfc-sfc": "PFC + SFC"}
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by queueing architecture and variant."""
+    """Returns the scenarios by queueing architecture and variant."""
     return {
         run_name(queueing, variant, draw): scenario(
             queueing, _LINKS, drawn(_FLOWS, draw, quick), sfc=variant == "pfc-sfc"
@@ -116,7 +116,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of flow 4 under each architecture."""
+    """Draws the FCT of flow 4 under each architecture."""
     with rc_context(STYLE):
         drawing, axes = canvas()
         series = [

@@ -76,5 +76,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant."""
+    """Draws the FCT of each flow and variant."""
     bars(results, path, _CASES)

@@ -32,7 +32,7 @@ _CASES = {
 
 
 def judge(runs: Runs) -> dict[str, Part]:
-    """Judge the victims in each case, that the middle improvement is highest, and where PFC fires under SFC."""
+    """Judges the victims in each case, that the middle improvement is highest, and where PFC fires under SFC."""
     times = {
         f"{case}: victims' mean FCT (µs)": {variant: runs.over(case, variant, victims_us) for variant in VARIANTS}
         for case in _CASES
@@ -89,5 +89,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant, case by case."""
+    """Draws the FCT of each flow and variant, case by case."""
     bars(results, path, _CASES)

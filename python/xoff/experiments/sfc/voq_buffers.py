@@ -138,7 +138,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw the FCT of each flow and variant for each allocation: a row for each case."""
+    """Draws the FCT of each flow and variant for each allocation: a row for each case."""
     with rc_context(STYLE):
         drawing = Canvas(figsize=(10, 5), layout="constrained")
         grid = drawing.subplots(len(_CASES), len(_ALLOCATIONS), sharey="row", squeeze=False)

@@ -15,7 +15,7 @@ from xoff.results import Result
 
 
 def bars(results: Mapping[str, Result], path: Path, traffic: str, mechanisms: Sequence[str]) -> None:
-    """Draw mean and percentiles of the FCT, means of the seeds: a column a class, a bar a mechanism."""
+    """Draws mean and percentiles of the FCT, means of the seeds: a column a class, a bar a mechanism."""
     runs = Runs(results)
     statistics = {"mean": "mean", **PERCENTILES}
     with rc_context(STYLE):
@@ -41,7 +41,7 @@ def bars(results: Mapping[str, Result], path: Path, traffic: str, mechanisms: Se
 
 
 def trend(results: Mapping[str, Result], path: Path, mechanisms: Sequence[str]) -> None:
-    """Draw FCT over the models: a column for each class, a row for mean and tail, the mean over the seeds."""
+    """Draws FCT over the models: a column for each class, a row for mean and tail, the mean over the seeds."""
     runs = Runs(results)
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9, 5.2), layout="constrained")

@@ -45,7 +45,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
 
 PROBES = {"incasts": {"incasts at 4 %": {"incast_share": 0.04}, "incasts at 0.8 %": {"incast_share": 0.008}}}
-"""Distances from the document's load of 8 % over which a verdict may remain."""
+"""Other loads than the document's 8 %, to find how far a verdict extends."""
 
 TABLES = ("flows", "links", "pauses", "queues", "samples")
 """The tables read from each run."""
@@ -73,7 +73,7 @@ class Run:
 
     @classmethod
     def of(cls, result: Result) -> Run:
-        """Read a result."""
+        """Reads a result."""
         workloads = result.summary["workloads"]
         by_size: dict[str, Any] = dict(zip(CLASSES, workloads["background"]["by_size"], strict=True))
         times = {
@@ -123,11 +123,11 @@ class Runs(Readings[Run]):
         return self.each(f"{traffic}/{mechanism}")
 
     def by_class(self, traffic: str, mechanism: str) -> dict[str, list[float]]:
-        """Return the mean FCT of the background by size class, of each seed."""
+        """Returns the mean FCT of the background by size class, of each seed."""
         return {name: [run.fct_us[name]["mean"] for run in self.of(traffic, mechanism)] for name in CLASSES}
 
     def mean_us(self, traffic: str, mechanism: str) -> dict[str, float]:
-        """Return the mean FCT of the background by size class, over the messages of all seeds."""
+        """Returns the mean FCT of the background by size class, over the messages of all seeds."""
         runs = self.of(traffic, mechanism)
         return {
             name: sum(run.fct_us[name]["mean"] * run.messages[name] for run in runs)
@@ -142,7 +142,7 @@ class Runs(Readings[Run]):
         return all_of(*(shorter(mine[name], rival[name]) for rival in rivals for name in CLASSES))
 
     def similar(self, traffic: str, mechanism: str, other: str) -> Decision:
-        """Decide whether two mechanisms' means are within 15 % of the second in every size class."""
+        """Decides whether two mechanisms' means are within 15 % of the second in every size class."""
         mine, reference = self.by_class(traffic, mechanism), self.by_class(traffic, other)
         either = ((mine, reference), (reference, mine))
         return all_of(
@@ -150,24 +150,24 @@ class Runs(Readings[Run]):
         )
 
     def at_most(self, traffic: str, mechanism: str, other: str) -> Decision:
-        """Decide whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
+        """Decides whether a mechanism's mean is below the other's, or at most 15 % above it, in every size class."""
         mine, reference = self.by_class(traffic, mechanism), self.by_class(traffic, other)
         return all_of(*(shorter(mine[name], reference[name], 1 + ABOUT_THE_SAME) for name in CLASSES))
 
     def ratios(self, mechanism: str) -> dict[str, list[float]]:
-        """Return the ratio of the highest to the lowest mean over the models by size class, of each seed."""
+        """Returns the ratio of the highest to the lowest mean over the models by size class, of each seed."""
         found = [self.by_class(model, mechanism) for model in self.models]
         return {
             name: [max(seed) / min(seed) for seed in zip(*(of[name] for of in found), strict=True)] for name in CLASSES
         }
 
     def more_stable(self, mechanism: str, other: str) -> Decision:
-        """Decide whether a mechanism's ratio over the models is below the other's in every size class."""
+        """Decides whether a mechanism's ratio over the models is below the other's in every size class."""
         mine, rival = self.ratios(mechanism), self.ratios(other)
         return all_of(*(shorter(mine[name], rival[name]) for name in CLASSES))
 
     def compared(self, traffic: str, mechanisms: Sequence[str], *, percentiles: bool = True) -> dict[str, Any]:
-        """Return what a page says of some mechanisms: means, over the seeds and of each, and percentiles."""
+        """Returns what a page says of some mechanisms: means, over the seeds and of each, and percentiles."""
         measured: dict[str, Any] = {}
         for name in CLASSES:
             means = {mechanism: self.mean_us(traffic, mechanism)[name] for mechanism in mechanisms}
@@ -186,7 +186,7 @@ class Runs(Readings[Run]):
         return measured
 
     def over_models(self, mechanisms: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a page says of the means over the models, and of the ratios of highest to lowest."""
+        """Returns what a page says of the means over the models, and of the ratios of highest to lowest."""
         trend: dict[str, Any] = {}
         for name in CLASSES:
             means = {one: [self.mean_us(model, one)[name] for model in self.models] for one in mechanisms}
@@ -201,7 +201,7 @@ class Runs(Readings[Run]):
 
 
 def shorter(mine: Sequence[float], other: Sequence[float], times: float = 1.0) -> Decision:
-    """Decides whether `times` × each mean is below the other mechanism's mean, by the ratio of each seed.
+    """Decides whether means are below `times` × the other mechanism's means, by the ratio of each seed.
 
     The number of incasts in a seed moves all of the seed's means, by up to threefold; in logarithms, each seed weighs
     alike.
@@ -222,7 +222,7 @@ def judged(
     reasons: Mapping[str, str] | None = None,
     ours: Collection[str] = (),
 ) -> Judged[Runs]:
-    """Return statements on mechanisms under some traffic, each judged with every open choice.
+    """Returns statements on mechanisms under some traffic, each judged with every open choice.
 
     choices: more of them than `CHOICES`.
     """
@@ -246,7 +246,7 @@ def judged(
 
 
 def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
-    """Return a case by seed: quick variants are short and leave out the open choices, which have the outer models."""
+    """Returns a case by seed: quick variants are short and leave out the open choices, which have the outer models."""
     if choice and (quick or case in [TRAFFIC[model] for model in MODELS[1:-1]]):
         return {}
     lengths = QUICK_MS if quick else CHOICE_MS if choice else ARRIVALS_MS

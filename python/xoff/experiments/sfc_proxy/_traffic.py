@@ -169,8 +169,9 @@ def _sfc(case: Case, mechanism: str) -> dict[str, Any]:
 
 
 def _hosts(case: Case) -> tuple[list[int], list[int]]:
-    """Returns the hosts of incasts and the hosts of the background: at each ToR half of the hosts each, and an overlap
-    set by the model.
+    """Returns the hosts of incasts and the hosts of the background.
+
+    At each ToR either list has half of the hosts, plus an overlap set by the model.
     """
     half = HOSTS_A_TOR // 2
     both = round(half * case.model / 3)

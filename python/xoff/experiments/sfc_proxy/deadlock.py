@@ -71,7 +71,7 @@ def _scenario(variant: str, seed: int, megabytes: int) -> dict[str, Any]:
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios by variant and seed, which moves the starts of flows."""
+    """Returns the scenarios by variant and seed, which moves the starts of flows."""
     return {
         run_name("ring", variant, seed): _scenario(variant, seed, 40)
         for variant in _VARIANTS
@@ -118,7 +118,7 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw how many of the flows are delivered under each variant."""
+    """Draws how many of the flows are delivered under each variant."""
     runs = as_results(results)
     with rc_context(STYLE):
         drawing, axes = canvas()

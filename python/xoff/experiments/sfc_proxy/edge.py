@@ -85,7 +85,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 
 def _pauses(runs: Runs, mechanism: str, whom: str) -> list[float]:
-    """Return how often PFC pauses switches, or hosts, in all models of a seed."""
+    """Returns how often PFC pauses switches, or hosts, in all models of a seed."""
     of_models = [[run.pfc_pauses[whom] for run in runs.of(model, mechanism)] for model in runs.models]
     return [sum(counts) for counts in zip(*of_models, strict=True)]
 

@@ -81,5 +81,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw FCT over the models."""
+    """Draws FCT over the models."""
     trend(results, path, _MECHANISMS)

@@ -74,5 +74,5 @@ claims = JUDGED.claims
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draw FCT by size class and mechanism."""
+    """Draws FCT by size class and mechanism."""
     bars(results, path, _TRAFFIC, _MECHANISMS)
