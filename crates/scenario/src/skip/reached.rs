@@ -123,8 +123,7 @@ impl Reached {
     fn follow_operations(&mut self, endpoint: &Endpoint) {
         for (of, (graph, way)) in (0..).zip(endpoint.programs.ways(self.across)) {
             let key = (way.job, way.rank);
-            self.epoch =
-                [key.0, key.1, way.region.start, way.region.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
+            self.epoch = [key.0, key.1, way.region.start, way.region.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
             self.graphs.entry(way.job).or_insert_with(|| graph.clone());
             self.ranks.insert((endpoint.node(), of), key);
             self.operations.insert(key, way.begun);
