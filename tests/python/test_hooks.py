@@ -12,7 +12,7 @@ MECHANISM = (MODELS / "mechanism.rs").read_text("utf-8")
 
 def watched() -> dict[str, str]:
     """The constant of `Watches` by hook."""
-    block = MECHANISM[MECHANISM.index("impl Watches {") : MECHANISM.index("/// How many hooks")]
+    block = MECHANISM[MECHANISM.index("impl Watches {") : MECHANISM.index("pub const HOOKS")]
     found: dict[str, str] = {}
     for comment, constant in re.findall(r"((?:\s*///[^\n]*\n)+)\s*pub const ([A-Z]+): Self", block):
         found |= dict.fromkeys(re.findall(r"`Hooks::(\w+)`", comment), constant)
