@@ -410,8 +410,8 @@ def test_out_that_is_no_result_is_left_alone(xoff_here: Command, scenario_file: 
         (precious / name).write_text("{}")
         refused(xoff_here("run", scenario_file, "--out", precious), "papers")
     refused(xoff_here("run", scenario_file, "--out", scenario_file), "not a directory")
-    refused(xoff_here("run", scenario_file, "--out", "."), "something other than a result")
-    refused(xoff_here("run", scenario_file, "--out", ".."), "something other than a result")
+    refused(xoff_here("run", scenario_file, "--out", "."), "exists and is not a result")
+    refused(xoff_here("run", scenario_file, "--out", ".."), "exists and is not a result")
     assert (precious / "thesis.tex").read_text() == "x"
     assert len(list(precious.iterdir())) == 3
 
