@@ -255,7 +255,7 @@ def _bench(xoff_here: Command, *words: str) -> str:
         ("nonsense", "not a commit of the checkout"),
         ("--all", "not a commit of the checkout"),
         ("HEAD:python", "not a commit of the checkout"),
-        ("empty", "it has no crates/python/Cargo.toml"),
+        ("empty", "crates/python/Cargo.toml is missing"),
     ],
 )
 def test_what_is_no_commit_to_compare_with(

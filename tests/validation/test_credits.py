@@ -331,7 +331,7 @@ def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
         ({}, {"flow_control": {"pfc": {}}}, "credits: mutually exclusive with pfc"),
         ({}, {"flow_control": {"bfc": {}}}, "bfc: mutually exclusive with credits"),
         ({}, {"flow_control": {"portfc": {}}}, "PortFC and credits are mutually exclusive"),
-        ({}, {"trimming": {"limit": "20KB"}}, "trimming: credits"),
+        ({}, {"trimming": {"limit": "20KB"}}, "trimming: mutually exclusive with credits"),
         (
             {},
             {"flow_control": {"congestion_isolation": {"low": "1KB", "high": "2KB"}}, "classes": 2},
