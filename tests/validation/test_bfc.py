@@ -111,7 +111,7 @@ def test_every_pause_has_its_resume_and_every_flow_its_order() -> None:
         ({"flow_control": {"bfc": {}, "pfc": {}}}, "bfc: mutually exclusive with pfc"),
         ({"flow_control": {"bfc": {}}, "classes": 2}, "bfc: BFC has its own queues"),
         ({"flow_control": {"bfc": {}}, "queueing": "voq"}, "bfc: BFC needs output queues"),
-        ({"flow_control": {"bfc": {}}, "telemetry": {}}, "it writes onto packets"),
+        ({"flow_control": {"bfc": {}}, "telemetry": {}}, "writes onto packets"),
     ],
 )
 def test_what_makes_no_sense_is_refused(switch: dict[str, Any], why: str) -> None:

@@ -248,7 +248,7 @@ def test_operations_that_wait_for_one_another_are_named() -> None:
         (
             [row(0, "all_gather", "g", group="g", size="1KB")],
             {"g": [0, 1]},
-            r"rank 1 of the group `g` takes part in 0 of its",
+            r"rank 1 of the group `g` takes part in only 0 collectives",
         ),
         ([row(0, "all_gather", "g", group="h", size="1KB")], {"g": [0, 1]}, r"unknown group `h`; groups are g"),
         ([row(0, "compute", "a", "z", duration="1us")], {}, r"the rank has no operation `z`"),

@@ -188,7 +188,7 @@ def test_a_loss_without_trimming_waits_for_the_timeout_or_for_what_comes_after(t
         (incast(2, 3, switch={"trimming": {"limit": "1000B"}}), "switch.trimming.limit: 1KB is too low"),
         (
             incast(2, 3, switch={"trimming": {"limit": "9KB"}, "flow_control": {"pfc": {"xoff": "9KB"}}}),
-            "switch.trimming: pfc pauses neighbours",
+            "switch.trimming: mutually exclusive with pfc",
         ),
         (
             incast(2, 3, switch={"trimming": {"limit": "9KB", "size": "63B"}}),
