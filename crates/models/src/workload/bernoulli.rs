@@ -1,8 +1,8 @@
 //! Bernoulli sources: open-loop traffic with frames at random in the slots of a line.
 //!
-//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with probability `load`, independent
-//! of the network. Geometric gaps are drawn one at a time. Frames wait in a queue of the source in front of its rate limiter. A full
-//! queue holds the source back, which is counted. The source continues later with the same frames, and no frame is lost. Source:
+//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with probability `load`, whatever
+//! the network does. Geometric gaps are drawn one at a time. Frames wait in a queue of the source in front of its rate limiter. A full
+//! queue holds the source back, which is counted; the source continues later with the same frames, so no frame is lost at a source. Source:
 //! the BCN document ("Bernoulli temporal distribution", rate limiter queue of 150 KB); `docs/models/bernoulli.md`. Our choice: slots begin
 //! at a random moment, so that sources do not send in step.
 
@@ -18,15 +18,15 @@ use crate::framing::Framing;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Sending hosts.
+    /// Hosts that send.
     pub sources: Vec<Host>,
-    /// Receiving hosts: one host for all sources, or one for each source.
+    /// Hosts that receive: one host for all sources, or one for each source.
     pub destinations: Vec<Host>,
-    /// Offered load of each source as a share of its line rate, headers included, above 0 and up to 1.
+    /// Share of its line rate that each source offers, headers included, above 0 and up to 1.
     pub load: f64,
-    /// Duration of arrivals.
+    /// Frames come for this long.
     pub duration: Duration,
-    /// Maximum bytes waiting at a source.
+    /// Most bytes that wait at a source.
     #[serde(default = "queue")]
     pub queue: Bytes,
 }
@@ -35,7 +35,7 @@ const fn queue() -> Bytes {
     Bytes(150_000)
 }
 
-/// Maximum frames of a source.
+/// Most frames that a source offers.
 const MOST_FRAMES: f64 = 1e8;
 
 impl Traffic for Params {
@@ -64,7 +64,7 @@ impl Params {
         let slot = rate.time(framing.largest());
         let phase = Duration::of_real(stream.uniform() * slot.real());
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
-        // A frame arrives at the beginning of its slot; the first slot may have a frame.
+        // A slot's frame is there at its beginning; the first slot may have one.
         Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
     }
 
