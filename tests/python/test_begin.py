@@ -147,7 +147,7 @@ def test_all_variants_of_a_study_are_checked_before_it_runs(scenario_file: Path,
     first, impossible, warning = done.stdout.splitlines()
     assert first == "study.toml has combinations that are impossible: 1 point, 2 seeds, 2 runs"
     assert impossible.startswith("impossible variant b: switch.flow_control.pfc.xoff: 900KB is above")
-    assert warning.startswith("warning host.congestion_control.dcqcn: no switch marks packets")
+    assert warning.startswith("warning host.congestion_control.dcqcn: DCQCN never reacts")
     found = json.loads(xoff_here("check", "study.toml", "--json").stdout)
     assert [one["point"] for one in found["points"]] == [{"variant": "a"}]
     assert [one["point"] for one in found["impossible"]] == ["variant b"]

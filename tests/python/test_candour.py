@@ -16,7 +16,7 @@ from xoff.study.store import write_failure
 
 # A congestion control without any signal from a switch.
 _UNHEARD = "host.congestion_control.dcqcn"
-_WARNING = "host.congestion_control.dcqcn: no switch marks packets"
+_WARNING = "host.congestion_control.dcqcn: DCQCN never reacts"
 
 
 def test_a_warning_reaches_run_json_page_and_notebook(scenario_file: Path, xoff_here: Command) -> None:
