@@ -304,7 +304,7 @@ class Simulator:
 
     def on_pfc(self, node: Node, port: Port, frame: Frame) -> None:
         """Pauses or resumes this port's data queue for the peer; a frame in transmission continues."""
-        if self.is_lost(port, frame, self.now_ps):
+        if self.drop_after_failure(port, frame, self.now_ps):
             return
         self.log(node, port, "arrive", frame)
         port.paused = frame.pause
@@ -314,7 +314,7 @@ class Simulator:
 
     def forward(self, node: Node, came_by: Port, frame: Frame) -> None:
         """Queues a frame towards the next node of the route; counts data, or drops data without room in the buffer."""
-        if self.is_lost(came_by, frame, self.now_ps - self.switch_delay_ps):
+        if self.drop_after_failure(came_by, frame, self.now_ps - self.switch_delay_ps):
             return
         self.log(node, came_by, "arrive", frame)
         out = node.port_to(frame.route[frame.route.index(node.name) + 1])
@@ -373,8 +373,8 @@ class Simulator:
             assert frame.seq is not None
             self.drops.append(Drop(self.now_ps, node.name, port.number, frame.flow.index, frame.seq))
 
-    def is_lost(self, port: Port, frame: Frame, in_ps: int) -> bool:
-        """Returns whether the link failed before the needed bits of a frame had arrived, and records the loss."""
+    def drop_after_failure(self, port: Port, frame: Frame, in_ps: int) -> bool:
+        """Drops a frame if the link failed before the needed bits arrived. Returns true for a dropped frame."""
         if not any(frame.sent_ps <= failed_ps < in_ps for failed_ps in port.failed_ps):
             return False
         peer = self.nodes[port.peer]
@@ -489,7 +489,7 @@ class Simulator:
 
     def deliver(self, host: Node, port: Port, frame: Frame) -> None:
         """Receives a packet, or a receiver's answer."""
-        if self.is_lost(port, frame, self.now_ps):
+        if self.drop_after_failure(port, frame, self.now_ps):
             return
         self.log(host, port, "arrive", frame)
         assert host.name == frame.route[-1]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TextIO, cast
 
 import typer
 
-from xoff import _core, running, wording
+from xoff import _core, formatting, running
 from xoff._core import InputError
 from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
@@ -108,7 +108,7 @@ def run(
 
         check_result(out, prepared, force=force)
     try:
-        with run_bar(escape(wording.plain(prepared.name))) as bar:
+        with run_bar(escape(formatting.plain(prepared.name))) as bar:
             # Without --out only the summary is kept: table rows, of which a lossy run writes millions, are discarded.
             keep = () if out is None else None
             result = running.run_prepared(
@@ -121,7 +121,7 @@ def run(
     if as_json:
         print(json.dumps(result.summary))
         return
-    _show(result, wording.plain(prepared.name))
+    _show(result, formatting.plain(prepared.name))
 
 
 def _show(result: Result, title: str) -> None:
@@ -186,7 +186,7 @@ def check(
         "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
     )
     if report.get("workload"):
-        display.out.print("workload: " + escape(wording.listed(report["workload"])))
+        display.out.print("workload: " + escape(formatting.listed(report["workload"])))
     if report["load"]:
         _show_load(report["load"])
     _show_records("derived defaults", _shortened(report["settled"]))
@@ -229,7 +229,7 @@ def _show_load(load: dict[str, Any]) -> None:
     shares = [
         {**layer, "mean": f"{layer['mean']:.1%}", "highest": f"{layer['highest']:.1%}"} for layer in load["layers"]
     ]
-    begin, end = wording.time(load["from_ps"]), wording.time(load["to_ps"])
+    begin, end = formatting.time(load["from_ps"]), formatting.time(load["to_ps"])
     _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
     if load["waiting_flows"]:
         display.out.print(f"The load excludes {load['waiting_flows']:,} flows that wait for others.")
@@ -249,7 +249,7 @@ def _show_records(title: str, records: list[Any]) -> None:
     columns = list(records[0])
     table = display.table(*[column.removesuffix("_ps").removesuffix("_bytes") for column in columns], title=title)
     for record in records[:20]:
-        table.add_row(*[escape(wording.keyed(column, record.get(column))) for column in columns])
+        table.add_row(*[escape(formatting.keyed(column, record.get(column))) for column in columns])
     display.out.print(table)
     if len(records) > 20:
         display.out.print(f"… and {len(records) - 20:,} more (--json lists all)")
@@ -645,7 +645,7 @@ def new(
     from xoff.new import DOCUMENTS, create, write_document
 
     for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
-        print(wording.plain(str(path)))
+        print(formatting.plain(str(path)))
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from xoff import _core, wording
+from xoff import _core, formatting
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Count:
 
     def text(self, value: int) -> str:
         """Returns a value as text with the unit."""
-        readable = {"ps": wording.time, "bytes": wording.size}.get(self.unit)
+        readable = {"ps": formatting.time, "bytes": formatting.size}.get(self.unit)
         return readable(value) if readable else f"{value:,}"
 
 

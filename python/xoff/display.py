@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from xoff import wording
+from xoff import formatting
 from xoff.running import Progress
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class _Harmless(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=wording.shown(segment.text))
+            yield segment if segment.control else segment._replace(text=formatting.shown(segment.text))
 
 
 # Text to a file or a pipe is not cut to the width of a terminal.
@@ -108,7 +108,7 @@ class RunBars:
             "operations": (progress.operations_completed, progress.operations_total),
         }
         words = [f"{done:,}/{total:,} {what}" for what, (done, total) in counts.items() if total]
-        self._update(progress.share, 1.0, ", ".join([*words, f"{wording.time(progress.simulated_ps)} simulated"]))
+        self._update(progress.share, 1.0, ", ".join([*words, f"{formatting.time(progress.simulated_ps)} simulated"]))
 
     def end(self, detail: str) -> None:
         """Fills the bar of the run that has ended."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.results import AuditError
 
@@ -75,7 +75,7 @@ def guarded(command: Callable[[], object]) -> int:
             raise
         message = str(describe()).strip()
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(wording.shown(message))
+            print(formatting.shown(message))
             return 0
         return _fail(message or type(error).__name__, 2)
 
@@ -89,7 +89,7 @@ def _fail(message: str, code: int, errors: list[dict[str, Any]] | None = None) -
 
     errors: the mistakes in a document, each with ``path``, ``message`` and ``line``.
     """
-    lines = [wording.plain(line) for line in message.split("\n")]
+    lines = [formatting.plain(line) for line in message.split("\n")]
     lines = [line if len(line) <= _LINE else f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}" for line in lines]
     # A full or closed output changes no exit code.
     with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xoff import _core, running, wording
+from xoff import _core, formatting, running
 from xoff._core import InputError
 
 PHASES = 16
@@ -37,7 +37,7 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
     if not rows:
         raise InputError("switch.flow_control: no mechanism here pauses by thresholds of inputs; give pfc")
     framing, switch = document["framing"], document["switch"]
-    byte = {key: (wording.quantity(text) or (0, ""))[0] for key, text in framing.items()}
+    byte = {key: (formatting.quantity(text) or (0, ""))[0] for key, text in framing.items()}
     request = {
         "switch_delay": switch["forwarding_latency"],
         "max_frame": f"{max(byte['payload'] + byte['header'], byte['min_frame_size']) + byte['preamble_and_ifg']}B",

@@ -12,7 +12,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xoff import plots, wording
+from xoff import formatting, plots
 from xoff.plots import COLOURS, STYLE, Canvas
 
 RANKS = 24
@@ -106,7 +106,7 @@ def notes(jobs: pa.Table, job: str) -> list[str]:
 
 
 def _legend(figure: Figure, used: dict[str, str]) -> None:
-    handles = [Patch(color=colour, label=wording.plain(label)) for label, colour in used.items()]
+    handles = [Patch(color=colour, label=formatting.plain(label)) for label, colour in used.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), fontsize=7)
 
 

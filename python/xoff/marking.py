@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xoff import headroom, running, wording
+from xoff import formatting, headroom, running
 from xoff._core import InputError
 
 # 5 ns a metre, as in scenarios.
@@ -55,14 +55,14 @@ def quantity(option: str, text: str, unit: str, least: int, most: int) -> int:
     Raises `InputError` if the text is not a quantity of this unit, or is out of range.
     """
     metres = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?m", text) if unit == "ps" else None
-    found = (round(float(metres[1]) * _PS_PER_METRE), "ps") if metres else wording.quantity(text)
+    found = (round(float(metres[1]) * _PS_PER_METRE), "ps") if metres else formatting.quantity(text)
     if text == "0":
         found = (0, unit)
     if found is None or found[1] != unit:
         example = {"ps": "8us", "bytes": "4096B", "bps": "100Gbps"}[unit]
         raise InputError(f"{option}: {running.shown(text)} was given; a text such as {example} is needed")
     if not least <= found[0] <= most:
-        ends = " to ".join(wording.quantity_text(end, unit) for end in (least, most))
+        ends = " to ".join(formatting.quantity_text(end, unit) for end in (least, most))
         raise InputError(f"{option}: {text} is out of range; allowed are {ends}")
     return found[0]
 
@@ -85,10 +85,10 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
     trips = [row for row in settled if row["key"] == "host.congestion_control.dctcp.round_trip"]
     if not trips:
         raise InputError("scenario: no two hosts are connected, so no round trip follows; give --round-trip")
-    fastest = max(trips, key=lambda row: (wording.quantity(row["line"]) or (0, ""))[0])
-    size = {key: (wording.quantity(text) or (0, ""))[0] for key, text in document["framing"].items()}
+    fastest = max(trips, key=lambda row: (formatting.quantity(row["line"]) or (0, ""))[0])
+    size = {key: (formatting.quantity(text) or (0, ""))[0] for key, text in document["framing"].items()}
     frame = max(size["payload"] + size["header"], size["min_frame_size"]) + size["preamble_and_ifg"]
-    rate, trip = (wording.quantity(fastest[key]) or (0, "") for key in ("line", "value"))
+    rate, trip = (formatting.quantity(fastest[key]) or (0, "") for key in ("line", "value"))
     return Path(rate[0], trip[0], frame)
 
 
@@ -145,7 +145,7 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
         for row in answer["rows"]:
             if row["kmin_bytes"] > bound:
                 answer["warnings"].append(
-                    f"{row['what']}: {wording.size(row['kmin_bytes'])} is above {wording.size(max(bound, 0))}: "
+                    f"{row['what']}: {formatting.size(row['kmin_bytes'])} is above {formatting.size(max(bound, 0))}: "
                     "if all ports fill, PFC pauses before switches mark"
                 )
     return answer
@@ -163,7 +163,7 @@ def check_rows(scenario: running.Source, overrides: running.Overrides, control: 
         except InputError:
             found = running.check(scenario, overrides=marked)
         told = dict.fromkeys(one["message"] for one in found["warnings"] if one["path"].startswith("switch.ecn"))
-        answer["warnings"] += [f"{row['what']}: {wording.size(row['kmin_bytes'])}: {message}" for message in told]
+        answer["warnings"] += [f"{row['what']}: {formatting.size(row['kmin_bytes'])}: {message}" for message in told]
 
 
 def _row(what: str, kmin: int, kmax: int, pmax: float, source: str) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def buffer(
     ]  # fmt: skip
     if incast is not None:
         rows.append({
-            "what": f"{incast:,} senders start together, with {wording.size(first)} each ((N − 1) · W)",
+            "what": f"{incast:,} senders start together, with {formatting.size(first)} each ((N − 1) · W)",
             "bytes": (incast - 1) * first, "source": "arrivals at N times the rate for W / C",
         })  # fmt: skip
     answer = {
@@ -218,7 +218,7 @@ def buffer(
 
 def pfc_headroom(path: Path, link_delay: str, switch_delay: str) -> int:
     """Returns the headroom in bytes of a link of this rate, as ``size pfc`` computes it."""
-    rate = wording.quantity_text(path.rate_bps, "bps")
+    rate = formatting.quantity_text(path.rate_bps, "bps")
     request = {
         "rate": rate,
         "link_delay": link_delay,
@@ -302,7 +302,7 @@ def _star(path: Path, senders: int) -> dict[str, Any]:
     # A round trip is two links there and two back; a frame and its acknowledgement are serialised twice each.
     sending = 2 * (path.frame_bytes + 64) * 8 * 10**12 // path.rate_bps
     delay = max(1000, (path.round_trip_ps - sending) // 4)
-    rate = wording.quantity_text(path.rate_bps, "bps")
+    rate = formatting.quantity_text(path.rate_bps, "bps")
     return {
         "network": {"star": {"hosts": senders + 1, "link": {"rate": rate, "delay": f"{delay}ps"}}},
         "framing": {"payload": f"{path.frame_bytes - 48}B" if path.frame_bytes > 100 else f"{path.frame_bytes}B"},

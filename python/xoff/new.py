@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.results import write_new
 
@@ -130,13 +130,13 @@ def write_document(kind: str, name: str = "") -> list[Path]:
             raise InputError(f"{place}: exists; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
     # A file name may hold characters that end a text or a comment.
-    quoted = json.dumps(wording.plain(file.stem))
+    quoted = json.dumps(formatting.plain(file.stem))
     for table, place in tables.items():
         text = text.replace(f'"{{stem}}-{table}.csv"', json.dumps(place.name))
     file.parent.mkdir(parents=True, exist_ok=True)
     for table, place in tables.items():
         write_new(place, (_TEMPLATES / f"{kind}-{table}.csv").read_text("utf-8"))
-    write_new(file, text.replace('"{name}"', quoted).replace("{file}", shlex.quote(wording.plain(str(file)))))
+    write_new(file, text.replace('"{name}"', quoted).replace("{file}", shlex.quote(formatting.plain(str(file)))))
     return [file, *tables.values()]
 
 

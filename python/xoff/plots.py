@@ -27,7 +27,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter
 from matplotlib.transforms import Bbox
 
-from xoff import counts, wording
+from xoff import counts, formatting
 
 
 class Recorded(Protocol):
@@ -567,7 +567,7 @@ def _label(text: str, most: int) -> str:
     cut = text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"
     lines = cut.split("\n")
     # Texts of xoff have few lines; a text with more lines holds a name from a file.
-    return "\n".join(map(wording.plain, lines)) if len(lines) <= _LINES else wording.plain(cut)
+    return "\n".join(map(formatting.plain, lines)) if len(lines) <= _LINES else formatting.plain(cut)
 
 
 def _make_plain(figure: Figure) -> None:
@@ -591,14 +591,14 @@ def save(figure: Figure, directory: Path, name: str, formats: Sequence[str] = ("
     In `name`, characters other than letters, digits and ``_.-`` become ``_``.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"{wording.file_name(name)}.{form}" for form in formats]
+    paths = [directory / f"{formatting.file_name(name)}.{form}" for form in formats]
     for path in paths:
         write(figure, path)
     return paths
 
 
 def _short(size: int) -> str:
-    return wording.size(size).replace(".0 ", " ")
+    return formatting.size(size).replace(".0 ", " ")
 
 
 def _port_rows(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import _core, memory, wording
+from xoff import _core, formatting, memory
 from xoff._core import InputError
 
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -59,8 +59,8 @@ def _check_size(file: Path, metadata: Any) -> None:
     widths = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "BYTE_ARRAY": 4}
     size = metadata.num_rows * sum(widths.get(column.physical_type, 8) for column in columns)
     if size > (most := memory.allowed()):
-        why = f"{metadata.num_rows:,} rows need {wording.size(size)} of memory"
-        raise InputError(f"{file}: {why}; {wording.size(most)} are available")
+        why = f"{metadata.num_rows:,} rows need {formatting.size(size)} of memory"
+        raise InputError(f"{file}: {why}; {formatting.size(most)} are available")
 
 
 @cache
@@ -102,7 +102,7 @@ def _no_word(name: str, table: pa.Table) -> str | None:
         found = pc.unique(table[column].cast(pa.string())).to_pylist()
         if (wrong := next((word for word in found if word not in words), None)) is not None:
             allowed = ", ".join(words)
-            return f"a cell of the column `{column}` is `{wording.plain(wrong[:80])}`; allowed are {allowed}"
+            return f"a cell of the column `{column}` is `{formatting.plain(wrong[:80])}`; allowed are {allowed}"
     if name == "jobs":
         exposed = table.filter(pc.equal(table["part"].cast(pa.string()), "exposed"))
         if exposed["label"].null_count:

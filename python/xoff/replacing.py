@@ -7,10 +7,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
-from xoff.documents import read_json
 from xoff.running import Prepared, shown
+from xoff.safe_read import read_json
 
 _NAMED = 2
 """The number of differences in a message."""
@@ -60,7 +60,7 @@ def _differences(place: Path, prepared: Prepared) -> Iterator[str]:
         return
     for key in _unlike(kept, prepared.document, ""):
         if key not in prepared.tables or not _is_table(place, kept, key, prepared.tables[key]):
-            yield wording.plain(key) or "all"
+            yield formatting.plain(key) or "all"
 
 
 def _unlike(first: Any, second: Any, path: str) -> Iterator[str]:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, locks, renames, wording
+from xoff import _core, counts, formatting, locks, renames
 from xoff._core import InputError
-from xoff.documents import named, read_json
 from xoff.reading import parquet_reader
-from xoff.shape import mismatch
+from xoff.safe_read import named, read_json
 from xoff.summary import Summary
+from xoff.type_check import mismatch
 
 if TYPE_CHECKING:
     from xoff.plots import Plot
@@ -207,13 +207,13 @@ class Result:
         what, (done, total) = measured(summary), measured_counts(summary)
         of = "" if what == "flows" else f" of {what},"
         lines = [
-            ("simulated", wording.time(summary.get("simulated_ps"))),
+            ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
             *_collectives(summary),
             (what, f"{done:,} of {total:,} completed"),
-            (f"FCT{of} mean", wording.time(fct.get("mean"))),
-            (f"FCT{of} median, p99", f"{wording.time(fct.get('p50'))}, {wording.time(fct.get('p99'))}"),
-            (f"FCT{of} longest", wording.time(fct.get("max"))),
+            (f"FCT{of} mean", formatting.time(fct.get("mean"))),
+            (f"FCT{of} median, p99", f"{formatting.time(fct.get('p50'))}, {formatting.time(fct.get('p99'))}"),
+            (f"FCT{of} longest", formatting.time(fct.get("max"))),
             ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
             *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
@@ -223,7 +223,7 @@ class Result:
         lines += [("warning", f"{one['path']}: {one['message']}") for one in summary.get("warnings", ())]
         hops, cpu = performance.get("data_packet_hops"), performance.get("cpu_seconds")
         if hops and cpu:
-            speed = f"{wording.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({wording.count(hops / cpu)}/s)"
+            speed = f"{formatting.count(hops)} packet-hops in {cpu:.2f} CPU-seconds ({formatting.count(hops / cpu)}/s)"
             lines.append(("performance", speed + _skipped(performance) + _threads(performance)))
         lines.append(("fingerprint", self.fingerprint))
         return lines
@@ -272,8 +272,8 @@ def _collectives(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, workload in (summary.get("workloads") or {}).items():
         if found := workload.get("collective"):
             bus = found["bus_bps"]
-            fast = "not completed" if bus is None else f"{wording.time(found['time_ps'])}, {bus / 1e9:.1f} Gb/s"
-            yield wording.plain(f"{name}: time, bus bandwidth"), fast
+            fast = "not completed" if bus is None else f"{formatting.time(found['time_ps'])}, {bus / 1e9:.1f} Gb/s"
+            yield formatting.plain(f"{name}: time, bus bandwidth"), fast
 
 
 def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -282,23 +282,23 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if not (job := workload.get("job")):
             continue
         if job["iteration_ps"] is None:
-            yield wording.plain(f"{name}: iteration"), f"none of {job['iterations']:,} completed"
+            yield formatting.plain(f"{name}: iteration"), f"none of {job['iterations']:,} completed"
             continue
         whole = job["iteration_ps"] or 1
         groups: Mapping[str, Any] = job["groups"]
         exposed = [f"{label} {group['exposed_ps'] / whole:.1%}" for label, group in groups.items()]
         count = f"{job['completed']:,} of {job['iterations']:,}"
-        yield wording.plain(f"{name}: iteration"), f"{wording.time(whole)}, {count} completed"
+        yield formatting.plain(f"{name}: iteration"), f"{formatting.time(whole)}, {count} completed"
         parts = f"computing {job['compute_ps'] / whole:.1%}, exposed {job['exposed_ps'] / whole:.1%}"
         parts += f" ({', '.join(exposed)})" if exposed else ""
         yield (
-            wording.plain(f"{name}: of a rank's time"),
-            wording.plain(f"{parts}, bubble {job['bubble_ps'] / whole:.1%}"),
+            formatting.plain(f"{name}: of a rank's time"),
+            formatting.plain(f"{parts}, bubble {job['bubble_ps'] / whole:.1%}"),
         )
         fast = [f"{label} {group['bus_bps'] / 1e9:,.1f} Gb/s" for label, group in groups.items() if group["bus_bps"]]
         used = [f"MFU {job['mfu']:.1%}"] if job["mfu"] is not None else []
         if fast or used:
-            yield wording.plain(f"{name}: used"), wording.plain(", ".join([*used, *fast]))
+            yield formatting.plain(f"{name}: used"), formatting.plain(", ".join([*used, *fast]))
 
 
 def _skipped(performance: Mapping[str, Any]) -> str:
@@ -309,7 +309,7 @@ def _skipped(performance: Mapping[str, Any]) -> str:
     blockers = fast_forward.get("blockers", [])
     # Only a run of `_WAITED` CPU-seconds that fast-forwarded less than half of its packet-hops names its blockers.
     is_long = performance.get("cpu_seconds", 0) >= _WAITED and skipped < hops / 2
-    why = wording.plain(f"; kept from fast-forwarding by {', '.join(blockers)}") if is_long and blockers else ""
+    why = formatting.plain(f"; kept from fast-forwarding by {', '.join(blockers)}") if is_long and blockers else ""
     return (f"; {skipped / hops:.1%} fast-forwarded{parts}" if skipped else "") + why
 
 
@@ -583,8 +583,8 @@ def _high_water(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     for kind, title in _HIGH_WATER.items():
         mark = marks.get(kind) or {}
         if mark.get("bytes"):
-            of = f" of {wording.size(limit)}" if (limit := mark.get("threshold_bytes")) is not None else ""
-            lines.append((title, f"{wording.size(mark['bytes'])}{of}, {mark.get('place')}"))
+            of = f" of {formatting.size(limit)}" if (limit := mark.get("threshold_bytes")) is not None else ""
+            lines.append((title, f"{formatting.size(mark['bytes'])}{of}, {mark.get('place')}"))
     return lines
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from xoff import _core, wording
+from xoff import _core, formatting
 from xoff._core import InputError
 from xoff.results import AuditError, DirectoryWriter, Result
 from xoff.tables import is_table, read_table
@@ -477,7 +477,7 @@ def shown(value: object) -> str:
         )
     except Exception:
         text = f"a value of type {type(value).__name__}"
-    return wording.plain(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    return formatting.plain(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def typed(text: str) -> Any:

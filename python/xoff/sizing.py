@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from xoff import _core, marking, wording
+from xoff import _core, formatting, marking
 from xoff._core import InputError
 from xoff.options import Json, Set, settings
 
@@ -244,8 +244,8 @@ def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
 
     from xoff import display
 
-    trip, product = wording.time(answer["round_trip_ps"]), wording.size(answer["product_bytes"])
-    title = f"{wording.rate(answer['rate_bps'])}, {trip} there and back: {product} under way"
+    trip, product = formatting.time(answer["round_trip_ps"]), formatting.size(answer["product_bytes"])
+    title = f"{formatting.rate(answer['rate_bps'])}, {trip} there and back: {product} under way"
     table = display.table("", *columns, "source", title=escape(title), right=tuple(range(1, 1 + len(columns))))
     for row in answer["rows"]:
         cells = [row[one] if one in row else row[f"{one}_bytes"] for one in columns]
@@ -283,7 +283,7 @@ def _show_headroom(answer: dict[str, Any]) -> None:
 
     table = display.table("step", "time", "bytes", title=escape(f"{answer['rate']}, {answer['link_delay']}"))
     for step in answer["steps"]:
-        table.add_row(step["step"], wording.time(step["time_ps"]), f"{step['bytes']:,}")
+        table.add_row(step["step"], formatting.time(step["time_ps"]), f"{step['bytes']:,}")
     table.add_section()
     table.add_row("[b]headroom[/b]", "", f"[b]{answer['headroom_bytes']:,}[/b]")
     if answer["xoff_bytes"] is not None:
@@ -319,7 +319,7 @@ def _answer(answer: dict[str, Any], as_json: bool) -> None:
     warnings = answer.pop("warnings", None) or []
     for key, value in answer.items():
         name = key.removesuffix("_ps").removesuffix("_bytes").replace("_", " ")
-        text = wording.listed(value) if isinstance(value, dict) else wording.keyed(key, value)
+        text = formatting.listed(value) if isinstance(value, dict) else formatting.keyed(key, value)
         table.add_row(escape(name), escape(text))
     display.out.print(table)
     for warning in warnings:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import memory, wording
+from xoff import formatting, memory
 from xoff._core import InputError
 
 MAX_ROWS = 2**24
@@ -61,7 +61,7 @@ def _read_file(key: str, path: Path) -> pa.Table:
         _check_rows(key, path, file.metadata.num_rows)
         groups = [file.metadata.row_group(index) for index in range(file.metadata.num_row_groups)]
         if (size := sum(group.total_byte_size for group in groups)) > _MAX_BYTES:
-            raise InputError(f"{key}: {path} holds {wording.size(size)}; {wording.size(_MAX_BYTES)} are possible")
+            raise InputError(f"{key}: {path} holds {formatting.size(size)}; {formatting.size(_MAX_BYTES)} are possible")
         return file.read()
     if path.suffix in {".csv", ".tsv", ".txt"}:
         import pyarrow.csv
@@ -85,8 +85,8 @@ def _check_rows(key: str, path: Path, rows: int) -> None:
     if rows > MAX_ROWS:
         raise InputError(f"{key}: {path} has {rows:,} rows; {MAX_ROWS:,} are possible")
     if rows * ROW_BYTES > (most := memory.allowed()):
-        taken = f"{rows:,} rows, about {wording.size(rows * ROW_BYTES)}"
-        raise InputError(f"{key}: {path} has {taken}; {wording.size(most)} of memory are left to this process")
+        taken = f"{rows:,} rows, about {formatting.size(rows * ROW_BYTES)}"
+        raise InputError(f"{key}: {path} has {taken}; {formatting.size(most)} of memory are left to this process")
 
 
 def _plain(key: str, table: pa.Table) -> pa.Table:

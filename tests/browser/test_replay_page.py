@@ -14,7 +14,7 @@ import pytest
 import xoff
 from chromium import Browser, installed
 from patience import wait_until
-from xoff import report, wording
+from xoff import formatting, report
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PICTURES = _ROOT / "out" / "browser"
@@ -83,7 +83,7 @@ def check_counts(browser: Browser, result: xoff.Result) -> int:
     finished = [row for row in result.flows.to_pylist() if row["start_ps"] + row["fct_ps"] <= time]
     counts = text(browser, ".counts")
     ports = "1 port" if len(waiting) == 1 else f"{len(waiting)} ports"
-    assert counts.startswith(f"{wording.size(sum(waiting.values()))} wait at {ports} (at most ")
+    assert counts.startswith(f"{formatting.size(sum(waiting.values()))} wait at {ports} (at most ")
     assert f" · {len(paused)} queue{'' if len(paused) == 1 else 's'} paused (at most " in counts
     assert f" · {len(under_way)} flow{'' if len(under_way) == 1 else 's'} under way · " in counts
     assert counts.endswith(f" · {len(finished)} of 4 finished")
@@ -107,7 +107,7 @@ def test_the_slider_is_dragged_through_the_run(browser: Browser, result: xoff.Re
         assert abs(seen[-1] / result.summary["simulated_ps"] - share) < 0.01
     browser.mouse("release", left + 8 + 0.96 * (width - 16), middle)
     assert seen == sorted(set(seen))
-    assert text(browser, ".moment").startswith(wording.time(seen[-1]))
+    assert text(browser, ".moment").startswith(formatting.time(seen[-1]))
     # The curve above leads to any moment, too.
     left, top, width, height = browser.place("#replay .overview")
     browser.click(left + width / 2, top + height / 2)
@@ -145,7 +145,7 @@ def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, r
     # The replay begins at the moment of most pauses: exact, and not on the slider's grid.
     events = sorted({row["start_ps"] for row in result.pauses.to_pylist()})
     time = max(events, key=lambda at: (len(pauses(result, at)), -at))
-    assert time_shown.startswith(wording.time(time))
+    assert time_shown.startswith(formatting.time(time))
     data = report.run_page.build(result).replay
     assert data is not None
     assert data.data is not None
@@ -161,11 +161,13 @@ def test_a_click_on_a_port_shows_its_queue_and_who_paused_it(browser: Browser, r
         assert text(browser, ".port h3") == f"{row['node']} → {row['peer']}"
         waits = queues(result, time).get((row["node"], row["port"]), 0)
         said = (
-            f"{wording.size(waits)} wait in queue {row['queue']} (class {row['class']})" if waits else "nothing waits"
+            f"{formatting.size(waits)} wait in queue {row['queue']} (class {row['class']})"
+            if waits
+            else "nothing waits"
         )
-        assert text(browser, ".state") == f"At {wording.time(time)}: {said}; paused."
+        assert text(browser, ".state") == f"At {formatting.time(time)}: {said}; paused."
         cells = browser.ask("[...document.querySelectorAll('#replay .pauses td')].map((one) => one.textContent)")
-        since, until = wording.time(row["start_ps"]), wording.time(row["end_ps"])
+        since, until = formatting.time(row["start_ps"]), formatting.time(row["end_ps"])
         assert cells == ["PFC", str(row["class"]), str(row["queue"]), row["peer"], since, until]
     # A port without pauses says so, and is found by its name in the list as well.
     browser.ask(
@@ -200,7 +202,7 @@ def test_keys_move_in_time(browser: Browser, result: xoff.Result) -> None:
         browser.press("ArrowRight")
     time = check_counts(browser, result)
     assert time == 300 * result.summary["sampled_every_ps"]
-    assert browser.ask("document.activeElement.getAttribute('aria-valuetext')") == wording.time(time)
+    assert browser.ask("document.activeElement.getAttribute('aria-valuetext')") == formatting.time(time)
     browser.press("ArrowLeft")
     assert check_counts(browser, result) == 299 * result.summary["sampled_every_ps"]
     browser.press("End")

@@ -16,8 +16,8 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import InputError, display, wording
-from xoff.documents import named
+from xoff import InputError, display, formatting
+from xoff.safe_read import named
 
 JOINERS = "\u200c\u200d"
 HARMFUL = [
@@ -32,11 +32,11 @@ SAMPLE = ["\x1b", "\u202e", "\u2066", "\x9b", "\u200f", "\x07", "\ufeff", "\x7f"
 
 def test_all_controls_and_directions_are_replaced() -> None:
     assert len(HARMFUL) > 2100
-    assert [one for one in HARMFUL if wording.plain(one) != "\ufffd"] == []
-    assert [one for one in HARMFUL if one not in "\n\t" and wording.shown(one) != "\ufffd"] == []
-    assert wording.shown("a\n\tb") == "a\n\tb"
+    assert [one for one in HARMFUL if formatting.plain(one) != "\ufffd"] == []
+    assert [one for one in HARMFUL if one not in "\n\t" and formatting.shown(one) != "\ufffd"] == []
+    assert formatting.shown("a\n\tb") == "a\n\tb"
     kept = "äßλ→中אب😀" + JOINERS
-    assert wording.plain(kept) == wording.shown(kept) == kept
+    assert formatting.plain(kept) == formatting.shown(kept) == kept
 
 
 @pytest.mark.parametrize("letter", SAMPLE)

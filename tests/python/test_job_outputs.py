@@ -10,7 +10,7 @@ import pytest
 
 import xoff
 from small import Command
-from xoff import connections, job_plots, plots, report, wording
+from xoff import connections, formatting, job_plots, plots, report
 from xoff.exporting import fct, perfetto
 from xoff.report import run_page, study_page, summary
 from xoff.report.page import Table
@@ -209,7 +209,7 @@ def test_lines_and_sentences_of_a_job_are_of_messages(result: xoff.Result) -> No
     assert "flows" not in lines
     first, second, third = summary.sentences(result)
     job: Any = result.summary["workloads"]["job $x$ <b>"]["job"]
-    took = f"{wording.time(job['iteration_ps'])}: {job['compute_ps'] / job['iteration_ps']:.1%} computing, "
+    took = f"{formatting.time(job['iteration_ps'])}: {job['compute_ps'] / job['iteration_ps']:.1%} computing, "
     assert first.startswith(f"An iteration of job $x$ <b> took {took}")
     assert second.startswith("192 of 192 messages were delivered; ")
     assert third.startswith("In the network no packet was lost")

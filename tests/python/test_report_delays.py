@@ -9,7 +9,7 @@ import pytest
 
 import xoff
 from xoff import report
-from xoff.insight import Forest, tilings
+from xoff.insight import Forest, breakdowns
 from xoff.report import delays, run_page
 
 
@@ -28,7 +28,7 @@ def result(scenario: dict[str, Any]) -> xoff.Result:
 def test_bars_are_as_long_as_completion_times(result: xoff.Result) -> None:
     shown = delays.build(result)
     assert shown is not None
-    found = sorted(tilings(result), key=lambda one: -one.flow["slowdown"])
+    found = sorted(breakdowns(result), key=lambda one: -one.flow["slowdown"])
     assert [bar.flow for bar in shown.bars] == [one.number for one in found]
     longest = max(one.total_ps for one in found)
     for bar, one in zip(shown.bars, found, strict=True):

@@ -11,7 +11,7 @@ import pytest
 import xoff
 from small import Command
 from test_tune import packet_study
-from xoff import wording
+from xoff import formatting
 from xoff.report import study_page, summary
 
 
@@ -22,8 +22,8 @@ def test_sentences_on_a_run_have_its_numbers(scenario: dict[str, Any]) -> None:
     assert len(told) == 3
     times, found = result.summary["fct_ps"], result.summary
     assert told[0] == (
-        f"3 of 3 flows were delivered; half of them took {wording.time(times['p50'])} at most, 99 of 100 "
-        f"{wording.time(times['p99'])}, and the slowest {wording.time(times['max'])}."
+        f"3 of 3 flows were delivered; half of them took {formatting.time(times['p50'])} at most, 99 of 100 "
+        f"{formatting.time(times['p99'])}, and the slowest {formatting.time(times['max'])}."
     )
     assert f"PFC pauses {found['pfc']['pauses']:,}" in told[1]
     assert "no packet was lost" in told[1]
@@ -44,8 +44,8 @@ def test_sentences_on_a_study_have_its_means(scenario: dict[str, Any], tmp_path:
     )
     told = summary.study_sentences(study)
     means = {mean.point["variant"]: mean.interval.mean for mean in study.means("fct_mean_ps")}
-    assert told[0].startswith(f"FCT mean is lowest with near: {wording.number(means['near'] / 1e6, 4)}")
-    assert f"highest with far: {wording.number(means['far'] / 1e6, 4)}" in told[0]
+    assert told[0].startswith(f"FCT mean is lowest with near: {formatting.number(means['near'] / 1e6, 4)}")
+    assert f"highest with far: {formatting.number(means['far'] / 1e6, 4)}" in told[0]
     assert f"by {means['far'] / means['near'] - 1:+.1%}, beyond chance" in told[1]
     assert told[2] == "The study is 4 runs, and all have a result."
 
@@ -57,7 +57,7 @@ def test_sentences_on_a_search_have_what_it_found(tmp_path: Path) -> None:
     told = summary.search_sentences(found)
     assert told[0] == f"Of 16 settings that were tried the best is {tuning.best[0].words}."
     mean = tuning.best[0].unseen["fct_mean_ps"].mean
-    assert f"{wording.number(mean / 1e6, 4)} µs over 2 unseen seeds" in told[1]
+    assert f"{formatting.number(mean / 1e6, 4)} µs over 2 unseen seeds" in told[1]
     relative = tuning.best[0].against["fct_mean_ps"].relative
     assert f"{relative:+.1%} against the scenario as it was" in told[2]
     assert summary.search_sentences(found | {"best": []}) == [

@@ -155,9 +155,9 @@ def test_a_slow_link_is_measured_at_the_rate_of_its_kind(xoff_here: Command, tmp
 
 
 def xoff_time(ps: int) -> str:
-    from xoff import wording
+    from xoff import formatting
 
-    return wording.time(ps)
+    return formatting.time(ps)
 
 
 def test_second_runs_can_be_left_out_and_are_left_out_where_runs_are_long(

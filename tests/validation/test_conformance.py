@@ -13,11 +13,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.validation.breakdown import delays_add_up
 from tests.validation.fault_drawing import with_faults
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.scenario_schema import CHOICES, keys, registered
 from tests.validation.scenario_strategies import STRATEGIES
-from tests.validation.tiling import delays_add_up
 
 import xoff
 from xoff import _core, counts

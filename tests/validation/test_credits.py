@@ -12,7 +12,7 @@ from tests.validation.long_flows import CONTROL, WIRE, delivered_gbps, to_one, u
 from tests.validation.test_audits import recorded, ring, violations
 
 import xoff
-from xoff.insight import Forest, tilings
+from xoff.insight import Forest, breakdowns
 
 PS_A_BYTE = 80
 """At 100 Gb/s."""
@@ -310,10 +310,10 @@ def test_waiting_for_credits_is_a_pause_by_the_node_that_has_no_room() -> None:
     assert rows
     assert {(row["cause"], row["origin"]) for row in rows} == {("credits", "switch0")}
     forest = Forest(result)
-    for tiling in tilings(result, forest):
-        paused = [part for part in tiling.parts if part.kind == "paused"]
+    for breakdown in breakdowns(result, forest):
+        paused = [part for part in breakdown.parts if part.kind == "paused"]
         assert {part.mechanism for part in paused} == {"credits"}
-        assert sum(part.ps for part in paused) > tiling.total_ps / 4
+        assert sum(part.ps for part in paused) > breakdown.total_ps / 4
     roots = {(tree.root.node, tree.root.port, tree.root.cause) for tree in forest.trees}
     assert roots == {("switch0", 0, "credits")}
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.validation.breakdown import delays_add_up
 from tests.validation.test_closed_forms import NO_TIMEOUT, RATES, chain, ser
 from tests.validation.test_pfc_closed_forms import SWITCH_PS, stalled
-from tests.validation.tiling import delays_add_up
 from tests.validation.traces import arrivals, departures, events, flow_rows
 
 import xoff

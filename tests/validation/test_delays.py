@@ -6,10 +6,10 @@ Frames have 1000 B, which take 80 ns at 100 Gb/s; links take 1 µs, switches not
 from typing import Any
 
 import pytest
-from tests.validation.tiling import delays_add_up
+from tests.validation.breakdown import delays_add_up
 
 import xoff
-from xoff.insight import Forest, Tiling, repeated, tilings
+from xoff.insight import Breakdown, Forest, breakdowns, repeated
 
 FRAME_PS = 80_000
 LINK_PS = 1_000_000
@@ -32,10 +32,10 @@ def flow(src: int, dst: int, packets: int, **more: Any) -> dict[str, Any]:
     return {"src": src, "dst": dst, "size": f"{952 * packets}B", **more}
 
 
-def parts(tiling: Tiling) -> list[tuple[int, str, int | None, int]]:
+def parts(breakdown: Breakdown) -> list[tuple[int, str, int | None, int]]:
     """Returns hop, kind, blocking flow, and picoseconds, in path order."""
-    assert tiling.total_ps == tiling.flow["fct_ps"]
-    return [(part.hop, part.kind, part.flow, part.ps) for part in tiling.parts]
+    assert breakdown.total_ps == breakdown.flow["fct_ps"]
+    return [(part.hop, part.kind, part.flow, part.ps) for part in breakdown.parts]
 
 
 def on_links(hops: int) -> list[tuple[int, str, int | None, int]]:
@@ -46,15 +46,15 @@ def on_links(hops: int) -> list[tuple[int, str, int | None, int]]:
 
 
 def test_a_flow_alone_sends_and_travels() -> None:
-    [tiling] = tilings(xoff.run(star([flow(1, 0, 10)])))
-    assert parts(tiling) == [(0, "transmission", None, 9 * FRAME_PS), *on_links(2)]
-    assert tiling.worst is None
+    [breakdown] = breakdowns(xoff.run(star([flow(1, 0, 10)])))
+    assert parts(breakdown) == [(0, "transmission", None, 9 * FRAME_PS), *on_links(2)]
+    assert breakdown.worst is None
 
 
 def test_of_two_flows_into_one_the_second_waits_behind_the_first() -> None:
     # Frames leave the switch as a0 b0 a1 b1 …, the first as it arrives. The last pair comes as the tenth frame starts:
     # before a9 go b4 a5 … b8, and before b9 also a9.
-    first, second = tilings(xoff.run(star([flow(1, 0, 10), flow(2, 0, 10)])))
+    first, second = breakdowns(xoff.run(star([flow(1, 0, 10), flow(2, 0, 10)])))
     sending, way = (0, "transmission", None, 9 * FRAME_PS), on_links(2)
     assert parts(first) == [
         sending, *way[:2], (1, "queueing", 0, 4 * FRAME_PS), (1, "queueing", 1, 5 * FRAME_PS), *way[2:]
@@ -68,7 +68,7 @@ def test_of_two_flows_into_one_the_second_waits_behind_the_first() -> None:
 
 def test_flows_of_one_host_take_turns() -> None:
     # a0 b0 a1 b1 a2: before a2 two packets of its own and two of the other have left.
-    first, second = tilings(xoff.run(star([flow(1, 0, 3), flow(1, 2, 2)])))
+    first, second = breakdowns(xoff.run(star([flow(1, 0, 3), flow(1, 2, 2)])))
     sending = [(0, "transmission", None, 2 * FRAME_PS), (0, "queueing", 1, 2 * FRAME_PS)]
     assert parts(first) == [*sending, *on_links(2)]
     assert parts(second) == [(0, "transmission", None, FRAME_PS), (0, "queueing", 0, 2 * FRAME_PS), *on_links(2)]
@@ -77,7 +77,7 @@ def test_flows_of_one_host_take_turns() -> None:
 def test_a_lost_packet_costs_a_timeout() -> None:
     # Three simultaneous packets: two fit, and the third finds no room.
     scenario = star([flow(source, 0, 1) for source in (1, 2, 3)], switch={"buffer": {"per_queue": "2000B"}})
-    lost = list(tilings(xoff.run(scenario)))[2]
+    lost = list(breakdowns(xoff.run(scenario)))[2]
     timeout_ps = 4_000_000_000
     assert lost.flow["retransmitted"] == 1
     assert parts(lost) == [
@@ -87,8 +87,8 @@ def test_a_lost_packet_costs_a_timeout() -> None:
 
 def test_a_flow_that_is_to_come_later_waits_from_its_own_start_on() -> None:
     later = flow(2, 0, 1, start="100us")
-    [_, tiling] = tilings(xoff.run(star([flow(1, 0, 1), later])))
-    assert parts(tiling) == on_links(2)
+    [_, breakdown] = breakdowns(xoff.run(star([flow(1, 0, 1), later])))
+    assert parts(breakdown) == on_links(2)
 
 
 def dumbbell(flows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def test_a_victim_pays_for_a_port_that_it_never_crosses() -> None:
     )
     result = xoff.run(document)
     forest = Forest(result)
-    _, victim = tilings(result, forest)
+    _, victim = breakdowns(result, forest)
     [tree] = [tree for tree in forest.trees if tree.victims]
     right = {row["peer"]: row["port"] for row in result.links.to_pylist() if row["node"] == "right"}
     assert (tree.root.node, tree.root.port, tree.root.cause) == ("right", right["x"], "pfc")
@@ -177,7 +177,7 @@ def test_what_pauses_cost_is_what_flows_lost(cause: str) -> None:
     flows = [flow(source, 0, 100) for source in (1, 2, 3)]
     result = xoff.run(star(flows, switch={"flow_control": controls[cause]}))
     forest = Forest(result)
-    paused = [part for tiling in tilings(result, forest) for part in tiling.parts if part.kind == "paused"]
+    paused = [part for breakdown in breakdowns(result, forest) for part in breakdown.parts if part.kind == "paused"]
     assert {part.mechanism for part in paused} >= {cause}
     assert sum(part.ps for part in paused) == sum(tree.lost_ps for tree in forest.trees)
     assert sum(len(tree.pauses) for tree in forest.trees) == result.pauses.num_rows

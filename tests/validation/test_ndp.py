@@ -14,7 +14,7 @@ from tests.validation.test_trimming import LIMIT, incast, slowest_us, wire_us
 from tests.validation.traces import events
 
 import xoff
-from xoff.insight import tilings
+from xoff.insight import breakdowns
 
 PULL_US = wire_us(1, WIRE)
 AWAY_US = 2 + 2 * wire_us(1, WIRE)
@@ -175,8 +175,8 @@ def test_time_without_a_pull_has_its_name() -> None:
     """A flow of two windows: the flow sends its first window, and waits for pulls in the remaining time."""
     packets, window = 30, 15
     scenario = ndp(incast(1, packets, probe={"delays": "all"}), window=window)
-    [tiling] = tilings(xoff.run(scenario))
-    time = {kind: ps for _, kind, _, ps in parts(tiling) if kind in ("transmission", "awaiting_pull")}
+    [breakdown] = breakdowns(xoff.run(scenario))
+    time = {kind: ps for _, kind, _, ps in parts(breakdown) if kind in ("transmission", "awaiting_pull")}
     sent_ps = round(wire_us(packets - 1, WIRE) * 1e6)
     assert time == {"transmission": sent_ps, "awaiting_pull": alone_ps(packets, window)[-1] - sent_ps}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, wording
+from xoff import display, formatting
 from xoff._core import InputError
 from xoff.bench.cases import CASES, LARGE
 from xoff.bench.compare import compare
@@ -92,11 +92,11 @@ def _measure(names: Sequence[str], repeats: int, as_json: bool) -> None:
         cases,
         {
             "case": lambda case: case["name"],
-            "packet-hops per CPU-second": lambda case: wording.count(case["data_packet_hops_per_cpu_second"]),
+            "packet-hops per CPU-second": lambda case: formatting.count(case["data_packet_hops_per_cpu_second"]),
             "events per packet-hop": lambda case: f"{case['events_per_packet_hop']:.2f}",
             "cache misses per packet-hop": lambda case: _maybe(case["cache_misses_per_packet_hop"], "{:.2f}"),
             "building": lambda case: f"{case['build_cpu_seconds']:.2f} s",
-            "peak memory": lambda case: wording.size(case["peak_rss_bytes"]),
+            "peak memory": lambda case: formatting.size(case["peak_rss_bytes"]),
             "two threads": lambda case: _maybe(case["two_thread_speedup"], "×{:.2f}"),
         },
     )
@@ -129,21 +129,21 @@ def _ratio(case: Mapping[str, Any], key: str = "ratio") -> str:
 
 _KERNEL: _Columns = {
     "case": lambda case: case["name"],
-    "xoff, packet-hops per CPU-second": lambda case: wording.count(case["data_packet_hops_per_cpu_second"]),
-    "the kernel": lambda case: wording.count(case["kernel_data_packet_hops_per_cpu_second"]),
+    "xoff, packet-hops per CPU-second": lambda case: formatting.count(case["data_packet_hops_per_cpu_second"]),
+    "the kernel": lambda case: formatting.count(case["kernel_data_packet_hops_per_cpu_second"]),
     "ratio": _ratio,
 }
 _COMPARED: _Columns = {
     "case": lambda case: case["name"],
-    "this xoff, packet-hops per CPU-second": lambda case: wording.count(case["data_packet_hops_per_cpu_second"]),
-    "the commit": lambda case: wording.count(case["commit_data_packet_hops_per_cpu_second"]),
+    "this xoff, packet-hops per CPU-second": lambda case: formatting.count(case["data_packet_hops_per_cpu_second"]),
+    "the commit": lambda case: formatting.count(case["commit_data_packet_hops_per_cpu_second"]),
     "ratio": _ratio,
     "building": lambda case: "apart" if case["building_apart"] else "counted on both sides",
     "fingerprint": lambda case: "the same" if case["same_fingerprint"] else "another",
 }
 _SKIPPED: _Columns = {
     "case": lambda case: case["name"],
-    "packet-hops": lambda case: wording.count(case["data_packet_hops"]),
+    "packet-hops": lambda case: formatting.count(case["data_packet_hops"]),
     "fast-forwarded": lambda case: f"{case['fast_forwarded']:.1%}",
     "CPU-seconds": lambda case: f"{case['cpu_seconds']:.2f}",
     "without fast-forward": lambda case: (
@@ -180,8 +180,8 @@ def _show_rows(answer: Mapping[str, Any], as_json: bool) -> None:
     flows = answer["million_flows"]
     display.out.print(
         f"{flows['flows']:,} flows: {flows['wall_seconds']:.1f} s from the start to a table of "
-        f"{wording.size(flows['table_bytes'])} on disk, {flows['cpu_seconds']:.1f} CPU-seconds, "
-        f"peak memory {wording.size(flows['peak_rss_bytes'])}"
+        f"{formatting.size(flows['table_bytes'])} on disk, {flows['cpu_seconds']:.1f} CPU-seconds, "
+        f"peak memory {formatting.size(flows['peak_rss_bytes'])}"
     )
 
 

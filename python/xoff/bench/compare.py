@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, wording
+from xoff import display, formatting
 from xoff._core import InputError
 from xoff.bench import building, processes
 from xoff.bench.cases import CASES
@@ -40,7 +40,7 @@ def compare(commit: str, names: Sequence[str], pairs: int) -> dict[str, Any]:
 
     Raises `InputError` if checkout or commit are missing, or the build fails.
     """
-    what = f"bench --compare {wording.plain(commit)}"
+    what = f"bench --compare {formatting.plain(commit)}"
     checkout, full = _found(commit, what)
     with building.workplace() as place:
         display.err.print(f"building {full[:12]} (as slow as the first build of a checkout)")
@@ -62,7 +62,7 @@ def _found(commit: str, what: str) -> tuple[Path, str]:
     named = _git("-C", checkout, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
     full = named.output.strip()
     if named.code != 0:
-        raise InputError(f"{what}: not a commit of the checkout {wording.plain(str(checkout))}")
+        raise InputError(f"{what}: not a commit of the checkout {formatting.plain(str(checkout))}")
     if _git("-C", checkout, "cat-file", "-e", f"{full}:{_CORE}").code != 0:
         raise InputError(f"{what}: {_CORE} is missing in this commit")
     return checkout, full

@@ -17,7 +17,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, wording
+from xoff import display, formatting
 from xoff._core import InputError
 from xoff.bench import building, processes
 from xoff.bench.cases import CASES
@@ -39,7 +39,7 @@ def kernel(source: Path, pairs: int) -> list[dict[str, Any]]:
 
     Raises `InputError` if the directory is not the kernel's package, or the build fails.
     """
-    what = f"bench --kernel: {wording.plain(str(source))}"
+    what = f"bench --kernel: {formatting.plain(str(source))}"
     if not (source / "Cargo.toml").is_file():
         raise InputError(f"{what} is no Cargo package; give the directory of the reference kernel's Cargo.toml")
     with building.workplace() as place:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xoff import running, wording
+from xoff import formatting, running
 from xoff._core import InputError
 
 
@@ -28,7 +28,7 @@ class Done:
         """Returns the reason of a failure in a line: the first error, or else the last line of the messages."""
         lines = [line for line in self.messages.splitlines() if line.strip()]
         errors = [line for line in lines if line.lstrip().startswith("error")]
-        return wording.plain((errors[:1] or lines[-1:] or [f"exit code {self.code}"])[0].strip())
+        return formatting.plain((errors[:1] or lines[-1:] or [f"exit code {self.code}"])[0].strip())
 
 
 def run(
@@ -62,7 +62,7 @@ def run(
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
     except (FileNotFoundError, PermissionError):
-        name = wording.plain(str(words[0]))
+        name = formatting.plain(str(words[0]))
         raise InputError(f"bench: `{name}` cannot be started; install it and add it to the PATH") from None
     finally:
         restore()

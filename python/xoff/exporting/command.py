@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.exporting import FORMATS
 from xoff.results import load
@@ -27,9 +27,9 @@ def command(directory: Path, chosen: dict[str, list[str]], *, out: Path | None, 
         answers.append({"format": name, "path": str(place), **written.parts, "notes": list(written.notes)})
         if not as_json:
             for note in written.notes:
-                print(f"xoff: {wording.plain(note)}", file=sys.stderr)
+                print(f"xoff: {formatting.plain(note)}", file=sys.stderr)
             parts = ", ".join(f"{number:,} {what}" for what, number in written.parts.items())
-            print(f"{wording.plain(str(place))}: {parts}")
+            print(f"{formatting.plain(str(place))}: {parts}")
     if as_json:
         print(json.dumps({"exports": answers}))
 

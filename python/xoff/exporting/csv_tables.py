@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.exporting.format import Written
 from xoff.results import Result
@@ -34,7 +34,7 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
             pyarrow.csv.write_csv(harmless, place / f"{_own(name, taken)}.csv")
         except pa.ArrowException as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"{name}.parquet: cannot be written as CSV: {wording.plain(why)}") from None
+            raise InputError(f"{name}.parquet: cannot be written as CSV: {formatting.plain(why)}") from None
         written += table.num_rows
         result.forget()
     return Written({"tables": len(result.tables), "rows": written})
@@ -42,7 +42,7 @@ def write(result: Result, place: Path, _choices: list[str]) -> Written:
 
 def _own(name: str, taken: set[str]) -> str:
     """Returns the file name of a table; a name that is taken, in any case of letters, gets a number."""
-    first = wording.file_name(name)
+    first = formatting.file_name(name)
     names = (first, *(f"{first}-{number}" for number in range(2, len(taken) + 3)))
     found = next(one for one in names if one.lower() not in taken)
     taken.add(found.lower())

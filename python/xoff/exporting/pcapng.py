@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 import pyarrow.compute
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.exporting import frames
 from xoff.exporting.format import Written
@@ -118,7 +118,7 @@ def _links(nodes: Nodes, choices: list[str]) -> list[tuple[str, int]]:
         if not ends:
             known = list(dict.fromkeys(name for both in names.values() for name in both))
             near = difflib.get_close_matches(choice, known, n=3, cutoff=0.5) or known[:3]
-            hint = ", ".join(f"`{wording.plain(name)}`" for name in near)
+            hint = ", ".join(f"`{formatting.plain(name)}`" for name in near)
             raise InputError(f"--pcapng: no link is called `{choice}`; near are {hint}")
         found |= dict.fromkeys(ends)
     # Both directions of a link are adjacent, and links are in their order.
@@ -131,7 +131,7 @@ def _begin(file: BinaryIO, nodes: Nodes, links: list[tuple[str, int]]) -> None:
     _block(file, 0x0A0D0D0A, section + _option(4, f"xoff {__version__}".encode()) + _END)
     for node, port in links:
         peer, rate = nodes.ports[node, port]
-        name = wording.plain(f"{node} port {port} to {peer}").encode()[:_LONGEST_NAME]
+        name = formatting.plain(f"{node} port {port} to {peer}").encode()[:_LONGEST_NAME]
         options = _option(2, name) + _option(8, struct.pack("<Q", rate)) + _option(9, b"\x0c") + _END
         _block(file, 1, struct.pack("<HHI", 1, 0, 0) + options)
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.connections import ends
 from xoff.exporting.format import Written
@@ -212,7 +212,7 @@ def _fixed(field: int, value: int) -> bytes:
 
 
 def _text(field: int, value: str) -> bytes:
-    return _message(field, wording.plain(value).encode())
+    return _message(field, formatting.plain(value).encode())
 
 
 def _message(field: int, body: bytes) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.results import Result
 
@@ -69,7 +69,7 @@ def quantity(result: Result, table: str, key: str, default: int) -> int:
     """Returns a quantity of the scenario, in picoseconds or bytes. Raises `InputError` for any other value."""
     value = given(result, table, key)
     value = default if value is None else value
-    found = (value, "") if isinstance(value, int) else wording.quantity(value) if isinstance(value, str) else None
+    found = (value, "") if isinstance(value, int) else formatting.quantity(value) if isinstance(value, str) else None
     if value in ("0", 0):
         return 0
     if found is None or found[0] < 0:
@@ -91,5 +91,5 @@ class Nodes:
     def number(self, name: str) -> int:
         """Returns the number of a node. Raises `InputError` if there is no such node."""
         if name not in self.numbers:
-            raise InputError(f"links.parquet: is damaged: no link of `{wording.plain(name)}` is in it")
+            raise InputError(f"links.parquet: is damaged: no link of `{formatting.plain(name)}` is in it")
         return self.numbers[name]

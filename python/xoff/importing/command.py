@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from xoff import wording
+from xoff import formatting
 from xoff.importing.document import Imported
 from xoff.importing.notes import HEADINGS, Notes
 from xoff.importing.source import MAX_BYTES, Source, read
@@ -31,7 +31,7 @@ def command(
     """
     sources: list[Source | None] = [None if file is None else read(file, most) for file in files]
     found = convert(*sources)
-    directory = Path("out") / wording.file_name(name.stem) if out is None else out
+    directory = Path("out") / formatting.file_name(name.stem) if out is None else out
     written = found.write(directory)
     if as_json:
         summary = {
@@ -44,9 +44,9 @@ def command(
         print(json.dumps(summary))
         return
     for text in _said(found.notes, is_verbose=is_verbose):
-        print(f"xoff: {wording.plain(text)}", file=sys.stderr)
+        print(f"xoff: {formatting.plain(text)}", file=sys.stderr)
     flows = "1 flow" if found.flows == 1 else f"{found.flows:,} flows"
-    print(f"{wording.plain(str(written[0]))}: {flows} of {wording.size(found.bytes)} together")
+    print(f"{formatting.plain(str(written[0]))}: {flows} of {formatting.size(found.bytes)} together")
 
 
 def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xoff import running, wording
+from xoff import formatting, running
 from xoff._core import InputError
 from xoff.importing.notes import HEADINGS, Notes
 from xoff.results import check_name, synchronise
@@ -295,23 +295,23 @@ def commented(text: str) -> str:
     lines = []
     for line in filter(None, text.split("\n")):
         inner = "  " if line.startswith(("-", " ")) else ""
-        lines += textwrap.wrap(wording.plain(line), _WIDTH, subsequent_indent=inner, break_on_hyphens=False)
+        lines += textwrap.wrap(formatting.plain(line), _WIDTH, subsequent_indent=inner, break_on_hyphens=False)
     return "".join(f"# {line}\n" for line in lines)
 
 
 def time(value_ps: int) -> str:
     """Returns a time as a scenario writes it."""
-    return wording.quantity_text(value_ps, "ps")
+    return formatting.quantity_text(value_ps, "ps")
 
 
 def size(value: int) -> str:
     """Returns a size as a scenario writes it."""
-    return wording.quantity_text(value, "bytes")
+    return formatting.quantity_text(value, "bytes")
 
 
 def rate(value: int) -> str:
     """Returns a rate as a scenario writes it."""
-    return wording.quantity_text(value, "bps")
+    return formatting.quantity_text(value, "bps")
 
 
 def listed(values: Iterable[Any]) -> str:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 
 # Flows of the largest scenario, one per line, and as many lines of comments.
@@ -59,7 +59,7 @@ class Source:
     @property
     def name(self) -> str:
         """The last part of its path, for messages."""
-        return wording.plain(self.path.name)
+        return formatting.plain(self.path.name)
 
     @property
     def last(self) -> int:
@@ -78,7 +78,7 @@ class Source:
         """Yields number and words of each line that has words, except comments, which begin with ``#``."""
         for number, line in enumerate(io.BytesIO(self.content), 1):
             if len(line) > _MAX_LINE:
-                self.wrong(number, f"is longer than {wording.size(_MAX_LINE)}")
+                self.wrong(number, f"is longer than {formatting.size(_MAX_LINE)}")
             words = [word.decode() for word in line.split()]
             if words and not words[0].startswith("#"):
                 yield number, words
@@ -126,7 +126,9 @@ class Source:
         """Returns a number of units of time, in picoseconds."""
         value = round(self.number(word, line, what) * unit_ps)
         if value > _MAX_TIME:
-            self.wrong(line, f"{what}: {shown(word)} is too late; a simulation ends before {wording.time(_MAX_TIME)}")
+            self.wrong(
+                line, f"{what}: {shown(word)} is too late; a simulation ends before {formatting.time(_MAX_TIME)}"
+            )
         return value
 
 
@@ -177,7 +179,7 @@ def read_bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     if not is_regular:
         raise InputError(f"{path}: is not a regular file; copy the content into one")
     if max(found.st_size, held.tell()) > most:
-        raise InputError(f"{path}: is larger than {wording.size(most)}")
+        raise InputError(f"{path}: is larger than {formatting.size(most)}")
     return held.getvalue()
 
 
@@ -210,4 +212,4 @@ def _no_text(content: bytes) -> int | None:
 
 def shown(word: str) -> str:
     """Returns a word of a file as messages quote it."""
-    return f"`{wording.plain(word if len(word) <= _SHOWN else word[:_SHOWN] + '…')}`"
+    return f"`{formatting.plain(word if len(word) <= _SHOWN else word[:_SHOWN] + '…')}`"

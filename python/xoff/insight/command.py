@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.connections import ends
-from xoff.insight import Forest, Tiling, job_command, ports, sound, tilings, words
-from xoff.insight.again import repeated, whole
+from xoff.insight import Breakdown, Forest, breakdowns, job_command, ports, validate, words
+from xoff.insight.rerun import repeated, whole
 from xoff.results import Result
 
 _TREES = 5
@@ -38,7 +38,7 @@ class Question:
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
     """Explains a result. Raises `InputError` if a question does not apply to it."""
     result = whole(directory)
-    sound.check(result, "flows", "pauses", "queues", "drops")
+    validate.check(result, "flows", "pauses", "queues", "drops")
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
     is_more = bool(flows or worst or pauses or port)
     if question.job and is_more:
@@ -64,7 +64,7 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
         # The total cost of pauses needs the delays of all flows.
         result = repeated(result, None if pauses else asked, directory)
     forest = Forest(result) if asked or pauses else None
-    found = {one.number: one for one in tilings(result, forest)} if asked else {}
+    found = {one.number: one for one in breakdowns(result, forest)} if asked else {}
     if late := [flow for flow in flows if flow not in found]:
         raise InputError(f"--flow {late[0]}: the flow had not started at the end of the run")
     if flows:
@@ -129,23 +129,23 @@ def _slowest(result: Result, count: int) -> list[int]:
     return [int(flow) for flow in slowest["flow"].slice(0, count).to_pylist()]
 
 
-def _show_flow(tiling: Tiling, forest: Forest, *, everything: bool) -> None:
+def _show_flow(breakdown: Breakdown, forest: Forest, *, everything: bool) -> None:
     from rich.markup import escape
 
     from xoff import display
 
-    for line in words.headline(tiling, forest):
+    for line in words.headline(breakdown, forest):
         display.out.print(escape(line), soft_wrap=True)
     table = display.table("part", "where", "µs", "share", right=(2, 3))
-    for text, where, ps in words.rows(tiling, forest, everything=everything):
-        table.add_row(escape(text), escape(where), words.micro(ps), f"{tiling.share(ps):.1%}")
+    for text, where, ps in words.rows(breakdown, forest, everything=everything):
+        table.add_row(escape(text), escape(where), words.micro(ps), f"{breakdown.share(ps):.1%}")
     table.add_section()
-    table.add_row("[b]together[/b]", "", f"[b]{words.micro(tiling.total_ps)}[/b]", "")
+    table.add_row("[b]together[/b]", "", f"[b]{words.micro(breakdown.total_ps)}[/b]", "")
     table.columns[0].no_wrap = False
     display.out.print(table)
 
 
-def _show_worst(found: list[Tiling], forest: Forest, directory: Path) -> None:
+def _show_worst(found: list[Breakdown], forest: Forest, directory: Path) -> None:
     from rich.markup import escape
 
     from xoff import display
@@ -157,12 +157,12 @@ def _show_worst(found: list[Tiling], forest: Forest, directory: Path) -> None:
         flow, part = one.flow, one.worst
         most = "none" if part is None else f"{one.share(part.ps):.0%} {words.what(part)}, at {_at(part, forest)}"
         slowdown = "–" if flow["slowdown"] is None else f"{flow['slowdown']:.2f}"
-        took = "not delivered" if flow["fct_ps"] is None else wording.time(flow["fct_ps"])
-        ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
-        table.add_row(str(one.number), escape(ends), wording.size(flow["size_bytes"]), took, slowdown, escape(most))
+        took = "not delivered" if flow["fct_ps"] is None else formatting.time(flow["fct_ps"])
+        ends = f"{formatting.plain(flow['src'])} → {formatting.plain(flow['dst'])}"
+        table.add_row(str(one.number), escape(ends), formatting.size(flow["size_bytes"]), took, slowdown, escape(most))
     display.out.print(table)
     if found:
-        again = f"xoff explain {wording.plain(str(directory))} --flow {found[0].number}"
+        again = f"xoff explain {formatting.plain(str(directory))} --flow {found[0].number}"
         display.out.print(f"All parts of the first: [b]{escape(again)}[/b]", soft_wrap=True)
 
 
@@ -194,7 +194,7 @@ def _show_port(facts: dict[str, Any]) -> None:
 
     from xoff import display
 
-    table = display.table("", "", title=escape(f"{wording.plain(facts['node'])} port {facts['port']}"))
+    table = display.table("", "", title=escape(f"{formatting.plain(facts['node'])} port {facts['port']}"))
     table.show_header = False
     for name, text in words.port_facts(facts):
         table.add_row(escape(name), escape(text))

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff.insight import job_causes, what_if, words
-from xoff.insight.again import repeated
 from xoff.insight.job_causes import CAUSES, Causes
 from xoff.insight.job_path import jobs
+from xoff.insight.rerun import repeated
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
@@ -39,7 +39,7 @@ def gains(result: Result, found: list[Causes], *, asked: bool | None) -> list[li
         return None
 
     def tell(text: str) -> None:
-        print(f"xoff: {wording.plain(text)}", file=sys.stderr, flush=True)
+        print(f"xoff: {formatting.plain(text)}", file=sys.stderr, flush=True)
 
     runs = what_if.Runs(result, patience=None if asked else what_if.PATIENCE_SECONDS, tell=tell)
     return [[runs.gain(one.job, change) for change in changes(result, one)] for one in found]
@@ -64,7 +64,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
     job = causes.job
     iterations = 1 + max(row["iteration"] for row in job.operations)
     several = "" if iterations == 1 else f", {iterations:,} iterations"
-    title = f"{wording.plain(job.name)}: {wording.time(job.total_ps)}{several}, along its critical path"
+    title = f"{formatting.plain(job.name)}: {formatting.time(job.total_ps)}{several}, along its critical path"
     display.out.print(f"[b]{escape(title)}[/b]", soft_wrap=True)
 
     def section(name: str, rows: Mapping[str, int], *, whole: bool) -> None:
@@ -74,7 +74,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
         rest = [] if everything else shown[_MOST:]
         table = display.table(name, "µs", "share", right=(1, 2))
         for text, ps in shown[: None if everything else _MOST]:
-            table.add_row(escape(wording.plain(text)), words.micro(ps), f"{causes.share(ps):.1%}")
+            table.add_row(escape(formatting.plain(text)), words.micro(ps), f"{causes.share(ps):.1%}")
         if rest:
             together = sum(ps for _, ps in rest)
             table.add_row(

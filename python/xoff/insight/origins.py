@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from xoff.insight import sound
+from xoff.insight import validate
 from xoff.results import Result
 
 
@@ -70,7 +70,7 @@ class Origins:
     """The pauses of a result, and the records of their requests."""
 
     def __init__(self, result: Result) -> None:
-        sound.check(result, "pauses", "delays", "contributions")
+        validate.check(result, "pauses", "delays", "contributions")
         self.pauses: list[Pause] = []
         """The pauses in the order of the table."""
         self.peers: dict[tuple[str, int], str] = {}

@@ -6,7 +6,7 @@ import difflib
 from itertools import pairwise
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.results import Result
 
@@ -52,8 +52,8 @@ def _passes(flow: dict[str, Any], node: str, peer: str) -> bool:
 
 def _missing(result: Result, node: str, number: str, ports: int) -> str:
     if ports:
-        return f"{wording.plain(node)} has ports 0 to {ports - 1}"
+        return f"{formatting.plain(node)} has ports 0 to {ports - 1}"
     names = sorted(set(result.links["node"].to_pylist()))
     near = difflib.get_close_matches(node or number, names, 3)
-    known = "such as " + ", ".join(wording.plain(name) for name in near or names[:3])
-    return f"name a node and a port, as in {wording.plain(names[0])}:0; nodes are {known}" if names else "no links"
+    known = "such as " + ", ".join(formatting.plain(name) for name in near or names[:3])
+    return f"name a node and a port, as in {formatting.plain(names[0])}:0; nodes are {known}" if names else "no links"

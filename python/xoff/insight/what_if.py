@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xoff import running, wording
+from xoff import formatting, running
 from xoff._core import InputError
 from xoff.insight.job_causes import Causes
 from xoff.insight.job_path import Job, jobs
@@ -70,8 +70,10 @@ class Gain:
         if self.after_ps is None or self.ps is None:
             return f"Not measured {self.change.words}: {self.problem}."
         share = f"{abs(self.ps) / (self.before_ps or 1):.1%}"
-        less = f"{wording.time(abs(self.ps))} {'less' if self.ps > 0 else 'more'} ({share})" if self.ps else "as long"
-        return f"Measured by a second run: {self.change.words} the job takes {wording.time(self.after_ps)}, {less}."
+        less = (
+            f"{formatting.time(abs(self.ps))} {'less' if self.ps > 0 else 'more'} ({share})" if self.ps else "as long"
+        )
+        return f"Measured by a second run: {self.change.words} the job takes {formatting.time(self.after_ps)}, {less}."
 
 
 def faster_link(result: Result, node: str, peer: str) -> Change:
@@ -81,17 +83,17 @@ def faster_link(result: Result, node: str, peer: str) -> Change:
     group, several = group_rate(result, node, peer)
     to = group if group > own else 2 * own
     name = f"{node}-{peer}"
-    why = f"{wording.plain(name)} runs at {wording.rate(own)}"
+    why = f"{formatting.plain(name)} runs at {formatting.rate(own)}"
     if group > own:
-        why += f", and {several:,} other{'s' if several > 1 else ''} of the same kind at {wording.rate(to)}"
+        why += f", and {several:,} other{'s' if several > 1 else ''} of the same kind at {formatting.rate(to)}"
     elif several and group == own:
         why += f", as {several:,} other{'s' if several > 1 else ''} of the same kind; compared with twice the rate"
     else:
         why += ", the fastest of its kind; compared with twice the rate"
     overrides = list(result.scenario["network"].get("overrides") or [])
-    overrides.append({"link": name, "rate": wording.quantity_text(to, "bps")})
+    overrides.append({"link": name, "rate": formatting.quantity_text(to, "bps")})
     facts = (("link", name), ("rate_bps", to), ("from_rate_bps", own))
-    words = f"with {wording.plain(name)} at {wording.rate(to)}"
+    words = f"with {formatting.plain(name)} at {formatting.rate(to)}"
     return Change("link_rate", words, why, facts, (("network.overrides", overrides),))
 
 

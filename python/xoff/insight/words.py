@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
+from xoff.insight.breakdown import Breakdown, Part
 from xoff.insight.origins import Root
-from xoff.insight.tiling import Part, Tiling
 from xoff.insight.trees import Forest, Tree
 
 _MOST = 5
@@ -40,11 +40,11 @@ def what(part: Part) -> str:
     if part.kind == "queueing":
         return "behind packets that went first" if part.flow is None else f"behind packets of flow {part.flow}"
     if part.kind == "source_held":
-        return f"held by {wording.plain(str(part.mechanism))} at the source"
+        return f"held by {formatting.plain(str(part.mechanism))} at the source"
     if part.kind == "paused" and part.mechanism == "fault":
         return "waiting for a link that was down"
     if part.kind == "paused":
-        return f"paused by {wording.plain(str(part.mechanism))}" + (
+        return f"paused by {formatting.plain(str(part.mechanism))}" + (
             "" if part.pauses == 1 else f", {part.pauses:,} times"
         )
     if part.kind == "processing" and part.mechanism == "fault":
@@ -52,29 +52,29 @@ def what(part: Part) -> str:
     if part.mechanism == "fault":
         return f"{_KINDS[part.kind]}, since a fault took packets or answers"
     # A kind of another version is shown by its name.
-    return _KINDS.get(part.kind, wording.plain(part.kind))
+    return _KINDS.get(part.kind, formatting.plain(part.kind))
 
 
-def of_flow(part: Part, tiling: Tiling) -> str:
+def of_flow(part: Part, breakdown: Breakdown) -> str:
     """Returns the description of a part of a flow; of pacing also the notifications and the mean rate."""
     if part.kind != "pacing":
         return what(part)
-    told = counted(int(tiling.flow.get("notifications") or 0), "notification")
-    sending = sum(one.ps for one in tiling.parts if one.hop == part.hop and one.kind in {"pacing", "transmission"})
-    mean = round(8e12 * tiling.flow["size_bytes"] / max(sending, 1))
-    return f"{what(part)}, after {told}, at {wording.number(mean / 1e9, 3)} Gb/s on average"
+    told = counted(int(breakdown.flow.get("notifications") or 0), "notification")
+    sending = sum(one.ps for one in breakdown.parts if one.hop == part.hop and one.kind in {"pacing", "transmission"})
+    mean = round(8e12 * breakdown.flow["size_bytes"] / max(sending, 1))
+    return f"{what(part)}, after {told}, at {formatting.number(mean / 1e9, 3)} Gb/s on average"
 
 
 def place(node: str, port: int | None, peers: Mapping[tuple[str, int], str]) -> str:
     """Returns an output as text: ``leaf1 port 3 (to host7)``."""
-    name = wording.plain(node)
-    return name if port is None else f"{name} port {port} (to {wording.plain(peers[node, port])})"
+    name = formatting.plain(node)
+    return name if port is None else f"{name} port {port} (to {formatting.plain(peers[node, port])})"
 
 
 def root_place(root: Root, forest: Forest) -> str:
     """Returns the root of pauses as text."""
     if root.port is None:
-        return f"{wording.plain(root.node)}, at the request of another mechanism"
+        return f"{formatting.plain(root.node)}, at the request of another mechanism"
     return place(root.node, root.port, forest.peers)
 
 
@@ -82,7 +82,7 @@ def flows(sizes: Mapping[int, int], unit: str) -> str:
     """Returns flows with their shares of a sum: ``flow 3 (51.2 KB, 60 %), flow 7 (…) and 5 more``."""
     total = sum(sizes.values())
     ordered = sorted(sizes.items(), key=lambda pair: (-pair[1], pair[0]))
-    text = wording.size if unit == "bytes" else wording.time
+    text = formatting.size if unit == "bytes" else formatting.time
     named = [f"flow {flow} ({text(value)}, {value / total:.0%})" for flow, value in ordered[:_MOST] if total]
     return enumeration(named, len(ordered) - len(named))
 
@@ -100,21 +100,22 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def headline(tiling: Tiling, forest: Forest) -> list[str]:
+def headline(breakdown: Breakdown, forest: Forest) -> list[str]:
     """Returns a flow in one to three sentences."""
-    flow = tiling.flow
-    ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
-    who = f"Flow {tiling.number} ({ends}, {wording.size(flow['size_bytes'])}, from {wording.time(flow['start_ps'])} on)"
+    flow = breakdown.flow
+    ends = f"{formatting.plain(flow['src'])} → {formatting.plain(flow['dst'])}"
+    size, start = formatting.size(flow["size_bytes"]), formatting.time(flow["start_ps"])
+    who = f"Flow {breakdown.number} ({ends}, {size}, from {start} on)"
     if flow["fct_ps"] is None:
         lines = [f"{who} was not delivered. The parts cover the time at the source until the end of the run."]
     else:
-        alone = f"{flow['slowdown']:.2f} times the {wording.time(flow['ideal_fct_ps'])} of an empty network"
-        lines = [f"{who} took {wording.time(flow['fct_ps'])}, {alone}."]
-    if (worst := tiling.worst) is not None:
-        share = tiling.share(worst.ps)
+        alone = f"{flow['slowdown']:.2f} times the {formatting.time(flow['ideal_fct_ps'])} of an empty network"
+        lines = [f"{who} took {formatting.time(flow['fct_ps'])}, {alone}."]
+    if (worst := breakdown.worst) is not None:
+        share = breakdown.share(worst.ps)
         at = place(worst.node, worst.port, forest.peers)
         lines.append(
-            f"Largest delay: {wording.time(worst.ps)} ({share:.0%} of all), {of_flow(worst, tiling)}, at {at}."
+            f"Largest delay: {formatting.time(worst.ps)} ({share:.0%} of all), {of_flow(worst, breakdown)}, at {at}."
         )
         if worst.root is not None:
             tree = next(tree for tree in forest.trees if tree.root == worst.root)
@@ -127,11 +128,11 @@ def filled_by(tree: Tree) -> str:
     return f", filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
 
 
-def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
+def rows(breakdown: Breakdown, forest: Forest, *, everything: bool = False) -> list[tuple[str, str, int]]:
     """Returns description, place and picoseconds of each part in order of the path; small queueing parts are added."""
     shown: list[tuple[str, str, int]] = []
     hops: dict[int, list[Part]] = {}
-    for part in tiling.parts:
+    for part in breakdown.parts:
         hops.setdefault(part.hop, []).append(part)
     for parts in hops.values():
         at = place(parts[0].node, parts[0].port, forest.peers)
@@ -141,7 +142,7 @@ def rows(tiling: Tiling, forest: Forest, *, everything: bool = False) -> list[tu
         for part in parts:
             if part not in others and part not in link:
                 began = f", begun at {root_place(part.root, forest)}" if part.root else ""
-                text = "behind packets of the same flow" if part.flow == tiling.number else of_flow(part, tiling)
+                text = "behind packets of the same flow" if part.flow == breakdown.number else of_flow(part, breakdown)
                 shown.append((text + began, at, part.ps))
         if others:
             shown.append((f"behind packets of {len(others):,} other flows", at, sum(part.ps for part in others)))
@@ -155,17 +156,17 @@ def tree(one: Tree, forest: Forest) -> list[str]:
     pauses, ports = len(one.pauses), len(one.ports)
     start = min(pause.start_ps for pause in one.pauses)
     last = [pause.end_ps for pause in one.pauses]
-    end = "the end of the run" if None in last else wording.time(max(ps for ps in last if ps is not None))
+    end = "the end of the run" if None in last else formatting.time(max(ps for ps in last if ps is not None))
     several = f"{counted(pauses, 'pause')} of {counted(ports, 'port')}"
     back = f", {one.depth} links back" if one.depth > 1 else ""
     lines = [
-        f"{wording.plain(one.root.cause)}, class {one.root.class_}, from {root_place(one.root, forest)}:",
-        f"  {several}{back}, between {wording.time(start)} and {end}",
+        f"{formatting.plain(one.root.cause)}, class {one.root.class_}, from {root_place(one.root, forest)}:",
+        f"  {several}{back}, between {formatting.time(start)} and {end}",
     ]
     if one.contributors:
         lines.append(f"  filled by {flows(one.contributors, 'bytes')}")
     cost = (
-        f"  cost {wording.time(one.lost_ps)} of completion times of {counted(len(one.lost), 'flow')}"
+        f"  cost {formatting.time(one.lost_ps)} of completion times of {counted(len(one.lost), 'flow')}"
         if one.lost
         else ""
     )
@@ -178,19 +179,19 @@ def tree(one: Tree, forest: Forest) -> list[str]:
 def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the traffic, queues and pauses of a port as lines."""
     lines = [
-        ("to", wording.plain(facts["peer"])),
-        ("rate, delay", f"{wording.rate(facts['rate_bps'])}, {wording.time(facts['delay_ps'])}"),
-        ("sent", f"{wording.size(facts['data_bytes'])} of data, busy {facts['utilisation']:.1%} of the run"),
+        ("to", formatting.plain(facts["peer"])),
+        ("rate, delay", f"{formatting.rate(facts['rate_bps'])}, {formatting.time(facts['delay_ps'])}"),
+        ("sent", f"{formatting.size(facts['data_bytes'])} of data, busy {facts['utilisation']:.1%} of the run"),
     ]
     for queue in facts["queues"]:
         lost = "".join(f", {queue[key]:,} {key}" for key in ("marked", "dropped") if queue[key])
-        depth = f"{wording.size(queue['max_bytes'])} at most, {queue['packets']:,} packets{lost}"
+        depth = f"{formatting.size(queue['max_bytes'])} at most, {queue['packets']:,} packets{lost}"
         lines.append((f"queue {queue['queue']}, class {queue['class']}", depth))
     for pause in facts["pauses"]:
-        times = f"{wording.time(pause['ps'])} in all, {wording.time(pause['longest_ps'])} at most"
+        times = f"{formatting.time(pause['ps'])} in all, {formatting.time(pause['longest_ps'])} at most"
         lasts = f"{pause['count']:,} times, {times}"
-        lines.append((f"paused by {wording.plain(pause['cause'])}, class {pause['class']}", lasts))
+        lines.append((f"paused by {formatting.plain(pause['cause'])}, class {pause['class']}", lasts))
     if facts["flows"]:
-        named = [f"flow {flow['flow']} ({wording.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
+        named = [f"flow {flow['flow']} ({formatting.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
         lines.append(("flows, by size", enumeration(named, len(facts["flows"]) - len(named))))
     return lines

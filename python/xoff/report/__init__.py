@@ -19,13 +19,13 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from xoff import plots, wording
+from xoff import formatting, plots
 from xoff._core import InputError
-from xoff.documents import named
 from xoff.insight.words import micro
 from xoff.report import run_page, study_page
 from xoff.report.page import Bar, Page
 from xoff.results import load, synchronise
+from xoff.safe_read import named
 from xoff.study import Study
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -50,7 +50,7 @@ def write(
     path = Path(directory)
     if unknown := sorted(set(formats) - {"html", *plots.FORMATS}):
         known = ", ".join(("html", *plots.FORMATS))
-        raise InputError(f"--format: `{wording.plain(unknown[0])[:40]}` is not known; allowed are {known}")
+        raise InputError(f"--format: `{formatting.plain(unknown[0])[:40]}` is not known; allowed are {known}")
     pictures = [form for form in plots.FORMATS if form in formats]
     if (path / "study.json").is_file():
         page = study_page.build(Study.open(path))

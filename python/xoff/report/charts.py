@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import plots, wording
+from xoff import formatting, plots
 from xoff.plots import COLOURS
 from xoff.results import Result
 from xoff.study.axes import Column
@@ -129,14 +129,14 @@ def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
             left, width = (_digits(100 * value * _PS_PER_US / horizon) for value in (start, length))
             paths[cause] = paths.get(cause, "") + f"M{left} 0h{max(width, 0.05)}v1H{left}z"
         share = f"{total * _PS_PER_US / horizon:.1%}"
-        rows.append({"name": name, "total": wording.time(total * _PS_PER_US), "share": share, "paths": paths})
+        rows.append({"name": name, "total": formatting.time(total * _PS_PER_US), "share": share, "paths": paths})
     return rows
 
 
 def times(result: Result, parts: int = 4) -> list[str]:
     """Returns the labels of the time axis: `parts` + 1 equidistant times from start to end."""
     horizon = result.summary.get("simulated_ps") or 0
-    return [wording.time(horizon * part / parts) for part in range(parts + 1)]
+    return [formatting.time(horizon * part / parts) for part in range(parts + 1)]
 
 
 def _joined(spans: Sequence[tuple[str, float, float]], horizon: float) -> list[tuple[str, float, float]]:

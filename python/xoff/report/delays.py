@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xoff import connections, wording
-from xoff.insight import Forest, Tiling, Tree, tilings, words
+from xoff import connections, formatting
+from xoff.insight import Breakdown, Forest, Tree, breakdowns, words
 from xoff.insight.repeat import has_delays
 from xoff.report.page import Bar, Delays, Piece, Spread
 from xoff.results import Result
@@ -44,7 +44,7 @@ def build(result: Result) -> Delays | None:
         note = f"This run has no table of delays. To add bars and trees to this page: {again}."
         return Delays([], [], [], [f"{note} Without them, xoff explain prints the delays of a result directory."])
     forest = Forest(result)
-    found = sorted(tilings(result, forest), key=_slowness)
+    found = sorted(breakdowns(result, forest), key=_slowness)
     shown = found[:_BARS]
     longest = max((one.total_ps for one in shown), default=0) or 1
     bars = [Bar(one.number, *_title(one), _pieces(one, forest, longest), words.rows(one, forest)) for one in shown]
@@ -62,25 +62,25 @@ def build(result: Result) -> Delays | None:
     return Delays(groups, bars, trees, notes)
 
 
-def _slowness(tiling: Tiling) -> tuple[bool, float, int]:
-    slowdown = tiling.flow["slowdown"]
-    return (slowdown is not None, -(slowdown or 0.0), tiling.number)
+def _slowness(breakdown: Breakdown) -> tuple[bool, float, int]:
+    slowdown = breakdown.flow["slowdown"]
+    return (slowdown is not None, -(slowdown or 0.0), breakdown.number)
 
 
-def _title(tiling: Tiling) -> tuple[str, str]:
+def _title(breakdown: Breakdown) -> tuple[str, str]:
     """Returns the flow of a bar, and its duration."""
-    flow = tiling.flow
-    ends = f"{wording.plain(flow['src'])} → {wording.plain(flow['dst'])}"
+    flow = breakdown.flow
+    ends = f"{formatting.plain(flow['src'])} → {formatting.plain(flow['dst'])}"
     if flow["fct_ps"] is None:
-        return f"flow {tiling.number}: {ends}", "not delivered"
-    return f"flow {tiling.number}: {ends}", f"{wording.time(flow['fct_ps'])}, {flow['slowdown']:.2f} ×"
+        return f"flow {breakdown.number}: {ends}", "not delivered"
+    return f"flow {breakdown.number}: {ends}", f"{formatting.time(flow['fct_ps'])}, {flow['slowdown']:.2f} ×"
 
 
-def _pieces(tiling: Tiling, forest: Forest, longest: int) -> list[Piece]:
+def _pieces(breakdown: Breakdown, forest: Forest, longest: int) -> list[Piece]:
     """Returns the pieces of a bar, in percent of the longest bar; neighbours of one group are joined."""
     made: list[Piece] = []
     at = 0
-    for group, colour, text, ps in _texts(tiling, forest):
+    for group, colour, text, ps in _texts(breakdown, forest):
         if made and made[-1].group == group:
             last = made.pop()
             text, begin = f"{last.text}\n{text}", last.left
@@ -91,11 +91,11 @@ def _pieces(tiling: Tiling, forest: Forest, longest: int) -> list[Piece]:
     return made
 
 
-def _texts(tiling: Tiling, forest: Forest) -> Iterator[tuple[str, str, str, int]]:
-    for part in tiling.parts:
+def _texts(breakdown: Breakdown, forest: Forest) -> Iterator[tuple[str, str, str, int]]:
+    for part in breakdown.parts:
         group, colour, _ = next((group for group in _GROUPS if part.kind in group[2]), _OTHER)
         at = words.place(part.node, part.port, forest.peers)
-        text = f"{wording.time(part.ps)} ({tiling.share(part.ps):.1%}): {words.what(part)}, {at}"
+        text = f"{formatting.time(part.ps)} ({breakdown.share(part.ps):.1%}): {words.what(part)}, {at}"
         yield group, colour, text, part.ps
 
 

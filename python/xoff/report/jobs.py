@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from xoff import job_plots, wording
+from xoff import formatting, job_plots
 from xoff._core import InputError
 from xoff.insight import job_causes, job_path, words
 from xoff.insight.repeat import has_delays
@@ -44,14 +44,14 @@ def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
     else:
         notes.append("No critical path: the job did not end.")
     pictures = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs, name)]
-    return Part(wording.plain(name), facts, tables, notes, pictures)
+    return Part(formatting.plain(name), facts, tables, notes, pictures)
 
 
 def _iterations(job: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if job["completed"]:
-        yield "iteration, mean", wording.time(job["iteration_ps"])
-        yield "iteration, longest", wording.time(job["longest_iteration_ps"])
-        yield "exposed communication", wording.time(job["exposed_ps"])
+        yield "iteration, mean", formatting.time(job["iteration_ps"])
+        yield "iteration, longest", formatting.time(job["longest_iteration_ps"])
+        yield "exposed communication", formatting.time(job["exposed_ps"])
     yield "iterations", f"{job['completed']:,} of {job['iterations']:,} completed"
     yield "ranks", f"{job['ranks']:,}"
     if job["mfu"] is not None:
@@ -59,7 +59,7 @@ def _iterations(job: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _collective(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "time", wording.time(found["time_ps"])
+    yield "time", formatting.time(found["time_ps"])
     if found["bus_bps"] is not None:
         yield "bus bandwidth", f"{found['bus_bps'] / 1e9:.1f} Gb/s"
         yield "algorithm bandwidth", f"{found['algorithm_bps'] / 1e9:.1f} Gb/s"
@@ -73,8 +73,8 @@ def _parts(job: Mapping[str, Any]) -> Table:
     rows.append(("waiting for other ranks", job["bubble_ps"], None))
     cells = [
         [
-            Cell(wording.plain(text), text),
-            Cell(wording.time(ps), ps),
+            Cell(formatting.plain(text), text),
+            Cell(formatting.time(ps), ps),
             Cell(f"{ps / whole:.1%}", ps),
             Cell("–") if bus is None else Cell(f"{bus / 1e9:,.1f} Gb/s", bus),
         ]
@@ -110,7 +110,7 @@ def _sums(title: str, head: str, sums: Mapping[str, int], whole: int) -> Table:
     if rest:
         shown = [*shown[:_MOST], (f"{len(rest):,} others", sum(ps for _, ps in rest))]
     rows = [
-        [Cell(wording.plain(text), text), Cell(words.micro(ps), ps), Cell(f"{ps / (whole or 1):.1%}", ps)]
+        [Cell(formatting.plain(text), text), Cell(words.micro(ps), ps), Cell(f"{ps / (whole or 1):.1%}", ps)]
         for text, ps in shown
     ]
     return Table(title, [head, "µs", "share"], rows)

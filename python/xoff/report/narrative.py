@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from xoff import _core, running, wording
+from xoff import _core, formatting, running
 from xoff._core import InputError
 
 _SHOWN_FLOWS = 6
@@ -143,8 +143,8 @@ def value(found: Any) -> str:
         return _row(found)
     if isinstance(found, bool):
         return "yes" if found else "no"
-    if isinstance(found, str) and (quantity := wording.quantity(found)) is not None:
-        return wording.setting(*quantity)
+    if isinstance(found, str) and (quantity := formatting.quantity(found)) is not None:
+        return formatting.setting(*quantity)
     return f"{found:g}" if isinstance(found, float) else _spaced(str(found))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import wording
+from xoff import formatting
 
 _MOST_ROWS = 1000
 
@@ -217,14 +217,14 @@ def cell(column: str, value: Any) -> Cell:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Cell(str(value), str(value))
     if column.endswith("_ps"):
-        return Cell(wording.time(value), value)
+        return Cell(formatting.time(value), value)
     if column.endswith("bytes"):
-        return Cell(wording.size(value), value)
+        return Cell(formatting.size(value), value)
     if column.endswith("_bps"):
-        return Cell(wording.rate(int(value)), value)
+        return Cell(formatting.rate(int(value)), value)
     if column in {"utilisation", "paused"}:
         return Cell(f"{value:.1%}", value)
-    return Cell(wording.number(value, 4) if isinstance(value, float) else f"{value:,}", value)
+    return Cell(formatting.number(value, 4) if isinstance(value, float) else f"{value:,}", value)
 
 
 def document_text(document: Any) -> str:

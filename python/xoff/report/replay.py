@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from xoff import connections, counts, wording
+from xoff import connections, counts, formatting
 from xoff.plots import colour
 from xoff.report import topology
 from xoff.report.page import Replay
@@ -118,11 +118,11 @@ def _queues(
             break
         every *= 2
     kept = every * interval
-    notes = [f"Queues are sampled every {wording.setting(kept, 'ps')}."]
+    notes = [f"Queues are sampled every {formatting.setting(kept, 'ps')}."]
     if every > 1:
         notes = [
-            f"Queues are sampled every {wording.setting(kept, 'ps')}; the samples of the run, every "
-            f"{wording.setting(interval, 'ps')}, would not fit into this page."
+            f"Queues are sampled every {formatting.setting(kept, 'ps')}; the samples of the run, every "
+            f"{formatting.setting(interval, 'ps')}, would not fit into this page."
         ]
     return made, kept, notes
 

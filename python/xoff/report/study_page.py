@@ -8,14 +8,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from xoff import plots, wording
+from xoff import formatting, plots
 from xoff._core import InputError
-from xoff.documents import read_json
 from xoff.report import charts, topology
 from xoff.report.narrative import tell, value
 from xoff.report.page import Again, Cell, Network, Page, Picture, Table, document_text, table
 from xoff.report.run_page import audits, drawing
 from xoff.results import Result
+from xoff.safe_read import read_json
 from xoff.study import Study, effects, tune_figure
 from xoff.study.axes import OF_VARIANTS, VARIANT, leaves, read_axes
 from xoff.study.effects import Effects
@@ -279,9 +279,9 @@ def _comparisons(study: Study, metrics: list[str]) -> Any:
     for metric in metrics:
         for name, one in study.against_first(metric):
             found = one.comparison
-            scale, unit = wording.scale(found.difference.mean, metric)
-            margin = wording.spread(found.difference.mean, found.difference.low, found.difference.high, scale)
-            difference = f"{wording.number(found.difference.mean / scale, 4)}{margin} {unit}".rstrip()
+            scale, unit = formatting.scale(found.difference.mean, metric)
+            margin = formatting.spread(found.difference.mean, found.difference.low, found.difference.high, scale)
+            difference = f"{formatting.number(found.difference.mean / scale, 4)}{margin} {unit}".rstrip()
             relative = Cell("–") if found.relative is None else Cell(f"{found.relative:+.1%}", found.relative)
             rows.append([
                 Cell(first.text(name), name),

@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib import image, rc_context
 from matplotlib.figure import Figure
 
-from xoff import counts, plots, wording
+from xoff import counts, formatting, plots
 from xoff._core import InputError
 from xoff.report import run_page, study_page
 from xoff.report.narrative import tell
@@ -67,8 +67,8 @@ def sentences(result: Result) -> list[str]:
     told = [
         f"{done:,} of {total:,} {what} were delivered"
         + (
-            f"; half of them took {wording.time(times['p50'])} at most, 99 of 100 {wording.time(times['p99'])}, "
-            f"and the slowest {wording.time(times['max'])}."
+            f"; half of them took {formatting.time(times['p50'])} at most, 99 of 100 {formatting.time(times['p99'])}, "
+            f"and the slowest {formatting.time(times['max'])}."
             if times.get("p50") is not None
             else "."
         )
@@ -89,7 +89,7 @@ def _iterations(summary: Any) -> Iterator[str]:
             whole = job["iteration_ps"] or 1
             shares = [f"{job[key] / whole:.1%}" for key in ("compute_ps", "exposed_ps", "bubble_ps")]
             parts = "{} computing, {} exposed communication, {} waiting for other ranks".format(*shares)
-            yield f"An iteration of {wording.plain(name)} took {wording.time(job['iteration_ps'])}: {parts}."
+            yield f"An iteration of {formatting.plain(name)} took {formatting.time(job['iteration_ps'])}: {parts}."
 
 
 def _slowest(result: Result) -> str:
@@ -99,9 +99,9 @@ def _slowest(result: Result) -> str:
     if not rows:
         return ""
     worst = max(rows, key=lambda row: row["slowdown"])
-    ends = f"{wording.plain(worst['src'])} → {wording.plain(worst['dst'])}"
-    took = f"{wording.time(worst['fct_ps'])}, {worst['slowdown']:.2f} times the time of an empty network"
-    return f"The largest slowdown had flow {worst['flow']} ({ends}, {wording.size(worst['size_bytes'])}): {took}."
+    ends = f"{formatting.plain(worst['src'])} → {formatting.plain(worst['dst'])}"
+    took = f"{formatting.time(worst['fct_ps'])}, {worst['slowdown']:.2f} times the time of an empty network"
+    return f"The largest slowdown had flow {worst['flow']} ({ends}, {formatting.size(worst['size_bytes'])}): {took}."
 
 
 def _audited(result: Result) -> str:
@@ -198,9 +198,9 @@ def _at(study: Study, mean: Mean) -> str:
 
 
 def _value(metric: str, interval: Interval) -> str:
-    scale, unit = wording.scale(interval.mean, metric)
-    spread = wording.spread(interval.mean, interval.low, interval.high, scale)
-    return f"{wording.number(interval.mean / scale, 4)}{spread} {unit}".rstrip()
+    scale, unit = formatting.scale(interval.mean, metric)
+    spread = formatting.spread(interval.mean, interval.low, interval.high, scale)
+    return f"{formatting.number(interval.mean / scale, 4)}{spread} {unit}".rstrip()
 
 
 def _question(scenario: Any) -> str:
@@ -217,16 +217,16 @@ def _page(question: str, draw: Callable[[], Figure], told: list[str], settings: 
     with rc_context(plots.STYLE):
         page = plots.Canvas(figsize=_SIZE)
         place = 0.955
-        for line in textwrap.wrap(wording.plain(question), 52)[:3]:
+        for line in textwrap.wrap(formatting.plain(question), 52)[:3]:
             page.text(_LEFT, place, line, fontsize=15, weight="bold", va="top")
             place -= 0.026
         place -= 0.012
         for sentence in told:
-            for line in textwrap.wrap(wording.plain(sentence[:1].upper() + sentence[1:]), _LETTERS)[:4]:
+            for line in textwrap.wrap(formatting.plain(sentence[:1].upper() + sentence[1:]), _LETTERS)[:4]:
                 page.text(_LEFT, place, line, fontsize=10, va="top")
                 place -= _LINE
             place -= 0.007
-        small = [line for one in settings for line in textwrap.wrap(wording.plain(one), _SMALL_LETTERS)[:3]]
+        small = [line for one in settings for line in textwrap.wrap(formatting.plain(one), _SMALL_LETTERS)[:3]]
         if len(small) > _SETTINGS:
             small = [*small[: _SETTINGS - 1], "… all settings are in the file of the scenario"]
         bottom = 0.05 + 0.0125 * (len(small) + 2)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from xoff import wording
+from xoff import formatting
 
 USE, PAUSED = "YlGnBu", "OrRd"
 WIDTH = 1080.0
@@ -91,7 +91,7 @@ def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[
     for number, row in enumerate(links.to_pylist()):
         paused = min(row["paused_ps"] / max(horizon_ps, 1), 1.0)
         text = (
-            f"{row['node']} → {row['peer']}: {wording.rate(row['rate_bps'])}, sending {row['utilisation']:.1%}, "
+            f"{row['node']} → {row['peer']}: {formatting.rate(row['rate_bps'])}, sending {row['utilisation']:.1%}, "
             f"paused {paused:.1%} of the time"
         )
         ends[_pair(row["node"], row["peer"])].append(_Direction(number, text, row["utilisation"], paused))

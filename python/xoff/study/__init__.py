@@ -25,8 +25,9 @@ import pyarrow as pa
 
 from xoff import counts, locks, statistics
 from xoff._core import InputError
-from xoff.documents import read_bytes, read_json
+from xoff.formatting import file_name
 from xoff.results import Result, check_name, synchronise
+from xoff.safe_read import read_bytes, read_json
 from xoff.statistics import Comparison
 from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
@@ -34,7 +35,6 @@ from xoff.study.execution import Advance, Report, Task, execute
 from xoff.study.metrics import sizes_differ, unknown
 from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
-from xoff.wording import file_name
 
 if TYPE_CHECKING:
     from xoff.study.effects import Effects

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from xoff import renames, wording
+from xoff import formatting, renames
 from xoff._core import InputError
 from xoff.study import settings
 
@@ -258,7 +258,7 @@ def _spread(low: Fraction, high: Fraction, points: Any, scale: str, where: str) 
 
 
 def _number(value: Any, where: str) -> tuple[Fraction, str | None]:
-    if isinstance(value, str) and (found := wording.quantity(value)) is not None:
+    if isinstance(value, str) and (found := formatting.quantity(value)) is not None:
         return Fraction(found[0]), found[1]
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return Fraction(str(value)), None
@@ -268,7 +268,7 @@ def _number(value: Any, where: str) -> tuple[Fraction, str | None]:
 
 def _written(value: Fraction, unit: str | None) -> Value:
     if unit is not None:
-        return wording.quantity_text(int(value), unit)
+        return formatting.quantity_text(int(value), unit)
     return int(value) if value.denominator == 1 else float(f"{float(value):.12g}")
 
 
@@ -354,7 +354,7 @@ class Column:
         """Returns the value of a setting as the column holds it."""
         if label is None:
             return None
-        if self.unit is not None and (found := wording.quantity(label)) is not None:
+        if self.unit is not None and (found := formatting.quantity(label)) is not None:
             return found[0]
         if self.numeric:
             return float(label) if pa.types.is_floating(self.type) else int(label)
@@ -367,7 +367,7 @@ class Column:
         if value is None:
             return "–"
         if self.unit is not None:
-            return wording.setting(value, self.unit)
+            return formatting.setting(value, self.unit)
         if isinstance(value, str) and value[:1] in {"{", "["}:
             # A table or a list, as JSON.
             with contextlib.suppress(ValueError):
@@ -435,7 +435,7 @@ def _type(unit: str | None, labels: Sequence[Any]) -> pa.DataType:
 def _unit(path: str, labels: Sequence[Any]) -> str | None:
     unit = settings.kind(path)
     fits = unit in {"ps", "bytes", "bps"} and all(
-        isinstance(label, str) and (found := wording.quantity(label)) is not None and found[1] == unit
+        isinstance(label, str) and (found := formatting.quantity(label)) is not None and found[1] == unit
         for label in labels
     )
     return unit if fits else None

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import _core, display, wording
+from xoff import _core, display, formatting
 from xoff._core import InputError
 from xoff.replacing import check_study
 from xoff.statistics import Interval
@@ -64,7 +64,7 @@ def command(
             bar.begin(escape(study.plan.name))
             report = study.run(executor=executor, workers=workers, threads=threads, shard=part, progress=bar.report)
     except KeyboardInterrupt:
-        print(wording.plain(f"xoff: {kept(study)}"), file=sys.stderr)
+        print(formatting.plain(f"xoff: {kept(study)}"), file=sys.stderr)
         raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -182,7 +182,7 @@ def _groups(plan: Plan) -> list[tuple[str, str]]:
 def _warn_impossible(study: Study) -> None:
     groups = _groups(study.plan)
     for where, message in groups[:_ROWS]:
-        print(wording.shown(f"xoff: impossible: {where}: {message}"), file=sys.stderr)
+        print(formatting.shown(f"xoff: impossible: {where}: {message}"), file=sys.stderr)
     if len(groups) > _ROWS:
         print(f"xoff: … and {len(groups) - _ROWS:,} more impossible combinations", file=sys.stderr)
 
@@ -383,6 +383,6 @@ def measured(metric: str, interval: Interval | None) -> str:
     """Returns a mean and its margin as text in the unit of the mean: ``222.5 ± 48.4 µs``."""
     if interval is None:
         return "–"
-    scale, unit = wording.scale(interval.mean, metric)
-    margin = wording.spread(interval.mean, interval.low, interval.high, scale)
-    return f"{wording.number(interval.mean / scale, 4)}{margin} {unit}".rstrip()
+    scale, unit = formatting.scale(interval.mean, metric)
+    margin = formatting.spread(interval.mean, interval.low, interval.high, scale)
+    return f"{formatting.number(interval.mean / scale, 4)}{margin} {unit}".rstrip()

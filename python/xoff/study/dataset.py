@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from xoff._core import InputError
-from xoff.documents import named
+from xoff.formatting import plain
 from xoff.results import synchronise
+from xoff.safe_read import named
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
 from xoff.study.store import Store, is_whole
-from xoff.wording import plain
 
 # Key of the table metadata that names the plan of a table.
 _PLAN = b"xoff.plan"

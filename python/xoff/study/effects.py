@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from xoff import factorial, wording
+from xoff import factorial, formatting
 from xoff._core import InputError
 from xoff.factorial import Effect
 from xoff.statistics import Interval, interval
@@ -127,7 +127,7 @@ def by_factor(found: Effects) -> tuple[list[str], list[list[tuple[str, Any]]]]:
     shared, measures = any(row.aliases for row in found.rows), _MEASURES[method]
     if not found.design.options.get("pairs", True):
         measures = {key: head for key, head in measures.items() if key != "pair"}
-    scale, unit = wording.scale(max((abs(row.interval.mean) for row in found.rows), default=0.0), found.metric)
+    scale, unit = formatting.scale(max((abs(row.interval.mean) for row in found.rows), default=0.0), found.metric)
     if method == "sobol":
         scale, unit = 1, ""
     heads = ["factor", "from", "to", *(f"{head} ({unit})" if unit else head for head in measures.values())]
@@ -152,8 +152,8 @@ def by_factor(found: Effects) -> tuple[list[str], list[list[tuple[str, Any]]]]:
 def _cell(row: Effect | None, scale: float) -> tuple[str, Any]:
     if row is None:
         return "", None
-    margin = f" ± {wording.number(row.interval.margin / scale, 3)}" if row.interval.margin else ""
-    return f"{wording.number(row.interval.mean / scale, 4)}{margin}", row.interval.mean
+    margin = f" ± {formatting.number(row.interval.margin / scale, 3)}" if row.interval.margin else ""
+    return f"{formatting.number(row.interval.mean / scale, 4)}{margin}", row.interval.mean
 
 
 def effects(study: Study, metric: str) -> Effects:

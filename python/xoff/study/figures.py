@@ -15,7 +15,7 @@ import pyarrow as pa
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from xoff import counts, wording
+from xoff import counts, formatting
 from xoff._core import InputError
 from xoff.plots import COLOURS, STYLE, Canvas, canvas, completed, draw_cdf, draw_slowdown, legend_outside
 from xoff.statistics import Interval
@@ -76,7 +76,7 @@ def words(name: str) -> str:
 
 def scaled(name: str, values: Sequence[float]) -> tuple[float, str]:
     """Returns the divisor that keeps the values of a column short, and the column's name with the unit."""
-    scale, unit = wording.scale(max((abs(value) for value in values), default=0.0), name)
+    scale, unit = formatting.scale(max((abs(value) for value in values), default=0.0), name)
     return scale, words(name) + (f" ({unit})" if unit else "")
 
 
@@ -313,7 +313,7 @@ def _draw_effects(found: Effects) -> Figure:
     method = found.design.method
     names = list(dict.fromkeys(row.name for row in found.rows))
     shown = names[:_EFFECTS]
-    scale, unit = wording.scale(max(abs(row.interval.mean) for row in found.rows), found.metric)
+    scale, unit = formatting.scale(max(abs(row.interval.mean) for row in found.rows), found.metric)
     if method == "sobol":
         scale, unit = 1, ""
     figure, axes = canvas(height=max(2.0, 1.3 + 0.3 * len(shown)))

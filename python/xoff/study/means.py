@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from xoff import wording
+from xoff import formatting
 from xoff.study.figures import scaled
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def by_point(study: Study, metrics: list[str]) -> tuple[list[str], list[list[tup
         cells.append((f"{seeds[key]} of {len(study.plan.seeds)}", seeds[key]))
         for metric in metrics:
             one = by_metric[metric].interval if metric in by_metric else None
-            margin = wording.spread(one.mean, one.low, one.high, scales[metric]) if one else ""
-            text = f"{wording.number(one.mean / scales[metric], 4)}{margin}" if one else "–"
+            margin = formatting.spread(one.mean, one.low, one.high, scales[metric]) if one else ""
+            text = f"{formatting.number(one.mean / scales[metric], 4)}{margin}" if one else "–"
             cells.append((text, one.mean if one else None))
         rows.append(cells)
     return heads, rows

@@ -117,9 +117,9 @@ def _like(kind: Any, workloads: list[str], bounds: list[int]) -> Any:
 
 
 def _bytes(bound: Any) -> int:
-    from xoff import wording
+    from xoff import formatting
 
-    found = wording.quantity(bound) if isinstance(bound, str) else None
+    found = formatting.quantity(bound) if isinstance(bound, str) else None
     return found[0] if found else int(bound)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 
 _KEYS = ("minimise", "maximise", "constraints", "runs", "seed", "at_once", "confirm")
@@ -150,7 +150,7 @@ def _flat(found: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, str) and (found := wording.quantity(value)) is not None:
+    if isinstance(value, str) and (found := formatting.quantity(value)) is not None:
         return float(found[0])
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from xoff import running
 from xoff._core import InputError
-from xoff.shape import mismatch
 from xoff.study import design as designs
 from xoff.study import metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.tables import read_table
+from xoff.type_check import mismatch
 
 KEYS = {
     "name": "shown in results",

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from xoff import locks
-from xoff.documents import named, read_bytes, read_json
 from xoff.results import PARTS, Result, load, synchronise
-from xoff.shape import mismatch
+from xoff.safe_read import named, read_bytes, read_json
 from xoff.summary import Summary
+from xoff.type_check import mismatch
 
 _FAILURE = "failure.json"
 _WORK = ".work-"

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from xoff import display, plots, running, wording
+from xoff import display, formatting, plots, running
 from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
@@ -38,7 +38,7 @@ def command(
             bar.begin(escape(tuning.plan.name))
             tuning.run(executor=executor, workers=workers, threads=threads, progress=bar.report)
     except KeyboardInterrupt:
-        print(wording.plain(f"xoff: {kept(tuning.study)}"), file=display.err.file)
+        print(formatting.plain(f"xoff: {kept(tuning.study)}"), file=display.err.file)
         raise
     figures = (
         plots.save(tuning.plot, tuning.directory / "figures", "tune")

@@ -10,8 +10,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from xoff.plots import COLOURS, STYLE, Canvas, legend_outside
-from xoff.shape import mismatch
 from xoff.study.figures import scaled, words
+from xoff.type_check import mismatch
 
 DOCUMENT = "tune.json"
 """The file of the findings, in the directory of the search."""

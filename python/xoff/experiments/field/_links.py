@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from xoff.wording import quantity
+from xoff.formatting import quantity
 
 LONGEST = 4
 """Links from a host to another behind another leaf."""

@@ -61,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling:
+class Breakdown:
     """A flow, and the parts of its completion time."""
 
     flow: dict[str, Any]
@@ -99,7 +99,7 @@ class Tiling:
         return Part(first.kind, ps, *place, flow, first.mechanism, pauses, first.root)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the tiling with the keys of ``xoff explain --json``."""
+        """Returns the breakdown with the keys of ``xoff explain --json``."""
         keys = ("flow", "src", "dst", "size_bytes", "start_ps", "fct_ps", "ideal_fct_ps", "slowdown")
         worst = self.worst
         return {
@@ -109,8 +109,8 @@ class Tiling:
         }
 
 
-def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
-    """Yields the tilings of flows with delays, without connections of jobs, in order of flow numbers.
+def breakdowns(result: Result, forest: Forest | None = None) -> Iterator[Breakdown]:
+    """Yields the breakdowns of flows with delays, without connections of jobs, in order of flow numbers.
 
     forest: the forest of the same result, if it exists.
 
@@ -119,18 +119,18 @@ def tilings(result: Result, forest: Forest | None = None) -> Iterator[Tiling]:
     forest = forest or Forest(result)
     rows: dict[int, list[dict[str, Any]]] = {}
     for row in result.table("delays").to_pylist():
-        # Messages of connections have tilings of their own.
+        # Messages of connections have breakdowns of their own.
         if row["operation"] is None:
             rows.setdefault(row["flow"], []).append(row)
     table = result.flows
     known = table.filter(pc.is_in(table["flow"], pa.array(sorted(rows), table["flow"].type)))
     flows = {row["flow"]: row for row in known.to_pylist()}
     for number in sorted(flows):
-        tiling = Tiling(flows[number], tuple(_parts(rows[number], forest)))
-        fct, slowdown = tiling.flow["fct_ps"], tiling.flow["slowdown"]
-        if fct not in {None, tiling.total_ps} or (fct is not None and (fct == 0 or slowdown is None)):
+        breakdown = Breakdown(flows[number], tuple(_parts(rows[number], forest)))
+        fct, slowdown = breakdown.flow["fct_ps"], breakdown.flow["slowdown"]
+        if fct not in {None, breakdown.total_ps} or (fct is not None and (fct == 0 or slowdown is None)):
             raise InputError(f"{result.directory or 'the result'}: is damaged: parts of flow {number} do not add up")
-        yield tiling
+        yield breakdown
 
 
 def _parts(rows: list[dict[str, Any]], forest: Forest) -> Iterator[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from xoff import wording
+from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import repeat
 from xoff.results import Result, load
@@ -20,12 +20,12 @@ def whole(directory: Path) -> Result:
     """
     if (directory / "study.json").is_file():
         place = next(iter(sorted((directory / "named").glob("*"))), directory / "runs" / "…")
-        raise InputError(f"{directory}: is a study; name one of its runs: xoff explain {wording.plain(str(place))}")
+        raise InputError(f"{directory}: is a study; name one of its runs: xoff explain {formatting.plain(str(place))}")
     result = load(directory)
     lacking = [name for name in _NEEDED if name not in result.tables]
     if not lacking:
         return result
-    why = f"{wording.plain(str(directory))} lacks {', '.join(lacking)}; a study keeps the tables of --keep"
+    why = f"{formatting.plain(str(directory))} lacks {', '.join(lacking)}; a study keeps the tables of --keep"
     print(f"xoff: {why}", file=sys.stderr)
     try:
         return repeated(result, None, directory)
@@ -46,7 +46,7 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
     if repeat.has_delays(result, flows):
         return result
     which = '"all"' if flows is None else str(sorted(flows))
-    where = wording.plain(str(directory))
+    where = formatting.plain(str(directory))
     why = f"repeats the run of {where} exactly; a run with probe.delays = {which} needs no second run"
     print(f"xoff: {why}", file=sys.stderr)
     with run_bar("again") as bar:

@@ -22,7 +22,7 @@ import pytest
 import xoff
 from patience import PATIENCE_SECONDS
 from small import TOML, Command
-from xoff import InputError, memory, plots, report, wording
+from xoff import InputError, formatting, memory, plots, report
 from xoff.study import Study
 
 
@@ -40,7 +40,7 @@ from xoff.study import Study
     ],
 )
 def test_a_name_is_no_path(name: str, file: str) -> None:
-    assert wording.file_name(name) == file
+    assert formatting.file_name(name) == file
 
 
 def _study(place: Path, scenario: dict[str, Any]) -> Path:
