@@ -5,11 +5,11 @@ use xoff_engine::state;
 use xoff_units::Moment;
 
 use crate::core::Queues;
+use crate::flow::FlowSpec;
 use crate::ids::{PortId, QueueId};
 use crate::message::Post;
 use crate::packet::Packet;
 use crate::streams::{Draws, Keys, label};
-use crate::workload::FlowSpec;
 
 /// Requester of a block of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

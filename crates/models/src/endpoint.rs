@@ -33,7 +33,6 @@ pub use self::classify::{Classify, Mice};
 pub use self::jitter::Jitter;
 pub use self::latest::Latest;
 use self::messages::Messages;
-pub use self::messages::{Connection, Log};
 use self::receive::{ALL_HERE, Receiver};
 pub use self::schedule::{Requeue, Turn};
 use self::sender::Sender;
@@ -43,6 +42,7 @@ pub use self::slow::Bottlenecks;
 use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
+use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::job::{Cycle, Programs};
@@ -51,7 +51,6 @@ use crate::pulls::{CreditCounters, Demand, Pacer, Rules};
 use crate::routing::Sources;
 use crate::routing::ate::Weight;
 use crate::transport::Protocol;
-use crate::workload::{Feed, FlowSpec, Start};
 
 /// Settings that all flows of a host share.
 #[derive(Debug, Clone)]
@@ -180,7 +179,7 @@ pub struct Endpoint {
     /// For an arriving or leaving flow: the flows that wait for the flow.
     dependents: FxHashMap<u32, Vec<u32>>,
     /// For flows to come: the arrival times of their packets.
-    pub arrivals: FxHashMap<u32, Box<Feed>>,
+    pub arrivals: FxHashMap<u32, Box<SourceQueue>>,
     /// Until when destinations are held.
     held_destinations: FxHashMap<u32, Moment>,
     /// The programs of the ranks at this host.
@@ -190,7 +189,7 @@ pub struct Endpoint {
     /// The messages of the connection that is about to start.
     opening: Option<Box<Messages>>,
     /// The message logs of connections that end here.
-    pub incoming: FxHashMap<u32, Arc<Log>>,
+    pub incoming: FxHashMap<u32, Arc<MessageLog>>,
     /// Messages delivered here since the last checkpoint.
     pub delivered: Vec<Delivered>,
     /// Flows acknowledged since the last checkpoint.
@@ -288,7 +287,7 @@ fn walk_to_come(
     starts: &mut Vec<Start>,
     waiting: &mut [(u32, FlowSpec)],
     dependents: &mut FxHashMap<u32, Vec<u32>>,
-    arrivals: &mut FxHashMap<u32, Box<Feed>>,
+    arrivals: &mut FxHashMap<u32, Box<SourceQueue>>,
     walk: &mut Walk<'_>,
 ) {
     starts.walk(walk);

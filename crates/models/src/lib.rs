@@ -13,6 +13,7 @@ pub mod endpoint;
 pub mod failover;
 pub mod fault;
 pub mod fault_injection;
+pub mod flow;
 pub mod frames;
 pub mod framing;
 pub mod high_water;

@@ -10,13 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use xoff_units::{index, number, wide};
 
+use xoff_models::flow::Start;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::{Properties, QueueAt};
 use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
 use xoff_models::routing::{Paths, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{AllFlows, Start};
+use xoff_models::workload::AllFlows;
 
 use crate::audit::Waiter;
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use xoff_units::{index, number, wide};
 
 use xoff_models::core::Queueing;
+use xoff_models::flow::Start;
 use xoff_models::ids::PortId;
 use xoff_models::mechanism::PortShape;
 use xoff_models::mechanisms::at;
@@ -11,7 +12,7 @@ use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::{AllFlows, Start};
+use xoff_models::workload::AllFlows;
 
 use crate::document::Scenario;
 use crate::error::InputError;

@@ -7,6 +7,7 @@ use xoff_units::{index, number};
 use cpu_time::ProcessTime;
 use xoff_models::delays::Traced;
 use xoff_models::fault::plan::Plan;
+use xoff_models::flow::Start;
 use xoff_models::names;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
@@ -173,8 +174,8 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
     let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[index(a)].iter().any(|p| p.peer == b);
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
-            workload::Start::Drawn(source) => Some((number(src), source.destinations().1)),
-            workload::Start::List(_) => None,
+            Start::Drawn(source) => Some((number(src), source.destinations().1)),
+            Start::List(_) => None,
         })
     });
     let drawn = drawn.flat_map(|(src, destinations)| destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst)));

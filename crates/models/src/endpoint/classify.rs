@@ -3,7 +3,7 @@
 use xoff_engine::random::mix;
 use xoff_units::Bytes;
 
-use crate::workload::FlowSpec;
+use crate::flow::FlowSpec;
 
 /// `host.classify`: a class for flows instead of the class of the workload. The first matching rule applies.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

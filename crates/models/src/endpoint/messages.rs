@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use xoff_engine::state;
 use xoff_engine::state::{Across, State, Walk};
@@ -16,44 +16,11 @@ use xoff_units::{Moment, number, wide};
 use super::sender::Sender;
 use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
+use crate::flow::{FlowSpec, MessageLog};
 use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::message::{Delivered, Message, MessageId, Post};
 use crate::packet::Packet;
-use crate::workload::FlowSpec;
-
-/// A connection of a host; its size is the payload of all messages.
-#[derive(Debug, Clone)]
-pub struct Connection {
-    /// As a flow.
-    pub spec: FlowSpec,
-    /// Messages that are still to be posted.
-    pub to_come: u32,
-    /// The log of messages for the other end.
-    pub log: Arc<Log>,
-}
-
-/// The messages of a connection as the receiving end sees them: the end and the identity of each, as a work request and its memory address
-/// tell a real receiver.
-///
-/// The ends may run on different threads. A message enters the log before its packets leave, and is read after all packets have arrived.
-/// The read does not depend on the progress of the sending end.
-#[derive(Debug, Default)]
-pub struct Log(Mutex<VecDeque<(u32, Message)>>);
-
-impl Log {
-    fn with<T>(&self, f: impl FnOnce(&mut VecDeque<(u32, Message)>) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Takes the messages that end before this packet.
-    pub fn take(&self, before: u32) -> Vec<Message> {
-        self.with(|list| {
-            let whole = list.partition_point(|one| one.0 <= before);
-            list.drain(..whole).map(|one| one.1).collect()
-        })
-    }
-}
 
 /// A message of a connection without a full ACK.
 #[derive(Debug, Clone)]
@@ -70,7 +37,7 @@ struct Ending {
 #[derive(Debug, Clone)]
 pub(super) struct Messages {
     endings: VecDeque<Ending>,
-    log: Arc<Log>,
+    log: Arc<MessageLog>,
     /// The message of the last lookup, from its first packet to the packet after its last. Most packets end no message.
     within: Cell<(u32, u32)>,
     /// Payload of all posted messages.

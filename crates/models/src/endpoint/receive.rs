@@ -6,13 +6,13 @@ use xoff_units::{Moment, index, number};
 use super::{Config, Endpoint, arriving, token};
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
+use crate::flow::FlowSpec;
 use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::packet_metadata::Records;
 use crate::routing::Paths;
 use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
-use crate::workload::FlowSpec;
 
 /// An arriving flow.
 #[derive(Debug, Clone)]

@@ -8,11 +8,11 @@ use super::{Endpoint, NO_SLOT, token};
 use crate::congestion_control::contract::Sent as OnWire;
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
+use crate::flow::FlowSpec;
 use crate::packet::Packet;
 use crate::pulls::Credit;
 use crate::routing::{Paths, Routes};
 use crate::transport::contract::Progress;
-use crate::workload::FlowSpec;
 
 /// The node's next step for a flow at its turn.
 #[derive(Debug)]

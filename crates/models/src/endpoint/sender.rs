@@ -9,13 +9,13 @@ use super::messages::Messages;
 use super::send_times::Stamps;
 use super::{Config, Jitter};
 use crate::congestion_control::State;
+use crate::flow::SourceQueue;
 use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::packet::Packet;
 use crate::pulls::Credit;
 use crate::transport;
 use crate::transport::contract::Progress;
-use crate::workload::Feed;
 
 /// A sending flow. Fields that each packet needs come first.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(super) struct Sender {
     pub is_rto_set: bool,
     pub retransmitted: u32,
     /// The arrival of data at the source, for data that arrives packet by packet.
-    pub arrivals: Option<Box<Feed>>,
+    pub arrivals: Option<Box<SourceQueue>>,
     /// The messages, for a connection.
     pub messages: Option<Box<Messages>>,
     pub transport: transport::Sender,

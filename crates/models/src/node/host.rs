@@ -6,12 +6,12 @@ use xoff_units::{index, number};
 use super::{Cx, Node};
 use crate::core::Queueing;
 use crate::endpoint::{Requeue, Turn, token};
+use crate::flow::FlowSpec;
 use crate::frames::{Kind, Owner};
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
 use crate::message::Post;
 use crate::packet::Packet;
-use crate::workload::FlowSpec;
 
 impl Node {
     pub(super) fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, Moment, Rate, index};
 
-use super::{Feed, Host, Making, Problem, Traffic};
+use super::{Host, Making, Problem, Traffic};
+use crate::flow::SourceQueue;
 use crate::framing::Framing;
 
 /// `workload[…].bernoulli`: one flow from each source.
@@ -60,12 +61,12 @@ impl Traffic for Params {
 
 impl Params {
     /// Returns the arrivals of a source, with the time of the first and the number; none without a frame.
-    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(Feed, Moment, u32)> {
+    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(SourceQueue, Moment, u32)> {
         let slot = rate.time(framing.largest());
         let phase = Duration::of_real(stream.uniform() * slot.real());
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
         // A slot's frame is there at its beginning; the first slot may have one.
-        Feed::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
+        SourceQueue::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
     }
 
     /// Returns the first invalid key, with the problem.
@@ -108,7 +109,7 @@ fn rate_time(rate: Rate, framing: &Framing) -> f64 {
 mod tests {
     use super::*;
 
-    fn source(load: f64, queue: u64, seed: u64) -> (Feed, Moment, u32) {
+    fn source(load: f64, queue: u64, seed: u64) -> (SourceQueue, Moment, u32) {
         let framing = Framing { payload: 1500, header: 0, control: 64, minimum: 64 };
         let params = Params { sources: vec![], destinations: vec![], load, duration: Duration::ms(120), queue: Bytes(queue) };
         params.arrivals(Rate::gbps(10), &framing, Moment::ms(5), Stream::new(seed, 1, "test")).unwrap()

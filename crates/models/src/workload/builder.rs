@@ -9,7 +9,13 @@ use std::sync::Arc;
 use xoff_engine::random::Stream;
 use xoff_units::{Bytes, Duration, Moment, Rate, index, number, wide};
 
-use super::{Connections, Drawn, Feed, Flow, Host, Problem, Together, Workload};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::collective_summary::Together;
+use super::host::Host;
+use super::row::Flow;
+use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
 use crate::job::{Builder, Graph, Lines};
 use crate::streams::{self, Keys, at_host, label};
@@ -21,6 +27,36 @@ const MAX_WAITS: u64 = 1 << 26;
 pub const MAX_FLOWS: u64 = 100_000_000;
 /// Most listed flows of a scenario. Flows drawn one by one take less memory.
 pub const MAX_LISTED: u64 = 1 << 24;
+
+/// A key and its problem.
+pub type Problem = (String, String);
+
+/// `workload[…].connections`: the relation of messages and flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Connections {
+    /// Messages of a channel between two ranks share one flow, which keeps its state from message to message.
+    Persistent,
+    /// Each message is a new flow.
+    PerMessage,
+}
+
+/// The keys that all kinds of traffic share.
+#[derive(Debug, Clone, Copy)]
+pub struct Common<'a> {
+    /// The given name.
+    pub name: Option<&'a str>,
+    /// The start of the workload.
+    pub start: Moment,
+    /// Priority class of the packets.
+    pub class: u8,
+    /// The relation of messages and flows.
+    pub connections: Connections,
+    /// Connections between two ranks for each channel.
+    pub connections_per_channel: u16,
+    /// True for flows that stand in a table.
+    pub is_table: bool,
+}
 
 /// A flow of a workload. The flow starts when the flows of the workload at these positions have arrived or left.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +93,7 @@ pub(super) struct Listed<'a> {
     /// The row of a listed flow.
     pub detail: Option<(usize, &'a Flow)>,
     /// Arrival times of the packets, for data that arrives packet by packet.
-    pub arrivals: Option<Box<Feed>>,
+    pub arrivals: Option<Box<SourceQueue>>,
     /// For a connection: the job, the place among the job's connections, and the number of messages.
     pub connection: Option<(u32, u32, u32)>,
 }
@@ -76,7 +112,7 @@ pub(super) struct DrawnAt {
 #[derive(Debug)]
 pub struct Making<'a> {
     /// The present workload.
-    pub workload: &'a Workload,
+    pub workload: Common<'a>,
     /// The network.
     pub topology: &'a Topology,
     /// The ports of each node.
@@ -102,7 +138,7 @@ pub struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub(super) fn new(first: &'a Workload, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
+    pub(super) fn new(first: Common<'a>, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
@@ -128,9 +164,9 @@ impl<'a> Making<'a> {
         }
     }
 
-    pub(super) fn begin(&mut self, index: usize, workload: &'a Workload, kind: &'static str) {
+    pub(super) fn begin(&mut self, index: usize, workload: Common<'a>, kind: &'static str) {
         (self.index, self.workload, self.kind, self.before) = (index, workload, kind, self.listed.len());
-        let name = workload.name.as_deref().unwrap_or_else(|| label(kind));
+        let name = workload.name.unwrap_or_else(|| label(kind));
         let turn = self.turns.entry(name.to_string()).or_default();
         self.entity = streams::workload(name, *turn);
         *turn += 1;
@@ -259,8 +295,8 @@ impl<'a> Making<'a> {
 
     /// Returns a builder for a job whose ranks are at these hosts.
     pub fn job(&self, hosts: Vec<u32>) -> Builder {
-        let lines = match self.workload.connections() {
-            Connections::Persistent => Lines::Shared(self.workload.spread()),
+        let lines = match self.workload.connections {
+            Connections::Persistent => Lines::Shared(self.workload.connections_per_channel),
             Connections::PerMessage => Lines::Own,
         };
         let reducers = self.reach(&hosts);
@@ -290,9 +326,9 @@ impl<'a> Making<'a> {
     }
 
     /// Refuses two training jobs at the same host, since a processor runs one operation at a time.
-    pub(super) fn check_alone(&self, workloads: &[Workload]) -> Result<(), Problem> {
+    pub(super) fn check_alone(&self, trains: &[bool]) -> Result<(), Problem> {
         let Some(own) = self.jobs.last().filter(|job| job.workload == self.index()) else { return Ok(()) };
-        let others = self.jobs.iter().filter(|job| job.workload != own.workload && workloads[index(job.workload)].training.is_some());
+        let others = self.jobs.iter().filter(|job| job.workload != own.workload && trains[index(job.workload)]);
         for other in others {
             if let Some(host) = other.first_shared_host(own) {
                 let name = &self.topology.nodes[index(host)].name;

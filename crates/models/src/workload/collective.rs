@@ -60,7 +60,7 @@ impl Traffic for Params {
             bus: self.operation.bus(hosts.len()),
             messages: 0,
         };
-        if making.workload.connections() == Connections::Persistent {
+        if making.workload.connections == Connections::Persistent {
             let mut builder = making.job(hosts);
             together.messages = self.job(&collective, &mut builder).map_err(|wrong| below(&key, wrong))?;
             making.measure(together);

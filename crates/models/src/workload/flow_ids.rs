@@ -10,10 +10,10 @@ use crate::ids::PortId;
 use rustc_hash::FxHashMap;
 use xoff_units::{Moment, index, wide};
 
-use super::builder::{DrawnAt, Listed, MAX_FLOWS, Making};
-use super::row::place;
-use super::{Feed, Flow, FlowSpec, Problem, Start, Together, Workload};
-use crate::endpoint::{Connection, Log};
+use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
+use super::collective_summary::Together;
+use super::row::{Flow, place};
+use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::framing::Framing;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
@@ -35,7 +35,7 @@ pub struct AllFlows {
     /// For each node, the flows that wait, with the numbers of the flows before.
     pub waiting: Vec<Vec<(Vec<u32>, FlowSpec)>>,
     /// For each node, the arrival times of packets of its flows.
-    pub arrivals: Vec<FxHashMap<u32, Box<Feed>>>,
+    pub arrivals: Vec<FxHashMap<u32, Box<SourceQueue>>>,
     /// First flow number and name, in order of flow number.
     pub ranges: Vec<(u32, u32)>,
     /// Names of workloads, followed by names of warm flows.
@@ -59,7 +59,7 @@ pub struct AllFlows {
     /// For each node, its connections by number.
     pub connections: Vec<Vec<Connection>>,
     /// For each node, the logs of connections that end there.
-    pub incoming: Vec<FxHashMap<u32, Arc<Log>>>,
+    pub incoming: Vec<FxHashMap<u32, Arc<MessageLog>>>,
     /// For each node, the programs of ranks.
     pub programs: Vec<Vec<Program>>,
     /// The end of the workloads with a stated duration.
@@ -157,7 +157,7 @@ impl AllFlows {
 }
 
 /// Numbers listed and drawn flows and sorts the flows by source.
-pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut names: Vec<String>) -> Result<AllFlows, Problem> {
+pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Common<'a>], mut names: Vec<String>) -> Result<AllFlows, Problem> {
     let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
@@ -201,7 +201,7 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Workload], mut name
 }
 
 struct Numbering<'a> {
-    workloads: &'a [Workload],
+    workloads: &'a [Common<'a>],
     /// The name of a workload's warm flows.
     warm: BTreeMap<u16, u32>,
     topology: &'a Topology,
@@ -222,7 +222,7 @@ impl<'a> Numbering<'a> {
     /// The key of a flow.
     fn key(&self, f: &Listed<'_>) -> String {
         let workload = usize::from(f.workload);
-        place(&format!("workload[{workload}]"), self.workloads[workload].table.is_some(), f.detail.map_or(0, |d| d.0))
+        place(&format!("workload[{workload}]"), self.workloads[workload].is_table, f.detail.map_or(0, |d| d.0))
     }
 
     fn check(&self) -> Result<(), Problem> {
@@ -351,7 +351,7 @@ impl<'a> Numbering<'a> {
             let flows = &mut flow_of[index(job)];
             flows.resize(flows.len().max(index(place) + 1), 0);
             flows[index(place)] = spec.flow;
-            let log = Arc::<Log>::default();
+            let log = Arc::<MessageLog>::default();
             self.flows.incoming[index(f.dst)].insert(spec.flow, log.clone());
             self.flows.connections[index(f.src)].push(Connection { spec: *spec, to_come, log });
             *self.flows.messages.entry(f.workload.into()).or_default() += u64::from(to_come);

@@ -14,7 +14,7 @@ impl Traffic for Params {
         let at = making.at();
         making.check_room(wide(self.len()), &at)?;
         for (i, flow) in self.iter().enumerate() {
-            let key = place(&at, making.workload.table.is_some(), i);
+            let key = place(&at, making.workload.is_table, i);
             let src = making.host(&flow.src, &format!("{key}.src"))?;
             let dst = making.host(&flow.dst, &format!("{key}.dst"))?;
             making.check_ends(src, dst, &key)?;

@@ -1,6 +1,4 @@
 //! Workloads: the traffic of a scenario, its flows and their starts. Each kind of traffic is a file; the registry is in this file.
-//!
-//! Listed flows wait in a list. Drawn flows are drawn one at a time from a stream of their source, when their time comes.
 
 mod builder;
 mod collective_summary;
@@ -9,29 +7,21 @@ mod host;
 mod placement;
 mod row;
 pub mod sizes;
-mod source_queue;
 mod warm_start;
 
-use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
 use xoff_units::Moment;
 
-pub use self::builder::{MAX_FLOWS, MAX_LISTED, Made, Making};
+pub use self::builder::{Common, Connections, MAX_FLOWS, MAX_LISTED, Made, Making, Problem};
 pub use self::collective_summary::Together;
 pub use self::flow_ids::{AllFlows, MAX_START};
 pub use self::host::Host;
 pub use self::placement::Placement;
 pub use self::row::Flow;
-pub use self::source_queue::Feed;
 pub use self::warm_start::Warm;
 use crate::framing::Framing;
 use crate::topology::Topology;
-
-/// A key and its problem.
-pub type Problem = (String, String);
 
 /// A kind of traffic, which makes flows from its table.
 pub trait Traffic {
@@ -42,16 +32,6 @@ pub trait Traffic {
     fn has_messages(&self) -> bool {
         false
     }
-}
-
-/// `workload[…].connections`: the relation of messages and flows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Connections {
-    /// Messages of a channel between two ranks share one flow, which keeps its state from message to message.
-    Persistent,
-    /// Each message is a new flow.
-    PerMessage,
 }
 
 /// Makes the table `[[workload]]`. A line names a module, which is the table's key and holds `Params`, a [`Traffic`]; the line's
@@ -130,14 +110,16 @@ registry! {
 }
 
 impl Workload {
-    /// The relation of messages and flows.
-    pub fn connections(&self) -> Connections {
-        self.connections.unwrap_or(Connections::Persistent)
-    }
-
-    /// Connections between two ranks for each channel.
-    pub fn spread(&self) -> u16 {
-        self.connections_per_channel.unwrap_or(1) as u16
+    /// The keys that all kinds share.
+    fn common(&self) -> Common<'_> {
+        Common {
+            name: self.name.as_deref(),
+            start: self.start,
+            class: self.class,
+            connections: self.connections.unwrap_or(Connections::Persistent),
+            connections_per_channel: self.connections_per_channel.unwrap_or(1) as u16,
+            is_table: self.table.is_some(),
+        }
     }
 
     fn check_connections(&self, at: &str, name: &str, kind: &dyn Traffic) -> Result<(), Problem> {
@@ -176,7 +158,9 @@ impl Workload {
 /// Works out all flows.
 pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &Framing, seed: u64) -> Result<AllFlows, Problem> {
     let nothing = Workload::default();
-    let mut making = Making::new(&nothing, topology, framing, seed);
+    let commons: Vec<Common<'_>> = workloads.iter().map(Workload::common).collect();
+    let trains: Vec<bool> = workloads.iter().map(|workload| workload.training.is_some()).collect();
+    let mut making = Making::new(nothing.common(), topology, framing, seed);
     let mut names = Vec::new();
     for (w, workload) in workloads.iter().enumerate() {
         let at = format!("workload[{w}]");
@@ -187,121 +171,13 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
         }
         workload.check_connections(&at, name, kind)?;
         names.push(workload.name.clone().unwrap_or_else(|| name.to_string()));
-        making.begin(w, workload, name);
+        making.begin(w, commons[w], name);
         kind.make(&mut making)?;
-        if workload.training.is_some() {
-            making.check_alone(workloads)?;
+        if trains[w] {
+            making.check_alone(&trains)?;
         }
     }
-    flow_ids::number(making, workloads, names)
-}
-
-/// A flow as the source knows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlowSpec {
-    /// The number.
-    pub flow: u32,
-    /// Receiving node.
-    pub dst: u32,
-    /// Payload.
-    pub size: u64,
-    /// The start.
-    pub start: Moment,
-    /// Pinned path, or 0.
-    pub path: u16,
-    /// Priority class.
-    pub class: u8,
-}
-
-state!(FlowSpec {
-    value: flow, dst, size, path, class;
-    due: start;
-});
-
-/// The expected offer of a source.
-#[derive(Debug, Clone, Copy)]
-pub struct Offer {
-    /// Flows arrive from here on.
-    pub from: Moment,
-    /// Up to here.
-    pub to: Moment,
-    /// Bytes on the wire in this time, on average over all draws.
-    pub bytes: f64,
-}
-
-/// Flows of one host that are drawn one at a time during the run. Their number is known before the run.
-pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
-    /// The start of the next flow.
-    fn peek(&self) -> Option<Moment>;
-
-    /// Takes the next flow and draws the following flow.
-    fn take(&mut self) -> Option<FlowSpec>;
-
-    /// The class and the possible receivers except the host. Hosts of one workload share the list.
-    fn destinations(&self) -> (u8, &[u32]);
-
-    /// Flows in all.
-    fn count(&self) -> u64;
-
-    /// Payload in all.
-    fn bytes(&self) -> u64;
-
-    /// The offer expected before the draws.
-    fn offer(&self) -> Offer;
-
-    /// Numbers the flows from here.
-    fn number_from(&mut self, flow: u32);
-}
-
-clone_trait_object!(Drawn);
-
-/// The source of a host's flows.
-#[derive(Debug, Clone)]
-pub enum Start {
-    /// From a list, the last first to start.
-    List(Vec<FlowSpec>),
-    /// Flows drawn one by one.
-    Drawn(Box<dyn Drawn>),
-}
-
-impl State for Start {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
-        match self {
-            Self::List(list) => list.walk(walk),
-            Self::Drawn(flows) => flows.walk(walk),
-        }
-    }
-}
-
-impl Start {
-    /// Returns flows in the order of their starts.
-    pub fn list(mut flows: Vec<FlowSpec>) -> Self {
-        flows.reverse();
-        Self::List(flows)
-    }
-
-    /// The start of the next flow.
-    pub fn peek(&self) -> Option<Moment> {
-        match self {
-            Self::List(list) => list.last().map(|f| f.start),
-            Self::Drawn(flows) => flows.peek(),
-        }
-    }
-
-    /// Takes the next flow.
-    pub fn take(&mut self) -> Option<FlowSpec> {
-        match self {
-            Self::List(list) => {
-                let next = list.pop();
-                if list.len() < list.capacity() / 4 {
-                    // What has started takes no memory twice.
-                    list.shrink_to(2 * list.len());
-                }
-                next
-            }
-            Self::Drawn(flows) => flows.take(),
-        }
-    }
+    flow_ids::number(making, &commons, names)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::index;
 
-use super::{Host, Making, Problem};
+use super::builder::{Making, Problem};
+use super::host::Host;
 
 /// The order in which ranks are placed at hosts without a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -13,7 +13,8 @@ use xoff_engine::state::{State, Walk, Word};
 use xoff_units::{Duration, Moment, wide};
 
 use super::sizes::{Named, SizeTable};
-use super::{Drawn, FlowSpec, Host, MAX_FLOWS, Making, Offer, Problem, Traffic, Warm};
+use super::{Host, MAX_FLOWS, Making, Problem, Traffic, Warm};
+use crate::flow::{Drawn, FlowSpec, Offer};
 use crate::streams;
 
 /// `workload[…].poisson`

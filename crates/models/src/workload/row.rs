@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration};
 
-use super::Host;
+use super::host::Host;
 
 /// A listed flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use xoff_units::{Duration, Moment};
 
 /// The arrival times of a flow's packets.
 #[derive(Debug, Clone)]
-pub struct Feed {
+pub struct SourceQueue {
     stream: Stream,
     slot: Duration,
     /// Logarithm of the probability of a slot without a frame.
@@ -20,7 +20,7 @@ pub struct Feed {
     is_held: bool,
 }
 
-state!(Feed {
+state!(SourceQueue {
     value: stream, is_held;
     moment: next;
     packet: arrived;
@@ -28,7 +28,7 @@ state!(Feed {
     still: slot, log_none, room;
 });
 
-impl Feed {
+impl SourceQueue {
     /// Returns frames at random in slots from `start` to `end`, each with probability `load`, with the time of the first and the number.
     /// None without a frame.
     pub fn in_slots(stream: Stream, slot: Duration, load: f64, start: Moment, end: Moment, room: u32) -> Option<(Self, Moment, u32)> {

@@ -1,0 +1,56 @@
+//! The starts of a host's flows: a list, or draws.
+
+use xoff_engine::state::{State, Walk};
+use xoff_units::Moment;
+
+use super::drawn::Drawn;
+use super::spec::FlowSpec;
+
+/// The source of a host's flows.
+#[derive(Debug, Clone)]
+pub enum Start {
+    /// From a list, the last first to start.
+    List(Vec<FlowSpec>),
+    /// Flows drawn one by one.
+    Drawn(Box<dyn Drawn>),
+}
+
+impl State for Start {
+    fn walk(&mut self, walk: &mut Walk<'_>) {
+        match self {
+            Self::List(list) => list.walk(walk),
+            Self::Drawn(flows) => flows.walk(walk),
+        }
+    }
+}
+
+impl Start {
+    /// Returns flows in the order of their starts.
+    pub fn list(mut flows: Vec<FlowSpec>) -> Self {
+        flows.reverse();
+        Self::List(flows)
+    }
+
+    /// The start of the next flow.
+    pub fn peek(&self) -> Option<Moment> {
+        match self {
+            Self::List(list) => list.last().map(|f| f.start),
+            Self::Drawn(flows) => flows.peek(),
+        }
+    }
+
+    /// Takes the next flow.
+    pub fn take(&mut self) -> Option<FlowSpec> {
+        match self {
+            Self::List(list) => {
+                let next = list.pop();
+                if list.len() < list.capacity() / 4 {
+                    // What has started takes no memory twice.
+                    list.shrink_to(2 * list.len());
+                }
+                next
+            }
+            Self::Drawn(flows) => flows.take(),
+        }
+    }
+}
