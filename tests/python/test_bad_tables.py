@@ -39,7 +39,7 @@ def _table(**columns: Any) -> pa.Table:
         (_table(size=["a lot"]), "[0].size", "a lot"),
         (_table(size=["9" * 100_000]), "[0].size", "too large"),
         (_table(size=[-5]), "[0].size", "negative"),
-        (_table(size=[0]), "[0].size", "zero"),
+        (_table(size=[0]), "[0].size", "must be at least 1B"),
         (_table(size=[1.5]), "[0].size", "finer"),
         (_table(size=[float("nan")]), "[0].size", "NaN"),
         (_table(size=[float("inf")]), "[0].size", "inf"),

@@ -93,7 +93,7 @@ def test_intervals_are_over_seeds_and_what_a_seed_adds_to_all_is_in_no_effect() 
 
 
 def test_what_is_no_design_is_refused() -> None:
-    with pytest.raises(ValueError, match="equally often"):
+    with pytest.raises(ValueError, match="equally many runs"):
         effects(["a", "b"], [{1: 0.0}] * 3, [(0, 0), (0, 1), (1, 0)])
     with pytest.raises(ValueError, match="no seed"):
         effects(["a"], [{1: 0.0}, {2: 0.0}], [(0,), (1,)])

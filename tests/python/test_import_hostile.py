@@ -136,7 +136,7 @@ GOAL = "num_ranks 2\nrank 0 {{\n{0}\n}}\nrank 1 {{\n{1}\n}}\n"
         ("chakra", [{"Id": 3, "NodeType": 4, "data_deps": [3]}], "node 3", "would wait for itself"),
         ("chakra", [{"Id": 3, "NodeType": 4, "runtime": 10**9}], "node 3", "is not a number of microseconds"),
         ("chakra", [{"Id": 3, "NodeType": 5, "comm_dst": 0, "comm_size": 1}], "node 3", "no other rank"),
-        ("chakra", [{"Id": 3, "NodeType": 4, "data_deps": 7}], "node 3", "is not a list of numbers"),
+        ("chakra", [{"Id": 3, "NodeType": 4, "data_deps": 7}], "node 3", "the dependencies are not a list of numbers"),
         ("htsim", "Nodes 2\nConnections 1\n0->1 start 0 size 10000000000000000\n", "line 3", "is too large for a size"),
     ],
 )

@@ -123,7 +123,7 @@ def test_a_flow_that_stays_slow_alone_is_counted_and_named() -> None:
     (flow,) = result.flows.to_pylist()
     assert 30 <= flow["slow_rtts"] <= 34
     (warning,) = [w for w in result.summary["warnings"] if w["path"] == "host.congestion_control"]
-    assert f"flow 0 did for {flow['slow_rtts']} " in warning["message"]
+    assert f"flow 0 stayed for {flow['slow_rtts']} " in warning["message"]
     # With other flows the same window is not reported, and a flow that fills its path is not slow.
     scenario["host"]["congestion_control"] = {"nscc": {}}
     assert xoff.run(scenario).flows.to_pylist()[0]["slow_rtts"] == 0

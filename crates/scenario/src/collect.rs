@@ -180,9 +180,9 @@ impl Stuck {
 
     fn warning(&self) -> Option<Warning> {
         let (flow, round_trips) = self.worst?;
+        let flows = if self.flows == 1 { "1 flow".to_string() } else { format!("{} flows", self.flows) };
         let why = format!(
-            "{} flows stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)",
-            self.flows
+            "{flows} stayed below a tenth of the rate of the path for {STUCK} round trips or more, without a queue, mark or loss; flow {flow} stayed for {round_trips} (flows.slow_rtts)"
         );
         Some(Warning::new("host.congestion_control", why))
     }
