@@ -117,7 +117,7 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
     # The message says that the same run has a result; other files with the name are left alone.
     assert xoff.run(lossy, overrides={"audits.loss": "record"}, out=tmp_path / "result").ok
     (tmp_path / "other.failed").write_text("mine")
-    with pytest.raises(xoff.AuditError, match=r"no result\n  loss: .*\nto have a result") as failure:
+    with pytest.raises(xoff.AuditError, match=r"no result\n  loss: .*\nto record the violation") as failure:
         xoff.run(lossy, out=tmp_path / "other")
     assert (tmp_path / "other.failed").read_text() == "mine"
 
