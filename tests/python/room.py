@@ -98,7 +98,7 @@ def make_room(checkout: Path) -> None:
                 "use crate::frames::{BrandNew, Index};\n"
                 "use crate::packet::Packet;"
             ),
-            "Site, Watches};": "Site, Verdict, Watches};",
+            "ValidationContext, Watches};": "ValidationContext, Verdict, Watches};",
             "Watches::DEQUEUE": "Watches::DEQUEUE.and(Watches::CONTROL)",
             "site.forwards.then(|| Self": "(site.forwards || site.is_host).then(|| Self",
             "            effects.mark();": (
