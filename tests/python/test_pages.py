@@ -42,7 +42,13 @@ def _blocks(page: Path) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.stem)
+_SLOW = {"which-choice-decides"}
+"""Pages with commands that take a minute."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow if page.stem in _SLOW else (), id=page.stem) for page in _PAGES]
+)
 def test_page(page: Path, tmp_path: Path, xoff_here: Command, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     printed = ""

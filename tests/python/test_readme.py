@@ -43,7 +43,17 @@ def test_commands(xoff_command: Command, xoff_here: Command, tmp_path: Path) -> 
         assert done.returncode == 0, (line, done.stderr)
 
 
-@pytest.mark.parametrize("lines", [_PAGE_COMMANDS, *_EXAMPLES.values()], ids=["index", *_EXAMPLES])
+_SLOW = {"sweep-websearch-load", "sweep-faults", "search-incast", "sweep-cut-through"}
+"""Examples of studies that take more than five seconds."""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(lines, marks=pytest.mark.slow if name in _SLOW else (), id=name)
+        for name, lines in {"index": _PAGE_COMMANDS, **_EXAMPLES}.items()
+    ],
+)
 def test_commands_of_a_page_or_an_example(xoff_here: Command, tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     (scenario,) = _blocks("toml", _INDEX)

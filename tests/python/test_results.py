@@ -113,7 +113,7 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
     left = xoff.load(tmp_path / "result.failed")
     assert not left.ok
     assert left.drops.num_rows == left.summary["drops"] > 0
-    assert 'class="not-passed"' in report.write(tmp_path / "result.failed").read_text("utf-8")
+    assert 'class="not-passed"' in report.write(tmp_path / "result.failed", formats=["html"]).read_text("utf-8")
     # The message says that the same run has a result; other files with the name are left alone.
     assert xoff.run(lossy, overrides={"audits.loss": "record"}, out=tmp_path / "result").ok
     (tmp_path / "other.failed").write_text("mine")

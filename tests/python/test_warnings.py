@@ -28,7 +28,7 @@ def test_a_warning_reaches_run_json_page_and_notebook(scenario_file: Path, xoff_
     place = scenario_file.parent / "result"
     assert warning in xoff.check(scenario_file, overrides={_UNHEARD: {}})["warnings"]
     assert _WARNING in xoff.load(place)._repr_html_()
-    assert _WARNING in report.write(place).read_text("utf-8")
+    assert _WARNING in report.write(place, formats=["html"]).read_text("utf-8")
 
 
 def test_a_warning_reaches_sweep_and_the_page_of_a_study(scenario_file: Path, xoff_here: Command) -> None:
@@ -44,7 +44,7 @@ def test_a_warning_reaches_sweep_and_the_page_of_a_study(scenario_file: Path, xo
     ].items()
     assert told.startswith(_WARNING)
     assert count == 2
-    assert _WARNING in report.write(scenario_file.parent / "study").read_text("utf-8")
+    assert _WARNING in report.write(scenario_file.parent / "study", formats=["html"]).read_text("utf-8")
 
 
 @pytest.mark.parametrize(("rates", "is_told"), [(("100Gbps", "40Gbps"), True), (("100Gbps", "100Gbps"), False)])
@@ -109,7 +109,7 @@ def test_each_point_says_how_many_seeds_have_a_result(scenario_file: Path, xoff_
     ]
     found = json.loads(xoff_here("sweep", "study.toml", "--out", "study", "--json").stdout)["means"]
     assert [(one["seeds"], one["of_seeds"]) for one in found] == [(3, 3), (2, 3)]
-    page = report.write(place).read_text("utf-8")
+    page = report.write(place, formats=["html"]).read_text("utf-8")
     assert all(f"{count} of 3" in page for count in (3, 2, 0))
     # No green badge over a failure.
     assert '<li class="not-passed" title="no packet of a lossless class is dropped"><b>loss</b> failed' in page
@@ -136,7 +136,7 @@ def test_any_metrics_make_a_page(scenario: dict[str, Any], tmp_path: Path) -> No
         document | {"variants": {"a": {}, "b": {"switch": {"forwarding_latency": "1us"}}}}, out=tmp_path / "variants"
     )
     for name in ("axis", "variants"):
-        assert "PFC pauses" in report.write(tmp_path / name).read_text("utf-8")
+        assert "PFC pauses" in report.write(tmp_path / name, formats=["html"]).read_text("utf-8")
 
 
 def test_slowdown_is_shown_first_where_sizes_differ(tmp_path: Path, scenario: dict[str, Any]) -> None:
