@@ -726,6 +726,7 @@ _GROUPS = {
         "incast",
         "jobs",
         "moe",
+        "nccl",
         "parameter_server",
         "permutation",
         "poisson",

@@ -24,6 +24,7 @@ pub mod mechanism;
 pub mod mechanisms;
 pub mod message;
 pub mod names;
+pub mod nccl;
 pub mod network;
 pub mod node;
 pub mod overrides;
