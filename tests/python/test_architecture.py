@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -120,24 +121,64 @@ def test_no_import_in_a_circle() -> None:
     list(TopologicalSorter(graph).static_order())
 
 
+OPEN = ("state", "skip")
+
+
+def used_paths(text: str, children: set[str]) -> Iterator[list[str]]:
+    """Yields the paths that a module names: in `use` trees, inline, and of its children."""
+    waiting = [re.sub(r"\s+", "", tree) for tree in re.findall(r"\buse ((?:crate|super|self)::[^;]+);", text)]
+    while waiting:
+        tree = waiting.pop()
+        head, brace, rest = tree.partition("{")
+        if not brace:
+            yield tree.split("::")
+            continue
+        depth, start = 0, 0
+        for at, sign in enumerate(rest):
+            depth += {"{": 1, "}": -1}.get(sign, 0)
+            if (sign == "," and depth == 0) or depth < 0:
+                waiting.append(head + rest[start:at])
+                start = at + 1
+    rest = re.sub(r"\buse [^;]+;", "", text)
+    yield from (path.split("::") for path in re.findall(r"\b((?:crate|super|self)(?:::\w+)+)", rest))
+    yield from (["self", child] for child in children if re.search(rf"(?<![:\w]){child}::", text))
+
+
+def module_graph(source: Path) -> dict[str, set[str]]:
+    """Returns for each module of a crate the modules that it names.
+
+    A registry names its parts in a macro, and the parts name the contract in the registry's file: no arrow leads to a
+    part.
+    """
+    paths = [path for path in rust() if path.is_relative_to(source) and path.name not in {"lib.rs", "tests.rs"}]
+    names = {"::".join(path.relative_to(source).with_suffix("").parts).removesuffix("::mod"): path for path in paths}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        text = re.sub("//.*", "", "\n".join(code(path)))
+        children = set(re.findall(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+);", text, re.M))
+        graph[name] = set()
+        for first, *steps in used_paths(text, children):
+            at = {"crate": [], "self": name.split("::")}.get(first, name.split("::")[:-1])
+            while steps and steps[0] == "super":
+                at, steps = at[:-1], steps[1:]
+            whole = [*at, *steps]
+            while whole and "::".join(whole) not in names:
+                whole.pop()
+            graph[name].add("::".join(whole))
+        graph[name] -= {"", name}
+    return graph
+
+
 def test_no_module_in_a_circle() -> None:
-    """In a crate, a module depends on the modules it names, and a registry on its parts, which name the contract."""
+    """In a crate, a module depends on the modules it names, and so does a module on its children."""
     for crate in CRATES:
-        source = ROOT / "crates" / crate / "src"
-        files = {path for path in rust() if path.is_relative_to(source) and path.name not in {"lib.rs", "tests.rs"}}
-        names = {
-            "::".join(path.relative_to(source).with_suffix("").parts).removesuffix("::mod"): path for path in files
+        graph = module_graph(ROOT / "crates" / crate / "src")
+        # Open: the rooms of states and of fast-forward.
+        graph = {
+            name: {one for one in others if not one.startswith(OPEN)}
+            for name, others in graph.items()
+            if not name.startswith(OPEN)
         }
-        graph: dict[str, set[str]] = {}
-        for name, path in names.items():
-            said = set()
-            for line in code(path):
-                if use := re.match(r"\s*(?:pub )?use crate::([\w:]+)", line):
-                    steps = use[1].rstrip(":").split("::")
-                    while steps and "::".join(steps) not in names:
-                        steps.pop()
-                    said.add("::".join(steps))
-            graph[name] = {other for other in said if other and other != name and not other.startswith(f"{name}::")}
         list(TopologicalSorter(graph).static_order())
 
 

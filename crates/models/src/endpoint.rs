@@ -6,12 +6,15 @@
 
 mod acks;
 mod classify;
+mod config;
 mod credit;
 mod holds;
 mod jitter;
 mod latest;
+mod message_queue;
 mod messages;
 mod receive;
+mod receiver;
 mod schedule;
 mod send_times;
 mod sender;
@@ -19,6 +22,7 @@ mod slow;
 #[cfg(test)]
 mod tests;
 pub mod token;
+mod turn;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,82 +34,23 @@ use xoff_engine::state::{Across, State as _, Walk, Word};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
+pub use self::config::{Config, Mixed};
 pub use self::jitter::Jitter;
 pub use self::latest::Latest;
-use self::messages::Messages;
-use self::receive::{ALL_HERE, Receiver};
-pub use self::schedule::{Requeue, Turn};
+use self::message_queue::Messages;
+use self::receiver::{ALL_HERE, Receiver};
 use self::sender::Sender;
 pub use self::sender::Sent;
 pub use self::slow::Bottlenecks;
+pub use self::turn::{Requeue, Turn};
 
-use crate::congestion_control::Scheme;
-use crate::congestion_control::contract::{Echo, Tag};
 use crate::count::{Count, Group, Tally};
 use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
-use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
-use crate::pulls::{CreditCounters, Demand, Pacer, Rules};
-use crate::routing::Sources;
+use crate::pulls::{CreditCounters, Demand, Pacer};
 use crate::routing::ate::Weight;
-use crate::transport::Protocol;
-
-/// Settings that all flows of a host share.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Packet sizes.
-    pub framing: Framing,
-    /// Retransmission.
-    pub transport: Protocol,
-    /// Rates, worked out for each port.
-    pub schemes: Vec<Scheme>,
-    /// The notification of senders about marks.
-    pub echo: Option<Echo>,
-    /// The rules of pulls, if receivers pull.
-    pub pulls: Option<Rules>,
-    /// True when frames that let flows continue may be lost, because the scenario has faults.
-    pub loses_frames: bool,
-    /// The class of a new flow.
-    pub classify: Classify,
-    /// The jitter of packets, if any.
-    pub jitter: Option<Jitter>,
-    /// The source node of each flow number.
-    pub sources: Arc<Sources>,
-    /// The slowest link on the path of a flow.
-    pub bottlenecks: Bottlenecks,
-}
-
-impl Config {
-    /// Answers bring back the tags of packets.
-    #[inline]
-    fn echoes_tags(&self) -> bool {
-        self.schemes.first().is_some_and(|scheme| scheme.tag() == Tag::Echoed)
-    }
-}
-
-/// The stacks of arriving flows in networks whose hosts differ. A flow follows the stack of its source.
-#[derive(Debug, Clone)]
-pub struct Mixed {
-    /// The settings of each stack.
-    pub configs: Vec<Arc<Config>>,
-    /// The stack of each node.
-    pub places: Arc<[u16]>,
-}
-
-impl Mixed {
-    #[cold]
-    fn of(&self, source: u32) -> &Config {
-        &self.configs[usize::from(self.places[index(source)])]
-    }
-}
-
-/// Returns the settings of a flow that ends at a host; `own` are the settings of flows that start there.
-#[inline]
-fn arriving<'a>(own: &'a Config, mixed: Option<&'a Mixed>, flow: u32) -> &'a Config {
-    mixed.map_or(own, |mixed| mixed.of(own.sources.of(flow)))
-}
 
 const NO_SLOT: u32 = u32::MAX;
 

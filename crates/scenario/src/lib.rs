@@ -15,6 +15,7 @@ mod diagnostics;
 mod document;
 mod error;
 mod faults;
+mod flow_statistics;
 mod ideal;
 mod limits;
 mod load;

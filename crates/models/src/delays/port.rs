@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ids::QueueId;
 use xoff_units::Moment;
 
-use super::{Kind, Part};
+use super::part::{Kind, Part};
 
 /// A frame on the wire.
 #[derive(Debug, Clone, Copy)]

@@ -3,8 +3,8 @@
 use crate::ids::{PortId, QueueId};
 use xoff_units::Moment;
 
+use super::part::{Kind, Part, add};
 use super::port::PortLog;
-use super::{Kind, Part, add};
 
 /// Reason for waiting of a flow at its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

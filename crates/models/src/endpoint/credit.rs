@@ -2,7 +2,8 @@
 
 use xoff_units::Moment;
 
-use super::receive::{ALL_HERE, all_here, back_of};
+use super::receive::{all_here, back_of};
+use super::receiver::ALL_HERE;
 use super::sender::Sender;
 use super::{Config, Endpoint, token};
 use crate::congestion_control::contract::Loss;

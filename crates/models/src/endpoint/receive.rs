@@ -1,9 +1,11 @@
 //! Reception: the received packets of a flow, and the answers.
 
-use xoff_engine::{Message as _, state};
-use xoff_units::{Moment, index, number};
+use xoff_engine::Message as _;
+use xoff_units::{index, number};
 
-use super::{Config, Endpoint, arriving, token};
+use super::config::{Config, arriving};
+use super::receiver::{ALL_HERE, Receiver};
+use super::{Endpoint, token};
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
 use crate::flow::FlowSpec;
@@ -11,37 +13,7 @@ use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::packet_metadata::Records;
 use crate::routing::Paths;
-use crate::transport;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
-
-/// An arriving flow.
-#[derive(Debug, Clone)]
-pub(super) struct Receiver {
-    src: u32,
-    received: Received,
-    transport: transport::Receiver,
-    /// The time of the last notification of a mark.
-    last_echo: Option<Moment>,
-    /// Ends of messages that arrived before earlier packets, for a connection.
-    ends: u32,
-}
-
-state!(Receiver {
-    value: src, ends;
-    part: received, transport;
-    moments: last_echo;
-});
-
-impl Receiver {
-    /// Reads the memory that the next packet needs.
-    #[inline]
-    pub fn touch(&self) -> u64 {
-        u64::from(self.received.expected) ^ u64::from(self.src)
-    }
-}
-
-/// In the place of a receiver: all of the flow has arrived.
-pub(super) const ALL_HERE: u32 = u32::MAX;
 
 /// The second of a pair of pinned paths leads back.
 pub(super) const fn back_of(path: u16) -> u16 {

@@ -4,6 +4,7 @@ use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
 use super::sender::{Sender, Told};
+use super::turn::{Requeue, Turn};
 use super::{Endpoint, NO_SLOT, token};
 use crate::congestion_control::contract::Sent as OnWire;
 use crate::delays::Wait;
@@ -13,37 +14,6 @@ use crate::packet::Packet;
 use crate::pulls::Credit;
 use crate::routing::{Paths, Routes};
 use crate::transport::contract::Progress;
-
-/// The node's next step for a flow at its turn.
-#[derive(Debug)]
-pub enum Turn {
-    /// Sends this packet; the flow waits for the next turn.
-    Send(Packet),
-    /// Sends this; the flow may go on at this moment and not before.
-    SendThenWait(Packet, Moment),
-    /// Sends this; the flow leaves the round.
-    SendAndLeave(Packet),
-    /// The flow leaves the round.
-    Leave,
-}
-
-/// The next turn of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requeue {
-    /// The flow has no packet to send, or another event will list the flow.
-    No,
-    /// The flow joins the round of its queue.
-    Now {
-        /// The flow's slot, the number of the supplier.
-        slot: u32,
-        /// The port.
-        port: PortId,
-        /// The queue.
-        queue: QueueId,
-    },
-    /// The pace allows the next packet at this time.
-    At(Moment),
-}
 
 impl Endpoint {
     /// Returns the port of a flow among `choices`, if the host has a rule of its own; `rate` returns a port's rate.

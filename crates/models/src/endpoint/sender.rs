@@ -5,9 +5,10 @@ use xoff_engine::state;
 use xoff_engine::state::Walk;
 use xoff_units::{Duration, Moment};
 
-use super::messages::Messages;
+use super::config::Config;
+use super::jitter::Jitter;
+use super::message_queue::Messages;
 use super::send_times::Stamps;
-use super::{Config, Jitter};
 use crate::congestion_control::State;
 use crate::flow::SourceQueue;
 use crate::frames::Kind;

@@ -1,14 +1,18 @@
 use xoff_units::{Duration, Moment, Rate, number, wide};
 
 use super::*;
+use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Form, Line};
 use crate::congestion_control::{CongestionControl, dcqcn, hpcc};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
+use crate::framing::Framing;
 use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use crate::packet_metadata::Records;
+use crate::routing::Sources;
+use crate::transport::Protocol;
 use crate::transport::{Table, raw};
 
 const RTO: Duration = Duration::ms(4);

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, index, number, wide};
 
-use super::shape::{Piece, Shape};
+use super::piece::{Messages, Piece};
 use crate::param_error::ParamError;
 
 /// Maximum number of messages of a collective.
@@ -154,9 +154,6 @@ pub struct Collective {
     pub group: Option<u64>,
 }
 
-/// Messages, with the list indices of the messages that must arrive at the sender before.
-pub type Messages = Vec<(Piece, Vec<usize>)>;
-
 /// Returns the bytes of the shares whose number leaves `rest` when divided by `by`, among `n` shares; the first
 /// shares have one byte more.
 const fn share(bytes: u64, n: usize, rest: usize, by: usize) -> u64 {
@@ -193,12 +190,6 @@ impl Collective {
     /// Returns a barrier: each rank informs every other rank, in a logarithmic number of rounds.
     pub const fn barrier() -> Self {
         Self::new(Operation::Barrier, Bytes(TOKEN))
-    }
-
-    /// Returns the shape for a number of ranks.
-    pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
-        let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
-        Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
     }
 
     /// Returns the messages for a number of ranks; the index after the last rank is the reducer.

@@ -6,13 +6,15 @@
 
 pub mod collective;
 pub mod graph;
+mod piece;
 pub mod program;
 mod progress;
 pub mod repetition;
 pub mod shape;
 
 pub use self::graph::{Builder, Graph, Lines, Operation, Rank, Shared, What, Work};
+pub use self::piece::{Messages, Piece};
 pub use self::program::{Ended, Program, Programs};
 pub use self::progress::{Cycle, Round, Way};
 pub use self::repetition::{LoopRegion, SeriesStride};
-pub use self::shape::{Piece, Shape};
+pub use self::shape::Shape;

@@ -2,23 +2,10 @@
 
 use std::ops::Range;
 
-use super::collective::{Collective, Messages};
+use super::collective::{Algorithm, Collective};
+use super::piece::{Messages, Piece};
+use crate::param_error::ParamError;
 use xoff_units::{index, number};
-
-/// A message of a collective.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
-    /// The sender's place among the ranks.
-    pub from: u32,
-    /// The receiver's.
-    pub to: u32,
-    /// Channel; messages of a channel between two ranks share a connection.
-    pub channel: u16,
-    /// The step of the algorithm.
-    pub step: u32,
-    /// Payload.
-    pub bytes: u64,
-}
 
 /// Lists by number, contiguous in memory.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +58,14 @@ pub struct Shape {
     receives: Vec<u32>,
     /// For each message, the start of its run: consecutive messages to one rank on one channel.
     runs: Vec<u32>,
+}
+
+impl Collective {
+    /// Returns the shape for a number of ranks.
+    pub fn shape(&self, ranks: usize) -> Result<Shape, ParamError> {
+        let places = ranks + usize::from(self.algorithm == Algorithm::InNetwork);
+        Ok(Shape::new(number(places), self.clone(), &self.messages(ranks)?))
+    }
 }
 
 impl Shape {

@@ -6,10 +6,8 @@
 //! Source: NCCL 2.30.7, `graph/search.cc` (`ncclTopoCompute`, `ncclTopoDupChannels`), `graph/connect.cc` (`ncclTopoPostset`),
 //! `transport/nvls.cc` (`ncclNvlsTuning`).
 
-use super::servers::{Distance, Generation, Servers};
+use super::servers::{Distance, Generation, MAX_CHANNELS, Servers};
 
-/// Most channels of a communicator.
-pub(super) const MAX_CHANNELS: u32 = 64;
 /// Most channels of the search, before each is doubled.
 const MAX_SEARCHED: u32 = MAX_CHANNELS / 2;
 /// Tolerance of comparisons of rates, in GB/s.

@@ -5,6 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Most channels of a communicator.
+pub(super) const MAX_CHANNELS: u32 = 64;
+
 /// Type of the GPUs of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -165,7 +168,7 @@ impl Servers {
             is_before_2_23: false,
             net_latency: 0.0,
             min_ctas: 0,
-            max_ctas: super::search::MAX_CHANNELS,
+            max_ctas: MAX_CHANNELS,
         }
     }
 

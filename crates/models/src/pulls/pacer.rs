@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
-use super::{Demand, Rules, Share};
+use super::rules::{Demand, Rules};
+use super::share::Share;
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use xoff_units::{index, number, wide};
 
-use super::{LinkSpec, MAX_NODES, NodeSpec, Topology, bounded};
+use super::nodes::{LinkSpec, MAX_NODES, NodeSpec, Topology, bounded};
 
 /// More ports than the network cards of a host have.
 const MOST: u64 = 64;

@@ -5,34 +5,9 @@ use serde_json::json;
 use xoff_models::workload::AllFlows;
 use xoff_units::wide;
 
-use super::{Group, Measure, Over, Say};
+use super::{Group, Measure, Over, Say, Times};
 use crate::document::Scenario;
-use crate::summary::{Fct, Flows, Slowdown};
-
-/// Completion times and slowdowns of finished flows.
-#[derive(Debug, Clone, Default)]
-pub struct Times {
-    fct: Vec<u64>,
-    slowdowns: Vec<f64>,
-}
-
-impl Times {
-    /// Adds a flow if finished.
-    pub fn add(&mut self, flow: &Over) {
-        self.fct.extend(flow.arrived.map(|arrived| arrived - flow.start));
-        self.slowdowns.extend(flow.slowdown);
-    }
-
-    fn append(&mut self, other: &Self) {
-        self.fct.extend(&other.fct);
-        self.slowdowns.extend(&other.slowdowns);
-    }
-
-    /// Returns the statistics.
-    pub fn summary(mut self) -> (Fct, Slowdown) {
-        (Fct::of(&mut self.fct), Slowdown::of(&mut self.slowdowns))
-    }
-}
+use crate::flow_statistics::{Fct, Flows, Slowdown};
 
 /// Flows of a workload below the next size class.
 #[derive(Debug, Clone, Serialize)]

@@ -9,24 +9,11 @@ use serde_json::Value;
 use xoff_models::job::Ended;
 use xoff_models::workload::AllFlows;
 
-pub use self::completions::Times;
+mod times;
+
+pub use self::times::{Over, Times};
 use crate::document::Scenario;
 use crate::tables::Rows;
-
-/// A flow at its end, or at the end of the run. Times are in picoseconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Over {
-    /// Workload of the flow.
-    pub workload: u32,
-    /// Payload of the flow.
-    pub size: u64,
-    /// Start of the flow.
-    pub start: u64,
-    /// Arrival of the last byte.
-    pub arrived: Option<u64>,
-    /// Completion time divided by the ideal FCT.
-    pub slowdown: Option<f64>,
-}
 
 /// The workloads of one name.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use xoff_models::workload::graph::{MAX_OPERATIONS, Params, Row};
 use xoff_units::ParseQuantityError;
 
-use super::{Cells, Input, alone, missing};
+use super::cells::{Cells, Input, alone, missing};
 use crate::error::InputError;
 
 /// Inserts the rows of a table at the key of the job.

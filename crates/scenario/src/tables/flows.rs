@@ -1,9 +1,5 @@
 //! Flows, in order of their ends.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use xoff_units::{index, number};
-
 use super::{Names, Row};
 use crate::table::{Column, Data};
 
@@ -30,24 +26,6 @@ pub struct Flow {
     pub slow_rtts: u32,
     /// Nodes of the path, as an index into [`Ways`].
     pub via: u32,
-}
-
-/// Distinct paths of flows, as lists of nodes.
-#[derive(Default)]
-pub struct Ways {
-    known: HashMap<Vec<u32>, u32>,
-    names: Arc<Vec<String>>,
-}
-
-impl Ways {
-    /// Returns the index of a path, and adds a new path.
-    pub fn place(&mut self, nodes: Vec<u32>, names: &[String]) -> u32 {
-        *self.known.entry(nodes).or_insert_with_key(|nodes| {
-            let words: Vec<&str> = nodes.iter().map(|n| names[index(*n)].as_str()).collect();
-            Arc::make_mut(&mut self.names).push(words.join(", "));
-            number(self.names.len()) - 1
-        })
-    }
 }
 
 fn min_rtt(r: &[Flow]) -> Column {

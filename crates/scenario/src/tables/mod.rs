@@ -6,7 +6,9 @@ use xoff_models::ids::PortId;
 use xoff_models::topology::PortSpec;
 use xoff_units::{Moment, index};
 
-use self::flows::Ways;
+mod ways;
+
+pub use self::ways::Ways;
 use crate::table::{Column, Data, Table};
 
 /// Names for the numbers in rows.

@@ -8,7 +8,9 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment};
 
-use super::{EARLY, Flag, HELD, MESSAGES, PACKETS, Params, Tag, UNHELD};
+use super::counts::{EARLY, HELD, MESSAGES, PACKETS, UNHELD};
+use super::params::Params;
+use super::tag::{Flag, Tag};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Asker, Effect, Effects};

@@ -9,17 +9,21 @@
 //! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public ns-3 code
 //! (`docs/models/conweave.md`).
 
+mod counts;
 mod destination;
+mod params;
 mod source;
+mod tag;
 
 use crate::ids::{PortId, QueueId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index};
 
+use self::counts::{EARLY, HELD, MESSAGES, MOVED, PACKETS, UNHELD};
 use self::destination::Destination;
+pub use self::params::Params;
 use self::source::Source;
+use self::tag::{Tag, digit};
 use crate::core::{Core, Queueing};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::Effects;
@@ -27,109 +31,6 @@ use crate::frames::Kind;
 use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
-
-/// `switch.routing.conweave`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// A flow leaves its path when a REPLY takes longer than the round trip without queues plus this time.
-    pub reply_slack: Duration,
-    /// A path is not chosen for this time after a NOTIFY of a marked packet on the path.
-    pub path_pause: Duration,
-    /// After a longer gap between two packets a flow begins anew by any path. A flow that pauses held back for this
-    /// time may overtake its earlier packets.
-    pub expiry: Duration,
-    /// Held packets go on when their TAIL is overdue by this time.
-    pub flush_slack: Duration,
-    /// Time from the first held packet to the expected TAIL, where no packet of the old path arrived.
-    pub flush_default: Duration,
-    /// Reorder queues of each port and class, 1 to 64: the number of flows held at a time.
-    pub queues: u8,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            reply_slack: Duration::us(4),
-            path_pause: Duration::us(16),
-            expiry: Duration::us(300),
-            flush_slack: Duration::us(16),
-            flush_default: Duration::us(200),
-            queues: 16,
-        }
-    }
-}
-
-/// Role of a packet in its epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flag {
-    Data = 1,
-    /// The first packet, which asks for a REPLY.
-    Init = 2,
-    /// The last packet by the old path.
-    Tail = 3,
-}
-
-/// Tag of a packet between the two switches; zero for none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Tag {
-    flag: Flag,
-    /// True by the new path.
-    is_moved: bool,
-    epoch: u8,
-    path: u16,
-    /// Age since the start of the epoch: of the packet by the old path, or of the TAIL by the new path.
-    age: u16,
-}
-
-impl Tag {
-    /// Picoseconds of a step of an age: 2 to this power.
-    const STEP: u32 = 15;
-    const OLDEST: u64 = (1 << 14) - 1;
-
-    fn age(time: Duration) -> u16 {
-        (time.ps() >> Self::STEP).min(Self::OLDEST) as u16
-    }
-
-    /// Returns the time from one age to another, zero for earlier ages.
-    fn span(from: u16, to: u16) -> Duration {
-        Duration(u64::from(to.saturating_sub(from)) << Self::STEP)
-    }
-
-    fn word(self) -> u32 {
-        self.flag as u32
-            | u32::from(self.is_moved) << 2
-            | u32::from(self.epoch) << 3
-            | u32::from(self.path) << 6
-            | u32::from(self.age) << 18
-    }
-
-    const fn read(word: u32) -> Option<Self> {
-        let flag = match word & 3 {
-            1 => Flag::Data,
-            2 => Flag::Init,
-            3 => Flag::Tail,
-            _ => return None,
-        };
-        let (epoch, path, age) = ((word >> 3 & 7) as u8, (word >> 6 & 0xFFF) as u16, (word >> 18) as u16);
-        Some(Self { flag, is_moved: word >> 2 & 1 == 1, epoch, path, age })
-    }
-}
-
-/// Number of ports up that a path can name at each of two switches.
-const FAN: usize = 64;
-
-/// The choice among `choices` of a path at the first switch (0) or the second (1).
-fn digit(path: u16, switch: u32, choices: &[PortId]) -> PortId {
-    choices[(usize::from(path) >> (6 * switch)) % FAN % choices.len()]
-}
-
-const MOVED: Count = Count::number("moved", "flows moved to another path");
-const HELD: Count = Count::number("held_flows", "flows held for the TAIL");
-const PACKETS: Count = Count::number("held_packets", "packets held");
-const EARLY: Count = Count::number("flushed_early", "flows released before the TAIL");
-const UNHELD: Count = Count::number("reorder_queue_exhausted", "packets without a reorder queue");
-const MESSAGES: Count = Count::number("messages", "frames between switches of racks");
 
 /// The parts of a switch with hosts.
 #[derive(Debug, Clone)]

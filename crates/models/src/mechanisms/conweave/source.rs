@@ -7,7 +7,8 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment, index, wide};
 
-use super::{FAN, Flag, Params, Tag};
+use super::params::Params;
+use super::tag::{FAN, Flag, Tag};
 use crate::core::Core;
 use crate::effects::Effects;
 use crate::frames::{Says, Weave};

@@ -1,5 +1,6 @@
 use xoff_units::{Duration, Moment, Rate};
 
+use super::tag::Flag;
 use super::*;
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate, index, wide};
 
-use super::{ABOVE, ABOVE_AFTER_PAUSE, Dynamic, Hold, IDLE, MESSAGES, Mode, Params, RESUMES, Signals};
+use super::counts::{ABOVE, ABOVE_AFTER_PAUSE, IDLE, MESSAGES, RESUMES};
+use super::params::{Dynamic, Hold, Mode, Params, Signals};
 use crate::core::{Core, Queueing};
 use crate::count::Tally;
 use crate::frames::Sfcm;

@@ -15,7 +15,8 @@ use xoff_engine::state;
 use xoff_engine::state::{State, Walk};
 use xoff_units::{Duration, Moment, index, number};
 
-use super::{ISOLATED, Mode, PROXY_PAUSES, Params, ResumeEnds};
+use super::counts::{ISOLATED, PROXY_PAUSES};
+use super::params::{Mode, Params, ResumeEnds};
 use crate::core::{Core, Queues};
 use crate::count::Tally;
 use crate::effects::{Asker, Effect, Effects};

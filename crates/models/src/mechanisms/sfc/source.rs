@@ -4,7 +4,7 @@ use crate::ids::{Classes, PortId};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, index, number};
 
-use super::Hold;
+use super::params::Hold;
 use crate::core::Queues;
 use crate::effects::{Asker, Effect, Effects};
 use crate::frames::Sfcm;

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
 use xoff_units::{Duration, number};
 
-use super::Params;
 use super::model::Model;
 use super::parallel::{Axis, Parallel, Place};
+use super::params::{Collectives, Params};
 use super::schedule::{Pass, passes};
 use crate::job::collective::Operation as Does;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
@@ -286,7 +286,7 @@ impl<'a, 'b> Program<'a, 'b> {
             Some(number) => *number,
             None => {
                 let shape = builder.shape(&params.collectives.of(axis, does, bytes), group).map_err(|(key, why)| match key {
-                    "algorithm" => (super::Collectives::key(axis, does), why),
+                    "algorithm" => (Collectives::key(axis, does), why),
                     _ => (key, why),
                 })?;
                 let label = builder.label(axis.label());

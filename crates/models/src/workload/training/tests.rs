@@ -2,12 +2,15 @@ use std::collections::BTreeMap;
 
 use xoff_units::{Rate, index};
 
+use xoff_units::Duration;
+
 use super::model::Preset;
+use super::parallel::Parallel;
 use super::*;
 use crate::framing::Framing;
 use crate::job::{Graph, What, Work};
 use crate::topology::{Link, Shape, star};
-use crate::workload::{Workload, make};
+use crate::workload::{Placement, Workload, make};
 
 fn training(preset: Preset, parallel: Parallel) -> Params {
     Params {

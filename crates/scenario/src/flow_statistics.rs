@@ -1,0 +1,78 @@
+//! Statistics of flows: counts, completion times and slowdowns.
+
+use serde::Serialize;
+
+/// Flows in all and done.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Flows {
+    /// All.
+    pub total: u64,
+    /// Flows whose last byte arrived.
+    pub completed: u64,
+}
+
+/// Flow completion times, in picoseconds.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Fct {
+    /// Mean.
+    pub mean: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
+    /// Longest.
+    pub max: Option<u64>,
+}
+
+impl Fct {
+    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
+    pub fn of(times: &mut [u64]) -> Self {
+        times.sort_unstable();
+        let n = times.len();
+        if n == 0 {
+            return Self::default();
+        }
+        let at = |permille: usize| Some(times[rank(permille, n)]);
+        let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
+        Self { mean: Some(mean as u64), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
+    }
+}
+
+/// Returns the index of a percentile among `n` sorted numbers.
+pub(super) fn rank(permille: usize, n: usize) -> usize {
+    (permille * n).div_ceil(1000).max(1) - 1
+}
+
+/// Slowdowns: completion times divided by ideal FCTs.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Slowdown {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+}
+
+impl Slowdown {
+    /// Of a list, which gets sorted; percentiles are the element at ⌈p·n⌉.
+    pub fn of(ratios: &mut [f64]) -> Self {
+        ratios.sort_unstable_by(f64::total_cmp);
+        if ratios.is_empty() {
+            return Self::default();
+        }
+        let at = |permille: usize| Some(ratios[rank(permille, ratios.len())]);
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        Self { mean: Some(mean), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
+    }
+}
