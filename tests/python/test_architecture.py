@@ -182,6 +182,12 @@ def test_no_module_in_a_circle() -> None:
         list(TopologicalSorter(graph).static_order())
 
 
+def test_a_module_with_a_folder_stands_in_the_folder() -> None:
+    """One module style: `pfc/mod.rs`, and never `pfc.rs` beside `pfc`."""
+    beside = [path for path in rust() if path.with_suffix("").is_dir()]
+    assert [path for path in beside if not path.stem.startswith(OPEN)] == []
+
+
 def test_files_and_functions_are_short() -> None:
     long = {str(path): len(code(path)) for path in rust() if len(code(path)) > 700}
     long |= {str(path): n for path in python() if (n := len(path.read_text("utf-8").splitlines())) > 700}
@@ -250,7 +256,7 @@ def test_stages_of_a_packet_stand_in_one_order() -> None:
     places = (
         PAGE,
         (ROOT / "docs/way-of-a-packet.md").read_text("utf-8"),
-        (ROOT / "crates/models/src/node.rs").read_text("utf-8"),
+        (ROOT / "crates/models/src/node/mod.rs").read_text("utf-8"),
     )
     for text in places:
         line = next(line for line in re.sub(r"\n//! ?", " ", text).splitlines() if "route → assign queue" in line)

@@ -1,0 +1,85 @@
+//! Parameters of PFC.
+
+use super::watchdog;
+use crate::queueing::buffer::Accounting;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::Bytes;
+
+/// Action of hosts that relay, under PFC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relays {
+    /// A relay pauses its neighbours as a switch does, when its count of relayed bytes reaches XOFF.
+    Native,
+    /// A relay pauses all other neighbours while one neighbour pauses the relay, and has no count of its own.
+    Forward,
+}
+
+/// `switch.flow_control.pfc`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; 100 KB
+    /// with unlimited memory; the dynamic threshold with a shared buffer. With a shared buffer and egress accounting
+    /// `xoff` is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
+    /// buffer: resume this far below the threshold; default 3 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+    /// The byte count that is compared with XOFF.
+    #[serde(default)]
+    pub accounting: Accounting,
+    /// A pause expires after this many quanta of 512 bit times unless refreshed. The pausing node refreshes at half of
+    /// the pause time, or as often as its link can. Default: a pause lasts until the resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quanta: Option<u16>,
+    /// With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
+    /// arrives while the count is above XON triggers a new pause. Each expiry needs a round trip more of headroom; the
+    /// computed headroom covers one.
+    #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
+    pub refresh: bool,
+    /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in force (as
+    /// in `network.rail`); elsewhere `native`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relays: Option<Relays>,
+    /// Each node that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.
+    #[serde(default)]
+    pub hop_classes: bool,
+    /// The action of switches on pauses that last too long. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watchdog: Option<watchdog::Params>,
+}
+
+pub(super) fn default_refresh() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) fn is_true(value: &bool) -> bool {
+    *value
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            xoff: None,
+            xon: None,
+            accounting: Accounting::default(),
+            quanta: None,
+            refresh: true,
+            relays: None,
+            hop_classes: false,
+            watchdog: None,
+        }
+    }
+}
+
+impl Params {
+    /// Returns the bytes below a dynamic threshold at which a pause ends.
+    pub(super) fn offset(&self) -> u64 {
+        self.xon.map_or(3 * 1024, |x| x.0)
+    }
+}

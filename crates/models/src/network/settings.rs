@@ -1,0 +1,202 @@
+//! Settings of a network beside its topology and its traffic.
+
+use crate::congestion_control::contract::Line;
+use crate::core::Queueing;
+use crate::cut_through;
+use crate::endpoint::{self, Classify};
+use crate::failover::Failover;
+use crate::fault;
+use crate::fault_injection::Faults;
+use crate::framing::Framing;
+use crate::ids::PortId;
+use crate::mechanism::{Ingress, Levels};
+use crate::mechanisms::Tables;
+use crate::node::{self, Acks};
+use crate::overrides::Locals;
+use crate::queueing::buffer::{Accounting, Buffer, Params as BufferParams, Share, SharedBuffer};
+use crate::queueing::port::Turns;
+use crate::record::Wanted;
+use crate::relay;
+use crate::retry;
+use crate::routing::FirstHop;
+use crate::stack::Stacks;
+use crate::topology::{NodeSpec, PortSpec};
+use crate::transport::Protocol;
+use xoff_units::{Duration, Rate, index};
+
+/// All settings of a network.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Packet sizes.
+    pub framing: Framing,
+    /// Fixed processing delay of forwarded packets at switches.
+    pub switch_delay: Duration,
+    /// Place where packets wait in switches.
+    pub queueing: Queueing,
+    /// Admission, and mechanisms at switches and interfaces, for each port.
+    pub locals: Locals,
+    /// Data classes.
+    pub classes: u8,
+    /// Turns of classes; without turns, strict priority by number (class 0 last).
+    pub turns: Option<Turns>,
+    /// With turns: number of the highest classes that are served strictly first.
+    pub priority_classes: u8,
+    /// Class of a new flow.
+    pub classify: Classify,
+    /// Share of a packet's time by which packets start late at most.
+    pub jitter: f64,
+    /// Transports and congestion controls of hosts.
+    pub stacks: Stacks,
+    /// Settings of hosts that relay.
+    pub relay: relay::Params,
+    /// Choice of the first port at hosts with several ports.
+    pub first_hop: FirstHop,
+    /// Queue of acknowledgements.
+    pub acks: Acks,
+    /// Injected faults of switches.
+    pub faults: Faults,
+    /// Planned failures.
+    pub failures: fault::plan::Plan,
+    /// Reroutes after failures.
+    pub failover: Failover,
+    /// Links with link-level retry.
+    pub retry: Option<retry::Params>,
+    /// Records to write.
+    pub wanted: Wanted,
+}
+
+impl Settings {
+    /// Returns the mechanisms at ports without overrides.
+    pub fn mechanisms(&self) -> &Tables {
+        &self.locals.list()[0].mechanisms
+    }
+
+    /// Returns the transports for questions that do not depend on a line: the transport of most hosts, and transports
+    /// of overrides.
+    pub fn protocols(&self) -> Vec<Protocol> {
+        self.stacks.list().iter().map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing))).collect()
+    }
+
+    /// Returns the given components, in the order of [`groups`].
+    pub fn parts(&self) -> Vec<&'static str> {
+        let mechanisms = self.mechanisms().parts();
+        let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
+        for (stack, protocol) in self.stacks.list().iter().zip(self.protocols()) {
+            for name in stack.congestion_control.given().into_iter().chain([protocol.name()]) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names.extend((!self.failures.is_empty()).then_some(node::FAULT.name));
+        names
+    }
+
+    /// Returns the memory of a forwarding node, with the share of a port.
+    pub(super) fn memory(&self, node: u32, port: PortId, is_host: bool) -> &BufferParams {
+        if is_host { &self.relay.buffer } else { &self.locals.at(index(node), port).buffer }
+    }
+
+    /// The forwarding delay of a node.
+    pub fn delay(&self, node: &NodeSpec) -> Duration {
+        node.delay.unwrap_or(match (node.forwards, node.is_host) {
+            (false, _) => Duration::ZERO,
+            (true, false) => self.switch_delay,
+            (true, true) => self.relay.delay,
+        })
+    }
+
+    /// Returns the cut-through settings of port `number` of a node; `None` for store and forward.
+    pub fn cut_through(&self, node: u32, number: PortId, spec: &NodeSpec) -> Option<cut_through::Params> {
+        self.locals.at(index(node), number).cut_through.filter(|_| spec.forwards && !spec.is_host)
+    }
+
+    /// Returns the ingress description of port `number` of a forwarding node.
+    pub fn ingress<'a>(&'a self, node: u32, number: PortId, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
+        let (port, largest) = (&ports[number], self.framing.largest());
+        let fastest = || ports.iter().map(|p| p.link.rate).fold(port.link.rate, Rate::max);
+        let cut = self.cut_through(node, number, spec);
+        Ingress {
+            port,
+            delay: self.delay(spec),
+            framing: &self.framing,
+            counted_after: cut.map_or(largest, |cut| cut.counted_after(largest, port.link.rate, fastest())),
+            memory: self.memory(node, number, spec.is_host),
+            classes: self.counted_classes(),
+            is_host: spec.is_host,
+        }
+    }
+
+    /// Returns the levels of a port of a forwarding node, from the mechanism with levels.
+    pub fn levels(&self, node: u32, number: PortId, ports: &[PortSpec], spec: &NodeSpec) -> Option<Levels> {
+        self.locals.at(index(node), number).mechanisms.levels(&self.ingress(node, number, ports, spec))
+    }
+
+    /// Returns the number of classes counted at an ingress port: classes of switches, or queues of an interface.
+    pub fn counted_classes(&self) -> u8 {
+        self.classes.max(self.mechanisms().interface_queues())
+    }
+
+    /// True if memory belongs to outputs: a lossy output-queued switch drops at the output.
+    pub(super) fn counts_egress(&self) -> bool {
+        self.queueing == Queueing::Oq && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
+    }
+
+    /// Returns the buffer of a forwarding node, with the levels of its ports.
+    pub fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
+        let (ports, classes) = (levels.len(), usize::from(self.counted_classes()));
+        match if is_host { &self.relay.buffer } else { &self.locals.list()[0].buffer } {
+            BufferParams::Unlimited => Buffer::Unlimited,
+            BufferParams::PerQueue(bytes) => {
+                let limit = bytes.0 as u32;
+                if self.counts_egress() { Buffer::PerEgressQueue(limit) } else { Buffer::PerIngressClass(limit) }
+            }
+            BufferParams::PerPort(bytes) => {
+                let (limit, used) = (bytes.0 as u32, vec![0; ports]);
+                if self.counts_egress() { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
+            }
+            BufferParams::Shared(shared) => {
+                let groups = PortId::each(levels).flat_map(|(port, levels)| {
+                    let BufferParams::Shared(here) = self.memory(node, port, is_host) else {
+                        unreachable!("an override keeps the kind of buffer")
+                    };
+                    // No headroom without a mechanism that pauses in time.
+                    let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
+                    std::iter::repeat_n(Share { alpha: here.alpha, headroom: headroom as i64 }, classes)
+                });
+                Buffer::Shared(SharedBuffer::new(shared.total.0, shared.reserve.0, groups))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Settings {
+    /// Switches without limits or mechanisms, and hosts with Go-Back-N at line rate; a full packet takes 100 ns at 100 Gb/s.
+    pub(crate) fn for_tests() -> Self {
+        let framing = Framing::for_tests();
+        Self {
+            seed: 1,
+            framing,
+            switch_delay: Duration::ZERO,
+            queueing: Queueing::default(),
+            locals: Locals::uniform(crate::overrides::Local::default()),
+            classes: 1,
+            turns: None,
+            priority_classes: 0,
+            classify: Classify::default(),
+            jitter: 0.0,
+            stacks: Stacks::uniform(crate::stack::Stack::default()),
+            relay: relay::Params::default(),
+            first_hop: FirstHop::default(),
+            acks: Acks::default(),
+            faults: Faults::default(),
+            failures: fault::plan::Plan::default(),
+            failover: Failover::default(),
+            retry: None,
+            wanted: Wanted::default(),
+        }
+    }
+}
