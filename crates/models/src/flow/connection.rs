@@ -17,16 +17,16 @@ pub struct Connection {
     pub log: Arc<MessageLog>,
 }
 
-/// The messages of a connection as the receiving end sees them: the end and the identity of each, as a work request and its memory address
-/// tell a real receiver.
+/// The messages of a connection that the receiver has not yet taken, each with the number of the first packet after the message.
 ///
-/// The ends may run on different threads. A message enters the log before its packets leave, and is read after all packets have arrived.
-/// The read does not depend on the progress of the sending end.
+/// The receiver learns from the log which packets belong to which message. Example: message A has packets 0 to 4, and its entry is (5, A).
+/// A work request tells a real receiver the same. The two sides may run on different threads. A message enters the log before its packets
+/// leave, and the receiver reads the entry after all packets have arrived. The read does not depend on the progress of the sender.
 #[derive(Debug, Default)]
 pub struct MessageLog(Mutex<VecDeque<(u32, Message)>>);
 
 impl MessageLog {
-    /// Calls `f` with the messages and their ends, each the packet after the last.
+    /// Calls `f` with the entries: the first packet after a message, and the message.
     pub(crate) fn with<T>(&self, f: impl FnOnce(&mut VecDeque<(u32, Message)>) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -6,18 +6,19 @@ use xoff_units::Moment;
 
 use super::spec::FlowSpec;
 
-/// The expected offer of a source.
+/// The offered load of a host, as its settings state the load: a mean over all seeds.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer {
-    /// Flows arrive from here on.
+    /// The first moment at which a flow may start.
     pub from: Moment,
-    /// Up to here.
+    /// The moment after which no flow starts.
     pub to: Moment,
     /// Bytes on the wire in this time, on average over all draws.
     pub bytes: f64,
 }
 
-/// Flows of one host that are drawn one at a time during the run. Their number is known before the run.
+/// Flows of one host from a random stream, one flow at a time. The flows are not stored: a host with a million flows holds one. The
+/// number of flows is known before the run, because every flow of the scenario has a number.
 pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// The start of the next flow.
     fn peek(&self) -> Option<Moment>;
@@ -25,7 +26,8 @@ pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// Takes the next flow and draws the following flow.
     fn take(&mut self) -> Option<FlowSpec>;
 
-    /// The class and the possible receivers except the host. Hosts of one workload share the list.
+    /// Returns the class of the flows and the list of receivers. All hosts of a workload share the list. The list may contain the host,
+    /// which never sends to itself.
     fn destinations(&self) -> (u8, &[u32]);
 
     /// Flows in all.
@@ -34,7 +36,7 @@ pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// Payload in all.
     fn bytes(&self) -> u64;
 
-    /// The offer expected before the draws.
+    /// The offered load. The bytes of this seed differ from the mean ([`Drawn::bytes`]).
     fn offer(&self) -> Offer;
 
     /// Numbers the flows from here.

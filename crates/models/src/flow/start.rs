@@ -9,7 +9,7 @@ use super::spec::FlowSpec;
 /// The source of a host's flows.
 #[derive(Debug, Clone)]
 pub enum Start {
-    /// From a list, the last first to start.
+    /// Flows that have not started, the latest start first: the next flow is the last entry.
     List(Vec<FlowSpec>),
     /// Flows drawn one by one.
     Drawn(Box<dyn Drawn>),
@@ -25,7 +25,7 @@ impl State for Start {
 }
 
 impl Start {
-    /// Returns flows in the order of their starts.
+    /// Makes a list from flows in the order of their starts, the earliest first.
     pub fn list(mut flows: Vec<FlowSpec>) -> Self {
         flows.reverse();
         Self::List(flows)
@@ -45,7 +45,7 @@ impl Start {
             Self::List(list) => {
                 let next = list.pop();
                 if list.len() < list.capacity() / 4 {
-                    // What has started takes no memory twice.
+                    // A list with less than a quarter of its capacity in use gives memory back.
                     list.shrink_to(2 * list.len());
                 }
                 next

@@ -2,8 +2,9 @@
 //! A forwarding node pauses a class of the upstream neighbour when a byte count reaches XOFF, and resumes the class at
 //! XON. The count is that of the ingress port or of an egress queue (`accounting`).
 //! PFC frames have the size of a control frame, go first, are never paused, and act at their last bit.
-//! Hosts that relay pause as switches do, pass pauses on (the `PortFC` paper, figure 5), or hold flows at their sources
-//! (`slots.rs`).
+//! A host that relays does one of three things (`relays`): the host counts bytes and pauses neighbours, as a switch
+//! does; or passes on the pauses that the host gets (the `PortFC` paper, figure 5); or pauses no neighbour, and asks
+//! sources to hold flows with too many bytes at the host (`slots.rs`).
 //! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency closes.
 //! Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and resumes of a port and
 //! class alternate; the computed headroom loses nothing.
@@ -58,9 +59,10 @@ pub struct Pfc {
     passes_on: bool,
     /// True at a host that relays and raises classes.
     raises_classes: bool,
-    /// For each ingress port and class: the number of reasons to pause the neighbour, and the number of thresholds
-    /// among the reasons.
+    /// For each ingress port and class: the number of reasons to pause the neighbour, which is paused above zero. A
+    /// reason is a count above XOFF, a request of another mechanism, or a pause that is passed on.
     pausing: Vec<u16>,
+    /// For each ingress port and class: the number of counts above XOFF among the reasons.
     over: Vec<u16>,
     /// For each output port: the class of the queue, and the ingress port and class paused by the queue (egress
     /// accounting).
@@ -155,7 +157,8 @@ impl Pfc {
         self.classes.group(port, class)
     }
 
-    /// A frame about a class of ours, which may be another for the neighbour.
+    /// Returns a frame about a class of this node. A relay that raises classes names the class in which the neighbour
+    /// sent: one class lower.
     fn frame(&self, class: u8, quanta: u16) -> Packet {
         let class = class - u8::from(self.raises_classes);
         Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
@@ -459,7 +462,7 @@ impl Hooks for Pfc {
             }
             Trigger::Egress(ref levels) => {
                 let xoff = levels[event.port].0;
-                // Every port that feeds the queue while it is at XOFF is paused, with its first packet there.
+                // A packet that joins a queue at XOFF or above pauses the ingress port of the packet, once.
                 let paused = &mut self.paused_by_output[event.port];
                 let entry = (core.ports[event.port].queues[event.queue].class(), port, class);
                 if core.egress_bytes(event.port, event.queue) >= xoff && !paused.contains(&entry) {
@@ -496,7 +499,8 @@ impl Hooks for Pfc {
         }
     }
 
-    /// Judges the dynamic threshold when the bytes of the pool and of the input are free.
+    /// Compares the count with the dynamic threshold after a packet has left whole and the shared buffer has taken
+    /// back the bytes of the packet.
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);

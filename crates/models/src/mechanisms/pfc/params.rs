@@ -37,15 +37,15 @@ pub struct Params {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
     /// With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
-    /// arrives while the count is above XON triggers a new pause. Each expiry needs a round trip more of headroom; the
-    /// computed headroom covers one.
+    /// arrives while the count is above XON triggers a new pause. After an expiry the neighbour sends for a round trip,
+    /// until the next pause arrives. The computed headroom covers one round trip.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
     /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in force (as
     /// in `network.rail`); elsewhere `native`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relays: Option<Relays>,
-    /// Each node that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.
+    /// Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.
     #[serde(default)]
     pub hop_classes: bool,
     /// The action of switches on pauses that last too long. Default: none.

@@ -2,8 +2,9 @@
 //! flow at the bound.
 //! Models a proxy of NCCL: a connection has a buffer of eight slots in the relaying GPU, and the source writes into
 //! free slots alone.
-//! Simplifications: the source sends until the message of full slots arrives, so that packets in flight exceed the
-//! bound; the message takes a control frame.
+//! Example: with 8,000 B a flow, the relay sends the source a message when 8,000 B wait. Packets that the source sent
+//! before the message arrived still come, and exceed the bound. Simplification: the message has the size of a control
+//! frame.
 //! Limits: a fault may take the message of a free slot. The flow then goes on at its next timeout; a flow whose
 //! transport does not acknowledge never goes on.
 //! Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
@@ -48,8 +49,8 @@ impl Slots {
         effects.push(Effect::Emit(Packet::with(frames::Slots { are_full }, flow, source, self.frame_bytes, packet.class())));
     }
 
-    /// Counts a packet to be relayed. A source that goes on after the message gets the message again for each further
-    /// slot.
+    /// Counts a packet to be relayed. The relay repeats the message for each further slot that arriving packets fill,
+    /// because a fault may have lost the first message.
     pub fn on_enqueue(&mut self, packet: &Packet, effects: &mut Effects) {
         let (waits, is_told) = self.waiting.entry(packet.flow()).or_default();
         let slots = |bytes: u64| bytes * SLOTS / self.bytes;

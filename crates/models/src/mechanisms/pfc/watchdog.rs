@@ -1,8 +1,8 @@
 //! The PFC watchdog of switches: a class of an output that is paused for too long ignores pauses until its neighbour is quiet.
 //! A switch polls its outputs at multiples of `poll`. A class that was paused at all polls of `detection`, without a resume between, is in
 //! a storm.
-//! In a storm pauses are ignored. With `drop` the packets of the class are dropped, and so are packets that arrive for the class or by its
-//! port.
+//! In a storm the output ignores pauses of the class. With `drop` the switch discards packets of the class: the packets that wait at the
+//! output, the packets that are to leave by the output, and the packets that arrive by the port. Other classes pass.
 //! A storm ends when the neighbour has not paused the class at all polls of `restoration`.
 //! Simplifications: a standing pause counts as arriving frames; polls keep their period whatever the number of ports; no `alert`; hosts
 //! have no watchdog.
@@ -24,7 +24,7 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Packets in the class, for the class, and by its port are dropped.
+    /// The switch discards packets of the class that wait at the output, are to leave by the output, or arrive by the port.
     #[default]
     Drop,
     /// The class sends on and ignores pauses.
