@@ -20,7 +20,7 @@ use xoff_units::{Duration, Moment};
 
 pub use self::totals::{Left, Row, Totals};
 use self::totals::{Note, Repetition};
-pub use crate::origin::{Across, Origin};
+pub use crate::offsets::{Offsets, PeriodKind};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
 
@@ -34,7 +34,7 @@ pub trait State {
 pub struct Walk<'a> {
     now: Moment,
     /// What counts are relative to; or how far to go on.
-    origin: &'a dyn Origin,
+    origin: &'a dyn Offsets,
     /// The same of the flow at hand, of what its receiver has granted, and of what its packets ask for.
     passed: u32,
     granted: u32,
@@ -58,7 +58,7 @@ struct Place {
 
 /// What decides what happens from now on.
 #[derive(Debug)]
-pub struct Situation {
+pub struct Snapshot {
     /// Hashes of what is in parts with names, and of the rest.
     pub parts: Vec<(&'static str, u64)>,
     /// Of how many words.
@@ -67,13 +67,13 @@ pub struct Situation {
     words: Option<Vec<u64>>,
 }
 
-impl Default for Situation {
+impl Default for Snapshot {
     fn default() -> Self {
         Self { parts: vec![("", 0)], count: 0, words: None }
     }
 }
 
-impl Situation {
+impl Snapshot {
     /// A hash of all of it.
     pub fn digest(&self) -> u64 {
         self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
@@ -87,7 +87,7 @@ impl Situation {
 
 #[derive(Debug)]
 enum Action {
-    Digest(Situation),
+    Digest(Snapshot),
     Shift(Duration),
     Note(Note),
     Repeat(Repetition),
@@ -100,23 +100,23 @@ impl fmt::Debug for Walk<'_> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(now: Moment, origin: &'a dyn Origin, action: Action) -> Self {
+    fn new(now: Moment, origin: &'a dyn Offsets, action: Action) -> Self {
         Self { now, origin, passed: 0, granted: 0, asked: 0, part: 0, action, place: Place::default(), seen: Vec::new() }
     }
 
     /// Digests what is seen at `now`.
-    pub fn digest(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self::new(now, origin, Action::Digest(Situation::default()))
+    pub fn digest(now: Moment, origin: &'a dyn Offsets) -> Self {
+        Self::new(now, origin, Action::Digest(Snapshot::default()))
     }
 
     /// Digests what is seen at `now`, and keeps the words of it.
-    pub fn keep(now: Moment, origin: &'a dyn Origin) -> Self {
-        let situation = Situation { words: Some(Vec::new()), ..Situation::default() };
+    pub fn keep(now: Moment, origin: &'a dyn Offsets) -> Self {
+        let situation = Snapshot { words: Some(Vec::new()), ..Snapshot::default() };
         Self { action: Action::Digest(situation), ..Self::digest(now, origin) }
     }
 
     /// Shifts what is seen at `now` by a time, and as far as `origin` says.
-    pub fn shift(now: Moment, by: Duration, origin: &'a dyn Origin) -> Self {
+    pub fn shift(now: Moment, by: Duration, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Shift(by))
     }
 
@@ -126,8 +126,8 @@ impl<'a> Walk<'a> {
     }
 
     /// All that was seen; nothing of other walks.
-    pub fn situation(self) -> Situation {
-        if let Action::Digest(seen) = self.action { seen } else { Situation::default() }
+    pub fn snapshot(self) -> Snapshot {
+        if let Action::Digest(seen) = self.action { seen } else { Snapshot::default() }
     }
 
     /// Shows a part that has a name.
@@ -266,12 +266,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Across the ends of what it goes ([`Origin::across`]).
-    pub fn across(&self) -> Across {
-        self.origin.across()
+    /// Returns the kind of period ([`Offsets::kind`]).
+    pub fn kind(&self) -> PeriodKind {
+        self.origin.kind()
     }
 
-    /// The place of a message among those of its sender ([`Origin::messages`]).
+    /// The place of a message among those of its sender ([`Offsets::messages`]).
     pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
         self.relative(place, self.origin.messages(job, number, *place));
     }
@@ -281,7 +281,7 @@ impl<'a> Walk<'a> {
         if self.by() > Duration::ZERO { self.origin.messages(job, number, place) } else { 0 }
     }
 
-    /// The place of an operation in the program of a rank ([`Origin::operations`]).
+    /// The place of an operation in the program of a rank ([`Offsets::operations`]).
     pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
         self.relative(place, self.origin.operations(job, rank));
     }
@@ -291,7 +291,7 @@ impl<'a> Walk<'a> {
         if self.by() > Duration::ZERO { self.origin.operations(job, rank) } else { 0 }
     }
 
-    /// The number of what several do together ([`Origin::number`]).
+    /// The number of what several do together ([`Offsets::number`]).
     pub fn number(&mut self, job: u32, number: &mut u32) {
         match self.action {
             Action::Digest(_) => {
@@ -306,7 +306,7 @@ impl<'a> Walk<'a> {
 
     /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
-        if self.origin.across() < Across::Operations {
+        if self.origin.kind() < PeriodKind::Layers {
             self.interruption(at);
             return;
         }
@@ -339,7 +339,7 @@ impl<'a> Walk<'a> {
         self.place = Place { link, leaves, ..self.place };
     }
 
-    /// One of the counts of an output ([`Origin::counter`]): of the node which says it (`is_own`), or of that to which it is said.
+    /// One of the counts of an output ([`Offsets::counter`]): of the node which says it (`is_own`), or of that to which it is said.
     pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
         let Place { node, link, leaves } = self.place;
         let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };

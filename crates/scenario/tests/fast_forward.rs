@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
-use xoff_engine::state::{Origin, Totals, Walk};
+use xoff_engine::state::{Offsets, Totals, Walk};
 use xoff_engine::{Checkpoint, Plan};
 use xoff_models::node::Node;
 use xoff_scenario::{Data, Outcome, Runner, Table, from_toml};
@@ -117,7 +117,7 @@ impl Reached {
     }
 }
 
-impl Origin for Reached {
+impl Offsets for Reached {
     fn packets(&self, flow: u32) -> u32 {
         self.packets.get(&flow).copied().unwrap_or(0)
     }
@@ -347,7 +347,7 @@ fn forgetting(cp: &mut Checkpoint<'_, Node>, part: &str) -> (u64, u64) {
     let reached = Reached::of(cp);
     let mut walk = Walk::digest(cp.now, &reached);
     cp.walk(&mut walk);
-    let mut all = walk.situation();
+    let mut all = walk.snapshot();
     let full = all.digest();
     all.parts.retain(|known| known.0 != part);
     (all.digest(), full)

@@ -1,4 +1,4 @@
-//! Episodes by themselves, with nothing else skipped beside them.
+//! Busy periods by themselves, with nothing else forwarded beside them.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use xoff_engine::Plan;
 use xoff_units::Duration;
 
 use super::*;
-use crate::skip::Skipped;
-use crate::skip::budget::Budget;
+use crate::fast_forward::Forwarded;
+use crate::fast_forward::budget::Budget;
 use crate::{Outcome, Runner, from_toml};
 
 /// In each iteration both layers compute and reduce, forward and backward.
@@ -32,32 +32,32 @@ fn common() -> Common {
     Common {
         until: Moment::NEVER,
         elsewhere: None,
-        given_up: None,
+        stall_deadline: None,
         budget,
         vain: (0, Vec::new()),
         watched: None,
         kept: 0,
-        skipped: Skipped::default(),
+        forwarded: Forwarded::default(),
     }
 }
 
-/// Runs with somebody who recalls episodes, and before each says what he thinks of all that is known.
-fn run(spoil: impl Fn(&mut Episodes)) -> (Outcome, Skipped) {
+/// Runs with somebody who recalls busy periods, and before each says what he thinks of all that is known.
+fn run(spoil: impl Fn(&mut BusyPeriods)) -> (Outcome, Forwarded) {
     let (mut search, mut common) = (None, common());
     let runner = Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap();
     let plan = Plan { checkpoint: Duration::us(1), fast_forward: false, ..Plan::default() };
     let outcome = runner.run_with(plan, &mut (), |cp| {
         let search = search.get_or_insert_with(|| Search::of_all(cp));
         while let Some(found) = search.recall(&mut common, cp) {
-            spoil(&mut search.episodes);
-            search.put_further(&mut common, found, 1, cp);
+            spoil(&mut search.busy_periods);
+            search.fast_forward(&mut common, found, 1, cp);
         }
         !search.holds()
     });
-    (outcome.unwrap(), common.skipped)
+    (outcome.unwrap(), common.forwarded)
 }
 
-fn nothing(_: &mut Episodes) {}
+fn nothing(_: &mut BusyPeriods) {}
 
 fn results(outcome: &Outcome) -> (Value, String, u64) {
     let mut all = serde_json::to_value(&outcome.summary).unwrap();
@@ -65,9 +65,9 @@ fn results(outcome: &Outcome) -> (Value, String, u64) {
     (all, format!("{:?}", outcome.tables), outcome.summary.performance.data_packet_hops)
 }
 
-/// The totals that have grown in any episode that is remembered.
-fn grown(episodes: &mut Episodes) -> BTreeSet<usize> {
-    let memories = episodes.known.values_mut().flatten().filter_map(|episode| episode.second.as_mut());
+/// The totals that have grown in any busy period that is remembered.
+fn grown(busy_periods: &mut BusyPeriods) -> BTreeSet<usize> {
+    let memories = busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut());
     memories.flat_map(|memory| after(memory).grown(&memory.totals)).collect()
 }
 
@@ -77,8 +77,8 @@ fn after(memory: &mut Memory) -> Totals {
     walk.totals()
 }
 
-fn without(episodes: &mut Episodes, place: usize) {
-    for memory in episodes.known.values_mut().flatten().filter_map(|episode| episode.second.as_mut()) {
+fn without(busy_periods: &mut BusyPeriods, place: usize) {
+    for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
         let now = after(memory);
         if now.grown(&memory.totals).contains(&place) {
             memory.totals = std::mem::take(&mut memory.totals).leaving_out(place, &now);
@@ -91,23 +91,23 @@ fn usual() -> Outcome {
 }
 
 #[test]
-fn a_run_in_which_episodes_are_recalled_ends_as_one_that_goes_through_them() {
-    let (outcome, skipped) = run(nothing);
+fn a_run_in_which_busy_periods_are_recalled_ends_as_one_that_goes_through_them() {
+    let (outcome, forwarded) = run(nothing);
     assert_eq!(results(&outcome), results(&usual()));
     let hops = outcome.summary.performance.data_packet_hops;
-    let share = skipped.packet_hops[Across::Episodes as usize] as f64 / hops as f64;
+    let share = forwarded.packet_hops[PeriodKind::BusyPeriods as usize] as f64 / hops as f64;
     // In the first iteration connections begin, and in the last they end.
-    assert!(share > 0.4 && skipped.episodes > 10, "{share} {}", skipped.episodes);
+    assert!(share > 0.4 && forwarded.busy_periods > 10, "{share} {}", forwarded.busy_periods);
 }
 
 #[test]
 fn a_total_that_is_left_out_of_an_episode_is_noticed() {
     let expected = results(&usual());
     let places = std::cell::RefCell::new(BTreeSet::new());
-    run(|episodes| places.borrow_mut().extend(grown(episodes)));
+    run(|busy_periods| places.borrow_mut().extend(grown(busy_periods)));
     let places = places.into_inner();
     assert!(places.len() > 20, "{}", places.len());
-    let is_noticed = |place: usize| results(&run(|episodes| without(episodes, place)).0) != expected;
+    let is_noticed = |place: usize| results(&run(|busy_periods| without(busy_periods, place)).0) != expected;
     let unnoticed: Vec<usize> = places.iter().copied().filter(|place| !is_noticed(*place)).collect();
     // What hosts gained is looked at where a run stalls, and nowhere else.
     assert!(unnoticed.len() <= 2, "{unnoticed:?} of {}", places.len());
@@ -115,8 +115,8 @@ fn a_total_that_is_left_out_of_an_episode_is_noticed() {
 
 #[test]
 fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
-    let late = |episodes: &mut Episodes| {
-        for memory in episodes.known.values_mut().flatten().filter_map(|episode| episode.second.as_mut()) {
+    let late = |busy_periods: &mut BusyPeriods| {
+        for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
             memory.seen.begun.at = memory.seen.begun.at - Duration(1);
         }
     };
@@ -126,11 +126,11 @@ fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
 #[test]
 fn what_is_kept_no_longer_fits_if_something_else_was_counted() {
     // A total more than there are: nothing is put in place, and all is gone through.
-    let spoil = |episodes: &mut Episodes| {
-        for memory in episodes.known.values_mut().flatten().filter_map(|episode| episode.second.as_mut()) {
+    let spoil = |busy_periods: &mut BusyPeriods| {
+        for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
             memory.totals = Totals::default();
         }
     };
-    let (outcome, skipped) = run(spoil);
-    assert_eq!((results(&outcome), skipped.episodes), (results(&usual()), 0));
+    let (outcome, forwarded) = run(spoil);
+    assert_eq!((results(&outcome), forwarded.busy_periods), (results(&usual()), 0));
 }

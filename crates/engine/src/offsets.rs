@@ -1,104 +1,106 @@
-//! How far a network is: what counts that never end are relative to, so that a situation can come again.
+//! Offsets: the value of each counter that grows for ever, at one moment.
+//!
+//! A state recurs only relative to such counters: packets of a flow, bytes of an output, operations of a rank. A
+//! visitor subtracts the offsets of a digest, and adds the growth of a shift or a repetition.
 
-/// Across the ends of what a situation can come again.
+/// The kind of a period: the boundary that a period crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Across {
-    /// Packets: where messages end, they end, and nothing repeats itself across that.
+pub enum PeriodKind {
+    /// Packets within messages. No message ends in a period.
     #[default]
     Packets,
-    /// Messages: their ends are as far as the packets of their flows.
-    Messages,
-    /// Operations of programs, with all their messages.
-    Operations,
-    /// Operations, in the longer periods that hold stretches of such.
+    /// Steps of a collective: the end of a message is relative to the packets of the flow.
+    Steps,
+    /// Layers: operations of programs, with all their messages.
+    Layers,
+    /// Iterations: longer periods, with stretches of layers inside.
     Iterations,
-    /// Operations, from a moment at which nothing is on its way to another: each program counts from where it is.
-    Episodes,
+    /// Busy periods, from one quiet moment to the next: each program counts from the current operation.
+    BusyPeriods,
 }
 
-/// How far the flows and links of a network are: what the counts of packets and bytes are relative to that somebody looks at while they
-/// grow. Or, for a walk that shifts or repeats, how far they go on.
-pub trait Origin {
-    /// Packets of a flow.
+/// The value of each counter that components compare while the counter grows; or the growth of each counter, for a
+/// shift or a repetition.
+pub trait Offsets {
+    /// Returns the packets of a flow.
     fn packets(&self, flow: u32) -> u32;
 
-    /// Bytes that an output of a node has sent.
+    /// Returns the bytes that an output of a node has sent.
     fn bytes(&self, _node: u32, _output: u16) -> u64 {
         0
     }
 
-    /// What a flow was granted by its receiver, as it knows itself.
+    /// Returns the credit that a receiver has granted to a flow, as counted by the flow.
     fn granted(&self, _flow: u32) -> u32 {
         0
     }
 
-    /// The same of one whose packets say how much it wants in all; zero of others.
+    /// Returns the credit that the packets of a flow ask for, in total; 0 for flows that do not ask.
     fn asked(&self, _flow: u32) -> u32 {
         0
     }
 
-    /// What a node has counted at an output that its neighbour counts too, one of several; and what both take it modulo, less one.
+    /// Returns a counter that a node and a neighbour both keep for an output, and the modulus of the counter less one.
     fn counter(&self, _node: u32, _output: u16, _which: u8) -> (u64, u32) {
         (0, u32::MAX)
     }
 
-    /// Across the ends of what it goes.
-    fn across(&self) -> Across {
-        Across::Packets
+    /// Returns the kind of period.
+    fn kind(&self) -> PeriodKind {
+        PeriodKind::Packets
     }
 
-    /// How many messages the sender of one has behind it: which is known by what several do together, by its number, and by the
-    /// message's place in that.
+    /// Returns the messages that the sender of a message has posted. A message is known by job, collective and place.
     fn messages(&self, _job: u32, _number: u32, _place: u32) -> u32 {
         0
     }
 
-    /// Operations that a rank has behind it.
+    /// Returns the operations that a rank has completed.
     fn operations(&self, _job: u32, _rank: u32) -> u32 {
         0
     }
 
-    /// The same of the program whose timer this is: the lowest 32 bits of its token are the operation's place.
+    /// Returns the completed operations of the program with this timer; the lowest 32 bits of the token are the operation.
     fn operations_of_timer(&self, _node: u32, _token: u64) -> u32 {
         0
     }
 
-    /// What several do together, by its number: which series of such it is in, and its place there.
+    /// Returns the series of a collective, and the place of the collective in the series.
     fn turn(&self, _job: u32, number: u32) -> (u32, u32) {
         (0, number)
     }
 
-    /// The number of what has a place in a series.
+    /// Returns the number of the collective at a place of a series.
     fn numbered(&self, _job: u32, _series: u32, place: u32) -> u32 {
         place
     }
 
-    /// How many of a series are behind.
+    /// Returns the completed collectives of a series.
     fn turns(&self, _job: u32, _series: u32) -> u32 {
         0
     }
 
-    /// The number of what comes so much further on.
+    /// Returns the number of the collective as many places further in the series as collectives are completed.
     fn number(&self, job: u32, number: u32) -> u32 {
         let (series, place) = self.turn(job, number);
         self.numbered(job, series, place + self.turns(job, series))
     }
 
-    /// The other end of a link.
+    /// Returns the other end of a link.
     fn far(&self, node: u32, link: u16) -> (u32, u16) {
         (node, link)
     }
 }
 
-impl<F: Fn(u32) -> u32> Origin for F {
+impl<F: Fn(u32) -> u32> Offsets for F {
     fn packets(&self, flow: u32) -> u32 {
         self(flow)
     }
 }
 
-/// How far some of several repetitions go on.
+/// The growth of the first `nth` of `of` repetitions.
 pub(crate) struct Part<'a> {
-    pub origin: &'a dyn Origin,
+    pub origin: &'a dyn Offsets,
     pub nth: u64,
     pub of: u64,
 }
@@ -109,7 +111,7 @@ impl Part<'_> {
     }
 }
 
-impl Origin for Part<'_> {
+impl Offsets for Part<'_> {
     fn packets(&self, flow: u32) -> u32 {
         self.of(self.origin.packets(flow).into()) as u32
     }
@@ -131,8 +133,8 @@ impl Origin for Part<'_> {
         (self.of(count), mask)
     }
 
-    fn across(&self) -> Across {
-        self.origin.across()
+    fn kind(&self) -> PeriodKind {
+        self.origin.kind()
     }
 
     fn operations(&self, job: u32, rank: u32) -> u32 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::Checkpoint;
-use xoff_engine::state::{Across, Walk};
+use xoff_engine::state::{PeriodKind, Walk};
 use xoff_models::endpoint::UnderWay;
 use xoff_models::ids::PortId;
 use xoff_models::node::Node;
@@ -12,28 +12,28 @@ use xoff_units::{Moment, index, wide};
 
 use super::Common;
 use super::budget::{Account, EVENTS_A_PACKET, Part};
-use super::episodes::Episodes;
-use super::islands::Resting;
+use super::busy_periods::BusyPeriods;
+use super::components::Suspended;
+use super::levels::{LongLevel, STEPS};
+use super::offsets::NetworkOffsets;
 use super::period::{Begun, Found, Period, Repeated, Stage};
-use super::reached::Reached;
-use super::rounds::{Rounds, STEPS};
 
 /// So many looks are next to one another in the first round of looking.
-const BABIES: u64 = 16;
+const BABY_STEPS: u64 = 16;
 /// What was never like before at so many looks keeps all from repeating itself.
 const NEVER: u64 = 32;
 /// Flows that began or ended before anything was repeated so often keep all from it: it is looked half as often each time.
 const BEGUN: u64 = 12;
-/// The most looks at a lead that starts nothing before another one is looked for.
+/// The most looks at a reference that starts nothing before another one is looked for.
 const IDLE: u32 = 1 << 10;
-/// So many packets the lead goes on when flows have begun or ended.
+/// So many packets the reference goes on when flows have begun or ended.
 pub const CALM: u64 = 8;
 /// To see what a flow under way has left takes as long as so many words; so does a node.
 const WORDS_A_FLOW: u64 = 20;
 /// Fewer packets than this that a flow has left are not worth looking.
 const LEAST: u32 = 64;
 
-/// How far the lead goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
+/// How far the reference goes from one look to the next. Whatever the length of a period, two of `2·B` looks are a multiple of it apart if
 /// it is below `B·B` packets: after `B` next to one another come as many that are `B` apart. Each round has twice as many.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
@@ -51,7 +51,7 @@ impl Default for Steps {
 
 impl Steps {
     const fn of(base: u64) -> Self {
-        Self { base, babies: BABIES, taken: 0 }
+        Self { base, babies: BABY_STEPS, taken: 0 }
     }
 
     /// Packets to the next look.
@@ -79,10 +79,10 @@ pub struct Search {
     /// They are all.
     pub is_whole: bool,
     /// What is looked for, and all that is longer.
-    pub shortest: Across,
+    pub shortest: PeriodKind,
     pub stage: Stage,
-    pub lead: Option<u32>,
-    /// What the lead had started when it was last looked at without being asked to.
+    pub reference: Option<u32>,
+    /// What the reference had started when it was last looked at without being asked to.
     started: u64,
     /// How often it was looked at since it started anything, and how often that may be before another one is looked for.
     idle: u32,
@@ -95,7 +95,7 @@ pub struct Search {
     looks: u64,
     /// What repeats itself among these flows was found, or cannot be repeated.
     pub is_done: bool,
-    /// Situations: when, and how many data packets the lead had started.
+    /// Situations: when, and how many data packets the reference had started.
     seen: FxHashMap<u64, (Moment, u64)>,
     pub epoch: u64,
     pub outside: Moment,
@@ -105,36 +105,36 @@ pub struct Search {
     wait: u64,
     pub account: Account,
     /// What repeats itself across ends of messages, and of operations.
-    pub rounds: [Rounds; 3],
+    pub rounds: [LongLevel; 3],
     /// What was seen from one quiet moment to the next.
-    pub episodes: Episodes,
-    /// The most packets that the lead went on between a moment that was asked for and the look.
+    pub busy_periods: BusyPeriods,
+    /// The most packets that the reference went on between a moment that was asked for and the look.
     pub lag: u64,
-    pub events_skipped: u64,
+    pub events_forwarded: u64,
     /// Looks within messages since something was repeated, and how often flows began or ended before anything was.
-    pub looks_in_vain: u64,
+    pub misses: u64,
     pub begun: u64,
 }
 
 impl Search {
     /// Among all nodes.
     pub fn of_all(cp: &Checkpoint<'_, Node>) -> Self {
-        Self { is_whole: true, ..Self::of_island((0..cp.nodes()).collect(), cp) }
+        Self { is_whole: true, ..Self::of_component((0..cp.nodes()).collect(), cp) }
     }
 
     /// Among these nodes, in their order.
-    pub fn of_island(nodes: Vec<u32>, cp: &Checkpoint<'_, Node>) -> Self {
+    pub fn of_component(nodes: Vec<u32>, cp: &Checkpoint<'_, Node>) -> Self {
         let wiring = &cp.node(0).core.routing.wiring;
         let is_inside = |node: u32| nodes.binary_search(&node).is_ok();
         let outputs = nodes.iter().flat_map(|node| PortId::each(&wiring.ports[index(*node)]).map(move |(port, end)| (*node, port, end)));
-        let across = outputs.filter(|(.., end)| !is_inside(end.peer));
-        let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
+        let kind = outputs.filter(|(.., end)| !is_inside(end.peer));
+        let border = kind.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
         Self {
             border,
             is_whole: false,
-            shortest: Across::Packets,
+            shortest: PeriodKind::Packets,
             stage: Stage::Search,
-            lead: None,
+            reference: None,
             started: 0,
             idle: 0,
             idle_at_most: 1,
@@ -149,11 +149,11 @@ impl Search {
             parts: BTreeMap::new(),
             wait: CALM,
             account: Account::from(cp.events_of(&nodes)),
-            rounds: [Across::Messages, Across::Operations, Across::Iterations].map(Rounds::across),
-            episodes: Episodes::default(),
+            rounds: [PeriodKind::Steps, PeriodKind::Layers, PeriodKind::Iterations].map(LongLevel::kind),
+            busy_periods: BusyPeriods::default(),
             lag: 0,
-            events_skipped: 0,
-            looks_in_vain: 0,
+            events_forwarded: 0,
+            misses: 0,
             begun: 0,
             nodes,
         }
@@ -161,20 +161,20 @@ impl Search {
 
     /// Whether what nodes wrote down has to stay with them.
     pub fn holds(&self) -> bool {
-        self.episodes.holds()
+        self.busy_periods.holds()
             || matches!(self.stage, Stage::Twice(..))
             || self.rounds.iter().any(|rounds| matches!(rounds.stage, Stage::Twice(..)))
     }
 
     /// It need not: what was noted is noted anew when what they wrote was taken.
     pub fn let_go(&mut self) {
-        self.episodes.let_go();
+        self.busy_periods.let_go();
         self.stage.let_go();
         self.rounds.iter_mut().for_each(|rounds| rounds.stage.let_go());
     }
 
     /// Looks for this from now on, and all that is longer.
-    pub fn seek(&mut self, shortest: Across, cp: &mut Checkpoint<'_, Node>) {
+    pub fn seek(&mut self, shortest: PeriodKind, cp: &mut Checkpoint<'_, Node>) {
         self.shortest = shortest;
         self.rounds[STEPS].forget();
         self.search(cp);
@@ -193,8 +193,8 @@ impl Search {
         }
     }
 
-    /// Looks whether there is still a lead, and whether what was to be repeated still can be.
-    pub fn tend(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+    /// Looks whether there is still a reference, and whether what was to be repeated still can be.
+    pub fn tend(&mut self, suspended: &Suspended, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
         // Going through all nodes for it is not cheap.
         let has_news = self.holds() && self.has_news(cp);
         for rounds in &mut self.rounds {
@@ -205,26 +205,26 @@ impl Search {
         if self.stage.is_late(has_news, cp.now) {
             self.search(cp);
         }
-        let started = self.started_by_lead(cp);
+        let started = self.started_by_reference(cp);
         self.idle = if started == self.started { self.idle + 1 } else { 0 };
         let is_searching = matches!(self.stage, Stage::Search) && self.rounds.iter().all(|rounds| matches!(rounds.stage, Stage::Search));
-        let is_lost = is_searching && (self.lead.is_none() || self.idle >= self.idle_at_most);
+        let is_lost = is_searching && (self.reference.is_none() || self.idle >= self.idle_at_most);
         if is_lost && self.lacks(common, WORDS_A_FLOW * wide(self.nodes.len()), Part::All, cp) == 0 {
-            self.choose(resting, common, cp);
+            self.choose(suspended, common, cp);
         }
-        self.started = self.started_by_lead(cp);
+        self.started = self.started_by_reference(cp);
     }
 
-    /// Data packets that the lead has started.
-    pub fn started_by_lead(&self, cp: &Checkpoint<'_, Node>) -> u64 {
-        self.lead.map_or(0, |lead| cp.node(lead).counts.data_hops)
+    /// Data packets that the reference has started.
+    pub fn started_by_reference(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        self.reference.map_or(0, |reference| cp.node(reference).counts.data_hops)
     }
 
     /// The node that has the most left to send, and how many words it takes to find it; not one that rests, which will go on beyond what
     /// it is asked for.
-    fn busiest(&self, resting: &Resting, cp: &Checkpoint<'_, Node>) -> (Option<u32>, u64) {
+    fn busiest(&self, suspended: &Suspended, cp: &Checkpoint<'_, Node>) -> (Option<u32>, u64) {
         let (mut most, mut busiest, mut seen) = (0, None, wide(self.nodes.len()));
-        for id in self.nodes.iter().copied().filter(|id| !resting.has(*id)) {
+        for id in self.nodes.iter().copied().filter(|id| !suspended.has(*id)) {
             for UnderWay { alike, sent, message, .. } in cp.node(id).endpoint.iter().flat_map(|e| e.under_way()) {
                 // Messages that are to come are taken to be like the one at hand.
                 let to_come = message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more));
@@ -238,30 +238,30 @@ impl Search {
         (busiest, seen * WORDS_A_FLOW)
     }
 
-    /// Makes the node the lead that has the most left to send.
-    fn choose(&mut self, resting: &Resting, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
-        let (busiest, words) = self.busiest(resting, cp);
+    /// Makes the node the reference that has the most left to send.
+    fn choose(&mut self, suspended: &Suspended, common: &mut Common, cp: &mut Checkpoint<'_, Node>) {
+        let (busiest, words) = self.busiest(suspended, cp);
         self.pay(common, words);
         // While all compute it stays. If it does, it is not looked for another as soon.
-        let next = busiest.or(self.lead);
-        let before = std::mem::replace(&mut self.lead, next);
+        let next = busiest.or(self.reference);
+        let before = std::mem::replace(&mut self.reference, next);
         (self.idle, self.idle_at_most) = (0, if before == next { (2 * self.idle_at_most).min(IDLE) } else { 1 });
         if before != next {
-            self.rounds.iter_mut().for_each(Rounds::forget);
+            self.rounds.iter_mut().for_each(LongLevel::forget);
         }
         self.seen.clear();
-        self.mark = self.started_by_lead(cp);
+        self.mark = self.started_by_reference(cp);
         if before != next {
-            self.account.led_from(cp.statistics.events + common.skipped.events, self.mark);
+            self.account.led_from(cp.statistics.events + common.forwarded.events, self.mark);
         }
         self.rounds[STEPS].forget();
         self.follow_rounds(common, cp);
         self.arm(cp, self.steps.base);
     }
 
-    /// Asks the lead for the first moment to come that is a multiple of so many packets after the last; says which multiple.
+    /// Asks the reference for the first moment to come that is a multiple of so many packets after the last; says which multiple.
     pub fn arm(&mut self, cp: &mut Checkpoint<'_, Node>, packets: u64) -> u64 {
-        let mut times = 1 + (self.started_by_lead(cp) - self.mark) / packets;
+        let mut times = 1 + (self.started_by_reference(cp) - self.mark) / packets;
         while self.rounds.iter().any(|rounds| rounds.is_near(self.mark + times * packets, self.lag)) {
             times += 1;
         }
@@ -270,28 +270,28 @@ impl Search {
         times
     }
 
-    /// Asks the lead for whatever comes first.
+    /// Asks the reference for whatever comes first.
     fn ask(&mut self, cp: &Checkpoint<'_, Node>) {
-        let started = self.started_by_lead(cp);
-        let mark = if self.shortest == Across::Packets { self.mark } else { u64::MAX };
+        let started = self.started_by_reference(cp);
+        let mark = if self.shortest == PeriodKind::Packets { self.mark } else { u64::MAX };
         self.asks = self.rounds.iter().fold(mark, |first, rounds| first.min(rounds.next(started)));
     }
 
     pub fn search(&mut self, cp: &mut Checkpoint<'_, Node>) {
         self.stage = Stage::Search;
         self.seen.clear();
-        self.mark = self.started_by_lead(cp);
+        self.mark = self.started_by_reference(cp);
         self.arm(cp, self.steps.base);
     }
 
-    /// At a moment that the lead asked for.
+    /// At a moment that the reference asked for.
     pub fn look(&mut self, common: &mut Common, cp: &mut Checkpoint<'_, Node>) -> Option<Repeated> {
-        let (started, at) = (self.started_by_lead(cp), self.asks);
+        let (started, at) = (self.started_by_reference(cp), self.asks);
         self.lag = self.lag.max(started.saturating_sub(at));
         // What is longer comes first: what is within it begins anew then.
         if let Some(of) = (0..self.rounds.len()).rev().find(|of| self.rounds[*of].mark == at) {
             let found = self.look_at_round(common, of, cp);
-            if self.mark <= self.started_by_lead(cp) {
+            if self.mark <= self.started_by_reference(cp) {
                 self.search(cp);
             } else {
                 self.ask(cp);
@@ -312,7 +312,7 @@ impl Search {
             self.arm(cp, packets);
             return;
         }
-        let reached = Reached::of(cp, &self.nodes, Across::Packets);
+        let reached = NetworkOffsets::of(cp, &self.nodes, PeriodKind::Packets);
         // Many looks end here, and would never be earned if they cost nothing.
         self.account.cost_at_least(reached.cost());
         self.pay(common, reached.cost());
@@ -320,7 +320,7 @@ impl Search {
             return self.begin(common, reached.epoch, cp);
         }
         // What may be over soon is not looked at, nor what was looked at enough. Where nothing is gained nothing is over.
-        if self.is_done || (reached.least < LEAST && !common.given_up.is_some_and(|given_up| given_up.nears(cp))) {
+        if self.is_done || (reached.least < LEAST && !common.stall_deadline.is_some_and(|stall_deadline| stall_deadline.nears(cp))) {
             self.arm(cp, u64::from(LEAST));
             return;
         }
@@ -331,24 +331,24 @@ impl Search {
             return;
         }
         // What was simulated and what is left are what the run takes if nothing repeats itself.
-        let events = cp.statistics.events + EVENTS_A_PACKET * reached.left + common.skipped.events / 8;
+        let events = cp.statistics.events + EVENTS_A_PACKET * reached.left + common.forwarded.events / 8;
         common.budget.allow(events);
         let mut walk = Walk::digest(cp.now, &reached);
         cp.walk_some(self.nodes.iter().copied(), &mut walk);
-        let situation = walk.situation();
-        self.pay_look(common, situation.count);
-        if let Some((before, hops_before)) = self.seen.insert(situation.digest(), (cp.now, self.mark)) {
+        let snapshot = walk.snapshot();
+        self.pay_look(common, snapshot.count);
+        if let Some((before, hops_before)) = self.seen.insert(snapshot.digest(), (cp.now, self.mark)) {
             let (at, length, hops) = (cp.now, cp.now - before, self.mark - hops_before);
             let mut walk = Walk::keep(at, &reached);
             cp.walk_some(self.nodes.iter().copied(), &mut walk);
-            let situation = walk.situation();
+            let snapshot = walk.snapshot();
             let times = self.arm(cp, hops);
-            self.stage = Stage::Once(Period { length: length * times, hops: hops * times, at, situation, prints: self.prints(cp) });
+            self.stage = Stage::Once(Period { length: length * times, hops: hops * times, at, snapshot, prints: self.prints(cp) });
             return;
         }
         self.looks += 1;
-        self.looks_in_vain += 1;
-        for (part, hash) in &situation.parts {
+        self.misses += 1;
+        for (part, hash) in &snapshot.parts {
             self.parts.entry(part).or_default().insert(*hash);
         }
         let packets = self.steps.next();
@@ -363,7 +363,7 @@ impl Search {
         (self.epoch, self.looks, self.is_done) = (epoch, 0, false);
         self.seen.clear();
         self.parts.clear();
-        let has_waited = self.account.begin(cp.statistics.events + common.skipped.events, self.mark);
+        let has_waited = self.account.begin(cp.statistics.events + common.forwarded.events, self.mark);
         // Not where it is looked seldom for another reason.
         if !has_waited {
             self.wait = (2 * self.wait).min(1 << 14);
@@ -389,12 +389,12 @@ impl Search {
     /// It is over.
     pub fn end(mut self, common: &mut Common) {
         self.blame(common);
-        common.kept -= self.episodes.kept;
+        common.kept -= self.busy_periods.kept;
     }
 
     fn confirm(&mut self, common: &mut Common, period: Period, cp: &mut Checkpoint<'_, Node>) {
         let hops = period.hops;
-        self.stage = self.confirmed(common, period, Across::Packets, cp);
+        self.stage = self.confirmed(common, period, PeriodKind::Packets, cp);
         if matches!(self.stage, Stage::Search) {
             return self.search(cp);
         }

@@ -1,26 +1,26 @@
 //! Skips what repeats itself.
 //!
-//! A deterministic simulation whose situation, relative to now and to how far each flow and link is, is the same at two moments does
+//! A deterministic simulation whose snapshot, relative to now and to how far each flow and link is, is the same at two moments does
 //! the same again. It is put further by as many such periods as fit before something else happens: a flow or a message ends, something
 //! comes from outside, the run is over. Nothing is approximated: tables, summary, audits and fingerprint are those of a run that
-//! went through all of it (`tests/validation/test_skip.py`).
+//! went through all of it (`tests/validation/test_fast_forward.py`).
 //!
-//! A period is looked for ([`search`]) at moments of one node, the *lead*: each time that it has started so many data packets. What is
+//! A period is looked for ([`search`]) at moments of one node, the *reference*: each time that it has started so many data packets. What is
 //! found by a hash is compared word by word a period later. A period after that, with all rows of it still at hand, it is repeated:
 //! three moments show by how much each number grows from one period to the next, and the arrivals of one period by how much from one to
 //! the next. What looking costs is bounded by what is simulated meanwhile, in numbers of words and events and not by the clock, so that
-//! what is skipped is the same on any machine.
+//! what is forwarded is the same on any machine.
 //!
-//! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`islands`]).
+//! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`components`]).
 
 mod budget;
-mod episodes;
-mod islands;
+mod busy_periods;
+mod components;
+mod levels;
 mod longer;
+mod offsets;
 mod period;
-mod reached;
 mod repeat;
-mod rounds;
 mod search;
 
 use xoff_engine::Checkpoint;
@@ -31,15 +31,15 @@ use xoff_models::transport::Protocol;
 use xoff_units::Moment;
 
 use self::budget::Budget;
-use self::islands::Islands;
-pub use self::islands::Resting;
+use self::components::Components;
+pub use self::components::Suspended;
 use self::search::Search;
 use crate::collect::Collector;
 use crate::document::Scenario;
 
 /// When a run in which flows gain nothing is given up.
 #[derive(Debug, Clone, Copy)]
-pub struct GivenUp {
+pub struct StallDeadline {
     /// Packets that flows have gained.
     pub gained: u64,
     /// If they are as many at a moment beyond this one, or after so many events, somebody may give it up.
@@ -47,7 +47,7 @@ pub struct GivenUp {
     pub events: u64,
 }
 
-impl GivenUp {
+impl StallDeadline {
     /// Whether nothing was gained since.
     fn nears(&self, cp: &Checkpoint<'_, Node>) -> bool {
         Collector::gains(cp).packets == self.gained && cp.now < self.at
@@ -60,19 +60,19 @@ impl GivenUp {
     }
 }
 
-/// What was skipped.
+/// What was forwarded.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Skipped {
+pub struct Forwarded {
     /// Data packets that would have been started on links, by what their periods go across.
     pub packet_hops: [u64; 5],
-    /// Of these, those of islands by themselves; and the most islands that rested at once.
-    pub packet_hops_in_islands: u64,
-    pub islands: u64,
+    /// Of these, those of components by themselves; and the most components that rested at once.
+    pub packet_hops_in_components: u64,
+    pub components: u64,
     /// Events.
     pub events: u64,
-    /// Periods that were repeated, each as often as possible at once; and episodes that took place again.
+    /// Periods that were repeated, each as often as possible at once; and busy periods that took place again.
     pub periods: u64,
-    pub episodes: u64,
+    pub busy_periods: u64,
 }
 
 /// What all searches share.
@@ -81,21 +81,21 @@ pub struct Common {
     /// When something comes from outside next of which nodes do not know.
     elsewhere: Option<Moment>,
     /// When the run is given up, if flows have gained nothing for some time.
-    given_up: Option<GivenUp>,
+    stall_deadline: Option<StallDeadline>,
     budget: Budget,
     /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
     vain: (u64, Vec<&'static str>),
-    /// The lead of all nodes, and what it will have started when all of them are looked at next.
+    /// The reference of all nodes, and what it will have started when all of them are looked at next.
     watched: Option<(u32, u64)>,
-    /// Words of all that was kept of episodes.
+    /// Words of all that was kept of busy periods.
     kept: u64,
-    skipped: Skipped,
+    forwarded: Forwarded,
 }
 
 /// Why all nodes are to be at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gathering {
-    /// To look for what all of them repeat, for which this lead asked when it had started so much.
+enum Sync {
+    /// To look for what all of them repeat, for which this reference asked when it had started so much.
     Look(u32, u64),
     /// For everybody else.
     Rows,
@@ -104,23 +104,23 @@ enum Gathering {
 }
 
 /// Looks for what repeats itself, and skips it.
-pub struct Skip {
+pub struct FastForward {
     skips: bool,
     /// Nothing is looked after from outside, and what was lost for ever is known to senders.
     is_closed: bool,
     common: Common,
     whole: Search,
-    islands: Islands,
+    components: Components,
     /// Where those that are behind come to, and why.
-    gathering: Option<(Moment, Gathering)>,
+    sync: Option<(Moment, Sync)>,
     /// What was written down is about to be taken.
     is_taken: bool,
     /// Those that were asked.
-    leads: Vec<u32>,
+    references: Vec<u32>,
 }
 
-impl Skip {
-    /// For a run up to a moment, if anything is to be skipped; nothing is where what is written down depends on each moment.
+impl FastForward {
+    /// For a run up to a moment, if anything is to be forwarded; nothing is where what is written down depends on each moment.
     pub fn of(scenario: &Scenario, settings: &Settings, until: Moment, skips: bool, cp: &Checkpoint<'_, Node>) -> Self {
         let probe = &scenario.probe;
         let is_followed = probe.delays != Traced::None || probe.replay;
@@ -132,31 +132,31 @@ impl Skip {
             common: Common {
                 until,
                 elsewhere: None,
-                given_up: None,
+                stall_deadline: None,
                 budget: Budget::new(),
                 vain: (0, Vec::new()),
                 watched: None,
                 kept: 0,
-                skipped: Skipped::default(),
+                forwarded: Forwarded::default(),
             },
             whole: Search::of_all(cp),
-            islands: Islands::new(is_closed, probe.packets, cp),
-            gathering: None,
+            components: Components::new(is_closed, probe.packets, cp),
+            sync: None,
             is_taken: false,
-            leads: Vec::new(),
+            references: Vec::new(),
         }
     }
 
     /// What it came to, and the parts that kept what was looked at most from repeating itself.
-    pub fn end(mut self) -> (Skipped, Vec<&'static str>) {
+    pub fn end(mut self) -> (Forwarded, Vec<&'static str>) {
         self.whole.blame(&mut self.common);
-        self.islands.blame(&mut self.common);
-        (self.common.skipped, self.common.vain.1)
+        self.components.blame(&mut self.common);
+        (self.common.forwarded, self.common.vain.1)
     }
 
-    /// Events that were skipped up to now.
+    /// Events that were forwarded up to now.
     pub const fn events(&self) -> u64 {
-        self.common.skipped.events
+        self.common.forwarded.events
     }
 
     /// Says when something happens next that no node knows of: what was found before the last time is found anew.
@@ -167,9 +167,9 @@ impl Skip {
     }
 
     /// Says when the run will be given up if flows gain as little as they have.
-    pub fn patience(&mut self, given_up: Option<GivenUp>, cp: &mut Checkpoint<'_, Node>) {
-        let begins = given_up.is_some() && self.common.given_up.is_none();
-        self.common.given_up = given_up;
+    pub fn set_stall_deadline(&mut self, stall_deadline: Option<StallDeadline>, cp: &mut Checkpoint<'_, Node>) {
+        let begins = stall_deadline.is_some() && self.common.stall_deadline.is_none();
+        self.common.stall_deadline = stall_deadline;
         if begins && self.skips {
             self.whole.hurry(cp);
             self.ask(cp);
@@ -177,64 +177,64 @@ impl Skip {
     }
 
     /// Nodes that are behind and gain what others do not see.
-    pub fn resting(&self) -> &Resting {
-        &self.islands.resting
+    pub fn suspended(&self) -> &Suspended {
+        &self.components.suspended
     }
 
     /// Looks, if somebody asked for this checkpoint; then nobody else has anything to do there, nor where those that are behind have to come
     /// first.
     pub fn on_requested_checkpoint(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let Some(by) = cp.called.take() else { return self.islands.is_full(cp) && self.gather(cp) };
-        let gathered = self.gathering.filter(|gathering| gathering.0 == cp.now).map(|gathering| gathering.1);
-        self.islands.wake_due(self.gathering.is_some(), &mut self.common, cp);
-        if self.gathering.is_none() && self.islands.has_circle(cp) {
-            self.gather_for(Gathering::Circle, cp);
+        let Some(by) = cp.called.take() else { return self.components.is_full(cp) && self.gather(cp) };
+        let gathered = self.sync.filter(|sync| sync.0 == cp.now).map(|sync| sync.1);
+        self.components.resume_due(self.sync.is_some(), &mut self.common, cp);
+        if self.sync.is_none() && self.components.has_circle(cp) {
+            self.gather_for(Sync::Circle, cp);
         }
         self.look(&by, gathered, cp);
         if gathered.is_some() {
-            self.gathering = None;
+            self.sync = None;
         }
-        self.is_taken = gathered == Some(Gathering::Rows);
+        self.is_taken = gathered == Some(Sync::Rows);
         if self.is_taken {
             self.whole.let_go();
-            self.islands.let_go();
+            self.components.let_go();
         }
         self.ask(cp);
         !self.is_taken
     }
 
-    /// Looks where leads asked for it. Another who has the same lead may have asked for a moment shortly after.
-    fn look(&mut self, by: &[(u32, u64)], gathered: Option<Gathering>, cp: &mut Checkpoint<'_, Node>) {
-        let asked = |search: &Search| search.lead.is_some_and(|lead| by.contains(&(lead, search.asks)));
-        for place in 0..self.islands.all.len() {
-            if asked(&self.islands.all[place].search) {
-                self.islands.look(place, self.gathering.is_some(), &mut self.common, cp);
+    /// Looks where references asked for it. Another who has the same reference may have asked for a moment shortly after.
+    fn look(&mut self, by: &[(u32, u64)], gathered: Option<Sync>, cp: &mut Checkpoint<'_, Node>) {
+        let asked = |search: &Search| search.reference.is_some_and(|reference| by.contains(&(reference, search.asks)));
+        for place in 0..self.components.all.len() {
+            if asked(&self.components.all[place].search) {
+                self.components.look(place, self.sync.is_some(), &mut self.common, cp);
             }
         }
-        let whole = self.whole.lead.map(|lead| Gathering::Look(lead, self.whole.asks));
+        let whole = self.whole.reference.map(|reference| Sync::Look(reference, self.whole.asks));
         let are_all_here = gathered.is_some() && gathered == whole;
         if are_all_here || asked(&self.whole) && !whole.is_some_and(|look| self.gather_for(look, cp)) {
             if let Some(found) = self.whole.look(&mut self.common, cp) {
                 let times = found.times;
-                self.whole.put_further(&mut self.common, found, times, cp);
-                self.islands.were_overtaken(cp);
+                self.whole.fast_forward(&mut self.common, found, times, cp);
+                self.components.were_overtaken(cp);
             }
-            if self.islands.is_split && self.islands.credit(&self.whole) {
-                self.islands.join(&mut self.whole, &mut self.common, cp);
+            if self.components.is_split && self.components.credit(&self.whole) {
+                self.components.join(&mut self.whole, &mut self.common, cp);
             }
         }
     }
 
     /// Lets those that are behind come here first; whether there are any.
     pub fn gather(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        self.gather_for(Gathering::Rows, cp)
+        self.gather_for(Sync::Rows, cp)
     }
 
-    fn gather_for(&mut self, why: Gathering, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let gathers = self.islands.wake_all(&mut self.common, cp);
+    fn gather_for(&mut self, why: Sync, cp: &mut Checkpoint<'_, Node>) -> bool {
+        let gathers = self.components.resume_all(&mut self.common, cp);
         if gathers {
             cp.call(cp.now);
-            self.gathering = Some((cp.now, why));
+            self.sync = Some((cp.now, why));
             self.ask(cp);
         }
         gathers
@@ -245,50 +245,51 @@ impl Skip {
         if !self.skips {
             return false;
         }
-        if !self.islands.rests_at(self.whole.lead) {
-            self.whole.tend(&self.islands.resting, &mut self.common, cp);
+        if !self.components.rests_at(self.whole.reference) {
+            self.whole.tend(&self.components.suspended, &mut self.common, cp);
         }
-        self.islands.tend(&mut self.whole, &mut self.common, cp);
+        self.components.tend(&mut self.whole, &mut self.common, cp);
         if !std::mem::take(&mut self.is_taken) {
             self.recall(cp);
         }
         self.ask(cp);
-        let holds = self.whole.holds() || self.islands.holds(cp.now);
+        let holds = self.whole.holds() || self.components.holds(cp.now);
         if !holds {
-            self.islands.was_taken(cp);
+            self.components.was_taken(cp);
         }
         holds
     }
 
-    /// Where all nodes are quiet, or an island is, what comes next may have been seen before; not while some have come beyond this moment.
+    /// Where all nodes are quiet, or an component is, what comes next may have been seen before; not while some have come beyond this moment.
     fn recall(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        if !self.is_closed || self.islands.are_apart(cp.now) {
+        if !self.is_closed || self.components.are_apart(cp.now) {
             return;
         }
-        while self.islands.resting.is_empty()
+        while self.components.suspended.is_empty()
             && let Some(found) = self.whole.recall(&mut self.common, cp)
         {
-            self.whole.put_further(&mut self.common, found, 1, cp);
-            self.islands.were_overtaken(cp);
+            self.whole.fast_forward(&mut self.common, found, 1, cp);
+            self.components.were_overtaken(cp);
         }
-        self.islands.recall(&mut self.common, cp);
+        self.components.recall(&mut self.common, cp);
     }
 
-    /// Tells the leads when somebody wants to look: a node may lead all nodes and an island.
+    /// Tells the references when somebody wants to look: a node may reference all nodes and an component.
     fn ask(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        let asks = std::iter::once(&self.whole).chain(self.islands.all.iter().map(|island| &island.search));
-        let asks: Vec<_> = asks.filter_map(|search| Some((search.lead?, search.asks))).collect();
-        self.common.watched = self.islands.is_split.then(|| self.whole.lead.map(|lead| (lead, self.whole.asks))).flatten();
-        for lead in std::mem::take(&mut self.leads) {
-            cp.node_mut(lead).marks = [u64::MAX; 2];
+        let asks = std::iter::once(&self.whole).chain(self.components.all.iter().map(|component| &component.search));
+        let asks: Vec<_> = asks.filter_map(|search| Some((search.reference?, search.asks))).collect();
+        self.common.watched =
+            self.components.is_split.then(|| self.whole.reference.map(|reference| (reference, self.whole.asks))).flatten();
+        for reference in std::mem::take(&mut self.references) {
+            cp.node_mut(reference).marks = [u64::MAX; 2];
         }
-        for (lead, at) in asks {
-            let node = cp.node_mut(lead);
+        for (reference, at) in asks {
+            let node = cp.node_mut(reference);
             // Where it is past, it was called for.
             if at > node.counts.data_hops {
                 node.marks = [node.marks[0].min(at), node.marks[0].max(at)];
             }
-            self.leads.push(lead);
+            self.references.push(reference);
         }
     }
 }

@@ -12,20 +12,20 @@ pub const EVENTS_A_PACKET: u64 = 6;
 /// So much of a run may be spent on looking: one part in so many; and whatever it takes, so many words, which take a few milliseconds.
 const SHARE: u64 = 100;
 const FREE: u64 = 200_000;
-/// What is earned is so many times less while no more than one part in so many of what was simulated was skipped: it comes beside what was
+/// What is earned is so many times less while no more than one part in so many of what was simulated was forwarded: it comes beside what was
 /// spent ahead of time.
 const IN_VAIN: u64 = 4;
 const WORTH_IT: u64 = 16;
-/// Each event that was skipped is worth as much as so many that were simulated; up to a most for each of these.
+/// Each event that was forwarded is worth as much as so many that were simulated; up to a most for each of these.
 const GAIN: u64 = 4;
 const GAIN_AT_MOST: u64 = 15;
 /// Where flows gain nothing it is known how long that may last, and that most of it will be gone through again and again: so much of it
 /// may be spent.
 const STUCK_SHARE: u64 = 20;
-/// So many looks of a kind in vain are given to an island; it has to earn those after them.
+/// So many looks of a across in vain are given to an component; it has to earn those after them.
 const GIVEN: u64 = 64;
-/// So many at episodes of all nodes are; each has to come twice before anything is gained.
-const GIVEN_EPISODES: u64 = 512;
+/// So many at busy periods of all nodes are; each has to come twice before anything is gained.
+const GIVEN_BUSY_PERIODS: u64 = 512;
 /// One part in so many of what all may spend is left to layers.
 const LEFT_TO_LAYERS: u64 = 4;
 /// Who has to earn looks earns so many at once.
@@ -43,20 +43,20 @@ const fn events(words: u64) -> u64 {
 
 /// What all searches may spend, on what was simulated and ahead of time on what will be.
 pub struct Budget {
-    /// Words looked at in all but for episodes, those for episodes, and those that may be.
+    /// Words looked at in all but for busy periods, those for busy periods, and those that may be.
     spent: u64,
-    on_episodes: u64,
+    on_busy_periods: u64,
     pub allowed: u64,
-    /// What may be beside that where there are islands.
+    /// What may be beside that where there are components.
     free: u64,
-    /// Enough was skipped, and so many times as much is earned since it was so much.
+    /// Enough was forwarded, and so many times as much is earned since it was so much.
     was_worth_it: bool,
     gain: u64,
 }
 
 impl Budget {
     pub const fn new() -> Self {
-        Self { spent: 0, on_episodes: 0, allowed: FREE, free: 0, was_worth_it: false, gain: 1 }
+        Self { spent: 0, on_busy_periods: 0, allowed: FREE, free: 0, was_worth_it: false, gain: 1 }
     }
 
     /// A run of so many events pays for it.
@@ -64,7 +64,7 @@ impl Budget {
         self.allowed = self.allowed.max(words(events));
     }
 
-    /// Islands begin to look after so many events: they are not to wait for what all together have spent ahead of time, in vain.
+    /// Components begin to look after so many events: they are not to wait for what all together have spent ahead of time, in vain.
     pub fn begin_again(&mut self, events: u64) {
         self.free = (self.spent.saturating_sub(words(events)).min(self.allowed) / self.less()).max(FREE);
     }
@@ -83,12 +83,12 @@ impl Budget {
 /// What a look may spend of what all may, ahead of time.
 #[derive(Clone, Copy)]
 pub enum Part {
-    /// All of it: for layers, which are worth most and take the fewest looks, and to find who leads.
+    /// All of it: for layers, which are worth most and take the fewest looks, and to find who references.
     All,
     /// What is not left to those.
     Most,
-    /// As much again, which episodes have for themselves: many looks find some, or none does.
-    Episodes,
+    /// As much again, which busy periods have for themselves: many looks find some, or none does.
+    BusyPeriods,
     /// What these nodes have earned alone.
     Nothing,
 }
@@ -100,7 +100,7 @@ pub struct Account {
     spent: u64,
     /// Events of its nodes before it began.
     events_before: u64,
-    /// Events, skipped ones among them, and packets of the lead when its flows were first looked at.
+    /// Events, forwarded ones among them, and packets of the reference when its flows were first looked at.
     since: (u64, u64),
     /// Looks had to be earned since flows began or ended.
     has_waited: bool,
@@ -119,12 +119,12 @@ impl Account {
         }
     }
 
-    /// Another node leads, after so many events and packets of its own.
+    /// Another node references, after so many events and packets of its own.
     pub const fn led_from(&mut self, events: u64, packets: u64) {
         self.since = (events, packets);
     }
 
-    /// Flows began or ended, after so many events and packets of the lead; whether looks at those before had to be earned.
+    /// Flows began or ended, after so many events and packets of the reference; whether looks at those before had to be earned.
     pub const fn begin(&mut self, events: u64, packets: u64) -> bool {
         self.led_from(events, packets);
         std::mem::replace(&mut self.has_waited, false)
@@ -138,16 +138,16 @@ impl Search {
         common.budget.spent += words;
     }
 
-    /// So many words were looked at for episodes.
-    pub const fn pay_episode(&mut self, common: &mut Common, words: u64) {
+    /// So many words were looked at for busy periods.
+    pub const fn pay_busy_period(&mut self, common: &mut Common, words: u64) {
         self.account.spent += words;
-        common.budget.on_episodes += words;
+        common.budget.on_busy_periods += words;
     }
 
-    /// Words that were looked at for episodes save more than they took.
+    /// Words that were looked at for busy periods save more than they took.
     pub const fn refund(&mut self, common: &mut Common, words: u64) {
         self.account.spent = self.account.spent.saturating_sub(words);
-        common.budget.on_episodes = common.budget.on_episodes.saturating_sub(words);
+        common.budget.on_busy_periods = common.budget.on_busy_periods.saturating_sub(words);
     }
 
     /// So many words were looked at, as the next look will take.
@@ -159,35 +159,35 @@ impl Search {
     /// How many words lack for another look that takes so many: of such a part of those that all may spend, ahead of time, or of those that
     /// these nodes have earned, which nobody else can spend.
     pub fn lacks(&self, common: &mut Common, cost: u64, part: Part, cp: &Checkpoint<'_, Node>) -> u64 {
-        let (simulated, skipped) = (cp.statistics.events, common.skipped.events);
-        common.budget.was_worth_it = skipped > simulated / WORTH_IT;
-        common.budget.gain = 1 + (GAIN * skipped / simulated.max(1)).min(GAIN_AT_MOST);
-        common.budget.allow(simulated + skipped / 8);
-        if let Some(given_up) = common.given_up {
-            common.budget.allow((simulated + skipped + given_up.left(cp.now, simulated + skipped)) * SHARE / STUCK_SHARE);
+        let (simulated, forwarded) = (cp.statistics.events, common.forwarded.events);
+        common.budget.was_worth_it = forwarded > simulated / WORTH_IT;
+        common.budget.gain = 1 + (GAIN * forwarded / simulated.max(1)).min(GAIN_AT_MOST);
+        common.budget.allow(simulated + forwarded / 8);
+        if let Some(stall_deadline) = common.stall_deadline {
+            common.budget.allow((simulated + forwarded + stall_deadline.left(cp.now, simulated + forwarded)) * SHARE / STUCK_SHARE);
         }
-        let Budget { spent, allowed, free, on_episodes, .. } = common.budget;
+        let Budget { spent, allowed, free, on_busy_periods, .. } = common.budget;
         let all = allowed + free;
         let own = (self.account.spent + cost).saturating_sub(self.earned(common, cp));
         match part {
             Part::All => own.min((spent + cost).saturating_sub(all)),
             Part::Most => own.min((spent + cost).saturating_sub(all - all / LEFT_TO_LAYERS)),
-            Part::Episodes => own.min((on_episodes + cost).saturating_sub(allowed)),
+            Part::BusyPeriods => own.min((on_busy_periods + cost).saturating_sub(allowed)),
             Part::Nothing => own,
         }
     }
 
-    /// This part of what all may spend, unless these nodes are an island, and so many looks were in vain.
-    pub const fn given(&self, part: Part, in_vain: u64) -> Part {
+    /// This part of what all may spend, unless these nodes are an component, and so many looks were in vain.
+    pub const fn given(&self, part: Part, misses: u64) -> Part {
         let given = match part {
-            Part::Episodes if self.is_whole => GIVEN_EPISODES,
+            Part::BusyPeriods if self.is_whole => GIVEN_BUSY_PERIODS,
             _ if self.is_whole => u64::MAX,
             _ => GIVEN,
         };
-        if in_vain < given { part } else { Part::Nothing }
+        if misses < given { part } else { Part::Nothing }
     }
 
-    /// So many words lack: what was spent ahead of time is not earned later, as who knows how much of it comes, if something is skipped.
+    /// So many words lack: what was spent ahead of time is not earned later, as who knows how much of it comes, if something is forwarded.
     pub fn earn(&mut self, common: &Common, (cost, lacks): (u64, u64), cp: &Checkpoint<'_, Node>) -> u64 {
         if self.account.spent <= self.earned(common, cp) + 2 * cost {
             return lacks;
@@ -202,16 +202,16 @@ impl Search {
         common.budget.gain * words(self.simulated(cp) - self.account.events_before) / common.budget.less()
     }
 
-    /// So many packets the lead goes on while a look is earned that is to be earned before.
+    /// So many packets the reference goes on while a look is earned that is to be earned before.
     pub fn waits(&mut self, common: &mut Common, cp: &Checkpoint<'_, Node>) -> Option<u64> {
         let Account { cost, since, .. } = self.account;
-        let lacks = self.lacks(common, cost, self.given(Part::Most, self.looks_in_vain), cp);
+        let lacks = self.lacks(common, cost, self.given(Part::Most, self.misses), cp);
         if lacks == 0 {
             return None;
         }
         let lacks = self.earn(common, (cost, lacks), cp);
         let packets = (self.mark - since.1).max(1);
-        let made = (cp.statistics.events + common.skipped.events - since.0).max(packets);
+        let made = (cp.statistics.events + common.forwarded.events - since.0).max(packets);
         self.account.has_waited = true;
         // What it is to find takes several looks at the same flows.
         Some(events(lacks + AT_ONCE * cost) * packets / made)

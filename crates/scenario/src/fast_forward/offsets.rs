@@ -1,4 +1,4 @@
-//! How far a network is: what its situation is relative to, and by how much a repetition goes on.
+//! How far a network is: what its snapshot is relative to, and by how much a repetition goes on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::Checkpoint;
 use xoff_engine::random::fold;
-use xoff_engine::state::{Across, Origin};
+use xoff_engine::state::{Offsets, PeriodKind};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
-use xoff_models::job::{Graph, LoopRegion, Round, SeriesStride, Shape, Way, What};
+use xoff_models::job::{CollectiveProgress, Graph, LoopRegion, RankProgress, SeriesStride, Shape, What};
 use xoff_models::mechanism::Hooks;
 use xoff_models::node::Node;
 use xoff_models::topology::Wiring;
@@ -20,7 +20,7 @@ const NONE: u32 = u32::MAX;
 
 /// How far all flows under way and all outputs are.
 #[derive(Debug, Clone, Default)]
-pub struct Reached {
+pub struct NetworkOffsets {
     packets: FxHashMap<u32, u32>,
     /// What receivers granted those that wait for that, and what of it their packets ask for.
     credit: FxHashMap<u32, (u32, u32)>,
@@ -37,16 +37,16 @@ pub struct Reached {
     pub least: u32,
     pub left: u64,
     /// Across the ends of what it goes on.
-    pub across: Across,
+    pub kind: PeriodKind,
     /// Across messages: how far ranks are in collectives, by job, number and first message of a run.
-    pub rounds: FxHashMap<(u32, u32, u32), Round>,
+    pub rounds: FxHashMap<(u32, u32, u32), CollectiveProgress>,
     /// Of those, the first message that others may still hear of.
     undelivered: FxHashMap<(u32, u32, u32), u32>,
     /// Messages to come of flows that carry some.
     to_come: FxHashMap<u32, u32>,
     graphs: FxHashMap<u32, Arc<Graph>>,
     /// Across operations: how far ranks are in them, by job and rank; and where their periods began, or how many operations they go on.
-    ways: BTreeMap<(u32, u32), Way>,
+    ways: BTreeMap<(u32, u32), RankProgress>,
     operations: FxHashMap<(u32, u32), u32>,
     /// How many of each series of a job are behind.
     turns: FxHashMap<(u32, u32), u32>,
@@ -54,11 +54,11 @@ pub struct Reached {
     ranks: FxHashMap<(u32, u8), (u32, u32)>,
 }
 
-impl Reached {
+impl NetworkOffsets {
     /// That of these nodes, in their order.
-    pub fn of(cp: &Checkpoint<'_, Node>, nodes: &[u32], across: Across) -> Self {
+    pub fn of(cp: &Checkpoint<'_, Node>, nodes: &[u32], kind: PeriodKind) -> Self {
         let wiring = cp.node(0).core.routing.wiring.clone();
-        let mut reached = Self { least: u32::MAX, wiring, across, ..Self::default() };
+        let mut reached = Self { least: u32::MAX, wiring, kind, ..Self::default() };
         for node in nodes.iter().map(|id| cp.node(*id)) {
             reached.first.resize(index(node.core.id) + 1, NONE);
             reached.first[index(node.core.id)] = number(reached.bytes.len());
@@ -75,7 +75,7 @@ impl Reached {
                     reached.credit.insert(flow.flow, credit);
                 }
                 let mut end = flow.alike;
-                if across != Across::Packets
+                if kind != PeriodKind::Packets
                     && let Some((_, to_come)) = flow.message
                 {
                     reached.to_come.insert(flow.flow, to_come);
@@ -87,15 +87,15 @@ impl Reached {
                     reached.left += u64::from(flow.alike - flow.sent);
                 }
             }
-            match across {
-                Across::Packets => {}
-                Across::Messages => node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint)),
-                Across::Operations | Across::Iterations | Across::Episodes => {
+            match kind {
+                PeriodKind::Packets => {}
+                PeriodKind::Steps => node.endpoint.iter().for_each(|endpoint| reached.follow(endpoint)),
+                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
                     node.endpoint.iter().for_each(|endpoint| reached.follow_operations(endpoint));
                 }
             }
         }
-        if across == Across::Episodes {
+        if kind == PeriodKind::BusyPeriods {
             reached.follow_series();
         }
         reached
@@ -103,7 +103,7 @@ impl Reached {
 
     /// How far the ranks at a host are.
     fn follow(&mut self, endpoint: &Endpoint) {
-        let mut rounds: Vec<_> = endpoint.programs.rounds().collect();
+        let mut rounds: Vec<_> = endpoint.programs.collectives().collect();
         rounds.sort_by_key(|(_, round)| (round.job, round.number, round.run.start));
         for (graph, round) in rounds {
             let key = (round.job, round.number, round.run.start);
@@ -121,7 +121,7 @@ impl Reached {
 
     /// How far the ranks at a host are in their operations.
     fn follow_operations(&mut self, endpoint: &Endpoint) {
-        for (of, (graph, way)) in (0..).zip(endpoint.programs.ways(self.across)) {
+        for (of, (graph, way)) in (0..).zip(endpoint.programs.ranks(self.kind)) {
             let key = (way.job, way.rank);
             self.epoch = [key.0, key.1, way.region.start, way.region.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
             self.graphs.entry(way.job).or_insert_with(|| graph.clone());
@@ -143,7 +143,7 @@ impl Reached {
         }
     }
 
-    /// How much further this is than where an episode began, which went from one to another, if it will take place again from here.
+    /// How much further this is than where an busy period began, which went from one to another, if it will take place again from here.
     pub fn again(&self, [begun, ended]: [&Self; 2]) -> Option<Self> {
         let further = self.since(begun, 1);
         // The last message of a connection is marked as that.
@@ -151,7 +151,7 @@ impl Reached {
             let came = begun.to_come.get(flow)?.checked_sub(*ended.to_come.get(flow)?)?;
             Some(*to_come > came)
         };
-        let is_alike = |(key, there): (&(u32, u32), &Way)| {
+        let is_alike = |(key, there): (&(u32, u32), &RankProgress)| {
             let (by, graph) = (further.operations[key], &self.graphs[&key.0]);
             let first = begun.ways.get(key)?.begun;
             let turns = |series| further.turns.get(&(key.0, series)).copied().unwrap_or(0);
@@ -171,7 +171,7 @@ impl Reached {
     }
 
     /// By how many times as much this is further than another than a third one was, over as many: the same for all that frames of flows
-    /// carry that went on in an episode.
+    /// carry that went on in an busy period.
     pub fn ratio(&self, first: &Self, [begun, ended]: [&Self; 2]) -> Option<[u32; 2]> {
         let mut ratio = None;
         for flow in ended.packets.keys().copied().filter(|flow| ended.carried(*flow) != begun.carried(*flow)) {
@@ -239,7 +239,7 @@ impl Reached {
             let came = once.to_come.get(flow)?;
             times = times.min(to_come.saturating_sub(1).checked_div(*came).map_or(u64::MAX, u64::from));
         }
-        if self.across >= Across::Operations {
+        if self.kind >= PeriodKind::Layers {
             times = times.min(self.fits_operations(once)?);
         }
         for (key, now) in &self.rounds {
@@ -259,7 +259,7 @@ impl Reached {
 
     /// How many operations are behind, of how many that jobs have.
     pub fn operations_begun(&self) -> (u64, u64) {
-        let of = |way: &Way| (u64::from(way.begun), wide(self.graphs[&way.job].ranks[index(way.rank)].operations().len()));
+        let of = |way: &RankProgress| (u64::from(way.begun), wide(self.graphs[&way.job].ranks[index(way.rank)].operations().len()));
         self.ways.values().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
@@ -296,10 +296,10 @@ impl Reached {
             (*flow, (grown(now.0, then.0), grown(now.1, then.1)))
         });
         let credit = credit.collect();
-        let further = |(key, now): (&(u32, u32, u32), &Round)| {
+        let further = |(key, now): (&(u32, u32, u32), &CollectiveProgress)| {
             let then = before.rounds.get(key).unwrap_or(now);
             let (posted, to_come) = (grown(now.posted, then.posted), grown(then.to_come, now.to_come));
-            (*key, Round { posted, to_come, ..now.clone() })
+            (*key, CollectiveProgress { posted, to_come, ..now.clone() })
         };
         Self {
             packets,
@@ -308,7 +308,7 @@ impl Reached {
             counters,
             wiring: self.wiring.clone(),
             first: self.first.clone(),
-            across: self.across,
+            kind: self.kind,
             operations: self
                 .operations
                 .iter()
@@ -329,7 +329,7 @@ impl Reached {
     }
 }
 
-impl Origin for Reached {
+impl Offsets for NetworkOffsets {
     fn packets(&self, flow: u32) -> u32 {
         self.packets.get(&flow).copied().unwrap_or(0)
     }
@@ -352,8 +352,8 @@ impl Origin for Reached {
         self.counters.get(&(node, output, class)).copied().unwrap_or((0, u32::MAX))
     }
 
-    fn across(&self) -> Across {
-        self.across
+    fn kind(&self) -> PeriodKind {
+        self.kind
     }
 
     fn operations(&self, job: u32, rank: u32) -> u32 {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use xoff_engine::Fingerprint;
-use xoff_engine::state::{Across, Situation};
+use xoff_engine::state::{PeriodKind, Snapshot};
 use xoff_units::Moment;
 
 use super::period::Stage;
@@ -13,12 +13,12 @@ pub const LAYERS: usize = 1;
 
 /// What is known of steps, or of layers.
 #[derive(Default)]
-pub struct Rounds {
-    pub across: Across,
+pub struct LongLevel {
+    pub kind: PeriodKind,
     pub stage: Stage,
-    /// What the lead has started when somebody looks next; what it had when somebody did.
+    /// What the reference has started when somebody looks next; what it had when somebody did.
     pub mark: u64,
-    /// So many packets of the lead are a step or a layer, and so many from one look to the next.
+    /// So many packets of the reference are a step or a layer, and so many from one look to the next.
     pub each: u64,
     pub every: u64,
     /// Situations: when, and at which mark.
@@ -28,7 +28,7 @@ pub struct Rounds {
     pub epoch: u64,
     pub looks: u64,
     /// Of those, and of others before, how many since anything was repeated.
-    pub in_vain: u64,
+    pub misses: u64,
     /// Nothing more is to be found in these messages, or repeated.
     pub is_over: bool,
     /// The first operation of the layers at hand, and of those of which nothing more is to be found.
@@ -40,19 +40,19 @@ pub struct Rounds {
     pub cost: u64,
 }
 
-/// A situation, and all that has to be known to repeat what follows if it comes again.
+/// A snapshot, and all that has to be known to repeat what follows if it comes again.
 pub struct Look {
     pub at: Moment,
-    pub situation: Situation,
+    pub snapshot: Snapshot,
     pub prints: Vec<Fingerprint>,
 }
 
-impl Rounds {
-    pub fn across(across: Across) -> Self {
-        Self { across, ..Self::default() }
+impl LongLevel {
+    pub fn kind(kind: PeriodKind) -> Self {
+        Self { kind, ..Self::default() }
     }
 
-    /// Another node leads.
+    /// Another node references.
     pub fn forget(&mut self) {
         self.stage = Stage::Search;
         self.seen.clear();
@@ -60,12 +60,12 @@ impl Rounds {
         self.mark = 0;
     }
 
-    /// The next look, if the lead has not come there.
+    /// The next look, if the reference has not come there.
     pub const fn next(&self, started: u64) -> u64 {
         if self.mark > started { self.mark } else { u64::MAX }
     }
 
-    /// Packets of the lead that come before it.
+    /// Packets of the reference that come before it.
     pub const fn ahead(&self, started: u64) -> u64 {
         if self.mark > started { self.mark - started - 1 } else { u64::MAX }
     }

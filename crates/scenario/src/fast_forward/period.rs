@@ -1,22 +1,22 @@
 //! A period: what has to be known of one to repeat it.
 
 use xoff_engine::Fingerprint;
-use xoff_engine::state::{Situation, Totals};
+use xoff_engine::state::{Snapshot, Totals};
 use xoff_units::{Duration, Moment};
 
-use super::episodes::Recalled;
-use super::reached::Reached;
+use super::busy_periods::Recalled;
+use super::offsets::NetworkOffsets;
 
 /// No more rows than this are written again at once.
 pub const ROWS: u64 = 500_000;
 
-/// A situation that came again, and how long after it was first seen.
+/// A snapshot that came again, and how long after it was first seen.
 pub struct Period {
     pub length: Duration,
-    /// Data packets that the lead starts in one.
+    /// Data packets that the reference starts in one.
     pub hops: u64,
     pub at: Moment,
-    pub situation: Situation,
+    pub snapshot: Snapshot,
     pub prints: Vec<Fingerprint>,
 }
 
@@ -24,12 +24,12 @@ pub struct Period {
 pub struct Begun {
     pub at: Moment,
     pub totals: Totals,
-    pub reached: Reached,
+    pub reached: NetworkOffsets,
     pub prints: Vec<Fingerprint>,
     pub events: u64,
     /// Bytes that crossed the border of these nodes.
     pub crossed: u64,
-    /// The lead of all nodes, and what it had started.
+    /// The reference of all nodes, and what it had started.
     pub watched: Option<(u32, u64)>,
 }
 
@@ -49,15 +49,15 @@ pub struct Repeated {
 pub enum What {
     /// A period whose last time has just been over.
     Period(Box<Again>),
-    /// An episode that was seen before.
-    Episode(Box<Recalled>),
+    /// An busy period that was seen before.
+    BusyPeriod(Box<Recalled>),
 }
 
 /// A period that came again.
 pub struct Again {
     pub period: Period,
     pub begun: Box<Begun>,
-    pub reached: Reached,
+    pub reached: NetworkOffsets,
     /// How often it fits before something else happens.
     pub fits: u64,
 }
@@ -68,7 +68,7 @@ pub enum Stage {
     /// Nothing is known to repeat itself.
     #[default]
     Search,
-    /// A situation came again.
+    /// A snapshot came again.
     Once(Period),
     /// And again.
     Twice(Period, Box<Begun>),
