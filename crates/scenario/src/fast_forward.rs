@@ -1,27 +1,31 @@
-//! Skips what repeats itself.
+//! Fast-forward: repeats recurring stretches of a run without simulating them.
 //!
-//! A deterministic simulation whose snapshot, relative to now and to how far each flow and link is, is the same at two moments does
-//! the same again. It is put further by as many such periods as fit before something else happens: a flow or a message ends, something
-//! comes from outside, the run is over. Nothing is approximated: tables, summary, audits and fingerprint are those of a run that
-//! went through all of it (`tests/validation/test_fast_forward.py`).
+//! If the state of a deterministic simulation recurs, relative to the moment and to the progress of flows and links,
+//! the events that follow recur as well. Fast-forward repeats such a period as often as fits before the next change: a
+//! flow or message ends, an event comes from outside, or the run ends. Results are exact: tables, summary, audits and
+//! fingerprint equal those of a full run (`tests/validation/test_fast_forward.py`).
 //!
-//! A period is looked for ([`search`]) at moments of one node, the *reference*: each time that it has started so many data packets. What is
-//! found by a hash is compared word by word a period later. A period after that, with all rows of it still at hand, it is repeated:
-//! three moments show by how much each number grows from one period to the next, and the arrivals of one period by how much from one to
-//! the next. What looking costs is bounded by what is simulated meanwhile, in numbers of words and events and not by the clock, so that
-//! what is forwarded is the same on any machine.
-//!
-//! It is looked for among all nodes, and, where that finds nothing, in each part of the network that nothing leaves ([`components`]).
+//! - A [`scope`] is a set of nodes: the whole network, or an independent component ([`components`]).
+//! - A [`level`] is the search for one kind of period in a scope: packets, steps, layers or iterations.
+//! - A [`detector`] takes digests of the state, and returns a candidate. [`search`] confirms candidates.
+//! - A [`replay`] is the effect of a confirmed period on the state. [`busy_periods`] replays recorded stretches that do
+//!   not recur in sequence.
+//! - The [`budget`] limits the cost of detection, in words and events: the same run is fast-forwarded in the same way on
+//!   any machine.
 
+mod blockers;
 mod budget;
 mod busy_periods;
 mod components;
-mod levels;
-mod longer;
+mod detector;
+mod level;
 mod offsets;
 mod period;
-mod repeat;
+mod replay;
+mod scope;
 mod search;
+mod shared;
+mod suspended;
 
 use xoff_engine::Checkpoint;
 use xoff_models::delays::Traced;
@@ -30,266 +34,201 @@ use xoff_models::node::Node;
 use xoff_models::transport::Protocol;
 use xoff_units::Moment;
 
-use self::budget::Budget;
 use self::components::Components;
-pub use self::components::Suspended;
+use self::scope::Scope;
 use self::search::Search;
-use crate::collect::Collector;
+use self::shared::Shared;
+pub use self::shared::{Forwarded, StallDeadline};
+pub use self::suspended::Suspended;
 use crate::document::Scenario;
 
-/// When a run in which flows gain nothing is given up.
-#[derive(Debug, Clone, Copy)]
-pub struct StallDeadline {
-    /// Packets that flows have gained.
-    pub gained: u64,
-    /// If they are as many at a moment beyond this one, or after so many events, somebody may give it up.
-    pub at: Moment,
-    pub events: u64,
-}
-
-impl StallDeadline {
-    /// Whether nothing was gained since.
-    fn nears(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        Collector::gains(cp).packets == self.gained && cp.now < self.at
-    }
-
-    /// About how many events there are until then.
-    fn left(&self, now: Moment, events: u64) -> u64 {
-        let times = self.at.since(now).ps() / now.ps().max(1) + 1;
-        self.events.saturating_sub(events).min(events.saturating_mul(times))
-    }
-}
-
-/// What was forwarded.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Forwarded {
-    /// Data packets that would have been started on links, by what their periods go across.
-    pub packet_hops: [u64; 5],
-    /// Of these, those of components by themselves; and the most components that rested at once.
-    pub packet_hops_in_components: u64,
-    pub components: u64,
-    /// Events.
-    pub events: u64,
-    /// Periods that were repeated, each as often as possible at once; and busy periods that took place again.
-    pub periods: u64,
-    pub busy_periods: u64,
-}
-
-/// What all searches share.
-pub struct Common {
-    until: Moment,
-    /// When something comes from outside next of which nodes do not know.
-    elsewhere: Option<Moment>,
-    /// When the run is given up, if flows have gained nothing for some time.
-    stall_deadline: Option<StallDeadline>,
-    budget: Budget,
-    /// Of the flows that were looked at most in vain: how often, and the parts that were never like before.
-    vain: (u64, Vec<&'static str>),
-    /// The reference of all nodes, and what it will have started when all of them are looked at next.
-    watched: Option<(u32, u64)>,
-    /// Words of all that was kept of busy periods.
-    kept: u64,
-    forwarded: Forwarded,
-}
-
-/// Why all nodes are to be at one moment.
+/// The reason for a moment with all nodes and none suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sync {
-    /// To look for what all of them repeat, for which this reference asked when it had started so much.
-    Look(u32, u64),
-    /// For everybody else.
+    /// A probe of the whole network, at this mark of this reference node.
+    Probe(u32, u64),
+    /// Collection of rows.
     Rows,
-    /// To go on from there with none at rest.
-    Circle,
+    /// A possible ring of pauses.
+    Ring,
 }
 
-/// Looks for what repeats itself, and skips it.
+/// Fast-forward of a run.
 pub struct FastForward {
-    skips: bool,
-    /// Nothing is looked after from outside, and what was lost for ever is known to senders.
+    is_enabled: bool,
+    /// True if no link fails and all senders wait for acknowledgements: then components and busy periods are possible.
     is_closed: bool,
-    common: Common,
+    shared: Shared,
     whole: Search,
     components: Components,
-    /// Where those that are behind come to, and why.
+    /// The next moment with all nodes, and the reason.
     sync: Option<(Moment, Sync)>,
-    /// What was written down is about to be taken.
-    is_taken: bool,
-    /// Those that were asked.
-    references: Vec<u32>,
+    /// True if rows are about to be collected.
+    is_collecting: bool,
+    /// Nodes with a requested mark.
+    requested: Vec<u32>,
 }
 
 impl FastForward {
-    /// For a run up to a moment, if anything is to be forwarded; nothing is where what is written down depends on each moment.
-    pub fn of(scenario: &Scenario, settings: &Settings, until: Moment, skips: bool, cp: &Checkpoint<'_, Node>) -> Self {
+    /// Returns the fast-forward of a run up to a moment. Records of every event, as of delays, exclude fast-forward.
+    pub fn of(scenario: &Scenario, settings: &Settings, until: Moment, is_enabled: bool, cp: &Checkpoint<'_, Node>) -> Self {
         let probe = &scenario.probe;
-        let is_followed = probe.delays != Traced::None || probe.replay;
-        // What fails is looked after from outside; and what is lost for ever ends a flow when that is known.
         let is_closed = settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
         Self {
-            skips: skips && !is_followed,
+            is_enabled: is_enabled && probe.delays == Traced::None && !probe.replay,
             is_closed,
-            common: Common {
-                until,
-                elsewhere: None,
-                stall_deadline: None,
-                budget: Budget::new(),
-                vain: (0, Vec::new()),
-                watched: None,
-                kept: 0,
-                forwarded: Forwarded::default(),
-            },
-            whole: Search::of_all(cp),
-            components: Components::new(is_closed, probe.packets, cp),
+            shared: Shared::new(until),
+            whole: Search::of(Scope::whole(cp), cp),
+            components: Components::none(is_closed, cp),
             sync: None,
-            is_taken: false,
-            references: Vec::new(),
+            is_collecting: false,
+            requested: Vec::new(),
         }
     }
 
-    /// What it came to, and the parts that kept what was looked at most from repeating itself.
+    /// Returns the result, and the blockers.
     pub fn end(mut self) -> (Forwarded, Vec<&'static str>) {
-        self.whole.blame(&mut self.common);
-        self.components.blame(&mut self.common);
-        (self.common.forwarded, self.common.vain.1)
+        self.whole.report_blockers(&mut self.shared);
+        self.components.searches().for_each(|search| search.report_blockers(&mut self.shared));
+        (self.shared.forwarded, self.shared.blockers.1)
     }
 
-    /// Events that were forwarded up to now.
+    /// Returns the fast-forwarded events so far.
     pub const fn events(&self) -> u64 {
-        self.common.forwarded.events
+        self.shared.forwarded.events
     }
 
-    /// Says when something happens next that no node knows of: what was found before the last time is found anew.
-    pub fn expect(&mut self, elsewhere: Option<Moment>) {
-        if std::mem::replace(&mut self.common.elsewhere, elsewhere) != elsewhere {
-            self.whole.renew();
+    /// Sets the moment of the next external event unknown to nodes.
+    pub fn expect(&mut self, external: Option<Moment>) {
+        if std::mem::replace(&mut self.shared.external, external) != external {
+            self.whole.retry();
         }
     }
 
-    /// Says when the run will be given up if flows gain as little as they have.
-    pub fn set_stall_deadline(&mut self, stall_deadline: Option<StallDeadline>, cp: &mut Checkpoint<'_, Node>) {
-        let begins = stall_deadline.is_some() && self.common.stall_deadline.is_none();
-        self.common.stall_deadline = stall_deadline;
-        if begins && self.skips {
+    /// Sets the deadline of a stall.
+    pub fn set_stall_deadline(&mut self, stall: Option<StallDeadline>, cp: &mut Checkpoint<'_, Node>) {
+        let begins = stall.is_some() && self.shared.stall.is_none();
+        self.shared.stall = stall;
+        if begins && self.is_enabled {
             self.whole.hurry(cp);
-            self.ask(cp);
+            self.request(cp);
         }
     }
 
-    /// Nodes that are behind and gain what others do not see.
-    pub fn suspended(&self) -> &Suspended {
+    /// Returns the suspended nodes.
+    pub const fn suspended(&self) -> &Suspended {
         &self.components.suspended
     }
 
-    /// Looks, if somebody asked for this checkpoint; then nobody else has anything to do there, nor where those that are behind have to come
-    /// first.
+    /// Probes at a checkpoint that reference nodes have requested. Returns true if the checkpoint is of no interest to
+    /// others.
     pub fn on_requested_checkpoint(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         let Some(by) = cp.called.take() else { return self.components.is_full(cp) && self.gather(cp) };
-        let gathered = self.sync.filter(|sync| sync.0 == cp.now).map(|sync| sync.1);
-        self.components.resume_due(self.sync.is_some(), &mut self.common, cp);
-        if self.sync.is_none() && self.components.has_circle(cp) {
-            self.gather_for(Sync::Circle, cp);
+        let reason = self.sync.filter(|sync| sync.0 == cp.now).map(|sync| sync.1);
+        self.components.resume_due(self.sync.is_some(), &mut self.shared, cp);
+        if self.sync.is_none() && self.components.check_ring(cp) {
+            self.sync_for(Sync::Ring, cp);
         }
-        self.look(&by, gathered, cp);
-        if gathered.is_some() {
+        self.probe(&by, reason, cp);
+        if reason.is_some() {
             self.sync = None;
         }
-        self.is_taken = gathered == Some(Sync::Rows);
-        if self.is_taken {
-            self.whole.let_go();
-            self.components.let_go();
+        self.is_collecting = reason == Some(Sync::Rows);
+        if self.is_collecting {
+            self.whole.release();
+            self.components.searches().for_each(Search::release);
         }
-        self.ask(cp);
-        !self.is_taken
+        self.request(cp);
+        !self.is_collecting
     }
 
-    /// Looks where references asked for it. Another who has the same reference may have asked for a moment shortly after.
-    fn look(&mut self, by: &[(u32, u64)], gathered: Option<Sync>, cp: &mut Checkpoint<'_, Node>) {
-        let asked = |search: &Search| search.reference.is_some_and(|reference| by.contains(&(reference, search.asks)));
+    /// Probes the scopes with one of these reference nodes and marks. Other requests of a node may be a little later.
+    fn probe(&mut self, by: &[(u32, u64)], reason: Option<Sync>, cp: &mut Checkpoint<'_, Node>) {
+        let is_due = |search: &Search| search.request().is_some_and(|request| by.contains(&request));
         for place in 0..self.components.all.len() {
-            if asked(&self.components.all[place].search) {
-                self.components.look(place, self.sync.is_some(), &mut self.common, cp);
+            if is_due(&self.components.all[place].search) {
+                self.components.probe(place, self.sync.is_some(), &mut self.shared, cp);
             }
         }
-        let whole = self.whole.reference.map(|reference| Sync::Look(reference, self.whole.asks));
-        let are_all_here = gathered.is_some() && gathered == whole;
-        if are_all_here || asked(&self.whole) && !whole.is_some_and(|look| self.gather_for(look, cp)) {
-            if let Some(found) = self.whole.look(&mut self.common, cp) {
+        let probe = self.whole.request().map(|(node, mark)| Sync::Probe(node, mark));
+        let is_synced = reason.is_some() && reason == probe;
+        if is_synced || is_due(&self.whole) && !probe.is_some_and(|probe| self.sync_for(probe, cp)) {
+            if let Some(found) = self.whole.probe(&mut self.shared, cp) {
                 let times = found.times;
-                self.whole.fast_forward(&mut self.common, found, times, cp);
-                self.components.were_overtaken(cp);
+                self.whole.fast_forward(found, times, &mut self.shared, cp);
+                self.components.overtake(cp);
             }
             if self.components.is_split && self.components.credit(&self.whole) {
-                self.components.join(&mut self.whole, &mut self.common, cp);
+                self.components.join(&mut self.whole, &mut self.shared, cp);
             }
         }
     }
 
-    /// Lets those that are behind come here first; whether there are any.
+    /// Resumes all components for a collection of rows. Returns true if any was suspended: the collection follows.
     pub fn gather(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        self.gather_for(Sync::Rows, cp)
+        self.sync_for(Sync::Rows, cp)
     }
 
-    fn gather_for(&mut self, why: Sync, cp: &mut Checkpoint<'_, Node>) -> bool {
-        let gathers = self.components.resume_all(&mut self.common, cp);
-        if gathers {
+    fn sync_for(&mut self, reason: Sync, cp: &mut Checkpoint<'_, Node>) -> bool {
+        let any = self.components.resume_all(&mut self.shared, cp);
+        if any {
             cp.call(cp.now);
-            self.sync = Some((cp.now, why));
-            self.ask(cp);
+            self.sync = Some((cp.now, reason));
+            self.request(cp);
         }
-        gathers
+        any
     }
 
-    /// Whether what nodes wrote down has to stay with them, at a checkpoint that nobody asked for.
-    pub fn holds(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
-        if !self.skips {
+    /// Tends all searches at a checkpoint. Returns true if records must stay with the nodes.
+    pub fn tend(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
+        if !self.is_enabled {
             return false;
         }
-        if !self.components.rests_at(self.whole.reference) {
-            self.whole.tend(&self.components.suspended, &mut self.common, cp);
+        if !self.whole.reference().is_some_and(|node| self.components.suspended.has(node)) {
+            self.whole.tend(&self.components.suspended, &mut self.shared, cp);
         }
-        self.components.tend(&mut self.whole, &mut self.common, cp);
-        if !std::mem::take(&mut self.is_taken) {
+        self.components.tend(&mut self.whole, &mut self.shared, cp);
+        if !std::mem::take(&mut self.is_collecting) {
             self.recall(cp);
         }
-        self.ask(cp);
-        let holds = self.whole.holds() || self.components.holds(cp.now);
-        if !holds {
-            self.components.was_taken(cp);
+        self.request(cp);
+        let keeps_rows = self.whole.keeps_rows() || self.components.keeps_rows(cp.now);
+        if !keeps_rows {
+            self.components.collected(cp);
         }
-        holds
+        keeps_rows
     }
 
-    /// Where all nodes are quiet, or an component is, what comes next may have been seen before; not while some have come beyond this moment.
+    /// Replays known busy periods of quiet scopes, if all nodes are at one moment.
     fn recall(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        if !self.is_closed || self.components.are_apart(cp.now) {
+        if !self.is_closed || self.components.is_apart(cp.now) {
             return;
         }
         while self.components.suspended.is_empty()
-            && let Some(found) = self.whole.recall(&mut self.common, cp)
+            && let Some(found) = self.whole.recall(&mut self.shared, cp)
         {
-            self.whole.fast_forward(&mut self.common, found, 1, cp);
-            self.components.were_overtaken(cp);
+            self.whole.fast_forward(found, 1, &mut self.shared, cp);
+            self.components.overtake(cp);
         }
-        self.components.recall(&mut self.common, cp);
+        self.components.recall(&mut self.shared, cp);
     }
 
-    /// Tells the references when somebody wants to look: a node may reference all nodes and an component.
-    fn ask(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        let asks = std::iter::once(&self.whole).chain(self.components.all.iter().map(|component| &component.search));
-        let asks: Vec<_> = asks.filter_map(|search| Some((search.reference?, search.asks))).collect();
-        self.common.watched =
-            self.components.is_split.then(|| self.whole.reference.map(|reference| (reference, self.whole.asks))).flatten();
-        for reference in std::mem::take(&mut self.references) {
-            cp.node_mut(reference).marks = [u64::MAX; 2];
+    /// Requests a checkpoint from each reference node at its next mark. A node may serve the whole network and a
+    /// component.
+    fn request(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        let whole = self.whole.request();
+        self.shared.watched = whole.filter(|_| self.components.is_split);
+        let requests: Vec<_> = whole.into_iter().chain(self.components.searches().filter_map(|search| search.request())).collect();
+        for node in std::mem::take(&mut self.requested) {
+            cp.node_mut(node).marks = [u64::MAX; 2];
         }
-        for (reference, at) in asks {
-            let node = cp.node_mut(reference);
-            // Where it is past, it was called for.
-            if at > node.counts.data_hops {
-                node.marks = [node.marks[0].min(at), node.marks[0].max(at)];
+        for (id, mark) in requests {
+            let node = cp.node_mut(id);
+            // A past mark was requested before.
+            if mark > node.counts.data_hops {
+                node.marks = [node.marks[0].min(mark), node.marks[0].max(mark)];
             }
-            self.references.push(reference);
+            self.requested.push(id);
         }
     }
 }

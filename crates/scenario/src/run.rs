@@ -40,7 +40,7 @@ struct Watch<'a> {
     /// Time without transmission after which a paused port may belong to a deadlock.
     still: Duration,
     /// Time and number of events without progress of flows after which a run stalls.
-    patience: (Duration, u64),
+    stall_timeout: (Duration, u64),
     budget: Budget,
     abort: Option<Abort>,
     was_stopped: bool,
@@ -49,7 +49,7 @@ struct Watch<'a> {
     is_too_large: Option<InputError>,
     /// Number of passed multiples of [`STILL`].
     last_search: u64,
-    /// Packets gained at the last check, the moment of the last gain, and the number of events at the first check
+    /// Packets progress at the last check, the moment of the last gain, and the number of events at the first check
     /// with this state.
     last: (u64, Moment, u64),
     /// Start of a period without progress although flows wait for no other event, once the period is at least
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
         Ok(Self {
             scenario,
             still,
-            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
+            stall_timeout: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
             budget: Budget::new()?,
             abort: None,
             was_stopped: false,
@@ -101,7 +101,7 @@ impl<'a> Watch<'a> {
         if search > self.last_search {
             self.last_search = search;
             self.search(cp, suspended)?;
-            let is_waiting = collector.faults.will_mend(cp.now, self.patience.0 / 2) || !suspended.is_empty();
+            let is_waiting = collector.faults.will_mend(cp.now, self.stall_timeout.0 / 2) || !suspended.is_empty();
             self.measure(cp, events, collector.faults.mended, is_waiting)?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
@@ -131,11 +131,11 @@ impl<'a> Watch<'a> {
     /// Returns the earliest moment at which the run may be given up without progress; a check follows within
     /// [`STILL`].
     fn stall_deadline(&self) -> Option<StallDeadline> {
-        let (gained, _, events) = self.last;
+        let (progress, _, events) = self.last;
         self.stuck_since.filter(|_| self.abort.is_none()).map(|since| StallDeadline {
-            gained,
-            at: (since + self.patience.0).saturating_sub(STILL),
-            events: events + self.patience.1,
+            progress,
+            at: (since + self.stall_timeout.0).saturating_sub(STILL),
+            events: events + self.stall_timeout.1,
         })
     }
 
@@ -143,13 +143,13 @@ impl<'a> Watch<'a> {
     /// flow that waits for the end of a fault does not stall.
     fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, mended: Moment, is_waiting: bool) -> ControlFlow<()> {
         let gains = Collector::gains(cp);
-        let (gained, before, by) = self.last;
+        let (progress, before, by) = self.last;
         let since = gains.at.max(gains.begun).max(mended);
         let is_stuck = gains.is_busy && !is_waiting;
         self.stuck_since = (is_stuck && cp.now.since(since) >= STILL).then_some(since);
-        if (gained, before) != (gains.packets, since) || !is_stuck {
+        if (progress, before) != (gains.packets, since) || !is_stuck {
             self.last = (gains.packets, since, events);
-        } else if self.abort.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
+        } else if self.abort.is_none() && (cp.now.since(since) >= self.stall_timeout.0 || events - by >= self.stall_timeout.1) {
             self.abort = Some(Abort::Stall(gains.at));
             return ControlFlow::Break(());
         }
@@ -204,7 +204,7 @@ impl Runner {
             if !look(cp) {
                 return ControlFlow::Continue(());
             }
-            if is_stopping || !fast_forward.holds(cp) {
+            if is_stopping || !fast_forward.tend(cp) {
                 collector.drain(cp, &plan, observer);
             } else {
                 collector.take_flows(cp, &plan);

@@ -264,7 +264,7 @@ impl NetworkOffsets {
     }
 
     /// Messages of collectives that were not handed over, or periods of operations to come, of all ranks.
-    pub fn rounds_left(&self) -> u64 {
+    pub fn periods_left(&self) -> u64 {
         let messages = self.rounds.values().map(|round| round.run.end - round.posted);
         let periods = self.ways.values().map(|way| (way.region.end - way.begun) / way.region.by);
         messages.chain(periods).map(u64::from).sum()

@@ -1,102 +1,79 @@
-//! A period: what has to be known of one to repeat it.
+//! Period: the data of a recurring stretch of a run.
+//!
+//! A period is a *candidate* when a digest recurs, and is *confirmed* when the state recurs word by word one period
+//! later. One period after that, three moments are known, and the totals and fingerprints at these moments determine
+//! every further repetition.
 
 use xoff_engine::Fingerprint;
 use xoff_engine::state::{Snapshot, Totals};
 use xoff_units::{Duration, Moment};
 
-use super::busy_periods::Recalled;
 use super::offsets::NetworkOffsets;
 
-/// No more rows than this are written again at once.
-pub const ROWS: u64 = 500_000;
-
-/// A snapshot that came again, and how long after it was first seen.
+/// A state that recurred.
 pub struct Period {
+    /// Time from one occurrence of the state to the next.
     pub length: Duration,
-    /// Data packets that the reference starts in one.
-    pub hops: u64,
+    /// Data packets that the reference node starts in a period.
+    pub packets: u64,
+    /// Moment of the last occurrence.
     pub at: Moment,
+    /// The state.
     pub snapshot: Snapshot,
-    pub prints: Vec<Fingerprint>,
+    /// Fingerprints at `at`.
+    pub fingerprints: Vec<Fingerprint>,
 }
 
-/// The beginning of the period that may be repeated.
-pub struct Begun {
+/// A scope at the start of the period that may be repeated.
+pub struct Start {
+    /// Moment of the start.
     pub at: Moment,
+    /// Totals at the start.
     pub totals: Totals,
-    pub reached: NetworkOffsets,
-    pub prints: Vec<Fingerprint>,
+    /// Offsets at the start.
+    pub offsets: NetworkOffsets,
+    /// Fingerprints at the start.
+    pub fingerprints: Vec<Fingerprint>,
+    /// Events before the start.
     pub events: u64,
-    /// Bytes that crossed the border of these nodes.
+    /// Bytes sent across the border before the start.
     pub crossed: u64,
-    /// The reference of all nodes, and what it had started.
+    /// The reference node of the whole network, and the packets started by the node.
     pub watched: Option<(u32, u64)>,
 }
 
-/// What may be repeated so many times.
-pub struct Repeated {
-    pub what: What,
-    pub length: Duration,
-    /// From when on.
-    pub at: Moment,
-    /// How often it can be written at once before something else happens.
-    pub times: u64,
-    /// Rows that it writes each time.
-    pub rows: u64,
-}
-
-/// What it is.
-pub enum What {
-    /// A period whose last time has just been over.
-    Period(Box<Again>),
-    /// An busy period that was seen before.
-    BusyPeriod(Box<Recalled>),
-}
-
-/// A period that came again.
-pub struct Again {
-    pub period: Period,
-    pub begun: Box<Begun>,
-    pub reached: NetworkOffsets,
-    /// How often it fits before something else happens.
-    pub fits: u64,
-}
-
-/// What is known of one.
+/// The knowledge about the period of a level.
 #[derive(Default)]
 pub enum Stage {
-    /// Nothing is known to repeat itself.
+    /// No period is known.
     #[default]
     Search,
-    /// A snapshot came again.
-    Once(Period),
-    /// And again.
-    Twice(Period, Box<Begun>),
+    /// A digest recurred.
+    Candidate(Period),
+    /// The state recurred.
+    Confirmed(Period, Box<Start>),
 }
 
 impl Stage {
-    pub fn let_go(&mut self) {
+    /// True if records of the nodes must stay with the nodes.
+    pub const fn keeps_rows(&self) -> bool {
+        matches!(self, Self::Confirmed(..))
+    }
+
+    /// Lets records go: a confirmed period becomes a candidate again.
+    pub fn release(&mut self) {
         *self = match std::mem::take(self) {
-            Self::Twice(period, begun) => Self::Once(Period { at: begun.at, prints: begun.prints, ..period }),
+            Self::Confirmed(period, start) => Self::Candidate(Period { at: start.at, fingerprints: start.fingerprints, ..period }),
             other => other,
         }
     }
 
-    /// Whether what it waits for did not come; what is over is no repetition.
-    pub fn is_late(&self, has_news: bool, now: Moment) -> bool {
+    /// True if the period can no longer be confirmed: its moment is past, or a flow ended in a confirmed period.
+    pub fn is_late(&self, flow_ended: bool, now: Moment) -> bool {
         match self {
             Self::Search => false,
-            Self::Once(period) => now > period.at + period.length,
-            Self::Twice(period, begun) => now > begun.at + period.length || has_news,
+            Self::Candidate(period) => now > period.at + period.length,
+            Self::Confirmed(period, start) => now > start.at + period.length || flow_ended,
         }
     }
-}
-
-/// What came of a period.
-pub enum Found {
-    /// It did not come again.
-    Nothing,
-    /// It did, and cannot be repeated.
-    Unfit,
-    Fits(Box<Repeated>),
 }

@@ -1,4 +1,4 @@
-//! Busy periods by themselves, with nothing else forwarded beside them.
+//! Busy periods alone, without other periods.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use xoff_units::Duration;
 
 use super::*;
 use crate::fast_forward::Forwarded;
-use crate::fast_forward::budget::Budget;
+use crate::fast_forward::search::Search;
 use crate::{Outcome, Runner, from_toml};
 
 /// In each iteration both layers compute and reduce, forward and backward.
@@ -26,35 +26,21 @@ iterations = 5
 compute = { peak = 312e12, efficiency = 0.4 }
 "#;
 
-fn common() -> Common {
-    let mut budget = Budget::new();
-    budget.allow(u64::MAX / 1_000_000);
-    Common {
-        until: Moment::NEVER,
-        elsewhere: None,
-        stall_deadline: None,
-        budget,
-        vain: (0, Vec::new()),
-        watched: None,
-        kept: 0,
-        forwarded: Forwarded::default(),
-    }
-}
-
-/// Runs with somebody who recalls busy periods, and before each says what he thinks of all that is known.
+/// Runs a job in which the observer replays busy periods, and changes the recorded busy periods before each replay.
 fn run(spoil: impl Fn(&mut BusyPeriods)) -> (Outcome, Forwarded) {
-    let (mut search, mut common) = (None, common());
+    let (mut search, mut shared) = (None, Shared::new(Moment::NEVER));
+    shared.budget.expect(u64::MAX / 1_000_000);
     let runner = Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap();
     let plan = Plan { checkpoint: Duration::us(1), fast_forward: false, ..Plan::default() };
     let outcome = runner.run_with(plan, &mut (), |cp| {
-        let search = search.get_or_insert_with(|| Search::of_all(cp));
-        while let Some(found) = search.recall(&mut common, cp) {
+        let search = search.get_or_insert_with(|| Search::of(Scope::whole(cp), cp));
+        while let Some(found) = search.recall(&mut shared, cp) {
             spoil(&mut search.busy_periods);
-            search.fast_forward(&mut common, found, 1, cp);
+            search.fast_forward(found, 1, &mut shared, cp);
         }
-        !search.holds()
+        !search.keeps_rows()
     });
-    (outcome.unwrap(), common.forwarded)
+    (outcome.unwrap(), shared.forwarded)
 }
 
 fn nothing(_: &mut BusyPeriods) {}
@@ -65,14 +51,14 @@ fn results(outcome: &Outcome) -> (Value, String, u64) {
     (all, format!("{:?}", outcome.tables), outcome.summary.performance.data_packet_hops)
 }
 
-/// The totals that have grown in any busy period that is remembered.
+/// Returns the totals that grew in a recorded busy period.
 fn grown(busy_periods: &mut BusyPeriods) -> BTreeSet<usize> {
     let memories = busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut());
     memories.flat_map(|memory| after(memory).grown(&memory.totals)).collect()
 }
 
 fn after(memory: &mut Memory) -> Totals {
-    let mut walk = Walk::note(memory.seen.at, &memory.seen.reached);
+    let mut walk = Walk::note(memory.occurrence.at, &memory.occurrence.offsets);
     (0..).zip(&mut memory.nodes).for_each(|(id, node)| node.walk(id, &mut walk));
     walk.totals()
 }
@@ -91,7 +77,7 @@ fn usual() -> Outcome {
 }
 
 #[test]
-fn a_run_in_which_busy_periods_are_recalled_ends_as_one_that_goes_through_them() {
+fn a_run_with_replayed_busy_periods_ends_as_a_full_run() {
     let (outcome, forwarded) = run(nothing);
     assert_eq!(results(&outcome), results(&usual()));
     let hops = outcome.summary.performance.data_packet_hops;
@@ -117,7 +103,7 @@ fn a_total_that_is_left_out_of_an_episode_is_noticed() {
 fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
     let late = |busy_periods: &mut BusyPeriods| {
         for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
-            memory.seen.begun.at = memory.seen.begun.at - Duration(1);
+            memory.occurrence.start.at = memory.occurrence.start.at - Duration(1);
         }
     };
     assert_ne!(results(&run(late).0), results(&usual()));
