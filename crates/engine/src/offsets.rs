@@ -19,50 +19,43 @@ pub enum PeriodKind {
     BusyPeriods,
 }
 
+/// A counter that grows for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// Packets of a flow.
+    Packets(u32),
+    /// The credit that the receiver has granted to a flow.
+    Granted(u32),
+    /// The credit that the packets of a flow ask for, in total.
+    Asked(u32),
+    /// Bytes that an output of a node has sent.
+    Bytes(u32, u16),
+    /// A count of a class that a node and a neighbour both keep for an output of the node.
+    Class(u32, u16, u8),
+    /// Messages that the sender of a message has posted, by job, collective and place of the message.
+    Messages(u32, u32, u32),
+    /// Operations that a rank of a job has completed.
+    Operations(u32, u32),
+    /// The same of the program with this timer at a node; the lowest 32 bits of the token are the operation.
+    Timer(u32, u64),
+    /// Completed collectives of a series of a job.
+    Series(u32, u32),
+}
+
 /// The value of each counter that components compare while the counter grows; or the growth of each counter, for a
 /// shift or a repetition.
 pub trait Offsets {
-    /// Returns the packets of a flow.
-    fn packets(&self, flow: u32) -> u32;
-
-    /// Returns the bytes that an output of a node has sent.
-    fn bytes(&self, _node: u32, _output: u16) -> u64 {
-        0
-    }
-
-    /// Returns the credit that a receiver has granted to a flow, as counted by the flow.
-    fn granted(&self, _flow: u32) -> u32 {
-        0
-    }
-
-    /// Returns the credit that the packets of a flow ask for, in total; 0 for flows that do not ask.
-    fn asked(&self, _flow: u32) -> u32 {
-        0
-    }
-
-    /// Returns a counter that a node and a neighbour both keep for an output, and the modulus of the counter less one.
-    fn counter(&self, _node: u32, _output: u16, _which: u8) -> (u64, u32) {
-        (0, u32::MAX)
-    }
+    /// Returns the value of a counter; 0 of an unknown counter.
+    fn offset(&self, counter: Counter) -> u64;
 
     /// Returns the kind of period.
     fn kind(&self) -> PeriodKind {
         PeriodKind::Packets
     }
 
-    /// Returns the messages that the sender of a message has posted. A message is known by job, collective and place.
-    fn messages(&self, _job: u32, _number: u32, _place: u32) -> u32 {
-        0
-    }
-
-    /// Returns the operations that a rank has completed.
-    fn operations(&self, _job: u32, _rank: u32) -> u32 {
-        0
-    }
-
-    /// Returns the completed operations of the program with this timer; the lowest 32 bits of the token are the operation.
-    fn operations_of_timer(&self, _node: u32, _token: u64) -> u32 {
-        0
+    /// Returns the modulus of a counter, less one.
+    fn mask(&self, _counter: Counter) -> u32 {
+        u32::MAX
     }
 
     /// Returns the series of a collective, and the place of the collective in the series.
@@ -75,15 +68,10 @@ pub trait Offsets {
         place
     }
 
-    /// Returns the completed collectives of a series.
-    fn turns(&self, _job: u32, _series: u32) -> u32 {
-        0
-    }
-
     /// Returns the number of the collective as many places further in the series as collectives are completed.
     fn number(&self, job: u32, number: u32) -> u32 {
         let (series, place) = self.turn(job, number);
-        self.numbered(job, series, place + self.turns(job, series))
+        self.numbered(job, series, place + self.offset(Counter::Series(job, series)) as u32)
     }
 
     /// Returns the other end of a link.
@@ -92,9 +80,10 @@ pub trait Offsets {
     }
 }
 
+/// The packets of each flow alone.
 impl<F: Fn(u32) -> u32> Offsets for F {
-    fn packets(&self, flow: u32) -> u32 {
-        self(flow)
+    fn offset(&self, counter: Counter) -> u64 {
+        if let Counter::Packets(flow) = counter { self(flow).into() } else { 0 }
     }
 }
 
@@ -106,43 +95,22 @@ pub(crate) struct Part<'a> {
 }
 
 impl Part<'_> {
-    pub fn of(&self, all: u64) -> u64 {
+    pub const fn of(&self, all: u64) -> u64 {
         all / self.of * self.nth
     }
 }
 
 impl Offsets for Part<'_> {
-    fn packets(&self, flow: u32) -> u32 {
-        self.of(self.origin.packets(flow).into()) as u32
-    }
-
-    fn bytes(&self, node: u32, output: u16) -> u64 {
-        self.of(self.origin.bytes(node, output))
-    }
-
-    fn granted(&self, flow: u32) -> u32 {
-        self.of(self.origin.granted(flow).into()) as u32
-    }
-
-    fn asked(&self, flow: u32) -> u32 {
-        self.of(self.origin.asked(flow).into()) as u32
-    }
-
-    fn counter(&self, node: u32, output: u16, which: u8) -> (u64, u32) {
-        let (count, mask) = self.origin.counter(node, output, which);
-        (self.of(count), mask)
+    fn offset(&self, counter: Counter) -> u64 {
+        self.of(self.origin.offset(counter))
     }
 
     fn kind(&self) -> PeriodKind {
         self.origin.kind()
     }
 
-    fn operations(&self, job: u32, rank: u32) -> u32 {
-        self.of(self.origin.operations(job, rank).into()) as u32
-    }
-
-    fn operations_of_timer(&self, node: u32, token: u64) -> u32 {
-        self.of(self.origin.operations_of_timer(node, token).into()) as u32
+    fn mask(&self, counter: Counter) -> u32 {
+        self.origin.mask(counter)
     }
 
     fn turn(&self, job: u32, number: u32) -> (u32, u32) {
@@ -151,14 +119,6 @@ impl Offsets for Part<'_> {
 
     fn numbered(&self, job: u32, series: u32, place: u32) -> u32 {
         self.origin.numbered(job, series, place)
-    }
-
-    fn turns(&self, job: u32, series: u32) -> u32 {
-        self.of(self.origin.turns(job, series).into()) as u32
-    }
-
-    fn messages(&self, job: u32, number: u32, place: u32) -> u32 {
-        self.of(self.origin.messages(job, number, place).into()) as u32
     }
 
     fn far(&self, node: u32, link: u16) -> (u32, u16) {

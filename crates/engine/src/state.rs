@@ -20,7 +20,7 @@ use xoff_units::{Duration, Moment};
 
 pub use self::totals::{Left, Row, Totals};
 use self::totals::{Note, Repetition};
-pub use crate::offsets::{Offsets, PeriodKind};
+pub use crate::offsets::{Counter, Offsets, PeriodKind};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
 
@@ -231,8 +231,8 @@ impl<'a> Walk<'a> {
         if let Action::Note(note) = &mut self.action {
             note.totals.about(u64::from(flow) << 32);
         }
-        self.passed = self.origin.packets(flow);
-        (self.granted, self.asked) = (self.origin.granted(flow), self.origin.asked(flow));
+        self.passed = self.count(Counter::Packets(flow));
+        (self.granted, self.asked) = (self.count(Counter::Granted(flow)), self.count(Counter::Asked(flow)));
     }
 
     /// What was granted to the flow at hand, or is to be, since it began.
@@ -243,6 +243,10 @@ impl<'a> Walk<'a> {
     /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of its own.
     pub fn asked(&mut self, count: &mut u32) {
         self.relative(count, self.asked);
+    }
+
+    fn count(&self, counter: Counter) -> u32 {
+        self.origin.offset(counter) as u32
     }
 
     fn relative(&mut self, count: &mut u32, origin: u32) {
@@ -273,22 +277,22 @@ impl<'a> Walk<'a> {
 
     /// The place of a message among those of its sender ([`Offsets::messages`]).
     pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
-        self.relative(place, self.origin.messages(job, number, *place));
+        self.relative(place, self.count(Counter::Messages(job, number, *place)));
     }
 
     /// How many messages the sender of one goes on.
     pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.origin.messages(job, number, place) } else { 0 }
+        if self.by() > Duration::ZERO { self.count(Counter::Messages(job, number, place)) } else { 0 }
     }
 
     /// The place of an operation in the program of a rank ([`Offsets::operations`]).
     pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
-        self.relative(place, self.origin.operations(job, rank));
+        self.relative(place, self.count(Counter::Operations(job, rank)));
     }
 
     /// How many operations a rank goes on.
     pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.origin.operations(job, rank) } else { 0 }
+        if self.by() > Duration::ZERO { self.count(Counter::Operations(job, rank)) } else { 0 }
     }
 
     /// The number of what several do together ([`Offsets::number`]).
@@ -297,7 +301,7 @@ impl<'a> Walk<'a> {
             Action::Digest(_) => {
                 let (series, place) = self.origin.turn(job, *number);
                 self.value(u64::from(series));
-                self.value(u64::from(place.wrapping_sub(self.origin.turns(job, series))));
+                self.value(u64::from(place.wrapping_sub(self.count(Counter::Series(job, series)))));
             }
             Action::Shift(_) | Action::Repeat(_) => *number = self.origin.number(job, *number),
             Action::Note(_) => {}
@@ -311,7 +315,7 @@ impl<'a> Walk<'a> {
             return;
         }
         self.moment(at);
-        let origin = u64::from(self.origin.operations_of_timer(self.place.node, *token));
+        let origin = self.origin.offset(Counter::Timer(self.place.node, *token));
         match self.action {
             Action::Digest(_) => self.value(token.wrapping_sub(origin)),
             Action::Shift(_) | Action::Repeat(_) => *token += origin,
@@ -321,7 +325,7 @@ impl<'a> Walk<'a> {
 
     /// Bytes that an output had sent at some moment.
     pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
-        let origin = self.origin.bytes(node, output);
+        let origin = self.origin.offset(Counter::Bytes(node, output));
         match self.action {
             Action::Digest(_) => self.value(sent.wrapping_sub(origin)),
             Action::Shift(_) | Action::Repeat(_) => *sent = sent.wrapping_add(origin),
@@ -339,11 +343,12 @@ impl<'a> Walk<'a> {
         self.place = Place { link, leaves, ..self.place };
     }
 
-    /// One of the counts of an output ([`Offsets::counter`]): of the node which says it (`is_own`), or of that to which it is said.
+    /// A count of a class ([`Counter::Class`]): of the node itself (`is_own`), or of the neighbour.
     pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
         let Place { node, link, leaves } = self.place;
         let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };
-        let (origin, mask) = self.origin.counter(node, output, which);
+        let counter = Counter::Class(node, output, which);
+        let (origin, mask) = (self.origin.offset(counter), self.origin.mask(counter));
         match self.action {
             Action::Digest(_) => self.value(u64::from(count.wrapping_sub(origin as u32) & mask)),
             Action::Shift(_) | Action::Repeat(_) => *count = count.wrapping_add(origin as u32) & mask,

@@ -261,7 +261,7 @@ fn a_checkpoint_stops_the_run_where_it_stands() {
 }
 
 #[test]
-#[should_panic(expected = "arrives inside the window")]
+#[should_panic(expected = "arrives within its own window")]
 fn too_early_a_message_is_caught() {
     struct Hasty;
     impl Node for Hasty {

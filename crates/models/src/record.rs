@@ -1,7 +1,7 @@
 //! Records of nodes for tables: drops, pauses, packets and samples.
 
 use crate::ids::{PortId, QueueId};
-use xoff_engine::state::{Offsets, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, Row, State, Walk};
 use xoff_units::{Duration, Moment};
 
 use crate::delays::Traced;
@@ -45,7 +45,7 @@ pub struct Drop {
 impl Row for Drop {
     fn shift(&mut self, by: Duration, on: &dyn Offsets) {
         self.at += by;
-        self.seq += on.packets(self.flow);
+        self.seq += on.offset(Counter::Packets(self.flow)) as u32;
     }
 }
 

@@ -333,7 +333,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
 
-    use crate::state::State;
+    use crate::state::{Counter, State};
 
     /// A row with its time and packet.
     #[derive(Debug, Clone, PartialEq, Eq)]
@@ -342,7 +342,7 @@ mod tests {
     impl Row for Line {
         fn shift(&mut self, by: Duration, on: &dyn Offsets) {
             self.0 += by;
-            self.1 += on.packets(0);
+            self.1 += on.offset(Counter::Packets(0)) as u32;
         }
     }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use xoff_engine::state::{Offsets, PeriodKind, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, Walk};
 use xoff_units::{Duration, index, number, wide};
 
 use super::graph::{Graph, What, Work};
@@ -42,7 +42,7 @@ fn level(kind: PeriodKind) -> usize {
 
 impl Row for Ended {
     fn shift(&mut self, by: Duration, on: &dyn Offsets) {
-        let further = on.operations(self.job, self.rank);
+        let further = on.offset(Counter::Operations(self.job, self.rank)) as u32;
         self.place += further;
         if let After::Operation(place) = &mut self.after {
             *place += further;
@@ -295,6 +295,26 @@ pub struct RankProgress {
     pub beyond: Vec<(u32, u32)>,
     /// The operations that are like one another.
     pub region: LoopRegion,
+}
+
+impl RankProgress {
+    /// Returns the repetitions before an operation differs, after `further` operations since earlier progress. Returns
+    /// `None` if these operations are no multiple of a period.
+    pub fn fits(&self, further: u32, before: &Self) -> Option<u64> {
+        let mut times = u32::MAX;
+        for (place, missing) in &self.beyond {
+            let then = before.beyond.iter().find(|then| then.0 == *place)?.1;
+            times = times.min(missing.saturating_sub(1).checked_div(then.checked_sub(*missing)?).unwrap_or(u32::MAX));
+        }
+        let LoopRegion { start, by, end, .. } = &self.region;
+        if further > 0 {
+            if !further.is_multiple_of(*by) || self.begun.checked_sub(further)? < *start {
+                return None;
+            }
+            times = times.min(end.checked_sub(1 + self.top)? / further);
+        }
+        Some(if times == u32::MAX { u64::MAX } else { times.into() })
+    }
 }
 
 /// Operations that a rank does again and again.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use xoff_engine::state::Snapshot;
 use xoff_units::wide;
 
-/// Failed probes from which on the blockers are reported, and changes of flows.
+/// Failed probes, and changes of flows, from which on blockers are reported. No result depends on either.
 const BLOCKED: u64 = 32;
 const CHANGED: u64 = 12;
 /// Reasons against repetition.

@@ -28,11 +28,11 @@ use xoff_units::{Duration, Moment};
 use super::budget::{Account, Purpose};
 use super::offsets::NetworkOffsets;
 use super::replay::ROWS;
-use super::scope::Scope;
+use super::scope::{Instant, Scope};
 use super::shared::Shared;
 use crate::audit::{STILL, may_stand_still};
 
-/// Maximum number of recorded words of all scopes: 8 MB of nodes.
+/// Maximum number of recorded words of all scopes: 8 MB of nodes. With a tenth: 1.02 times the packet-hops.
 const RECORDED: u64 = 1 << 20;
 
 /// The busy periods of a scope.
@@ -54,44 +54,17 @@ pub struct BusyPeriods {
 /// A busy period.
 struct BusyPeriod {
     snapshot: Snapshot,
-    first: Occurrence,
+    /// Start and end of the first occurrence.
+    first: [Instant; 2],
     second: Option<Memory>,
     /// True if the busy period cannot be replayed.
     is_unfit: bool,
 }
 
-/// An occurrence of a busy period.
-struct Occurrence {
-    start: Start,
-    /// End.
-    at: Moment,
-    offsets: NetworkOffsets,
-    fingerprints: Vec<Fingerprint>,
-    events: u64,
-}
-
-impl Occurrence {
-    /// Returns the offsets at the start and at the end.
-    const fn ends(&self) -> [&NetworkOffsets; 2] {
-        [&self.start.offsets, &self.offsets]
-    }
-}
-
-/// A scope at the start of a busy period.
-struct Start {
-    at: Moment,
-    offsets: NetworkOffsets,
-    fingerprints: Vec<Fingerprint>,
-    events: u64,
-    /// Bytes sent across the border before the start.
-    crossed: u64,
-    /// Data packets started by each node before the start.
-    started: Vec<u64>,
-}
-
 /// The data for a replay.
 struct Memory {
-    occurrence: Occurrence,
+    /// Start and end of the second occurrence.
+    second: [Instant; 2],
     /// Totals at the start.
     totals: Totals,
     /// Nodes at the end.
@@ -102,7 +75,7 @@ struct Memory {
 /// The current busy period.
 struct Open {
     key: u64,
-    start: Start,
+    start: Instant,
     number: Number,
 }
 
@@ -187,8 +160,7 @@ impl BusyPeriods {
         let snapshot = scope.snapshot(at, &offsets, true, cp);
         self.cost = snapshot.count + offsets.cost();
         shared.budget.spend(account, self.cost, Purpose::BusyPeriods);
-        let started = scope.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
-        let start = Start { at, offsets, fingerprints: scope.fingerprints(cp), events, crossed: scope.crossed(cp), started };
+        let start = scope.instant(at, offsets, events, cp);
         if let Some(open) = self.open.take() {
             self.close(scope, account, open, &start, shared, cp);
         }
@@ -216,17 +188,14 @@ impl BusyPeriods {
         &mut self,
         scope: &Scope,
         account: &mut Account,
-        (snapshot, start, is_preceded): (Snapshot, Start, bool),
+        (snapshot, start, is_preceded): (Snapshot, Instant, bool),
         shared: &mut Shared,
         cp: &mut Checkpoint<'_, Node>,
     ) -> Option<Recall> {
         let (key, count) = (snapshot.digest(), snapshot.count);
         let several = self.known.get(&key).map_or(&[][..], |several| several);
         // The operations are compared with those of the last occurrence.
-        let last = |known: &BusyPeriod| {
-            let occurrence = known.second.as_ref().map_or(&known.first, |memory| &memory.occurrence);
-            start.offsets.again(occurrence.ends())
-        };
+        let last = |known: &BusyPeriod| start.offsets.again(ends(known.second.as_ref().map_or(&known.first, |memory| &memory.second)));
         let Some(place) = several.iter().position(|known| known.snapshot.is(&snapshot) && last(known).is_some()) else {
             if shared.recorded < RECORDED {
                 self.open = Some(Open { key, start, number: Number::First(snapshot) });
@@ -252,7 +221,7 @@ impl BusyPeriods {
         scope: &Scope,
         account: &mut Account,
         Open { key, start, number }: Open,
-        now: &Start,
+        now: &Instant,
         shared: &mut Shared,
         cp: &mut Checkpoint<'_, Node>,
     ) {
@@ -261,7 +230,7 @@ impl BusyPeriods {
         let may_stand = length > STILL && may_stand_still(cp, scope.nodes.iter().copied(), STILL);
         let is_closed = now.crossed == start.crossed && now.offsets.epoch == start.offsets.epoch && length > Duration::ZERO && !may_stand;
         let events = now.events - start.events;
-        let occurrence = Occurrence { start, at: now.at, offsets: now.offsets.clone(), fingerprints: now.fingerprints.clone(), events };
+        let occurrence = [start, now.clone()];
         match number {
             // A replay costs more than a read.
             Number::First(snapshot) if is_closed && events > 4 * snapshot.count => {
@@ -281,7 +250,7 @@ impl BusyPeriods {
                 if known.is_unfit {
                     return shared.budget.spend(account, 4 * count, Purpose::BusyPeriods);
                 }
-                known.second = Some(Memory { occurrence, totals, nodes, rows });
+                known.second = Some(Memory { second: occurrence, totals, nodes, rows });
                 self.record(count, shared);
                 // The cost of a record is paid once for each busy period.
                 shared.budget.refund(account, 2 * self.cost + count, Purpose::BusyPeriods);
@@ -295,23 +264,23 @@ impl BusyPeriods {
         scope: &Scope,
         shared: &Shared,
         of: (u64, usize),
-        Start { at, offsets, .. }: Start,
+        Instant { at, offsets, .. }: Instant,
         totals: &Totals,
         cp: &mut Checkpoint<'_, Node>,
     ) -> Option<Recall> {
         let known = self.get(of)?;
-        let Memory { occurrence, rows, nodes, .. } = known.second.as_ref()?;
-        let length = occurrence.at - occurrence.start.at;
+        let Memory { second, rows, nodes, .. } = known.second.as_ref()?;
+        let length = second[1].at - second[0].at;
         let passes = |(node, mark): (u32, u64)| {
             let place = scope.place(node)?;
-            Some(cp.node(node).counts.data_hops + nodes[place].node.counts.data_hops - occurrence.start.started[place] >= mark)
+            Some(cp.node(node).counts.data_hops + nodes[place].node.counts.data_hops - second[0].started[place] >= mark)
         };
         let is_watched = !scope.is_whole && shared.watched.and_then(passes) == Some(true);
         if shared.end().min(totals.outside) < at + length || is_watched || shared.stall.is_some() || totals.rows + rows > 2 * ROWS {
             return None;
         }
-        let growth = offsets.again(occurrence.ends())?;
-        let ratio = offsets.ratio(&known.first.start.offsets, occurrence.ends())?;
+        let growth = offsets.again(ends(second))?;
+        let ratio = offsets.ratio(&known.first[0].offsets, ends(second))?;
         let recall = Recall { of, offsets, growth, ratio, at, length, rows: *rows };
         self.fingerprints(scope, &recall, at, cp)?;
         Some(recall)
@@ -320,10 +289,10 @@ impl BusyPeriods {
     /// Returns the fingerprints at the end of a replay that starts at a moment.
     fn fingerprints(&self, scope: &Scope, recall: &Recall, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
         let BusyPeriod { first, second, .. } = self.get(recall.of)?;
-        let second = &second.as_ref()?.occurrence;
-        let later = [second.start.at, at].map(|at| (at - first.start.at).ps());
+        let second = &second.as_ref()?.second;
+        let later = [second[0].at, at].map(|at| (at - first[0].at).ps());
         let fingerprint = |(place, id): (usize, &u32)| {
-            let from = [first, second].map(|known| [known.start.fingerprints[place], known.fingerprints[place]]);
+            let from = [first, second].map(|ends| ends.each_ref().map(|end| end.fingerprints[place]));
             cp.fingerprint_mut(*id).once_more(from, later, recall.ratio)
         };
         scope.nodes.iter().enumerate().map(fingerprint).collect()
@@ -333,11 +302,11 @@ impl BusyPeriods {
     /// events, or `None`, without any change, if a copy does not fit.
     pub fn apply(&mut self, scope: &Scope, recall: &Recall, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<u64> {
         let fingerprints = self.fingerprints(scope, recall, at, cp)?;
-        let Memory { occurrence, totals, nodes, .. } = self.get(recall.of)?.second.as_ref()?;
+        let Memory { second: [start, end], totals, nodes, .. } = self.get(recall.of)?.second.as_ref()?;
         let mut walk = Walk::leave(at, &recall.offsets);
         scope.walk(&mut walk, cp);
-        let (left, mut nodes, events) = (walk.left(), nodes.clone(), occurrence.events);
-        let mut walk = Walk::onto(occurrence.at, at - occurrence.start.at, totals.clone(), left, &recall.growth);
+        let (left, mut nodes, events) = (walk.left(), nodes.clone(), end.events - start.events);
+        let mut walk = Walk::onto(end.at, at - start.at, totals.clone(), left, &recall.growth);
         scope.nodes.iter().zip(&mut nodes).for_each(|(id, node)| node.walk(*id, &mut walk));
         if !walk.fits() {
             self.get_mut(recall.of)?.is_unfit = true;
@@ -357,6 +326,11 @@ impl BusyPeriods {
     pub const fn refund(&self, account: &mut Account, shared: &mut Shared) {
         shared.budget.refund(account, 2 * self.cost, Purpose::BusyPeriods);
     }
+}
+
+/// Returns the offsets at both ends of an occurrence.
+const fn ends([start, end]: &[Instant; 2]) -> [&NetworkOffsets; 2] {
+    [&start.offsets, &end.offsets]
 }
 
 /// True if the node at a place is busy.

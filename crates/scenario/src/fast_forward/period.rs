@@ -8,7 +8,7 @@ use xoff_engine::Fingerprint;
 use xoff_engine::state::{Snapshot, Totals};
 use xoff_units::{Duration, Moment};
 
-use super::offsets::NetworkOffsets;
+use super::scope::Instant;
 
 /// A state that recurred.
 pub struct Period {
@@ -24,24 +24,6 @@ pub struct Period {
     pub fingerprints: Vec<Fingerprint>,
 }
 
-/// A scope at the start of the period that may be repeated.
-pub struct Start {
-    /// Moment of the start.
-    pub at: Moment,
-    /// Totals at the start.
-    pub totals: Totals,
-    /// Offsets at the start.
-    pub offsets: NetworkOffsets,
-    /// Fingerprints at the start.
-    pub fingerprints: Vec<Fingerprint>,
-    /// Events before the start.
-    pub events: u64,
-    /// Bytes sent across the border before the start.
-    pub crossed: u64,
-    /// The reference node of the whole network, and the packets started by the node.
-    pub watched: Option<(u32, u64)>,
-}
-
 /// The knowledge about the period of a level.
 #[derive(Default)]
 pub enum Stage {
@@ -50,8 +32,8 @@ pub enum Stage {
     Search,
     /// A digest recurred.
     Candidate(Period),
-    /// The state recurred.
-    Confirmed(Period, Box<Start>),
+    /// The state recurred, at this instant and with these totals.
+    Confirmed(Period, Box<Instant>, Totals),
 }
 
 impl Stage {
@@ -63,7 +45,7 @@ impl Stage {
     /// Lets records go: a confirmed period becomes a candidate again.
     pub fn release(&mut self) {
         *self = match std::mem::take(self) {
-            Self::Confirmed(period, start) => Self::Candidate(Period { at: start.at, fingerprints: start.fingerprints, ..period }),
+            Self::Confirmed(period, start, _) => Self::Candidate(Period { at: start.at, fingerprints: start.fingerprints, ..period }),
             other => other,
         }
     }
@@ -73,7 +55,7 @@ impl Stage {
         match self {
             Self::Search => false,
             Self::Candidate(period) => now > period.at + period.length,
-            Self::Confirmed(period, start) => now > start.at + period.length || flow_ended,
+            Self::Confirmed(period, start, _) => now > start.at + period.length || flow_ended,
         }
     }
 }

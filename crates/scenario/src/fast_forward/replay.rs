@@ -4,25 +4,27 @@
 //! the last period, times and offsets move by the growth of the last period. The number of repetitions is limited by
 //! the next change: a flow or message ends, an event comes from outside, or a rank has no further equal operation.
 
-use xoff_engine::state::{Offsets, PeriodKind, Totals, Walk};
+use xoff_engine::state::{Counter, Offsets, PeriodKind, Totals, Walk};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::node::Node;
 use xoff_units::Moment;
 
 use super::offsets::NetworkOffsets;
-use super::period::{Period, Start};
-use super::scope::Scope;
+use super::period::Period;
+use super::scope::{Instant, Scope};
 use super::shared::Shared;
 use crate::audit::{STILL, find_deadlock, may_stand_still};
 
-/// Maximum number of rows written by one replay: 16 million rows of packets would take 1 GB.
+/// Maximum number of rows written by one replay, for a bound of memory. With a fifth: 1.08 times the packet-hops.
 pub const ROWS: u64 = 500_000;
 
 /// A confirmed period at its end.
 pub struct Replay {
     pub period: Period,
-    pub start: Box<Start>,
+    pub start: Box<Instant>,
+    /// Totals at the start.
+    totals: Totals,
     offsets: NetworkOffsets,
     /// Repetitions before the next change.
     fits: u64,
@@ -44,13 +46,14 @@ impl Replay {
     pub fn new(
         scope: &Scope,
         shared: &Shared,
-        (period, start): (Period, Box<Start>),
+        (period, start, before): (Period, Box<Instant>, Totals),
         offsets: NetworkOffsets,
         bounds: &Bounds,
         cp: &mut Checkpoint<'_, Node>,
     ) -> Option<Self> {
         let totals = scope.totals(cp.now, &offsets, cp);
-        let mut replay = Self { rows: totals.rows - start.totals.rows.min(totals.rows), period, start, offsets, fits: 0, times: 0 };
+        let mut replay =
+            Self { rows: totals.rows - before.rows.min(totals.rows), totals: before, period, start, offsets, fits: 0, times: 0 };
         replay.fits = replay.count(scope, shared, &totals, bounds, cp)?;
         replay.times = replay.fits.min((ROWS / replay.rows.max(1)).max(1));
         // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses that last
@@ -92,7 +95,7 @@ impl Replay {
     /// Shows the state to a walk that repeats the period. Returns false if the state differs from that of a repetition.
     fn visit(&self, scope: &Scope, at: Moment, times: u64, cp: &mut Checkpoint<'_, Node>) -> bool {
         let growth = self.offsets.since(&self.start.offsets, times);
-        let mut walk = Walk::repeat(at, self.period.length, times, self.start.totals.clone(), &growth);
+        let mut walk = Walk::repeat(at, self.period.length, times, self.totals.clone(), &growth);
         scope.walk(&mut walk, cp);
         walk.fits()
     }
@@ -106,12 +109,12 @@ impl Replay {
             let left = deadline.events.saturating_sub(cp.statistics.events + shared.forwarded.events);
             times = times.min(deadline.at.since(cp.now).ps() / length).min(left / (bounds.events - self.start.events).max(1));
         }
-        times = times.min(self.offsets.fits(&growth)?).min(bounds.packets / self.period.packets);
+        times = times.min(self.offsets.fits(&self.start.offsets)?).min(bounds.packets / self.period.packets);
         times = times.min(unwatched(scope, shared, &self.start, cp));
         // Without progress of flows, the audit of stalls decides.
         let mut progress = stall.is_some() && scope.is_whole;
         for flow in scope.endpoints(cp).flat_map(Endpoint::under_way) {
-            let passed = growth.packets(flow.flow);
+            let passed = growth.offset(Counter::Packets(flow.flow)) as u32;
             if self.offsets.kind != PeriodKind::Packets && flow.message.is_some() {
                 progress |= passed > 0;
             } else if let Some(fits) = flow.alike.saturating_sub(flow.sent + 2).checked_div(passed) {
@@ -131,10 +134,9 @@ impl Replay {
 
 /// Returns the number of repetitions before the reference node of the whole network reaches the next probe, if the node
 /// is in this component.
-pub fn unwatched(scope: &Scope, shared: &Shared, start: &Start, cp: &Checkpoint<'_, Node>) -> u64 {
-    let watched = shared.watched.filter(|(node, _)| !scope.is_whole && scope.place(*node).is_some());
-    let Some((node, mark)) = watched else { return u64::MAX };
-    let Some((_, before)) = start.watched.filter(|before| before.0 == node) else { return 0 };
+pub fn unwatched(scope: &Scope, shared: &Shared, start: &Instant, cp: &Checkpoint<'_, Node>) -> u64 {
+    let place = |(node, mark)| Some((scope.place(node)?, node, mark));
+    let Some((place, node, mark)) = shared.watched.filter(|_| !scope.is_whole).and_then(place) else { return u64::MAX };
     let started = cp.node(node).counts.data_hops;
-    mark.saturating_sub(started + 1).checked_div(started - before).unwrap_or(u64::MAX)
+    mark.saturating_sub(started + 1).checked_div(started - start.started[place]).unwrap_or(u64::MAX)
 }

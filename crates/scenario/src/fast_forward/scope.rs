@@ -10,6 +10,21 @@ use xoff_units::{Moment, index};
 
 use super::offsets::NetworkOffsets;
 
+/// A scope at one moment.
+#[derive(Clone)]
+pub struct Instant {
+    pub at: Moment,
+    pub offsets: NetworkOffsets,
+    /// Fingerprint of each node.
+    pub fingerprints: Vec<Fingerprint>,
+    /// Events before the moment.
+    pub events: u64,
+    /// Bytes sent across the border before the moment.
+    pub crossed: u64,
+    /// Data packets started by each node before the moment.
+    pub started: Vec<u64>,
+}
+
 /// A set of nodes.
 pub struct Scope {
     /// Nodes, in ascending order.
@@ -57,6 +72,12 @@ impl Scope {
         let mut walk = Walk::note(at, offsets);
         self.walk(&mut walk, cp);
         walk.totals()
+    }
+
+    /// Returns the scope at a moment, before which the nodes had this many events.
+    pub fn instant(&self, at: Moment, offsets: NetworkOffsets, events: u64, cp: &mut Checkpoint<'_, Node>) -> Instant {
+        let started = self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
+        Instant { at, offsets, fingerprints: self.fingerprints(cp), events, crossed: self.crossed(cp), started }
     }
 
     /// Returns the fingerprint of each node.

@@ -58,7 +58,7 @@ fn grown(busy_periods: &mut BusyPeriods) -> BTreeSet<usize> {
 }
 
 fn after(memory: &mut Memory) -> Totals {
-    let mut walk = Walk::note(memory.occurrence.at, &memory.occurrence.offsets);
+    let mut walk = Walk::note(memory.second[1].at, &memory.second[1].offsets);
     (0..).zip(&mut memory.nodes).for_each(|(id, node)| node.walk(id, &mut walk));
     walk.totals()
 }
@@ -103,7 +103,7 @@ fn a_total_that_is_left_out_of_an_episode_is_noticed() {
 fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
     let late = |busy_periods: &mut BusyPeriods| {
         for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
-            memory.occurrence.start.at = memory.occurrence.start.at - Duration(1);
+            memory.second[0].at = memory.second[0].at - Duration(1);
         }
     };
     assert_ne!(results(&run(late).0), results(&usual()));
