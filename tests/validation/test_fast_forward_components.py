@@ -115,7 +115,7 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> Non
 
 
 @pytest.mark.parametrize("judgement", ["fail", "record"])
-def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_skipped(judgement: str) -> None:
+def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_fast_forwarded(judgement: str) -> None:
     # A layer takes at least a third of a millisecond: longer than the detection of a possible cycle of waiting ranks.
     scenario = ring()
     network, workload = scenario["network"]["explicit"], scenario["workload"]

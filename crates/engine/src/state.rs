@@ -1,16 +1,18 @@
-//! What of a part a later window depends on.
+//! State: the words of each component that later events depend on.
 //!
-//! Each part of a simulation says in one place, [`State::walk`], what each of its words is: *constant*, of no interest to anybody; of
-//! the *future*, deciding what the part does from now on; or a *total*, only counted or written down. There are four kinds of
-//! [`Walk`]. One digests the future relative to now: the same situation has the same digest at another moment and further into its
-//! flows. One shifts it, so that the simulation goes on as if so much time had passed and so many packets of each flow had gone by.
-//! One notes totals. And one repeats what happened since they were noted: it shifts what has a future, and lets each total grow as
-//! often again by as much as it has grown since; or it puts a copy, in which something has happened, in the place of a part in which
-//! the same will (see `totals`).
+//! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with influence on
+//! later events; or *total*, a field that is only counted or recorded. A [`Walk`] has one of four actions:
 //!
-//! The macro [`state!`](crate::state!) names every field of a part, so that none can be forgotten: a field that is not named does
-//! not compile. Invariants, each tested: a digest is the same after a shift; a run that was shifted goes on as one that was not; a
-//! run in which a stretch was repeated has the totals of one that went through it as often.
+//! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal digests at any
+//!   moment.
+//! - Shift the future: the simulation continues as if a time had passed, and packets of each flow.
+//! - Note the totals.
+//! - Repeat the events since the totals were noted: the future shifts, and each total grows again by the same amount. Or
+//!   replace a component by a copy in which these events took place (`totals`).
+//!
+//! The macro [`state!`](crate::state!) names every field: a field without a class does not compile. Tests hold three
+//! invariants. A shift does not change a digest. A shifted run continues like a run without a shift. A run with a
+//! repetition has the totals of a full run.
 
 mod totals;
 
@@ -24,16 +26,16 @@ pub use crate::offsets::{Counter, Offsets, PeriodKind};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
 
-/// What has a future.
+/// A component with a future.
 pub trait State {
-    /// Shows each word that a later window depends on, in an order that depends on nothing else.
+    /// Shows each word that a later window depends on, in an order independent of all else.
     fn walk(&mut self, walk: &mut Walk<'_>);
 }
 
-/// Goes through the state of parts: to digest it, to shift it, to note its totals, or to repeat what has happened since.
+/// Visits the state of components: digests or shifts the future, notes totals, or repeats a stretch.
 pub struct Walk<'a> {
     now: Moment,
-    /// What counts are relative to; or how far to go on.
+    /// Offsets of a digest, or growth of a shift or repetition.
     origin: &'a dyn Offsets,
     /// The same of the flow at hand, of what its receiver has granted, and of what its packets ask for.
     passed: u32,
@@ -56,14 +58,14 @@ struct Place {
     leaves: bool,
 }
 
-/// What decides what happens from now on.
+/// The words that decide later events.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Hashes of what is in parts with names, and of the rest.
+    /// Hashes of named components, and of the rest.
     pub parts: Vec<(&'static str, u64)>,
-    /// Of how many words.
+    /// Number of words.
     pub count: u64,
-    /// The words, if they are kept.
+    /// The words, if kept.
     words: Option<Vec<u64>>,
 }
 
@@ -74,12 +76,12 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
-    /// A hash of all of it.
+    /// Returns a hash of all words.
     pub fn digest(&self) -> u64 {
         self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
     }
 
-    /// Whether it is the same, word by word; both have to be kept.
+    /// True if all words are equal; both snapshots must have kept words.
     pub fn is(&self, other: &Self) -> bool {
         self.words.is_some() && self.words == other.words
     }

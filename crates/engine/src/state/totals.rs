@@ -1,8 +1,8 @@
-//! What was only counted or written down: it is noted at a moment, and grows again when what happened since is repeated.
+//! Totals: fields that are only counted or recorded. A walk notes totals, and a repetition lets totals grow again.
 //!
-//! There are two ways to repeat. What has just happened happens so many times more: each total grows by as much again. Or a part that is a
-//! copy, as it was when something had happened once, takes the place of one before which the same lies: it is shifted there, and each
-//! of its totals is what that of the other was, and as much more as it had grown in the copy.
+//! There are two repetitions. The last stretch is repeated k times: each total grows k times by its growth in the stretch.
+//! Or a copy of a component, after a stretch, replaces the component before the same stretch: each total is the total of
+//! the replaced component, plus the growth in the copy.
 
 use std::any::Any;
 use std::vec::IntoIter;
@@ -406,7 +406,7 @@ mod tests {
         walk.totals()
     }
 
-    /// A copy from the end of an episode that began at 100 takes the place of another part at 1000, 40 packets further.
+    /// A copy from the end of a busy period that began at 100 replaces another component at 1000, 40 packets further.
     fn put(copy: &mut Part, before: Totals, onto: &mut Part) -> bool {
         let mut walk = Walk::leave(Moment(1000), &|_| 0);
         onto.walk(&mut walk);

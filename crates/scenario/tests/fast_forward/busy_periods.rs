@@ -87,7 +87,7 @@ fn a_run_with_replayed_busy_periods_ends_as_a_full_run() {
 }
 
 #[test]
-fn a_total_that_is_left_out_of_an_episode_is_noticed() {
+fn a_total_left_out_of_a_busy_period_is_noticed() {
     let expected = results(&usual());
     let places = std::cell::RefCell::new(BTreeSet::new());
     run(|busy_periods| places.borrow_mut().extend(grown(busy_periods)));
@@ -95,12 +95,12 @@ fn a_total_that_is_left_out_of_an_episode_is_noticed() {
     assert!(places.len() > 20, "{}", places.len());
     let is_noticed = |place: usize| results(&run(|busy_periods| without(busy_periods, place)).0) != expected;
     let unnoticed: Vec<usize> = places.iter().copied().filter(|place| !is_noticed(*place)).collect();
-    // What hosts gained is looked at where a run stalls, and nowhere else.
+    // The audit of stalls alone reads the packets gained by hosts.
     assert!(unnoticed.len() <= 2, "{unnoticed:?} of {}", places.len());
 }
 
 #[test]
-fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
+fn a_busy_period_replayed_a_picosecond_late_is_noticed() {
     let late = |busy_periods: &mut BusyPeriods| {
         for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
             memory.second[0].at = memory.second[0].at - Duration(1);
@@ -110,8 +110,8 @@ fn an_episode_that_is_put_a_picosecond_late_is_noticed() {
 }
 
 #[test]
-fn what_is_kept_no_longer_fits_if_something_else_was_counted() {
-    // A total more than there are: nothing is put in place, and all is gone through.
+fn a_copy_with_other_totals_is_not_replayed() {
+    // Totals of another shape: no busy period is replayed.
     let spoil = |busy_periods: &mut BusyPeriods| {
         for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
             memory.totals = Totals::default();
