@@ -181,7 +181,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "packets": ("int", "Within a message: packet by packet."),
             "steps": ("int", "Steps of collectives."),
             "layers": ("int", "Layers, micro-batches and iterations of jobs."),
-            "episodes": ("int", "Busy periods, from one quiet moment to the next."),
+            "busy_periods": ("int", "Busy periods, from one quiet moment to the next."),
         },
     ),
     "FastForward": (
@@ -195,7 +195,7 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             ),
             "components": ("int", "The largest number of components that were fast-forwarded separately at one time."),
             "periods": ("int", "Periods that were found to repeat; each is repeated as often as possible at once."),
-            "episodes": ("int", "Busy periods that were replayed from a recorded one."),
+            "busy_periods": ("int", "Busy periods that were replayed from a recorded one."),
             "blockers": (
                 "list[str]",
                 "The most frequent obstacles to detection: the parts whose state never recurred, `traffic` if queues "

@@ -253,7 +253,7 @@ class PacketHopsByKind(TypedDict):
     layers: int
     """Layers, micro-batches and iterations of jobs."""
 
-    episodes: int
+    busy_periods: int
     """Busy periods, from one quiet moment to the next."""
 
 
@@ -275,7 +275,7 @@ class FastForward(TypedDict):
     periods: int
     """Periods that were found to repeat; each is repeated as often as possible at once."""
 
-    episodes: int
+    busy_periods: int
     """Busy periods that were replayed from a recorded one."""
 
     blockers: list[str]

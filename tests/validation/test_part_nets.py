@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.scenario_schema import CHOICES, registered
-from tests.validation.test_skip import PLANS, is_allowed, lengthen, plain, results
+from tests.validation.test_fast_forward import PLANS, is_allowed, lengthen, plain, results
 
 import xoff
 from xoff import _core, counts

@@ -4,7 +4,7 @@ from random import Random
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.test_skip import PLANS, skipped
+from tests.validation.test_fast_forward import PLANS, skipped
 
 import xoff
 from xoff import scenario as classes

@@ -111,7 +111,7 @@ impl<N: Node> Checkpoint<'_, N> {
     }
 
     /// The fingerprint of a node, to be kept or to be put further.
-    pub fn print_mut(&mut self, id: u32) -> &mut Fingerprint {
+    pub fn fingerprint_mut(&mut self, id: u32) -> &mut Fingerprint {
         let (partition, slot) = self.places[id as usize];
         &mut self.partitions[partition as usize].slots[slot as usize].fingerprint
     }
@@ -124,25 +124,25 @@ impl<N: Node> Checkpoint<'_, N> {
 
     /// Suspends nodes: no event takes place until they are woken. Nodes of a cluster are suspended together. When a
     /// message reaches a suspended node, a checkpoint follows at which the node must be woken.
-    pub fn rest(&mut self, nodes: &[u32]) {
+    pub fn suspend(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
-            self.partitions[partition as usize].rest(slot);
+            self.partitions[partition as usize].suspend(slot);
         }
     }
 
     /// Returns the first arrival of a message sent to these nodes since their suspension.
-    pub fn first_since_rest(&self, nodes: &[u32]) -> Moment {
+    pub fn first_since_suspension(&self, nodes: &[u32]) -> Moment {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
-        places.map(|(partition, slot)| self.partitions[partition as usize].first_since_rest(slot)).fold(Moment::NEVER, Moment::min)
+        places.map(|(partition, slot)| self.partitions[partition as usize].first_since_suspension(slot)).fold(Moment::NEVER, Moment::min)
     }
 
     /// Wakes suspended nodes. The nodes are behind other nodes by the time of the suspension, less their shifts, and
     /// run alone until they have caught up.
-    pub fn wake(&mut self, nodes: &[u32]) {
+    pub fn resume(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
-            self.partitions[partition as usize].wake(slot);
+            self.partitions[partition as usize].resume(slot);
         }
     }
 

@@ -16,7 +16,7 @@ mod engine;
 mod event_set;
 mod fingerprint;
 mod network;
-mod origin;
+mod offsets;
 mod partition;
 pub mod random;
 mod sets;
@@ -46,7 +46,7 @@ pub enum Timer {
     /// [`state::Walk::reminder`].
     Reminder,
     /// An operation of a program has computed; the lowest 32 bits of the token are its index
-    /// ([`state::Origin::operations`]).
+    /// ([`state::Offsets::operations`]).
     Operation,
     /// Comes from outside; see [`state::Walk::outside`].
     Outside,

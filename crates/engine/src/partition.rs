@@ -130,7 +130,7 @@ impl<N: Node> Partition<N> {
     }
 
     /// Suspends a node: messages in flight move to its event set, and no event takes place until the node is woken.
-    pub fn rest(&mut self, slot: u32) {
+    pub fn suspend(&mut self, slot: u32) {
         let (PartitionSlot { event_set, rests, .. }, slot) = (&mut self.slots[slot as usize], slot as usize);
         let inbox = &mut self.channel.inboxes[slot];
         inbox.messages.drain(..).for_each(|arrival| event_set.push_far(arrival));
@@ -170,12 +170,12 @@ impl<N: Node> Partition<N> {
     }
 
     /// Returns the first arrival of a message sent to a node since its suspension.
-    pub fn first_since_rest(&self, slot: u32) -> Moment {
+    pub fn first_since_suspension(&self, slot: u32) -> Moment {
         self.channel.first_in_inbox(slot as usize)
     }
 
     /// Wakes a node, which continues with its first event, possibly earlier than the clock of other nodes.
-    pub fn wake(&mut self, slot: u32) {
+    pub fn resume(&mut self, slot: u32) {
         let PartitionSlot { event_set, rests, .. } = &mut self.slots[slot as usize];
         *rests = false;
         self.channel.look(slot as usize, event_set);

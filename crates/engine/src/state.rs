@@ -1,16 +1,18 @@
-//! What of a part a later window depends on.
+//! State: the words of each component that later events depend on.
 //!
-//! Each part of a simulation says in one place, [`State::walk`], what each of its words is: *constant*, of no interest to anybody; of
-//! the *future*, deciding what the part does from now on; or a *total*, only counted or written down. There are four kinds of
-//! [`Walk`]. One digests the future relative to now: the same situation has the same digest at another moment and further into its
-//! flows. One shifts it, so that the simulation goes on as if so much time had passed and so many packets of each flow had gone by.
-//! One notes totals. And one repeats what happened since they were noted: it shifts what has a future, and lets each total grow as
-//! often again by as much as it has grown since; or it puts a copy, in which something has happened, in the place of a part in which
-//! the same will (see `totals`).
+//! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with influence on
+//! later events; or *total*, a field that is only counted or recorded. A [`Walk`] has one of four actions:
 //!
-//! The macro [`state!`](crate::state!) names every field of a part, so that none can be forgotten: a field that is not named does
-//! not compile. Invariants, each tested: a digest is the same after a shift; a run that was shifted goes on as one that was not; a
-//! run in which a stretch was repeated has the totals of one that went through it as often.
+//! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal digests at any
+//!   moment.
+//! - Shift the future: the simulation continues as if a time had passed, and packets of each flow.
+//! - Note the totals.
+//! - Repeat the events since the totals were noted: the future shifts, and each total grows again by the same amount. Or
+//!   replace a component by a copy in which these events took place (`totals`).
+//!
+//! The macro [`state!`](crate::state!) names every field: a field without a class does not compile. Tests hold three
+//! invariants. A shift does not change a digest. A shifted run continues like a run without a shift. A run with a
+//! repetition has the totals of a full run.
 
 mod totals;
 
@@ -20,21 +22,21 @@ use xoff_units::{Duration, Moment};
 
 pub use self::totals::{Left, Row, Totals};
 use self::totals::{Note, Repetition};
-pub use crate::origin::{Across, Origin};
+pub use crate::offsets::{Counter, Offsets, PeriodKind};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
 
-/// What has a future.
+/// A component with a future.
 pub trait State {
-    /// Shows each word that a later window depends on, in an order that depends on nothing else.
+    /// Shows each word that a later window depends on, in an order independent of all else.
     fn walk(&mut self, walk: &mut Walk<'_>);
 }
 
-/// Goes through the state of parts: to digest it, to shift it, to note its totals, or to repeat what has happened since.
+/// Visits the state of components: digests or shifts the future, notes totals, or repeats a stretch.
 pub struct Walk<'a> {
     now: Moment,
-    /// What counts are relative to; or how far to go on.
-    origin: &'a dyn Origin,
+    /// Offsets of a digest, or growth of a shift or repetition.
+    origin: &'a dyn Offsets,
     /// The same of the flow at hand, of what its receiver has granted, and of what its packets ask for.
     passed: u32,
     granted: u32,
@@ -56,30 +58,30 @@ struct Place {
     leaves: bool,
 }
 
-/// What decides what happens from now on.
+/// The words that decide later events.
 #[derive(Debug)]
-pub struct Situation {
-    /// Hashes of what is in parts with names, and of the rest.
+pub struct Snapshot {
+    /// Hashes of named components, and of the rest.
     pub parts: Vec<(&'static str, u64)>,
-    /// Of how many words.
+    /// Number of words.
     pub count: u64,
-    /// The words, if they are kept.
+    /// The words, if kept.
     words: Option<Vec<u64>>,
 }
 
-impl Default for Situation {
+impl Default for Snapshot {
     fn default() -> Self {
         Self { parts: vec![("", 0)], count: 0, words: None }
     }
 }
 
-impl Situation {
-    /// A hash of all of it.
+impl Snapshot {
+    /// Returns a hash of all words.
     pub fn digest(&self) -> u64 {
         self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
     }
 
-    /// Whether it is the same, word by word; both have to be kept.
+    /// True if all words are equal; both snapshots must have kept words.
     pub fn is(&self, other: &Self) -> bool {
         self.words.is_some() && self.words == other.words
     }
@@ -87,7 +89,7 @@ impl Situation {
 
 #[derive(Debug)]
 enum Action {
-    Digest(Situation),
+    Digest(Snapshot),
     Shift(Duration),
     Note(Note),
     Repeat(Repetition),
@@ -100,23 +102,23 @@ impl fmt::Debug for Walk<'_> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(now: Moment, origin: &'a dyn Origin, action: Action) -> Self {
+    fn new(now: Moment, origin: &'a dyn Offsets, action: Action) -> Self {
         Self { now, origin, passed: 0, granted: 0, asked: 0, part: 0, action, place: Place::default(), seen: Vec::new() }
     }
 
     /// Digests what is seen at `now`.
-    pub fn digest(now: Moment, origin: &'a dyn Origin) -> Self {
-        Self::new(now, origin, Action::Digest(Situation::default()))
+    pub fn digest(now: Moment, origin: &'a dyn Offsets) -> Self {
+        Self::new(now, origin, Action::Digest(Snapshot::default()))
     }
 
     /// Digests what is seen at `now`, and keeps the words of it.
-    pub fn keep(now: Moment, origin: &'a dyn Origin) -> Self {
-        let situation = Situation { words: Some(Vec::new()), ..Situation::default() };
+    pub fn keep(now: Moment, origin: &'a dyn Offsets) -> Self {
+        let situation = Snapshot { words: Some(Vec::new()), ..Snapshot::default() };
         Self { action: Action::Digest(situation), ..Self::digest(now, origin) }
     }
 
     /// Shifts what is seen at `now` by a time, and as far as `origin` says.
-    pub fn shift(now: Moment, by: Duration, origin: &'a dyn Origin) -> Self {
+    pub fn shift(now: Moment, by: Duration, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Shift(by))
     }
 
@@ -126,8 +128,8 @@ impl<'a> Walk<'a> {
     }
 
     /// All that was seen; nothing of other walks.
-    pub fn situation(self) -> Situation {
-        if let Action::Digest(seen) = self.action { seen } else { Situation::default() }
+    pub fn snapshot(self) -> Snapshot {
+        if let Action::Digest(seen) = self.action { seen } else { Snapshot::default() }
     }
 
     /// Shows a part that has a name.
@@ -231,8 +233,8 @@ impl<'a> Walk<'a> {
         if let Action::Note(note) = &mut self.action {
             note.totals.about(u64::from(flow) << 32);
         }
-        self.passed = self.origin.packets(flow);
-        (self.granted, self.asked) = (self.origin.granted(flow), self.origin.asked(flow));
+        self.passed = self.count(Counter::Packets(flow));
+        (self.granted, self.asked) = (self.count(Counter::Granted(flow)), self.count(Counter::Asked(flow)));
     }
 
     /// What was granted to the flow at hand, or is to be, since it began.
@@ -243,6 +245,10 @@ impl<'a> Walk<'a> {
     /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of its own.
     pub fn asked(&mut self, count: &mut u32) {
         self.relative(count, self.asked);
+    }
+
+    fn count(&self, counter: Counter) -> u32 {
+        self.origin.offset(counter) as u32
     }
 
     fn relative(&mut self, count: &mut u32, origin: u32) {
@@ -266,38 +272,38 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Across the ends of what it goes ([`Origin::across`]).
-    pub fn across(&self) -> Across {
-        self.origin.across()
+    /// Returns the kind of period ([`Offsets::kind`]).
+    pub fn kind(&self) -> PeriodKind {
+        self.origin.kind()
     }
 
-    /// The place of a message among those of its sender ([`Origin::messages`]).
+    /// The place of a message among those of its sender ([`Offsets::messages`]).
     pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
-        self.relative(place, self.origin.messages(job, number, *place));
+        self.relative(place, self.count(Counter::Messages(job, number, *place)));
     }
 
     /// How many messages the sender of one goes on.
     pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.origin.messages(job, number, place) } else { 0 }
+        if self.by() > Duration::ZERO { self.count(Counter::Messages(job, number, place)) } else { 0 }
     }
 
-    /// The place of an operation in the program of a rank ([`Origin::operations`]).
+    /// The place of an operation in the program of a rank ([`Offsets::operations`]).
     pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
-        self.relative(place, self.origin.operations(job, rank));
+        self.relative(place, self.count(Counter::Operations(job, rank)));
     }
 
     /// How many operations a rank goes on.
     pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
-        if self.by() > Duration::ZERO { self.origin.operations(job, rank) } else { 0 }
+        if self.by() > Duration::ZERO { self.count(Counter::Operations(job, rank)) } else { 0 }
     }
 
-    /// The number of what several do together ([`Origin::number`]).
+    /// The number of what several do together ([`Offsets::number`]).
     pub fn number(&mut self, job: u32, number: &mut u32) {
         match self.action {
             Action::Digest(_) => {
                 let (series, place) = self.origin.turn(job, *number);
                 self.value(u64::from(series));
-                self.value(u64::from(place.wrapping_sub(self.origin.turns(job, series))));
+                self.value(u64::from(place.wrapping_sub(self.count(Counter::Series(job, series)))));
             }
             Action::Shift(_) | Action::Repeat(_) => *number = self.origin.number(job, *number),
             Action::Note(_) => {}
@@ -306,12 +312,12 @@ impl<'a> Walk<'a> {
 
     /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
-        if self.origin.across() < Across::Operations {
+        if self.origin.kind() < PeriodKind::Layers {
             self.interruption(at);
             return;
         }
         self.moment(at);
-        let origin = u64::from(self.origin.operations_of_timer(self.place.node, *token));
+        let origin = self.origin.offset(Counter::Timer(self.place.node, *token));
         match self.action {
             Action::Digest(_) => self.value(token.wrapping_sub(origin)),
             Action::Shift(_) | Action::Repeat(_) => *token += origin,
@@ -321,7 +327,7 @@ impl<'a> Walk<'a> {
 
     /// Bytes that an output had sent at some moment.
     pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
-        let origin = self.origin.bytes(node, output);
+        let origin = self.origin.offset(Counter::Bytes(node, output));
         match self.action {
             Action::Digest(_) => self.value(sent.wrapping_sub(origin)),
             Action::Shift(_) | Action::Repeat(_) => *sent = sent.wrapping_add(origin),
@@ -339,11 +345,12 @@ impl<'a> Walk<'a> {
         self.place = Place { link, leaves, ..self.place };
     }
 
-    /// One of the counts of an output ([`Origin::counter`]): of the node which says it (`is_own`), or of that to which it is said.
+    /// A count of a class ([`Counter::Class`]): of the node itself (`is_own`), or of the neighbour.
     pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
         let Place { node, link, leaves } = self.place;
         let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };
-        let (origin, mask) = self.origin.counter(node, output, which);
+        let counter = Counter::Class(node, output, which);
+        let (origin, mask) = (self.origin.offset(counter), self.origin.mask(counter));
         match self.action {
             Action::Digest(_) => self.value(u64::from(count.wrapping_sub(origin as u32) & mask)),
             Action::Shift(_) | Action::Repeat(_) => *count = count.wrapping_add(origin as u32) & mask,

@@ -100,9 +100,9 @@ fn what_nothing_leaves_may_be_left_behind() {
                 let nodes: Vec<u32> = (4 * group..4 * group + 4).collect();
                 let until = &mut resting[group as usize];
                 if let Some(at) = *until {
-                    let is_reached = cp.first_since_rest(&nodes) < cp.now;
+                    let is_reached = cp.first_since_suspension(&nodes) < cp.now;
                     if is_reached || at <= cp.now {
-                        cp.wake(&nodes);
+                        cp.resume(&nodes);
                         *until = None;
                         reached += u32::from(is_reached);
                         over += u32::from(!is_reached);
@@ -110,7 +110,7 @@ fn what_nothing_leaves_may_be_left_behind() {
                 } else if cp.called.is_none() && cp.now < END && nodes.iter().map(|node| cp.node(*node).hot).sum::<i32>() == 0 {
                     // The group has no hot stone, and sends none out before a stone arrives.
                     let at = cp.now + Duration(700 + 61_000 * u64::from(group % 3));
-                    cp.rest(&nodes);
+                    cp.suspend(&nodes);
                     cp.call(at);
                     *until = Some(at);
                     rests += 1;

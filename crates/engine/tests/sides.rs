@@ -89,8 +89,8 @@ fn digest(letters: &[Option<u64>], partitions: usize) -> (u64, u64) {
         if cp.now == Moment(20_000) {
             let mut walk = Walk::digest(cp.now, &|_| 0);
             cp.walk_some([1], &mut walk);
-            let situation = walk.situation();
-            seen = Some((situation.digest(), situation.count));
+            let snapshot = walk.snapshot();
+            seen = Some((snapshot.digest(), snapshot.count));
         }
         ControlFlow::Continue(())
     });

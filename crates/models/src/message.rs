@@ -4,7 +4,7 @@
 //! A *message* is a range of packets of a connection; the last packet may be shorter and is flagged. A message is
 //! delivered when all bytes of the connection up to the end of the message have arrived.
 
-use xoff_engine::state::{Origin, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, Row, State, Walk};
 use xoff_units::{Duration, Moment};
 
 use crate::ids::PortId;
@@ -111,12 +111,12 @@ pub struct Delivered {
 }
 
 impl Row for Delivered {
-    fn shift(&mut self, by: Duration, on: &dyn Origin) {
+    fn shift(&mut self, by: Duration, on: &dyn Offsets) {
         let Self { message: Message { post: Post { id, after, .. }, posted, left, .. }, at, dst: _ } = self;
         if let After::Message(place) = after {
-            *place += on.messages(id.job, id.number, *place);
+            *place += on.offset(Counter::Messages(id.job, id.number, *place)) as u32;
         }
-        id.place += on.messages(id.job, id.number, id.place);
+        id.place += on.offset(Counter::Messages(id.job, id.number, id.place)) as u32;
         id.number = on.number(id.job, id.number);
         for moment in [posted, left, at] {
             *moment += by;

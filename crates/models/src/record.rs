@@ -1,7 +1,7 @@
 //! Records of nodes for tables: drops, pauses, packets and samples.
 
 use crate::ids::{PortId, QueueId};
-use xoff_engine::state::{Origin, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, Row, State, Walk};
 use xoff_units::{Duration, Moment};
 
 use crate::delays::Traced;
@@ -43,9 +43,9 @@ pub struct Drop {
 }
 
 impl Row for Drop {
-    fn shift(&mut self, by: Duration, on: &dyn Origin) {
+    fn shift(&mut self, by: Duration, on: &dyn Offsets) {
         self.at += by;
-        self.seq += on.packets(self.flow);
+        self.seq += on.offset(Counter::Packets(self.flow)) as u32;
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Pause {
 }
 
 impl Row for Pause {
-    fn shift(&mut self, by: Duration, _: &dyn Origin) {
+    fn shift(&mut self, by: Duration, _: &dyn Offsets) {
         self.start += by;
         self.end = self.end.map(|end| end + by);
     }
@@ -93,7 +93,7 @@ pub struct Trace {
 }
 
 impl Row for Trace {
-    fn shift(&mut self, by: Duration, on: &dyn Origin) {
+    fn shift(&mut self, by: Duration, on: &dyn Offsets) {
         let mut walk = Walk::shift(self.at, by, on);
         walk.at_node(self.node);
         walk.at_link(self.port.0, self.is_departure);
@@ -118,7 +118,7 @@ pub struct Sample {
 }
 
 impl Row for Sample {
-    fn shift(&mut self, by: Duration, _: &dyn Origin) {
+    fn shift(&mut self, by: Duration, _: &dyn Offsets) {
         self.at += by;
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration as WallTime, Instant};
 
-use xoff_engine::state::Across;
+use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build};
 use xoff_models::node::Node;
@@ -14,12 +14,12 @@ use crate::audit::{STILL, find_deadlock};
 use crate::collect::Collector;
 use crate::document::{Judgement, Scenario};
 use crate::error::InputError;
+use crate::fast_forward::{FastForward, StallDeadline, Suspended};
 use crate::faults::Reroutes;
 use crate::memory::{self, Budget};
 use crate::observer::Observer;
 use crate::runner::Runner;
-use crate::skip::{GivenUp, Resting, Skip};
-use crate::summary::{FastForward, PacketHopsByKind, Performance, Summary};
+use crate::summary::{self, PacketHopsByKind, Performance, Summary};
 use crate::table::{Input, Table};
 use crate::verdicts::{Abort, End, Ledger};
 
@@ -40,7 +40,7 @@ struct Watch<'a> {
     /// Time without transmission after which a paused port may belong to a deadlock.
     still: Duration,
     /// Time and number of events without progress of flows after which a run stalls.
-    patience: (Duration, u64),
+    stall_timeout: (Duration, u64),
     budget: Budget,
     abort: Option<Abort>,
     was_stopped: bool,
@@ -49,7 +49,7 @@ struct Watch<'a> {
     is_too_large: Option<InputError>,
     /// Number of passed multiples of [`STILL`].
     last_search: u64,
-    /// Packets gained at the last check, the moment of the last gain, and the number of events at the first check
+    /// Packets progress at the last check, the moment of the last gain, and the number of events at the first check
     /// with this state.
     last: (u64, Moment, u64),
     /// Start of a period without progress although flows wait for no other event, once the period is at least
@@ -70,7 +70,7 @@ impl<'a> Watch<'a> {
         Ok(Self {
             scenario,
             still,
-            patience: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
+            stall_timeout: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
             budget: Budget::new()?,
             abort: None,
             was_stopped: false,
@@ -83,12 +83,12 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// `events` counts all events, skipped events included, which makes checks independent of fast-forward. Suspended
+    /// `events` counts all events, forwarded events included, which makes checks independent of fast-forward. Suspended
     /// nodes count as running.
     fn look(
         &mut self,
         cp: &Checkpoint<'_, Node>,
-        (events, resting): (u64, &Resting),
+        (events, suspended): (u64, &Suspended),
         collector: &mut Collector,
         observer: &mut dyn Observer,
     ) -> ControlFlow<()> {
@@ -100,8 +100,8 @@ impl<'a> Watch<'a> {
         let search = cp.now.ps() / STILL.ps();
         if search > self.last_search {
             self.last_search = search;
-            self.search(cp, resting)?;
-            let is_waiting = collector.faults.will_mend(cp.now, self.patience.0 / 2) || !resting.is_empty();
+            self.search(cp, suspended)?;
+            let is_waiting = collector.faults.will_mend(cp.now, self.stall_timeout.0 / 2) || !suspended.is_empty();
             self.measure(cp, events, collector.faults.mended, is_waiting)?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
@@ -116,8 +116,8 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks for a deadlock.
-    fn search(&mut self, cp: &Checkpoint<'_, Node>, resting: &Resting) -> ControlFlow<()> {
-        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !resting.has(id)) else {
+    fn search(&mut self, cp: &Checkpoint<'_, Node>, suspended: &Suspended) -> ControlFlow<()> {
+        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !suspended.has(id)) else {
             return ControlFlow::Continue(());
         };
         self.abort.get_or_insert(Abort::Deadlock(cp.now, cycle));
@@ -130,12 +130,12 @@ impl<'a> Watch<'a> {
 
     /// Returns the earliest moment at which the run may be given up without progress; a check follows within
     /// [`STILL`].
-    fn given_up(&self) -> Option<GivenUp> {
-        let (gained, _, events) = self.last;
-        self.stuck_since.filter(|_| self.abort.is_none()).map(|since| GivenUp {
-            gained,
-            at: (since + self.patience.0).saturating_sub(STILL),
-            events: events + self.patience.1,
+    fn stall_deadline(&self) -> Option<StallDeadline> {
+        let (progress, _, events) = self.last;
+        self.stuck_since.filter(|_| self.abort.is_none()).map(|since| StallDeadline {
+            progress,
+            at: (since + self.stall_timeout.0).saturating_sub(STILL),
+            events: events + self.stall_timeout.1,
         })
     }
 
@@ -143,13 +143,13 @@ impl<'a> Watch<'a> {
     /// flow that waits for the end of a fault does not stall.
     fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, mended: Moment, is_waiting: bool) -> ControlFlow<()> {
         let gains = Collector::gains(cp);
-        let (gained, before, by) = self.last;
+        let (progress, before, by) = self.last;
         let since = gains.at.max(gains.begun).max(mended);
         let is_stuck = gains.is_busy && !is_waiting;
         self.stuck_since = (is_stuck && cp.now.since(since) >= STILL).then_some(since);
-        if (gained, before) != (gains.packets, since) || !is_stuck {
+        if (progress, before) != (gains.packets, since) || !is_stuck {
             self.last = (gains.packets, since, events);
-        } else if self.abort.is_none() && (cp.now.since(since) >= self.patience.0 || events - by >= self.patience.1) {
+        } else if self.abort.is_none() && (cp.now.since(since) >= self.stall_timeout.0 || events - by >= self.stall_timeout.1) {
             self.abort = Some(Abort::Stall(gains.at));
             return ControlFlow::Break(());
         }
@@ -178,7 +178,7 @@ impl Runner {
         observer: &mut dyn Observer,
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
-        let (threads, skips) = (engine.threads, engine.fast_forward);
+        let (threads, is_enabled) = (engine.threads, engine.fast_forward);
         let mut collector = Collector::new(&self);
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
@@ -191,20 +191,20 @@ impl Runner {
         collector.begin(&engine.checkpoint(Moment::ZERO));
         let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let mut watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
-        let mut skip = Skip::of(&scenario, &settings, until, skips, &engine.checkpoint(Moment::ZERO));
+        let mut fast_forward = FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
         let (mut ended, mut is_stopping) = (None, false);
         let finish = engine.run(|cp| {
-            if skip.on_requested_checkpoint(cp) {
+            if fast_forward.on_requested_checkpoint(cp) {
                 return ControlFlow::Continue(());
             }
             ended = Some(cp.now);
             if let Some(reroutes) = &mut reroutes {
-                skip.expect(reroutes.look(cp));
+                fast_forward.expect(reroutes.look(cp));
             }
             if !look(cp) {
                 return ControlFlow::Continue(());
             }
-            if is_stopping || !skip.holds(cp) {
+            if is_stopping || !fast_forward.tend(cp) {
                 collector.drain(cp, &plan, observer);
             } else {
                 collector.take_flows(cp, &plan);
@@ -216,12 +216,12 @@ impl Runner {
             let flow = if collector.is_astray {
                 ControlFlow::Break(())
             } else {
-                watch.look(cp, (cp.statistics.events + skip.events(), skip.resting()), &mut collector, observer)
+                watch.look(cp, (cp.statistics.events + fast_forward.events(), fast_forward.suspended()), &mut collector, observer)
             };
-            skip.patience(watch.given_up(), cp);
+            fast_forward.set_stall_deadline(watch.stall_deadline(), cp);
             // The end is where all nodes are.
             is_stopping = flow.is_break();
-            if is_stopping && skip.gather(cp) { ControlFlow::Continue(()) } else { flow }
+            if is_stopping && fast_forward.gather(cp) { ControlFlow::Continue(()) } else { flow }
         });
         let Watch { mut abort, was_stopped, is_too_large, is_over, .. } = watch;
         let mut finish = if is_over { Finish::Idle } else { finish };
@@ -246,7 +246,7 @@ impl Runner {
         collector.close_delays(&mut cp, &plan);
         let verdicts = collector.judge(&cp, &scenario, &End { finish, abort }, ledger);
         let tables = collector.finish(&cp, &plan, cp.now);
-        let mut performance = performance(&collector, skip, statistics);
+        let mut performance = performance(&collector, fast_forward, statistics);
         (performance.build_cpu_seconds, performance.threads) = (build_cpu_seconds, threads);
         (performance.wall_seconds, performance.cpu_seconds) = (began.0.elapsed().as_secs_f64(), began.1.elapsed().as_secs_f64());
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
@@ -265,27 +265,27 @@ fn ledger(engine: &Engine<Node>) -> Ledger {
 }
 
 /// Returns the performance of a run, without times.
-fn performance(collector: &Collector, skip: Skip, statistics: Statistics) -> Performance {
-    let (skipped, blockers) = skip.end();
+fn performance(collector: &Collector, fast_forward: FastForward, statistics: Statistics) -> Performance {
+    let (forwarded, blockers) = fast_forward.end();
     let by_kind = PacketHopsByKind {
-        packets: skipped.packet_hops[Across::Packets as usize],
-        steps: skipped.packet_hops[Across::Messages as usize],
-        layers: skipped.packet_hops[Across::Operations as usize..Across::Episodes as usize].iter().sum(),
-        episodes: skipped.packet_hops[Across::Episodes as usize],
+        packets: forwarded.packet_hops[PeriodKind::Packets as usize],
+        steps: forwarded.packet_hops[PeriodKind::Steps as usize],
+        layers: forwarded.packet_hops[PeriodKind::Layers as usize..PeriodKind::BusyPeriods as usize].iter().sum(),
+        busy_periods: forwarded.packet_hops[PeriodKind::BusyPeriods as usize],
     };
-    let fast_forward = FastForward {
-        packet_hops: skipped.packet_hops.iter().sum(),
+    let report = summary::FastForward {
+        packet_hops: forwarded.packet_hops.iter().sum(),
         by_kind,
-        packet_hops_in_components: skipped.packet_hops_in_islands,
-        components: skipped.islands,
-        periods: skipped.periods,
-        episodes: skipped.episodes,
+        packet_hops_in_components: forwarded.packet_hops_in_components,
+        components: forwarded.components,
+        periods: forwarded.periods,
+        busy_periods: forwarded.busy_periods,
         blockers,
     };
     Performance {
         data_packet_hops: collector.hops,
-        packet_hops_simulated: collector.hops - fast_forward.packet_hops,
-        fast_forward,
+        packet_hops_simulated: collector.hops - report.packet_hops,
+        fast_forward: report,
         events: statistics.events,
         windows: statistics.windows,
         peak_rss_bytes: memory::peak_rss_bytes(),

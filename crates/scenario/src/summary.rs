@@ -34,7 +34,7 @@ pub struct FastForward {
     /// Detected periods. Each period is repeated as often as possible at once.
     pub periods: u64,
     /// Busy periods replayed from a recorded busy period.
-    pub episodes: u64,
+    pub busy_periods: u64,
     /// Main reasons against fast-forward: components with a state that never recurred, `traffic` for queues and
     /// packets in flight, `flows` for flows that began or ended too often.
     pub blockers: Vec<&'static str>,
@@ -50,7 +50,7 @@ pub struct PacketHopsByKind {
     /// Layers, micro-batches and iterations of jobs.
     pub layers: u64,
     /// Busy periods, each from one quiet moment to the next.
-    pub episodes: u64,
+    pub busy_periods: u64,
 }
 
 /// The cost of a run.

@@ -1,8 +1,8 @@
-//! What was only counted or written down: it is noted at a moment, and grows again when what happened since is repeated.
+//! Totals: fields that are only counted or recorded. A walk notes totals, and a repetition lets totals grow again.
 //!
-//! There are two ways to repeat. What has just happened happens so many times more: each total grows by as much again. Or a part that is a
-//! copy, as it was when something had happened once, takes the place of one before which the same lies: it is shifted there, and each
-//! of its totals is what that of the other was, and as much more as it had grown in the copy.
+//! There are two repetitions. The last stretch is repeated k times: each total grows k times by its growth in the stretch.
+//! Or a copy of a component, after a stretch, replaces the component before the same stretch: each total is the total of
+//! the replaced component, plus the growth in the copy.
 
 use std::any::Any;
 use std::vec::IntoIter;
@@ -10,7 +10,7 @@ use std::vec::IntoIter;
 use xoff_units::{Duration, Moment};
 
 use super::{Action, Walk};
-use crate::origin::{Across, Origin, Part};
+use crate::offsets::{Offsets, Part, PeriodKind};
 use crate::random::fold;
 use crate::word::Total;
 
@@ -154,30 +154,30 @@ impl Repetition {
 /// Something that was written down.
 pub trait Row: Clone + 'static {
     /// The same later, and so far on.
-    fn shift(&mut self, by: Duration, on: &dyn Origin);
+    fn shift(&mut self, by: Duration, on: &dyn Offsets);
 }
 
 impl<'a> Walk<'a> {
     /// Notes the totals of what is seen.
-    pub fn note(now: Moment, origin: &'a dyn Origin) -> Self {
+    pub fn note(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: None }))
     }
 
     /// Notes the totals of what is seen, and copies its rows: something else will take its place ([`Walk::onto`]).
-    pub fn leave(now: Moment, origin: &'a dyn Origin) -> Self {
+    pub fn leave(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: Some(Vec::new()) }))
     }
 
     /// Repeats, so many times, what happened in a stretch of time up to `now`, at whose beginning the totals were these. `origin`
     /// tells how far all goes on.
-    pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Origin) -> Self {
+    pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Offsets) -> Self {
         let (before, by) = (before.words.into_iter(), stretch * times);
         Self::new(now, origin, Action::Repeat(Repetition { stretch, by, times, before, onto: None, fits: true }))
     }
 
     /// Puts a copy of `now` later by `by` in the place of what was `left`; something had happened in the copy since its totals were `before`.
     /// `origin` tells how far all goes on.
-    pub fn onto(now: Moment, by: Duration, before: Totals, left: Left, origin: &'a dyn Origin) -> Self {
+    pub fn onto(now: Moment, by: Duration, before: Totals, left: Left, origin: &'a dyn Offsets) -> Self {
         let fits = before.are_of(&left.totals);
         let Left { totals, rows } = left;
         let aside = [totals.aside, before.aside].map(Vec::into_iter);
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
     /// When something began that has a place in a sequence, which is only written down. If another one took its place while a stretch of time
     /// went by, it began as much later; to be repeated it has to. From one quiet moment to another it is a part of the situation.
     pub fn begun(&mut self, place: u32, at: &mut Moment) {
-        if self.origin.across() == Across::Episodes {
+        if self.origin.kind() == PeriodKind::BusyPeriods {
             return self.moment(at);
         }
         match &mut self.action {
@@ -333,16 +333,16 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::*;
 
-    use crate::state::State;
+    use crate::state::{Counter, State};
 
     /// A row with its time and packet.
     #[derive(Debug, Clone, PartialEq, Eq)]
     struct Line(Moment, u32);
 
     impl Row for Line {
-        fn shift(&mut self, by: Duration, on: &dyn Origin) {
+        fn shift(&mut self, by: Duration, on: &dyn Offsets) {
             self.0 += by;
-            self.1 += on.packets(0);
+            self.1 += on.offset(Counter::Packets(0)) as u32;
         }
     }
 
@@ -406,7 +406,7 @@ mod tests {
         walk.totals()
     }
 
-    /// A copy from the end of an episode that began at 100 takes the place of another part at 1000, 40 packets further.
+    /// A copy from the end of a busy period that began at 100 replaces another component at 1000, 40 packets further.
     fn put(copy: &mut Part, before: Totals, onto: &mut Part) -> bool {
         let mut walk = Walk::leave(Moment(1000), &|_| 0);
         onto.walk(&mut walk);

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::random::fold;
 use xoff_engine::state;
-use xoff_engine::state::{Across, State as _, Walk, Word};
+use xoff_engine::state::{PeriodKind, State as _, Walk, Word};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
@@ -328,8 +328,8 @@ impl Endpoint {
     }
 
     /// Returns the cycle of a rank here, if the rank repeats operations.
-    pub fn cycle(&self, across: Across) -> Option<Cycle> {
-        self.programs.cycle(across, &self.config.framing)
+    pub fn cycle(&self, kind: PeriodKind) -> Option<Cycle> {
+        self.programs.cycle(kind, &self.config.framing)
     }
 
     /// Reads the memory that the next packets of the first flows need.

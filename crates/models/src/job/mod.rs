@@ -15,6 +15,6 @@ pub mod shape;
 pub use self::graph::{Builder, Graph, Lines, Operation, Rank, Shared, What, Work};
 pub use self::piece::{Messages, Piece};
 pub use self::program::{Ended, Program, Programs};
-pub use self::progress::{Cycle, Round, Way};
+pub use self::progress::{CollectiveProgress, Cycle, RankProgress};
 pub use self::repetition::{LoopRegion, SeriesStride};
 pub use self::shape::Shape;

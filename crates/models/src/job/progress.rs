@@ -1,12 +1,12 @@
-//! How far programs are: what of them decides what happens next, and what goes by where it repeats itself.
+//! Progress of programs: the state of a program that decides later events, relative to the position in a loop.
 //!
-//! Within messages nothing of a program repeats itself but that it waits. Across messages, collectives go on in which ranks send as much again and
-//! again. Across operations, all that a rank has begun counts relative to where the period began that it is in ([`LoopRegion`]).
+//! Within messages, a program only waits. In steps, a collective advances by equal messages. In layers, all begun
+//! operations count relative to the start of the current period ([`LoopRegion`]).
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use xoff_engine::state::{Across, Origin, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, Walk};
 use xoff_units::{Duration, index, number, wide};
 
 use super::graph::{Graph, What, Work};
@@ -19,13 +19,13 @@ use crate::message::After;
 impl State for Programs {
     fn walk(&mut self, walk: &mut Walk<'_>) {
         for program in &mut self.0 {
-            match walk.across() {
-                Across::Operations | Across::Iterations | Across::Episodes => {
+            match walk.kind() {
+                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
                     program.walk_operations(walk);
                     continue;
                 }
-                Across::Messages => program.walk_messages(walk),
-                Across::Packets => walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum()),
+                PeriodKind::Steps => program.walk_messages(walk),
+                PeriodKind::Packets => walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum()),
             }
             // What a program has done, it does not do again.
             walk.same(u64::from(program.over.0) << 32 | wide(program.over.1.len()));
@@ -36,13 +36,13 @@ impl State for Programs {
 }
 
 /// Which of the stretches of a program counts.
-fn level(across: Across) -> usize {
-    usize::from(across == Across::Iterations)
+fn level(kind: PeriodKind) -> usize {
+    usize::from(kind == PeriodKind::Iterations)
 }
 
 impl Row for Ended {
-    fn shift(&mut self, by: Duration, on: &dyn Origin) {
-        let further = on.operations(self.job, self.rank);
+    fn shift(&mut self, by: Duration, on: &dyn Offsets) {
+        let further = on.offset(Counter::Operations(self.job, self.rank)) as u32;
         self.place += further;
         if let After::Operation(place) = &mut self.after {
             *place += further;
@@ -59,9 +59,9 @@ impl Program {
     /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
     fn walk_operations(&mut self, walk: &mut Walk<'_>) {
         // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another situation.
-        let (by, end) = match walk.across() {
-            Across::Episodes => (0, u32::MAX),
-            across => (self.stretches[level(across)].by, self.stretches[level(across)].end),
+        let (by, end) = match walk.kind() {
+            PeriodKind::BusyPeriods => (0, u32::MAX),
+            kind => (self.stretches[level(kind)].by, self.stretches[level(kind)].end),
         };
         let (job, rank) = (self.job, self.rank);
         let further = walk.further_operations(job, rank);
@@ -126,11 +126,11 @@ impl Program {
     }
 
     /// Finds the stretches that it is in; says what that took.
-    fn follow(&mut self, across: Across) -> u64 {
+    fn follow(&mut self, kind: PeriodKind) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
         // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have one that holds shorter ones.
         let mut shorter = LoopRegion::whole(number(self.own().operations().len()));
-        for region in &mut self.stretches[..=level(across)] {
+        for region in &mut self.stretches[..=level(kind)] {
             if first >= region.end {
                 *region = LoopRegion::whole(u32::MAX);
             }
@@ -149,12 +149,12 @@ impl Program {
     }
 
     /// How far it is in its operations.
-    fn way(&self, across: Across) -> Way {
+    fn rank_progress(&self, kind: PeriodKind) -> RankProgress {
         // What waits from a quiet moment on counts by what it waits for alone.
-        let (region, begun, end) = match across {
-            Across::Episodes => (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0),
+        let (region, begun, end) = match kind {
+            PeriodKind::BusyPeriods => (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0),
             _ => {
-                let region = &self.stretches[level(across)];
+                let region = &self.stretches[level(kind)];
                 (region.clone(), region.begin(self.over.0), region.end)
             }
         };
@@ -166,7 +166,7 @@ impl Program {
             self.waiting.range(..end).next_back().map_or(0, |waiting| *waiting.0),
             self.units.values().filter_map(|unit| unit.1.iter().copied().max()).max().unwrap_or(0),
         ];
-        Way {
+        RankProgress {
             job: self.job,
             rank: self.rank,
             begun,
@@ -177,7 +177,7 @@ impl Program {
     }
 
     /// What it does again and again, if it does.
-    fn cycle(&self, across: Across, framing: &Framing) -> Option<Cycle> {
+    fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
         let of = |place: u32| match self.own().operations()[index(place)].work {
             Work::Send(number) => match self.graph.shared[index(number)].what {
                 What::Message { bytes, .. } => framing.packets(bytes),
@@ -188,7 +188,7 @@ impl Program {
             }
             Work::Compute(_) | Work::Receive(_) => 0,
         };
-        let LoopRegion { start, by, end, .. } = self.stretches[level(across)];
+        let LoopRegion { start, by, end, .. } = self.stretches[level(kind)];
         let first = self.over.0;
         (end - first >= by).then(|| Cycle {
             start,
@@ -215,7 +215,7 @@ impl Program {
     }
 
     /// How far it is in collectives.
-    fn rounds(&self) -> impl Iterator<Item = Round> {
+    fn collectives(&self) -> impl Iterator<Item = CollectiveProgress> {
         self.active.iter().flat_map(move |(place, active)| {
             let collective = match self.own().operations()[index(*place)].work {
                 Work::Collective { number, place: own } => self.shape(number).map(|shape| (number, own, shape)),
@@ -223,7 +223,7 @@ impl Program {
             };
             collective.into_iter().flat_map(move |(number, own, shape)| {
                 let first = shape.sends(own).start;
-                shape.runs(own).map(move |run| Round {
+                shape.runs(own).map(move |run| CollectiveProgress {
                     job: self.job,
                     number,
                     posted: active.posted(&run, first),
@@ -267,7 +267,7 @@ impl Active {
 
 /// How far a rank is in a run of messages of a collective, one after the other to one rank.
 #[derive(Debug, Clone)]
-pub struct Round {
+pub struct CollectiveProgress {
     /// The job.
     pub job: u32,
     /// The collective's number.
@@ -282,7 +282,7 @@ pub struct Round {
 
 /// How far a rank is in its operations.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct RankProgress {
     /// The job.
     pub job: u32,
     /// The rank.
@@ -295,6 +295,26 @@ pub struct Way {
     pub beyond: Vec<(u32, u32)>,
     /// The operations that are like one another.
     pub region: LoopRegion,
+}
+
+impl RankProgress {
+    /// Returns the repetitions before an operation differs, after `further` operations since earlier progress. Returns
+    /// `None` if these operations are no multiple of a period.
+    pub fn fits(&self, further: u32, before: &Self) -> Option<u64> {
+        let mut times = u32::MAX;
+        for (place, missing) in &self.beyond {
+            let then = before.beyond.iter().find(|then| then.0 == *place)?.1;
+            times = times.min(missing.saturating_sub(1).checked_div(then.checked_sub(*missing)?).unwrap_or(u32::MAX));
+        }
+        let LoopRegion { start, by, end, .. } = &self.region;
+        if further > 0 {
+            if !further.is_multiple_of(*by) || self.begun.checked_sub(further)? < *start {
+                return None;
+            }
+            times = times.min(end.checked_sub(1 + self.top)? / further);
+        }
+        Some(if times == u32::MAX { u64::MAX } else { times.into() })
+    }
 }
 
 /// Operations that a rank does again and again.
@@ -312,22 +332,22 @@ pub struct Cycle {
 
 impl Programs {
     /// How far the ranks here are in collectives, and the graphs of their jobs.
-    pub fn rounds(&self) -> impl Iterator<Item = (&Arc<Graph>, Round)> {
-        self.0.iter().flat_map(|program| program.rounds().map(|round| (&program.graph, round)))
+    pub fn collectives(&self) -> impl Iterator<Item = (&Arc<Graph>, CollectiveProgress)> {
+        self.0.iter().flat_map(|program| program.collectives().map(|round| (&program.graph, round)))
     }
 
     /// How far the ranks here are in their operations, and the graphs of their jobs.
-    pub fn ways(&self, across: Across) -> impl Iterator<Item = (&Arc<Graph>, Way)> {
-        self.0.iter().map(move |program| (&program.graph, program.way(across)))
+    pub fn ranks(&self, kind: PeriodKind) -> impl Iterator<Item = (&Arc<Graph>, RankProgress)> {
+        self.0.iter().map(move |program| (&program.graph, program.rank_progress(kind)))
     }
 
     /// Finds the stretches of operations in which they are; says how many operations were compared.
-    pub fn follow(&mut self, across: Across) -> u64 {
-        self.0.iter_mut().map(|program| program.follow(across)).sum()
+    pub fn follow(&mut self, kind: PeriodKind) -> u64 {
+        self.0.iter_mut().map(|program| program.follow(kind)).sum()
     }
 
     /// What the first rank here that does something again and again does.
-    pub fn cycle(&self, across: Across, framing: &Framing) -> Option<Cycle> {
-        self.0.iter().find_map(|program| program.cycle(across, framing))
+    pub fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
+        self.0.iter().find_map(|program| program.cycle(kind, framing))
     }
 }

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_audits import ring
-from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, results, skipped
-from tests.validation.test_skip_jobs import LAYERS, job
+from tests.validation.test_fast_forward import PFC, PLANS, RECORDED, rails, results, skipped
+from tests.validation.test_fast_forward_jobs import LAYERS, job
 
 import xoff
 from xoff.running import prepare
 
-ISLANDS = "packet_hops_in_components"
+COMPONENTS = "packet_hops_in_components"
 SLOW = {"flow_control": {"pfc": {"xoff": "40KB"}}}
 
 
@@ -80,7 +80,7 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
     least, scenario = PARTS[name]
-    shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, ISLANDS) for plan in PLANS]
+    shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, COMPONENTS) for plan in PLANS]
     # With shorter windows searches are earlier, and other messages may reach suspended components.
     assert min(shares[:-1]) >= least, shares
     assert "nothing rests" not in name or max(shares) == 0
@@ -110,12 +110,12 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> Non
         network["links"] += [{**network["links"][0], "a": end, "b": switch} for end in (*hosts, "s0")]
         flows += [{"src": host, "dst": hosts[0], "size": size} for host in hosts[1:]]
     scenario["audits"] = {**RECORDED, "deadlock": judgement}
-    shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS]
+    shares = [skipped(scenario, plan, COMPONENTS) for plan in PLANS]
     assert min(shares) > 0.3, shares
 
 
 @pytest.mark.parametrize("judgement", ["fail", "record"])
-def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_skipped(judgement: str) -> None:
+def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_fast_forwarded(judgement: str) -> None:
     # A layer takes at least a third of a millisecond: longer than the detection of a possible cycle of waiting ranks.
     scenario = ring()
     network, workload = scenario["network"]["explicit"], scenario["workload"]
@@ -148,14 +148,14 @@ def test_layers_of_jobs_side_by_side_are_skipped_by_each_for_itself() -> None:
 def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
     model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
     scenario = job(4, 4, {"tensor": 4, "pipeline": 4}, 4, model=model)
-    shares = [skipped(scenario, plan, ISLANDS) for plan in PLANS[:3]]
+    shares = [skipped(scenario, plan, COMPONENTS) for plan in PLANS[:3]]
     assert min(shares) > 0.1, shares
 
 
 # Pipeline stages do not recur. Searches on the stages do not use the budget of other components.
 def test_stages_by_themselves_are_looked_at_whatever_others_cost() -> None:
     model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
-    assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), PLANS[0], ISLANDS) > 0.35
+    assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), PLANS[0], COMPONENTS) > 0.35
 
 
 def drawn(rng: Random) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def drawn(rng: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("group", range(4))
 def test_drawn_parts_are_what_they_are_without_skipping(group: int) -> None:
     rngs = [Random(f"islands {group} {number}") for number in range(10)]
-    shares = [skipped(drawn(rng), rng.choice(PLANS), ISLANDS) for rng in rngs]
+    shares = [skipped(drawn(rng), rng.choice(PLANS), COMPONENTS) for rng in rngs]
     assert max(shares) > 0.3, shares
 
 
@@ -220,7 +220,7 @@ def test_parts_rest_under_every_mechanism_as_if_they_did_not(group: int) -> None
         rng = Random(f"islands of {group} {number}")
         scenario = elsewhere(draw_scenario(rng, {}), rng)
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS), ISLANDS))
+            shares.append(skipped(scenario, rng.choice(PLANS), COMPONENTS))
         except Exception as error:
             error.add_note(json.dumps(scenario))
             raise

@@ -311,7 +311,7 @@ def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> floa
 
 
 @pytest.mark.parametrize("name", REPEATS)
-def test_what_repeats_itself_is_skipped(name: str) -> None:
+def test_what_repeats_itself_is_fast_forwarded(name: str) -> None:
     least, scenario = REPEATS[name]
     shares = [skipped({"network": STAR, **scenario}, plan) for plan in PLANS]
     # With shorter windows, searches are more frequent and fail more often at first.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
-use xoff_engine::state::{Origin, Totals, Walk};
+use xoff_engine::state::{Counter, Offsets, Totals, Walk};
 use xoff_engine::{Checkpoint, Plan};
 use xoff_models::node::Node;
 use xoff_scenario::{Data, Outcome, Runner, Table, from_toml};
@@ -91,44 +91,35 @@ probe.queues = "83840ps"
 ];
 
 /// The progress of all flows under way and all outputs.
-#[derive(Clone, Default)]
-struct Reached {
-    packets: BTreeMap<u32, u32>,
-    bytes: BTreeMap<(u32, u16), u64>,
-}
+#[derive(Clone)]
+struct Progress(HashMap<Counter, u64>);
 
-impl Reached {
+impl Progress {
     fn of(cp: &Checkpoint<'_, Node>) -> Self {
-        let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
-        let packets = nodes()
-            .filter_map(|node| node.endpoint.as_ref())
-            .flat_map(|e| e.under_way().map(|u| (u.flow, u.passed)).collect::<Vec<_>>())
-            .collect();
-        let outputs = |node: &Node| node.core.ports.iter().map(|port| port.data_bytes).enumerate().collect::<Vec<_>>();
-        let bytes = nodes().flat_map(|node| outputs(node).into_iter().map(|(port, sent)| ((node.core.id, port as u16), sent)));
-        Self { packets, bytes: bytes.collect() }
+        let mut counters = HashMap::new();
+        for node in (0..cp.nodes()).map(|id| cp.node(id)) {
+            let flows = node.endpoint.iter().flat_map(|e| e.under_way());
+            counters.extend(flows.map(|flow| (Counter::Packets(flow.flow), u64::from(flow.passed))));
+            let outputs = node.core.ports.iter().map(|port| port.data_bytes).enumerate();
+            counters.extend(outputs.map(|(port, sent)| (Counter::Bytes(node.core.id, port as u16), sent)));
+        }
+        Self(counters)
     }
 
     /// Returns the progress since another moment, multiplied by `times`.
     fn since(&self, before: &Self, times: u64) -> Self {
-        let packets = self.packets.iter().map(|(flow, n)| (*flow, (n - before.packets[flow]) * times as u32));
-        let bytes = self.bytes.iter().map(|(output, n)| (*output, (n - before.bytes[output]) * times));
-        Self { packets: packets.collect(), bytes: bytes.collect() }
+        Self(self.0.iter().map(|(counter, n)| (*counter, (n - before.0[counter]) * times)).collect())
     }
 }
 
-impl Origin for Reached {
-    fn packets(&self, flow: u32) -> u32 {
-        self.packets.get(&flow).copied().unwrap_or(0)
-    }
-
-    fn bytes(&self, node: u32, output: u16) -> u64 {
-        self.bytes[&(node, output)]
+impl Offsets for Progress {
+    fn offset(&self, counter: Counter) -> u64 {
+        self.0.get(&counter).copied().unwrap_or(0)
     }
 }
 
 fn digest(cp: &mut Checkpoint<'_, Node>) -> u64 {
-    let reached = Reached::of(cp);
+    let reached = Progress::of(cp);
     let mut walk = Walk::digest(cp.now, &reached);
     cp.walk(&mut walk);
     walk.result()
@@ -210,17 +201,17 @@ fn a_run_in_which_a_stretch_is_repeated_ends_as_one_that_goes_through_it() {
         let (from, to) = period(name, text, *least);
         let usual = run(text, |_| true);
         for times in [1, 4] {
-            let mut before: Option<(Totals, Reached, u64)> = None;
+            let mut before: Option<(Totals, Progress, u64)> = None;
             let mut is_done = false;
             let repeated = run(text, |cp| {
                 if cp.now == from && before.is_none() {
-                    before = Some((totals(cp), Reached::of(cp), digest(cp)));
+                    before = Some((totals(cp), Progress::of(cp), digest(cp)));
                 }
                 if cp.now == to && !is_done {
                     is_done = true;
                     let (totals, then, situation) = before.clone().unwrap();
                     assert_eq!(digest(cp), situation, "{name}");
-                    let further = Reached::of(cp).since(&then, times);
+                    let further = Progress::of(cp).since(&then, times);
                     let mut walk = Walk::repeat(cp.now, to - from, times, totals, &further);
                     cp.walk(&mut walk);
                     assert!(walk.fits(), "{name}");
@@ -272,14 +263,14 @@ fn results(outcome: &Outcome) -> (Value, Vec<(&'static str, Vec<String>)>) {
 }
 
 #[test]
-fn a_run_that_skips_has_the_results_of_one_that_does_not() {
+fn a_run_with_fast_forward_has_the_results_of_a_full_run() {
     for (name, text, _) in SCENARIOS {
         let full = run_with(text, Plan { fast_forward: false, ..Plan::default() });
         for (threads, partitions) in [(1, None), (1, Some(3)), (2, Some(3))] {
-            let skipping = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
-            let performance = &skipping.summary.performance;
-            assert!(performance.fast_forward.packet_hops > performance.data_packet_hops / 4, "{name}: some of it is skipped");
-            assert_eq!(results(&skipping), results(&full), "{name}");
+            let forwarded = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
+            let performance = &forwarded.summary.performance;
+            assert!(performance.fast_forward.packet_hops > performance.data_packet_hops / 4, "{name}: some packet-hops are fast-forwarded");
+            assert_eq!(results(&forwarded), results(&full), "{name}");
         }
     }
 }
@@ -290,7 +281,7 @@ fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Optio
     let mut is_done = false;
     let outcome = run(text, |cp| {
         if cp.now == from && before.is_none() {
-            before = Some((totals(cp), Reached::of(cp)));
+            before = Some((totals(cp), Progress::of(cp)));
         }
         if cp.now == to && !is_done {
             is_done = true;
@@ -298,7 +289,7 @@ fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Optio
             let now = totals(cp);
             let grown = now.grown(&then);
             count = grown.len();
-            let further = Reached::of(cp).since(&reached, 4);
+            let further = Progress::of(cp).since(&reached, 4);
             let mut walk = Walk::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
             cp.walk(&mut walk);
             fits = walk.fits();
@@ -344,10 +335,10 @@ const REMEMBERED: &[(&str, &str)] = &[
 
 /// Digests of the state: without one component, and of all.
 fn forgetting(cp: &mut Checkpoint<'_, Node>, part: &str) -> (u64, u64) {
-    let reached = Reached::of(cp);
+    let reached = Progress::of(cp);
     let mut walk = Walk::digest(cp.now, &reached);
     cp.walk(&mut walk);
-    let mut all = walk.situation();
+    let mut all = walk.snapshot();
     let full = all.digest();
     all.parts.retain(|known| known.0 != part);
     (all.digest(), full)
@@ -374,12 +365,12 @@ fn a_part_that_a_digest_forgets_is_noticed() {
         let mut is_done = false;
         let repeated = run(text, |cp| {
             if cp.now == from {
-                before = Some((totals(cp), Reached::of(cp)));
+                before = Some((totals(cp), Progress::of(cp)));
             }
             if cp.now == to && !is_done {
                 is_done = true;
                 let (then, reached) = before.clone().unwrap();
-                let further = Reached::of(cp).since(&reached, 4);
+                let further = Progress::of(cp).since(&reached, 4);
                 let mut walk = Walk::repeat(cp.now, to - from, 4, then, &further);
                 cp.walk(&mut walk);
                 assert!(walk.fits(), "{part}");

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.test_skip import PFC, PLANS, RECORDED, rails, skipped
+from tests.validation.test_fast_forward import PFC, PLANS, RECORDED, rails, skipped
 
 MODEL = {"layers": 16, "hidden": 512, "heads": 8, "sequence": 128, "vocabulary": 1024}
 # Messages with fewer packets, and collectives with fewer steps, than searches need.
@@ -26,9 +26,9 @@ def job(servers: int, gpus: int, parallel: dict[str, int], batch: int = 0, **mor
     }
 
 
-EPISODES = "episodes"
+BUSY_PERIODS = "busy_periods"
 # A stretch between two quiet moments of a layer may be replayed as a busy period.
-LAYERS = ("layers", EPISODES)
+LAYERS = ("layers", BUSY_PERIODS)
 # Each job with the least share of fast-forward in layers and longer periods.
 JOBS: dict[str, tuple[float, dict[str, Any]]] = {
     "layers": (0.15, job(2, 4, {"tensor": 4, "data": 2}, model={"layers": 40})),
@@ -84,7 +84,7 @@ def test_what_is_spent_within_messages_in_vain_is_not_taken_from_layers() -> Non
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_layers_and_iterations_are_skipped(name: str) -> None:
+def test_layers_and_iterations_are_fast_forwarded(name: str) -> None:
     least, scenario = JOBS[name]
     assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS[:3]) >= least
 
@@ -115,24 +115,24 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", QUIET)
-def test_what_comes_again_between_quiet_moments_is_skipped(name: str) -> None:
+def test_what_comes_again_between_quiet_moments_is_fast_forwarded(name: str) -> None:
     least, scenario = QUIET[name]
-    shares = [skipped(scenario, plan, EPISODES) for plan in PLANS]
+    shares = [skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS]
     assert min(shares) >= least, shares
 
 
 @pytest.mark.parametrize("until", ["150ms", "150123us"])
-def test_an_episode_that_the_end_of_a_run_cuts_is_gone_through(until: str) -> None:
+def test_a_busy_period_cut_by_the_end_of_a_run_is_simulated(until: str) -> None:
     scenario = {**QUIET["a pipeline"][1], "until": until}
-    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS[:2]) > 0.4
+    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS[:2]) > 0.4
 
 
-def test_what_begins_from_outside_ends_no_episode_too_late() -> None:
+def test_an_external_event_ends_no_busy_period_too_late() -> None:
     # Flows that start and end while layers recur, and a flow with an independent start.
     flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
     scenario = {**QUIET["a pipeline"][1]}
     scenario["workload"] = [*scenario["workload"], {"flows": flows}]
-    assert min(skipped(scenario, plan, EPISODES) for plan in PLANS) > 0.4
+    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS) > 0.4
 
 
 def training(rng: Random) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+//! Scope: a set of nodes that fast-forward treats as one. The whole network is a scope, and so is each independent
+//! component.
+
+use xoff_engine::state::{Snapshot, Totals, Walk};
+use xoff_engine::{Checkpoint, Fingerprint};
+use xoff_models::endpoint::Endpoint;
+use xoff_models::ids::PortId;
+use xoff_models::node::Node;
+use xoff_units::{Moment, index};
+
+use super::offsets::NetworkOffsets;
+
+/// A scope at one moment.
+#[derive(Clone)]
+pub struct Instant {
+    pub at: Moment,
+    pub offsets: NetworkOffsets,
+    /// Fingerprint of each node.
+    pub fingerprints: Vec<Fingerprint>,
+    /// Events before the moment.
+    pub events: u64,
+    /// Bytes sent across the border before the moment.
+    pub crossed: u64,
+    /// Data packets started by each node before the moment.
+    pub started: Vec<u64>,
+}
+
+/// A set of nodes.
+pub struct Scope {
+    /// Nodes, in ascending order.
+    pub nodes: Vec<u32>,
+    /// Outputs to nodes outside the scope, and outputs of those nodes into the scope.
+    border: Vec<(u32, PortId)>,
+    /// True for the whole network.
+    pub is_whole: bool,
+}
+
+impl Scope {
+    /// Returns the scope of these nodes, in ascending order.
+    pub fn of(nodes: Vec<u32>, cp: &Checkpoint<'_, Node>) -> Self {
+        let wiring = &cp.node(0).core.routing.wiring;
+        let outputs = nodes.iter().flat_map(|node| PortId::each(&wiring.ports[index(*node)]).map(move |(port, end)| (*node, port, end)));
+        let across = outputs.filter(|(.., end)| nodes.binary_search(&end.peer).is_err());
+        let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
+        Self { border, is_whole: false, nodes }
+    }
+
+    /// Returns the scope of all nodes.
+    pub fn whole(cp: &Checkpoint<'_, Node>) -> Self {
+        Self { is_whole: true, ..Self::of((0..cp.nodes()).collect(), cp) }
+    }
+
+    /// Returns the place of a node in the scope.
+    pub fn place(&self, node: u32) -> Option<usize> {
+        self.nodes.binary_search(&node).ok()
+    }
+
+    /// Shows the state of all nodes to a walk.
+    pub fn walk(&self, walk: &mut Walk<'_>, cp: &mut Checkpoint<'_, Node>) {
+        cp.walk_some(self.nodes.iter().copied(), walk);
+    }
+
+    /// Returns the digests of the state at a moment, with all words if `keeps_words`.
+    pub fn snapshot(&self, at: Moment, offsets: &NetworkOffsets, keeps_words: bool, cp: &mut Checkpoint<'_, Node>) -> Snapshot {
+        let mut walk = if keeps_words { Walk::keep(at, offsets) } else { Walk::digest(at, offsets) };
+        self.walk(&mut walk, cp);
+        walk.snapshot()
+    }
+
+    /// Returns the totals at a moment.
+    pub fn totals(&self, at: Moment, offsets: &NetworkOffsets, cp: &mut Checkpoint<'_, Node>) -> Totals {
+        let mut walk = Walk::note(at, offsets);
+        self.walk(&mut walk, cp);
+        walk.totals()
+    }
+
+    /// Returns the scope at a moment, before which the nodes had this many events.
+    pub fn instant(&self, at: Moment, offsets: NetworkOffsets, events: u64, cp: &mut Checkpoint<'_, Node>) -> Instant {
+        let started = self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
+        Instant { at, offsets, fingerprints: self.fingerprints(cp), events, crossed: self.crossed(cp), started }
+    }
+
+    /// Returns the fingerprint of each node.
+    pub fn fingerprints(&self, cp: &mut Checkpoint<'_, Node>) -> Vec<Fingerprint> {
+        self.nodes.iter().map(|id| *cp.fingerprint_mut(*id)).collect()
+    }
+
+    /// Returns the hosts of the scope.
+    pub fn endpoints<'a>(&'a self, cp: &'a Checkpoint<'_, Node>) -> impl Iterator<Item = &'a Endpoint> {
+        self.nodes.iter().filter_map(|id| cp.node(*id).endpoint.as_deref())
+    }
+
+    /// True if a flow has ended and is in no table yet.
+    pub fn has_ended_flows(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        self.endpoints(cp).any(|endpoint| !(endpoint.sent.is_empty() && endpoint.arrived.is_empty()))
+    }
+
+    /// Returns the bytes sent across the border.
+    pub fn crossed(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        let ports = self.border.iter().map(|(node, port)| &cp.node(*node).core.ports[*port]);
+        ports.map(|port| port.data_bytes + port.control_bytes).sum()
+    }
+
+    /// True if an output at the border is paused.
+    pub fn is_border_paused(&self, cp: &Checkpoint<'_, Node>) -> bool {
+        self.border.iter().any(|(node, port)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port))
+    }
+
+    /// Returns the data packets started by the nodes.
+    pub fn packet_hops(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).sum()
+    }
+
+    /// Returns the simulated events of the nodes.
+    pub fn simulated(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+        if self.is_whole { cp.statistics.events } else { cp.events_of(&self.nodes) }
+    }
+}
