@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use xoff_engine::state;
-use xoff_engine::state::{PeriodKind, State, Walk};
+use xoff_engine::state::{PeriodKind, State, StateVisitor};
 use xoff_units::{Moment, number, wide};
 
 use super::sender::Sender;
@@ -81,7 +81,7 @@ pub(super) struct Messages {
 
 impl State for Messages {
     /// Between two ends of messages only packets count; across messages the ends count as well.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { endings, log, within, bytes, is_closed } = self;
         if walk.kind() == PeriodKind::Packets {
             walk.same(wide(endings.len()));

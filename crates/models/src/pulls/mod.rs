@@ -9,7 +9,7 @@ mod pacer;
 mod share;
 
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::Duration;
 
 pub use self::pacer::Pacer;
@@ -106,7 +106,7 @@ impl Rules {
 }
 
 impl State for Credit {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { left, pulled, is_unheard } = self;
         walk.within("pulls", |walk| {
             walk.value((*left, *is_unheard).word());

@@ -16,7 +16,7 @@ use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 pub use self::builder::{MAX_FLOWS, MAX_LISTED, Made, Making};
@@ -265,7 +265,7 @@ pub enum Start {
 }
 
 impl State for Start {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         match self {
             Self::List(list) => list.walk(walk),
             Self::Drawn(flows) => flows.walk(walk),

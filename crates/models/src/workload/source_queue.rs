@@ -25,7 +25,7 @@ state!(Feed {
     moment: next;
     packet: arrived;
     total: left;
-    still: slot, log_none, room;
+    constant: slot, log_none, room;
 });
 
 impl Feed {

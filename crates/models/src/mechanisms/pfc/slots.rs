@@ -34,7 +34,7 @@ pub(super) struct Slots {
 
 state!(Slots {
     value: waiting;
-    still: bytes, frame_bytes, sources;
+    constant: bytes, frame_bytes, sources;
 });
 
 impl Slots {

@@ -179,7 +179,7 @@ pub struct Sfc {
 
 state!(Sfc {
     part: point, proxy, source;
-    still: interface_queues, ends_classes;
+    constant: interface_queues, ends_classes;
 });
 
 const MESSAGES: Count = Count::number("messages", "SFC messages");
