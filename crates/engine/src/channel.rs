@@ -6,7 +6,7 @@ use crate::Message;
 use crate::event_set::EventSet;
 use crate::event_set::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
-use crate::state::{State, Walk};
+use crate::state::{State, StateVisitor};
 
 /// Destination of an output.
 #[derive(Debug, Clone, Copy)]
@@ -171,7 +171,7 @@ impl<M: Message> Channel<M> {
     }
 
     /// Shows the side records of messages that were shown.
-    pub fn walk_sides(&mut self, walk: &mut Walk<'_>)
+    pub fn walk_sides(&mut self, walk: &mut StateVisitor<'_>)
     where
         M::Side: State,
     {

@@ -7,7 +7,7 @@ use xoff_units::{Duration, Moment};
 use crate::fingerprint::Fingerprint;
 use crate::partition::{Kept, Partition};
 use crate::random::fold;
-use crate::state::{State, Walk};
+use crate::state::{State, StateVisitor};
 use crate::{Message, Node};
 
 /// Plan of a run. No field except [`Plan::until`] may change a result.
@@ -197,12 +197,12 @@ where
     <N::Message as Message>::Side: State,
 {
     /// Shows the state of all nodes, in order, and of messages in flight to them.
-    pub fn walk(&mut self, walk: &mut Walk<'_>) {
+    pub fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         self.walk_some(0..self.nodes(), walk);
     }
 
     /// Shows the state of these nodes, in this order, and of messages in flight to them.
-    pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut Walk<'_>) {
+    pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut StateVisitor<'_>) {
         for node in nodes {
             let (partition, slot) = self.places[node as usize];
             walk.at_node(node);

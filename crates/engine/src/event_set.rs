@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use xoff_units::Moment;
 
 use crate::Timer;
-use crate::state::{State, Walk, Word};
+use crate::state::{State, StateVisitor, Word};
 
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
@@ -315,9 +315,9 @@ impl<M> EventSet<M> {
 impl<M: State> EventSet<M> {
     /// Shows pending events between windows, with messages and express messages of the inbox. The state does not
     /// depend on the place of a message.
-    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut Walk<'_>) {
+    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut StateVisitor<'_>) {
         debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "no event of the window is left");
-        let key = |walk: &mut Walk<'_>, key: &mut u64| {
+        let key = |walk: &mut StateVisitor<'_>, key: &mut u64| {
             let (mut at, slot) = (Moment(*key >> SLOT_BITS), *key & SLOT_MASK);
             if *key == NO_EVENT {
                 walk.value(NO_EVENT);

@@ -43,12 +43,12 @@ pub enum Timer {
     /// Follows from past events.
     Future,
     /// Reminds the node of a moment that the node keeps. The node sets the timer again after an early expiry; see
-    /// [`state::Walk::reminder`].
+    /// [`state::StateVisitor::reminder`].
     Reminder,
     /// An operation of a program has computed; the lowest 32 bits of the token are its index
     /// ([`state::Offsets::operations`]).
     Operation,
-    /// Comes from outside; see [`state::Walk::outside`].
+    /// Comes from outside; see [`state::StateVisitor::outside`].
     Outside,
 }
 

@@ -10,7 +10,7 @@ use crate::channel::{BLOCK, Channel, Route};
 use crate::context::Context;
 use crate::event_set::{EventSet, NO_EVENT, Slot};
 use crate::fingerprint::Fingerprint;
-use crate::state::{State, Walk};
+use crate::state::{State, StateVisitor};
 use crate::{END_OF_TIME, Message, Node};
 
 /// One node with the data that the engine keeps for the node. Fields needed by each event come first.
@@ -306,7 +306,7 @@ where
     <N::Message as Message>::Side: State,
 {
     /// Shows the state of a node and of messages in flight to the node.
-    pub fn walk_seat(&mut self, slot: u32, walk: &mut Walk<'_>) {
+    pub fn walk_seat(&mut self, slot: u32, walk: &mut StateVisitor<'_>) {
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         let inbox = &mut self.channel.inboxes[slot as usize];
         // Messages to a suspended node wait until the node is woken.
@@ -327,7 +327,7 @@ where
     N::Message: State,
 {
     /// Shows the state, as the state of a node of this number.
-    pub fn walk(&mut self, id: u32, walk: &mut Walk<'_>) {
+    pub fn walk(&mut self, id: u32, walk: &mut StateVisitor<'_>) {
         walk.at_node(id);
         self.event_set.walk((&mut [], &mut []), N::timer, walk);
         self.node.walk(walk);

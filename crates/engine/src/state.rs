@@ -1,7 +1,7 @@
 //! State: the words of each component that later events depend on.
 //!
 //! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with influence on
-//! later events; or *total*, a field that is only counted or recorded. A [`Walk`] has one of four actions:
+//! later events; or *total*, a field that is only counted or recorded. A [`StateVisitor`] has one of four actions:
 //!
 //! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal digests at any
 //!   moment.
@@ -29,11 +29,11 @@ pub use crate::word::{Total, Word};
 /// A component with a future.
 pub trait State {
     /// Shows each word that a later window depends on, in an order independent of all else.
-    fn walk(&mut self, walk: &mut Walk<'_>);
+    fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
 
 /// Visits the state of components: digests or shifts the future, notes totals, or repeats a stretch.
-pub struct Walk<'a> {
+pub struct StateVisitor<'a> {
     now: Moment,
     /// Offsets of a digest, or growth of a shift or repetition.
     origin: &'a dyn Offsets,
@@ -95,13 +95,13 @@ enum Action {
     Repeat(Repetition),
 }
 
-impl fmt::Debug for Walk<'_> {
+impl fmt::Debug for StateVisitor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Walk").field("now", &self.now).field("action", &self.action).finish_non_exhaustive()
+        f.debug_struct("StateVisitor").field("now", &self.now).field("action", &self.action).finish_non_exhaustive()
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StateVisitor<'a> {
     fn new(now: Moment, origin: &'a dyn Offsets, action: Action) -> Self {
         Self { now, origin, passed: 0, granted: 0, asked: 0, part: 0, action, place: Place::default(), seen: Vec::new() }
     }
@@ -389,11 +389,11 @@ impl<'a> Walk<'a> {
 }
 
 impl State for () {
-    fn walk(&mut self, _: &mut Walk<'_>) {}
+    fn walk(&mut self, _: &mut StateVisitor<'_>) {}
 }
 
 impl State for Moment {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.moment(self);
     }
 }
@@ -401,7 +401,7 @@ impl State for Moment {
 macro_rules! parts {
     ($($type:ty)*) => {
         $(impl State for $type {
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 walk.value(self.word());
             }
         })*
@@ -411,13 +411,13 @@ macro_rules! parts {
 parts!(u32 u64 f64 Duration);
 
 impl<T: State + ?Sized> State for Box<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         (**self).walk(walk);
     }
 }
 
 impl<T: State> State for Option<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(u64::from(self.is_some()));
         if let Some(part) = self {
             part.walk(walk);
@@ -426,7 +426,7 @@ impl<T: State> State for Option<T> {
 }
 
 impl<T: State> State for [T] {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(self.len() as u64);
         for part in self {
             part.walk(walk);
@@ -435,13 +435,13 @@ impl<T: State> State for [T] {
 }
 
 impl<T: State> State for Vec<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         self.as_mut_slice().walk(walk);
     }
 }
 
 impl<T: State> State for std::collections::VecDeque<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         self.make_contiguous().walk(walk);
     }
 }
@@ -469,7 +469,7 @@ impl<T: State> State for std::collections::VecDeque<T> {
 macro_rules! state {
     ($part:ty { $($kind:ident: $($field:ident),+;)* }) => {
         impl $crate::state::State for $part {
-            fn walk(&mut self, walk: &mut $crate::state::Walk<'_>) {
+            fn walk(&mut self, walk: &mut $crate::state::StateVisitor<'_>) {
                 let Self { $($($field,)+)* } = self;
                 $($($crate::state!(@$kind walk $field);)+)*
             }
@@ -477,7 +477,7 @@ macro_rules! state {
     };
     ($part:ty) => {
         impl $crate::state::State for $part {
-            fn walk(&mut self, _: &mut $crate::state::Walk<'_>) {
+            fn walk(&mut self, _: &mut $crate::state::StateVisitor<'_>) {
                 // Does not compile for a part that has fields.
                 let Self {} = self;
             }
@@ -519,5 +519,5 @@ macro_rules! state {
     (@sinces $walk:ident $field:ident) => { for at in $field.iter_mut() { $walk.since(at); } };
     (@peak $walk:ident $field:ident) => { $walk.peak($field) };
     (@peaks $walk:ident $field:ident) => { for peak in $field.iter_mut() { $walk.peak(peak); } };
-    (@still $walk:ident $field:ident) => { let _ = $field; };
+    (@constant $walk:ident $field:ident) => { let _ = $field; };
 }

@@ -4,7 +4,7 @@ use xoff_units::Duration;
 
 use crate::random::{Stream, fold};
 
-/// A word that a [`Walk`] reads without change.
+/// A word that a [`StateVisitor`] reads without change.
 pub trait Word {
     /// Returns the value in 64 bits, or a hash.
     fn word(&self) -> u64;

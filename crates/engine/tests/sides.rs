@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_engine::{Context, Engine, LinkSpec, Message, Node, Plan};
 use xoff_units::{Duration, Moment};
 
@@ -14,13 +14,13 @@ struct Letter(Option<u32>);
 struct Enclosed(u64);
 
 impl State for Enclosed {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(self.0);
     }
 }
 
 impl State for Letter {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         if let Some(slot) = self.0 {
             walk.side(slot);
         }
@@ -47,7 +47,7 @@ impl Message for Letter {
 struct Writer(Vec<Option<u64>>);
 
 impl State for Writer {
-    fn walk(&mut self, _: &mut Walk<'_>) {}
+    fn walk(&mut self, _: &mut StateVisitor<'_>) {}
 }
 
 impl Node for Writer {
@@ -87,7 +87,7 @@ fn digest(letters: &[Option<u64>], partitions: usize) -> (u64, u64) {
     let mut seen = None;
     engine.run(|cp| {
         if cp.now == Moment(20_000) {
-            let mut walk = Walk::digest(cp.now, &|_| 0);
+            let mut walk = StateVisitor::digest(cp.now, &|_| 0);
             cp.walk_some([1], &mut walk);
             let snapshot = walk.snapshot();
             seen = Some((snapshot.digest(), snapshot.count));

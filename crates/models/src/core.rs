@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::ids::{Classes, PortId, QueueId};
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Duration;
 
 use crate::packet::Packet;
@@ -104,7 +104,7 @@ pub struct Core {
 }
 
 impl State for Core {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         // Constant fields are left out.
         let Self { ports, ingress, buffer, inputs, classes: _, id: _, map: _, routing: _, queueing: _ } = self;
         for (port, output) in (0..).zip(ports) {

@@ -13,7 +13,7 @@ use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Bytes, Duration, Moment, Rate, Serializer, index};
 
 use crate::packet::Packet;
@@ -132,7 +132,7 @@ pub struct Rest {
 }
 
 impl State for Rest {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { packet, port, queue } = self;
         packet.walk(walk);
         walk.value(u64::from(port.0) << 16 | u64::from(queue.0));
@@ -140,7 +140,7 @@ impl State for Rest {
 }
 
 impl State for Arriving {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { until, packet, rest } = self;
         let is_coming = *until > walk.now();
         walk.due(until);
@@ -164,7 +164,7 @@ pub struct CutThrough {
 
 state!(CutThrough {
     part: arriving;
-    still: ahead, inputs;
+    constant: ahead, inputs;
 });
 
 impl CutThrough {

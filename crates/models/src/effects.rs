@@ -98,7 +98,7 @@ pub struct Effects {
 
 state!(Effects {
     value: marked, streams, drawn;
-    still: now, list, owner, draws, keys;
+    constant: now, list, owner, draws, keys;
 });
 
 impl Effects {

@@ -3,7 +3,7 @@
 //! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers are read with every packet, and
 //! have accessors of the packet instead of fields.
 
-use xoff_engine::state::{Walk, Word};
+use xoff_engine::state::{StateVisitor, Word};
 
 /// The distance that a frame travels, and the mechanisms that see the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub trait Payload: Copy {
     /// Unpacks the fields of a packet of this kind.
     fn unpack(bits: u64) -> Self;
     /// Shows each field by its class of state.
-    fn walk(&mut self, walk: &mut Walk<'_>);
+    fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
 
 /// A field of a frame.
@@ -50,7 +50,7 @@ trait Field: Copy {
     /// Unpacks the field from the lowest bits.
     fn unpack(bits: u64) -> Self;
     /// Shows the field.
-    fn walk(&mut self, walk: &mut Walk<'_>);
+    fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
 
 macro_rules! numbers {
@@ -66,7 +66,7 @@ macro_rules! numbers {
                 bits as Self
             }
 
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 walk.value(self.word());
             }
         })*
@@ -86,7 +86,7 @@ impl Field for i32 {
         (bits as u32).cast_signed()
     }
 
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(self.word());
     }
 }
@@ -102,7 +102,7 @@ impl Field for bool {
         bits & 1 == 1
     }
 
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(self.word());
     }
 }
@@ -124,7 +124,7 @@ macro_rules! of_the_flow {
                 Self(bits as u32)
             }
 
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 walk.$walk(&mut self.0);
             }
         })*
@@ -160,7 +160,7 @@ impl Field for Blocks {
         Self { is_own: bits & 1 == 1, class: (bits >> 1) as u8, count: (bits >> 32) as u32 }
     }
 
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value((self.is_own, self.class).word());
         walk.counter(self.is_own, self.class, &mut self.count);
     }
@@ -189,7 +189,7 @@ impl Field for Says {
         [Self::Reply, Self::Clear, Self::Notify, Self::Notify][bits as usize & 3]
     }
 
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(Field::pack(*self));
     }
 }
@@ -269,14 +269,14 @@ macro_rules! frames {
                     Self { $($field: Field::unpack(bits >> $at)),* }
                 }
 
-                fn walk(&mut self, walk: &mut Walk<'_>) {
+                fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                     $(Field::walk(&mut self.$field, walk);)*
                 }
             }
         )?)*
 
         /// Shows the fields of a frame and returns the fields afterwards, for kinds with fields.
-        pub(crate) fn walk_fields(kind: Kind, bits: u64, walk: &mut Walk<'_>) -> Option<u64> {
+        pub(crate) fn walk_fields(kind: Kind, bits: u64, walk: &mut StateVisitor<'_>) -> Option<u64> {
             match kind {
                 $($(Kind::$kind => {
                     $(let _ = stringify!($field);)*

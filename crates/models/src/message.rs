@@ -4,7 +4,7 @@
 //! A *message* is a range of packets of a connection; the last packet may be shorter and is flagged. A message is
 //! delivered when all bytes of the connection up to the end of the message have arrived.
 
-use xoff_engine::state::{Counter, Offsets, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, Row, State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use crate::ids::PortId;
@@ -75,7 +75,7 @@ pub struct Message {
 }
 
 impl State for MessageId {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { job, number, place } = self;
         walk.value(u64::from(*job));
         walk.message(*job, *number, place);
@@ -85,7 +85,7 @@ impl State for MessageId {
 
 impl State for Message {
     /// Posting and departure times are written to tables, and are therefore part of the state.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { post: Post { id, flow: _, bytes, after }, posted, left, port, class } = self;
         walk.value(after.kind());
         if let After::Message(place) = after {

@@ -1,7 +1,7 @@
 //! Frames on links: data and control, 24 bytes each.
 
 use xoff_engine::Message;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 
 use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
 use crate::ids::PortId;
@@ -343,7 +343,7 @@ impl Packet {
 }
 
 impl State for Packet {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let [_, route_and_word, what] = self.0;
         walk.of_flow(self.flow());
         walk.value((u64::from(self.flow()), route_and_word >> ROUTE, what).word());

@@ -1,7 +1,7 @@
 //! Records of nodes for tables: drops, pauses, packets and samples.
 
 use crate::ids::{PortId, QueueId};
-use xoff_engine::state::{Counter, Offsets, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, Row, State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use crate::delays::Traced;
@@ -94,7 +94,7 @@ pub struct Trace {
 
 impl Row for Trace {
     fn shift(&mut self, by: Duration, on: &dyn Offsets) {
-        let mut walk = Walk::shift(self.at, by, on);
+        let mut walk = StateVisitor::shift(self.at, by, on);
         walk.at_node(self.node);
         walk.at_link(self.port.0, self.is_departure);
         self.frame.walk(&mut walk);
@@ -137,7 +137,7 @@ pub struct Records {
 }
 
 impl State for Records {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { drops, pauses, packets, samples } = self;
         walk.rows(drops);
         walk.rows(pauses);

@@ -1,7 +1,7 @@
 //! Record of a switch output: in-band network telemetry (INT).
 
 use crate::ids::PortId;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Moment, Rate};
 
 /// State of an output at the departure of a packet.
@@ -22,7 +22,7 @@ pub struct Hop {
 }
 
 impl State for Hop {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { node, port, at, sent, queued, rate: _ } = self;
         walk.value((*node, *port, *queued).word());
         walk.moment(at);

@@ -1,10 +1,10 @@
-//! Repeating a recurring stretch (`Walk::repeat`): a run with a repeated stretch has the summary and the tables of a run simulating
+//! Repeating a recurring stretch (`StateVisitor::repeat`): a run with a repeated stretch has the summary and the tables of a run simulating
 //! every repetition. The test fails for a component that does not declare one of its totals.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
-use xoff_engine::state::{Counter, Offsets, Totals, Walk};
+use xoff_engine::state::{Counter, Offsets, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Plan};
 use xoff_models::node::Node;
 use xoff_scenario::{Data, Outcome, Runner, Table, from_toml};
@@ -120,13 +120,13 @@ impl Offsets for Progress {
 
 fn digest(cp: &mut Checkpoint<'_, Node>) -> u64 {
     let reached = Progress::of(cp);
-    let mut walk = Walk::digest(cp.now, &reached);
+    let mut walk = StateVisitor::digest(cp.now, &reached);
     cp.walk(&mut walk);
     walk.result()
 }
 
 fn totals(cp: &mut Checkpoint<'_, Node>) -> Totals {
-    let mut walk = Walk::note(cp.now, &|_| 0);
+    let mut walk = StateVisitor::note(cp.now, &|_| 0);
     cp.walk(&mut walk);
     walk.totals()
 }
@@ -212,7 +212,7 @@ fn a_run_in_which_a_stretch_is_repeated_ends_as_one_that_goes_through_it() {
                     let (totals, then, situation) = before.clone().unwrap();
                     assert_eq!(digest(cp), situation, "{name}");
                     let further = Progress::of(cp).since(&then, times);
-                    let mut walk = Walk::repeat(cp.now, to - from, times, totals, &further);
+                    let mut walk = StateVisitor::repeat(cp.now, to - from, times, totals, &further);
                     cp.walk(&mut walk);
                     assert!(walk.fits(), "{name}");
                 }
@@ -239,7 +239,10 @@ fn what_is_not_as_it_was_is_not_repeated() {
         if cp.now == to {
             // Totals with one more entry than the nodes have, and then with one less.
             let noted = before.clone().unwrap();
-            for walk in [Walk::repeat(cp.now, to - from, 0, Totals::default(), &|_| 0), Walk::repeat(cp.now, to - from, 0, noted, &|_| 0)] {
+            for walk in [
+                StateVisitor::repeat(cp.now, to - from, 0, Totals::default(), &|_| 0),
+                StateVisitor::repeat(cp.now, to - from, 0, noted, &|_| 0),
+            ] {
                 let (mut walk, nodes) = (walk, cp.nodes());
                 cp.walk_some(0..nodes - 1, &mut walk);
                 assert!(!walk.fits());
@@ -290,7 +293,7 @@ fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Optio
             let grown = now.grown(&then);
             count = grown.len();
             let further = Progress::of(cp).since(&reached, 4);
-            let mut walk = Walk::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
+            let mut walk = StateVisitor::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
             cp.walk(&mut walk);
             fits = walk.fits();
         }
@@ -336,7 +339,7 @@ const REMEMBERED: &[(&str, &str)] = &[
 /// Digests of the state: without one component, and of all.
 fn forgetting(cp: &mut Checkpoint<'_, Node>, part: &str) -> (u64, u64) {
     let reached = Progress::of(cp);
-    let mut walk = Walk::digest(cp.now, &reached);
+    let mut walk = StateVisitor::digest(cp.now, &reached);
     cp.walk(&mut walk);
     let mut all = walk.snapshot();
     let full = all.digest();
@@ -371,7 +374,7 @@ fn a_part_that_a_digest_forgets_is_noticed() {
                 is_done = true;
                 let (then, reached) = before.clone().unwrap();
                 let further = Progress::of(cp).since(&reached, 4);
-                let mut walk = Walk::repeat(cp.now, to - from, 4, then, &further);
+                let mut walk = StateVisitor::repeat(cp.now, to - from, 4, then, &further);
                 cp.walk(&mut walk);
                 assert!(walk.fits(), "{part}");
             }

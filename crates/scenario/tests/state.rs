@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use xoff_engine::state::Walk;
+use xoff_engine::state::StateVisitor;
 use xoff_engine::{Checkpoint, Plan};
 use xoff_models::network::build;
 use xoff_models::node::Node;
@@ -145,7 +145,7 @@ fn acknowledged(cp: &Checkpoint<'_, Node>) -> BTreeMap<u32, u32> {
 fn digest(cp: &mut Checkpoint<'_, Node>, now: Moment) -> u64 {
     let passed = acknowledged(cp);
     let packets = |flow: u32| passed.get(&flow).copied().unwrap_or(0);
-    let mut walk = Walk::digest(now, &packets);
+    let mut walk = StateVisitor::digest(now, &packets);
     cp.walk(&mut walk);
     walk.result()
 }
@@ -179,7 +179,7 @@ fn compare_at(at: Moment, name: &str, usual: &Ends, shifted: &str, packets: u32)
         if cp.now >= at && !is_shifted {
             is_shifted = true;
             let (now, before) = (cp.now, digest(cp, cp.now));
-            cp.walk(&mut Walk::shift(now, LATER, &|_| packets));
+            cp.walk(&mut StateVisitor::shift(now, LATER, &|_| packets));
             assert_eq!(digest(cp, now + LATER), before, "{name}");
         }
         ControlFlow::Continue(())

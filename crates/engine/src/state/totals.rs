@@ -9,7 +9,7 @@ use std::vec::IntoIter;
 
 use xoff_units::{Duration, Moment};
 
-use super::{Action, Walk};
+use super::{Action, StateVisitor};
 use crate::offsets::{Offsets, Part, PeriodKind};
 use crate::random::fold;
 use crate::word::Total;
@@ -157,13 +157,13 @@ pub trait Row: Clone + 'static {
     fn shift(&mut self, by: Duration, on: &dyn Offsets);
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StateVisitor<'a> {
     /// Notes the totals of what is seen.
     pub fn note(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: None }))
     }
 
-    /// Notes the totals of what is seen, and copies its rows: something else will take its place ([`Walk::onto`]).
+    /// Notes the totals of what is seen, and copies its rows: something else will take its place ([`StateVisitor::onto`]).
     pub fn leave(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: Some(Vec::new()) }))
     }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     impl State for Part {
-        fn walk(&mut self, walk: &mut Walk<'_>) {
+        fn walk(&mut self, walk: &mut StateVisitor<'_>) {
             let Self { next, seq, sent, kept, quiet_since, most, marks, lines, constant: _ } = self;
             walk.due(next);
             walk.of_flow(0);
@@ -401,18 +401,18 @@ mod tests {
     }
 
     fn noted(part: &mut Part) -> Totals {
-        let mut walk = Walk::note(Moment::ZERO, &|_| 0);
+        let mut walk = StateVisitor::note(Moment::ZERO, &|_| 0);
         part.walk(&mut walk);
         walk.totals()
     }
 
     /// A copy from the end of a busy period that began at 100 replaces another component at 1000, 40 packets further.
     fn put(copy: &mut Part, before: Totals, onto: &mut Part) -> bool {
-        let mut walk = Walk::leave(Moment(1000), &|_| 0);
+        let mut walk = StateVisitor::leave(Moment(1000), &|_| 0);
         onto.walk(&mut walk);
         let left = walk.left();
         let further = |_| 40;
-        let mut walk = Walk::onto(Moment(140), Duration(900), before, left, &further);
+        let mut walk = StateVisitor::onto(Moment(140), Duration(900), before, left, &further);
         copy.walk(&mut walk);
         walk.fits()
     }

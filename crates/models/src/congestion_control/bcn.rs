@@ -95,7 +95,7 @@ state!(State {
     value: rate, point, stops;
     moment: resumes, next_drift;
     part: limiter;
-    still: key;
+    constant: key;
 });
 
 /// Feedback of a congestion point: the signed value, with zero to stop, and the point, with zero for none.

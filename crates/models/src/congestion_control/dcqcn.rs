@@ -10,7 +10,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{Walk, Word};
+use xoff_engine::state::{StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, Rate};
 
 use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
@@ -152,7 +152,7 @@ pub struct State {
 impl state::State for State {
     /// At line rate, alpha and timers only matter for the next notification, which computes both. They count as constant until then. A
     /// stretch with a notification repeats only where alpha and timers are shown.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             rate,
             target,

@@ -5,7 +5,7 @@
 //! to come, and again after each notification. Invariants: with one rate the wait is the packet's time at this rate; the bits that pass are
 //! the integral of the rate.
 
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::Moment;
 
 /// The rule that sets the rate of a limiter.
@@ -27,7 +27,7 @@ pub(super) struct Limiter {
 
 impl State for Limiter {
     /// Without owed bits the time has no meaning.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { owed, since } = self;
         walk.value(owed.word());
         if *owed > 0.0 {

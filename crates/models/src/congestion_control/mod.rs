@@ -3,7 +3,7 @@
 pub mod contract;
 mod limiter;
 
-use xoff_engine::state::{self, Walk};
+use xoff_engine::state::{self, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
@@ -87,7 +87,7 @@ macro_rules! registry {
         }
 
         impl state::State for State {
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 match self {
                     Self::None => {}
                     $(Self::$name(s) => walk.within(stringify!($module), |walk| state::State::walk(s, walk)),)*

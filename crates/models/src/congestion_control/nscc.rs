@@ -10,7 +10,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::state::{self, Walk, Word};
+use xoff_engine::state::{self, StateVisitor, Word};
 use xoff_units::{Duration, Moment};
 
 use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
@@ -118,7 +118,7 @@ pub struct State {
 }
 
 impl state::State for State {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             window,
             base,

@@ -1,6 +1,6 @@
 //! The last gain of a packet and the last start of a flow at a host: the basis for finding runs without progress.
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 /// The last moments, and how many packets chance made late.
@@ -16,7 +16,7 @@ pub struct Latest {
 
 impl State for Latest {
     /// The times have no effect at the host.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { gained_at, begun_at, drawn } = self;
         walk.value(*drawn);
         walk.since(gained_at);

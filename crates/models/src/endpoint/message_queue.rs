@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use xoff_engine::state;
-use xoff_engine::state::{PeriodKind, State, Walk};
+use xoff_engine::state::{PeriodKind, State, StateVisitor};
 use xoff_units::{Moment, wide};
 
 /// A message of a connection without a full ACK.
@@ -44,7 +44,7 @@ pub(super) struct Messages {
 
 impl State for Messages {
     /// Between two ends of messages only packets count; across messages the ends count as well.
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { endings, log, within, bytes, is_closed } = self;
         if walk.kind() == PeriodKind::Packets {
             walk.same(wide(endings.len()));

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use xoff_engine::random::fold;
 use xoff_engine::state;
-use xoff_engine::state::{PeriodKind, State as _, Walk, Word};
+use xoff_engine::state::{PeriodKind, State as _, StateVisitor, Word};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
@@ -146,7 +146,7 @@ pub struct Endpoint {
 }
 
 impl state::State for Endpoint {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             senders,
             receivers,
@@ -233,7 +233,7 @@ fn walk_to_come(
     waiting: &mut [(u32, FlowSpec)],
     dependents: &mut FxHashMap<u32, Vec<u32>>,
     arrivals: &mut FxHashMap<u32, Box<SourceQueue>>,
-    walk: &mut Walk<'_>,
+    walk: &mut StateVisitor<'_>,
 ) {
     starts.walk(walk);
     for (missing, spec) in waiting {

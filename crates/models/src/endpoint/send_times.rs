@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, index, number};
 
 use super::slow::Slow;
@@ -35,7 +35,7 @@ pub(super) struct Stamps {
 }
 
 impl State for Stamps {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { first, starts, again, least, slow } = self;
         walk.packet(first);
         walk.value(starts.len() as u64);

@@ -2,7 +2,7 @@
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
-use xoff_engine::state::Walk;
+use xoff_engine::state::StateVisitor;
 use xoff_units::{Duration, Moment};
 
 use super::config::Config;
@@ -77,7 +77,7 @@ state!(Sender {
     moment: pace_at;
     total: retransmitted;
     // The deadline is shown when it is known whether anything is waited for.
-    still: last, start, deadline;
+    constant: last, start, deadline;
 });
 
 const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for its turn takes this");
@@ -85,7 +85,7 @@ const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for
 impl Sender {
     /// Shows the time of the retransmission. A connection without packets in flight waits for no answer until the next packet, which sets
     /// the time anew.
-    pub fn walk_deadline(&mut self, walk: &mut Walk<'_>) {
+    pub fn walk_deadline(&mut self, walk: &mut StateVisitor<'_>) {
         let waits_for_none =
             self.messages.as_ref().is_some_and(|messages| !messages.is_closed) && self.progress.unacknowledged >= self.progress.packets;
         if waits_for_none { walk.reminder(&mut self.deadline) } else { walk.due(&mut self.deadline) }

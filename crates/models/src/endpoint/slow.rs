@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, Rate, index};
 
 use crate::ids::PortId;
@@ -59,7 +59,7 @@ pub(super) struct Slow {
 }
 
 impl State for Slow {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { since, round_trips, stuck } = self;
         walk.value(since.map_or(u64::MAX, |(_, under_way)| under_way));
         if let Some((at, _)) = since {

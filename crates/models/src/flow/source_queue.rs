@@ -26,7 +26,7 @@ state!(SourceQueue {
     moment: next;
     packet: arrived;
     total: left;
-    still: slot, log_none, room;
+    constant: slot, log_none, room;
 });
 
 impl SourceQueue {

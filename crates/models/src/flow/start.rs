@@ -1,6 +1,6 @@
 //! The starts of a host's flows: a list, or draws.
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 use super::drawn::Drawn;
@@ -16,7 +16,7 @@ pub enum Start {
 }
 
 impl State for Start {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         match self {
             Self::List(list) => list.walk(walk),
             Self::Drawn(flows) => flows.walk(walk),

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, Walk};
+use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, StateVisitor};
 use xoff_units::{Duration, index, number, wide};
 
 use super::graph::{Graph, What, Work};
@@ -17,7 +17,7 @@ use crate::framing::Framing;
 use crate::message::After;
 
 impl State for Programs {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         for program in &mut self.0 {
             match walk.kind() {
                 PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
@@ -57,7 +57,7 @@ impl Row for Ended {
 
 impl Program {
     /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
-    fn walk_operations(&mut self, walk: &mut Walk<'_>) {
+    fn walk_operations(&mut self, walk: &mut StateVisitor<'_>) {
         // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another situation.
         let (by, end) = match walk.kind() {
             PeriodKind::BusyPeriods => (0, u32::MAX),
@@ -198,7 +198,7 @@ impl Program {
         })
     }
 
-    fn walk_messages(&mut self, walk: &mut Walk<'_>) {
+    fn walk_messages(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { graph, job, rank, active, .. } = self;
         walk.keyed(active, |walk, place, active| {
             if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operations()[index(*place)].work
@@ -243,7 +243,7 @@ impl Active {
 
     /// What those messages of a run that were not handed over still wait for, where they have got some of it: so many places further on, if
     /// messages go by.
-    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut Walk<'_>) {
+    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut StateVisitor<'_>) {
         let posted = self.posted(run, first);
         let known: Vec<(u32, u16)> = (posted..run.end)
             .map(|place| (place, self.missing[index(place - first)]))

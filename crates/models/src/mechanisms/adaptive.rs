@@ -95,7 +95,7 @@ state!(LoadUpdate {
     value: told, is_timed, heard;
     dues: next;
     total: frames;
-    still: every, neighbours, steps, frame_bytes;
+    constant: every, neighbours, steps, frame_bytes;
 });
 
 /// Adaptive routing at a node.
@@ -115,7 +115,7 @@ state!(Adaptive {
     value: is_up;
     part: flowlets, load_update;
     total: chosen, stuck;
-    still: best;
+    constant: best;
 });
 
 const CHOSEN: Count = Count::number("chosen", "packets or flowlets with a chosen port");

@@ -81,7 +81,7 @@ pub struct Bcn {
 
 state!(Bcn {
     part: outputs;
-    still: q_eq, w, sample_base, jitter, q_sc, max_above, points;
+    constant: q_eq, w, sample_base, jitter, q_sc, max_above, points;
     total: samples, negative, positive, stops;
 });
 

@@ -128,7 +128,7 @@ pub struct Bfc {
 state!(Bfc {
     part: lanes;
     keyed: table, holds;
-    still: resume, frame_bytes, hops, table_size, keys;
+    constant: resume, frame_bytes, hops, table_size, keys;
     total: pauses, shared;
 });
 

@@ -135,7 +135,7 @@ pub struct CongestionIsolation {
 state!(CongestionIsolation {
     part: flows;
     value: held, idle;
-    still: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
+    constant: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
     total: isolated, refused, aged, messages;
 });
 

@@ -19,7 +19,7 @@ use crate::ids::PortId;
 use crate::mechanism::{Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 
 /// `switch.routing.drill`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ pub struct Drill {
 }
 
 impl State for Drill {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { samples: _, memory: _, best, drawn: _ } = self;
         walk.keyed(best.iter_mut(), |walk, _, ports| walk.value(ports.word()));
     }

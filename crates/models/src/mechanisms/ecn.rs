@@ -78,7 +78,7 @@ pub struct Ecn {
 }
 
 state!(Ecn {
-    still: markers;
+    constant: markers;
 });
 
 /// The marker of an output.

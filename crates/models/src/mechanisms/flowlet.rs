@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, wide};
 
 use crate::core::Core;
@@ -49,7 +49,7 @@ pub(super) struct Table {
 }
 
 impl State for Table {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { timeout: _, flows, room: _ } = self;
         walk.keyed(flows.iter_mut(), |walk, _, (port, last)| {
             walk.value(u64::from(port.0));

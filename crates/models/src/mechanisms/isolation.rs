@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::effects::{Effect, Effects};
 use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 
 /// Order of a flow's packets in two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,7 +48,7 @@ pub struct Isolation<T> {
 }
 
 impl<T: State> State for Isolation<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { flows, gates, order: _ } = self;
         walk.keyed(flows.iter_mut(), |walk, _, Moved { place, before, inside, state }| {
             walk.value((*place, *before, *inside).word());

@@ -6,7 +6,7 @@ mod isolation;
 
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 use crate::core::{Core, Queueing};
@@ -143,7 +143,7 @@ registry! {
 }
 
 impl State for Mechanism {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.within(self.name(), |walk| each!(self, m => m.walk(walk)));
     }
 }
@@ -400,7 +400,7 @@ pub struct Mechanisms {
 
 state!(Mechanisms {
     part: list;
-    still: wanting, all;
+    constant: wanting, all;
 });
 
 impl Mechanisms {

@@ -219,7 +219,7 @@ struct Output {
 
 state!(Output {
     value: is_paused;
-    still: levels, direct;
+    constant: levels, direct;
 });
 
 impl Output {
@@ -250,7 +250,7 @@ state!(PortFc {
     part: detection;
     value: held;
     total: pauses, frames, relayed;
-    still: id, frame_bytes, is_node, outputs;
+    constant: id, frame_bytes, is_node, outputs;
 });
 
 impl PortFc {

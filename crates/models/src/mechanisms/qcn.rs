@@ -71,7 +71,7 @@ pub struct Qcn {
 state!(Qcn {
     part: outputs;
     total: samples, messages;
-    still: params, points;
+    constant: params, points;
 });
 
 const SAMPLES: Count = Count::number("samples", "frames sampled");

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::mix;
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 use crate::core::Core;
@@ -64,7 +64,7 @@ pub struct Reps {
 }
 
 impl State for Reps {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled } = self;
         walk.total(recycled);
         walk.keyed(flows.iter_mut(), |walk, flow, state| {

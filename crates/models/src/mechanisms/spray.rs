@@ -59,7 +59,7 @@ pub struct Spray {
 
 state!(Spray {
     value: turns;
-    still: choice, entropy_values, salt;
+    constant: choice, entropy_values, salt;
 });
 
 impl Install for Spray {

@@ -65,7 +65,7 @@ pub struct Trimming {
 
 state!(Trimming {
     total: trimmed, bounced;
-    still: limit, size, headers, sources;
+    constant: limit, size, headers, sources;
 });
 
 const TRIMMED: Count = Count::number("trimmed", "packets trimmed to headers");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use xoff_engine::random::Stream;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, Rate, wide};
 
 use crate::fault::Queued;
@@ -123,7 +123,7 @@ pub struct Failing {
 
 /// Beginnings and ends come from outside: see the timers of nodes.
 impl State for Failing {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             felt,
             lines,
@@ -169,7 +169,7 @@ impl State for Failing {
 impl Line {
     /// Shows the state. No state recurs while frames from before a failure or change may be in flight, or while a
     /// link may retransmit.
-    fn walk(&self, walk: &mut Walk<'_>) {
+    fn walk(&self, walk: &mut StateVisitor<'_>) {
         let Self {
             downs,
             is_avoided,

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use crate::fault_injection::Faults;
 use crate::ids::{PortId, QueueId};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_engine::{Context, Node as EngineNode, Timer};
 use xoff_units::{Duration, Moment, index, number, wide};
 
@@ -149,7 +149,7 @@ pub struct Node {
 }
 
 impl State for Node {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             mechanisms,
             endpoint,

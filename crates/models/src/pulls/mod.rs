@@ -10,7 +10,7 @@ mod rules;
 mod share;
 
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 
 pub use self::pacer::Pacer;
 pub use self::rules::{Demand, Rules, Targets};
@@ -58,7 +58,7 @@ pub struct Credit {
 }
 
 impl State for Credit {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { left, pulled, is_unheard } = self;
         walk.within("pulls", |walk| {
             walk.value((*left, *is_unheard).word());

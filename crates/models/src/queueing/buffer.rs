@@ -8,7 +8,7 @@ use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::Bytes;
 
 /// `switch.buffer`
@@ -92,7 +92,7 @@ pub enum Buffer {
 }
 
 impl State for Buffer {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => walk.value(used.word()),
@@ -121,7 +121,7 @@ state!(SharedBuffer {
     value: shared_used, main, in_headroom;
     peak: shared_peak;
     peaks: headroom_peak;
-    still: pool, reserve, shares;
+    constant: pool, reserve, shares;
 });
 
 /// Part of an ingress port and class in a shared buffer.

@@ -53,7 +53,7 @@ pub struct Counter {
 state!(Counter {
     part: gauge;
     value: up, down;
-    still: high, low;
+    constant: high, low;
 });
 
 impl Default for Counter {

@@ -4,7 +4,7 @@
 //! Invariants: capacity is zero or a power of two; only memory that items used is touched, from the beginning without
 //! gaps.
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{index, number, wide};
 
 /// Items in order of arrival.
@@ -34,7 +34,7 @@ impl<T: Copy + Default> FromIterator<T> for Ring<T> {
 }
 
 impl<T: Copy + Default + State> State for Ring<T> {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(wide(self.len()));
         for n in 0..self.len {
             let place = self.place(n);

@@ -44,7 +44,7 @@ pub struct Weight {
 state!(Weight {
     value: stream, faster, committed;
     moment: window_ends;
-    still: params;
+    constant: params;
 });
 
 impl Weight {

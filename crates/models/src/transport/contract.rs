@@ -31,7 +31,7 @@ pub struct Progress {
 
 state!(Progress {
     packet: next, unacknowledged, highest;
-    still: packets;
+    constant: packets;
 });
 
 /// Progress of a flow at the destination.
@@ -47,7 +47,7 @@ pub struct Received {
 
 state!(Received {
     packet: expected, highest;
-    still: packets;
+    constant: packets;
 });
 
 /// The use of a data packet for the receiver.

@@ -9,7 +9,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
@@ -52,7 +52,7 @@ pub struct GoBackN {
 pub struct Reported(Option<(u32, Moment)>);
 
 impl State for Reported {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(u64::from(self.0.is_some()));
         if let Some((missing, at)) = &mut self.0 {
             walk.packet(missing);

@@ -3,7 +3,7 @@
 pub mod contract;
 pub mod sack_bitmap;
 
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
@@ -99,13 +99,13 @@ macro_rules! registry {
         }
 
         impl State for Sender {
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
             }
         }
 
         impl State for Receiver {
-            fn walk(&mut self, walk: &mut Walk<'_>) {
+            fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
             }
         }

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, index};
 
 use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
@@ -78,7 +78,7 @@ pub struct Sender {
 }
 
 impl State for Sender {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { base, fates, ages, lost, under_way, there, end, judged } = self;
         for fate in fates.iter_mut() {
             match fate {
@@ -168,7 +168,7 @@ struct PendingAck {
 }
 
 impl State for Receiver {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { kept, pending_ack } = self;
         kept.walk(walk);
         walk.value(u64::from(pending_ack.is_some()));

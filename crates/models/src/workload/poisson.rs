@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::random::Stream;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Duration, Moment, wide};
 
 use super::sizes::{Named, SizeTable};
@@ -69,7 +69,7 @@ pub struct Arrivals {
 }
 
 impl State for Arrivals {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { stream, end, next, count, left, bytes, mean_gap_ps: _, sizes: _, destinations: _, node: _, class: _, offer: _ } = self;
         walk.value(stream.word());
         walk.moment(end);

@@ -20,7 +20,7 @@
 mod tests;
 
 use rustc_hash::FxHashMap;
-use xoff_engine::state::{PeriodKind, Snapshot, Totals, Walk};
+use xoff_engine::state::{PeriodKind, Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint, Kept};
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment};
@@ -303,10 +303,10 @@ impl BusyPeriods {
     pub fn apply(&mut self, scope: &Scope, recall: &Recall, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<u64> {
         let fingerprints = self.fingerprints(scope, recall, at, cp)?;
         let Memory { second: [start, end], totals, nodes, .. } = self.get(recall.of)?.second.as_ref()?;
-        let mut walk = Walk::leave(at, &recall.offsets);
+        let mut walk = StateVisitor::leave(at, &recall.offsets);
         scope.walk(&mut walk, cp);
         let (left, mut nodes, events) = (walk.left(), nodes.clone(), end.events - start.events);
-        let mut walk = Walk::onto(end.at, at - start.at, totals.clone(), left, &recall.growth);
+        let mut walk = StateVisitor::onto(end.at, at - start.at, totals.clone(), left, &recall.growth);
         scope.nodes.iter().zip(&mut nodes).for_each(|(id, node)| node.walk(*id, &mut walk));
         if !walk.fits() {
             self.get_mut(recall.of)?.is_unfit = true;

@@ -4,7 +4,7 @@
 //! the last period, times and offsets move by the growth of the last period. The number of repetitions is limited by
 //! the next change: a flow or message ends, an event comes from outside, or a rank has no further equal operation.
 
-use xoff_engine::state::{Counter, Offsets, PeriodKind, Totals, Walk};
+use xoff_engine::state::{Counter, Offsets, PeriodKind, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::node::Node;
@@ -95,7 +95,7 @@ impl Replay {
     /// Shows the state to a walk that repeats the period. Returns false if the state differs from that of a repetition.
     fn visit(&self, scope: &Scope, at: Moment, times: u64, cp: &mut Checkpoint<'_, Node>) -> bool {
         let growth = self.offsets.since(&self.start.offsets, times);
-        let mut walk = Walk::repeat(at, self.period.length, times, self.totals.clone(), &growth);
+        let mut walk = StateVisitor::repeat(at, self.period.length, times, self.totals.clone(), &growth);
         scope.walk(&mut walk, cp);
         walk.fits()
     }

@@ -1,7 +1,7 @@
 //! Scope: a set of nodes that fast-forward treats as one. The whole network is a scope, and so is each independent
 //! component.
 
-use xoff_engine::state::{Snapshot, Totals, Walk};
+use xoff_engine::state::{Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::ids::PortId;
@@ -56,20 +56,20 @@ impl Scope {
     }
 
     /// Shows the state of all nodes to a walk.
-    pub fn walk(&self, walk: &mut Walk<'_>, cp: &mut Checkpoint<'_, Node>) {
+    pub fn walk(&self, walk: &mut StateVisitor<'_>, cp: &mut Checkpoint<'_, Node>) {
         cp.walk_some(self.nodes.iter().copied(), walk);
     }
 
     /// Returns the digests of the state at a moment, with all words if `keeps_words`.
     pub fn snapshot(&self, at: Moment, offsets: &NetworkOffsets, keeps_words: bool, cp: &mut Checkpoint<'_, Node>) -> Snapshot {
-        let mut walk = if keeps_words { Walk::keep(at, offsets) } else { Walk::digest(at, offsets) };
+        let mut walk = if keeps_words { StateVisitor::keep(at, offsets) } else { StateVisitor::digest(at, offsets) };
         self.walk(&mut walk, cp);
         walk.snapshot()
     }
 
     /// Returns the totals at a moment.
     pub fn totals(&self, at: Moment, offsets: &NetworkOffsets, cp: &mut Checkpoint<'_, Node>) -> Totals {
-        let mut walk = Walk::note(at, offsets);
+        let mut walk = StateVisitor::note(at, offsets);
         self.walk(&mut walk, cp);
         walk.totals()
     }

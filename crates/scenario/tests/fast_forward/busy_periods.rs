@@ -58,7 +58,7 @@ fn grown(busy_periods: &mut BusyPeriods) -> BTreeSet<usize> {
 }
 
 fn after(memory: &mut Memory) -> Totals {
-    let mut walk = Walk::note(memory.second[1].at, &memory.second[1].offsets);
+    let mut walk = StateVisitor::note(memory.second[1].at, &memory.second[1].offsets);
     (0..).zip(&mut memory.nodes).for_each(|(id, node)| node.walk(id, &mut walk));
     walk.totals()
 }

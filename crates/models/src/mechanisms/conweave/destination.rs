@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ids::{PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use super::counts::{EARLY, HELD, MESSAGES, PACKETS, UNHELD};
@@ -74,7 +74,7 @@ pub struct Destination {
 }
 
 impl State for Destination {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             expiry: _,
             flush_slack: _,

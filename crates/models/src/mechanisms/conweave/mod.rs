@@ -54,7 +54,7 @@ pub struct ConWeave {
 
 state!(ConWeave {
     part: rack;
-    still: to_host;
+    constant: to_host;
 });
 
 impl Install for ConWeave {

@@ -4,7 +4,7 @@ use crate::ids::PortId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use xoff_engine::random::Stream;
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, index, wide};
 
 use super::params::Params;
@@ -64,7 +64,7 @@ pub struct Source {
 }
 
 impl State for Source {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, hosts: _, flows, room: _, paused, moved } = self;
         walk.total(moved);
         walk.keyed(flows.iter_mut(), |walk, _, flow| flow.walk(walk));

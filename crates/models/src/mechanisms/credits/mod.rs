@@ -15,7 +15,7 @@ use crate::ids::{Classes, PortId, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, index, number};
 
 use crate::core::{Core, Queueing, Queues};
@@ -144,7 +144,7 @@ struct Sender {
 }
 
 impl State for Sender {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { of: (port, class), sent, limit, waiting, is_timed, window: _ } = self;
         walk.at_link(port.0, true);
         walk.counter(true, *class, sent);
@@ -173,7 +173,7 @@ struct Receiver {
 }
 
 impl State for Receiver {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { of: (port, class), received, used, window: _, told, is_owed, repeated, said } = self;
         walk.at_link(port.0, false);
         walk.counter(true, *class, received);
@@ -226,7 +226,7 @@ pub struct Credits {
 state!(Credits {
     part: senders, receivers;
     value: is_waiting, lose_updates;
-    still: params, forwards, is_host, delay, repeat_bytes, full, classes, hops;
+    constant: params, forwards, is_host, delay, repeat_bytes, full, classes, hops;
     total: waits, updates, lost;
 });
 

@@ -90,7 +90,7 @@ state!(Pfc {
     value: lose_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
     part: watchdog, slots;
-    still: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, hears_of_slots;
+    constant: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, hears_of_slots;
     sinces: since;
     total: pauses, frames, above_xoff;
 });

@@ -35,7 +35,7 @@ pub(super) struct Slots {
 
 state!(Slots {
     value: waiting;
-    still: bytes, frame_bytes, sources;
+    constant: bytes, frame_bytes, sources;
 });
 
 impl Slots {

@@ -12,7 +12,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use crate::core::Queueing;
@@ -128,7 +128,7 @@ pub(super) struct Watchdog {
 }
 
 impl State for Watchdog {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { poll, detection: _, restoration: _, drops: _, watched, storms, dropped } = self;
         walk.total(storms);
         walk.total(dropped);

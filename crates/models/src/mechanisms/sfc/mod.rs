@@ -49,7 +49,7 @@ pub struct Sfc {
 
 state!(Sfc {
     part: point, proxy, source;
-    still: interface_queues, ends_classes;
+    constant: interface_queues, ends_classes;
 });
 
 impl Install for Sfc {

@@ -98,7 +98,7 @@ state!(Point {
     part: watched;
     keyed: held;
     value: next_purge;
-    still: threshold, pause, target, round_trip, dynamic, resume, interval, hold, to_host, is_by_input, counts_sources, first, frame_bytes, xoff, tags, sources;
+    constant: threshold, pause, target, round_trip, dynamic, resume, interval, hold, to_host, is_by_input, counts_sources, first, frame_bytes, xoff, tags, sources;
     total: messages, resumes, above, above_after_pause, idle;
 });
 

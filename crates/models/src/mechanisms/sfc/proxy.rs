@@ -12,7 +12,7 @@
 use crate::ids::{Classes, PortId, QueueId};
 use rustc_hash::FxHashMap;
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk};
+use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, index, number};
 
 use super::counts::{ISOLATED, PROXY_PAUSES};
@@ -61,7 +61,7 @@ pub struct Proxy {
 }
 
 impl State for Proxy {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             isolates: _,
             caches: _,

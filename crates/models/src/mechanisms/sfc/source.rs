@@ -20,7 +20,7 @@ pub struct Source {
 
 state!(Source {
     dues: held;
-    still: hold;
+    constant: hold;
 });
 
 const CLASSES: Classes = Classes(8);

@@ -74,7 +74,7 @@ state!(Output {
 
 state!(Pint {
     part: outputs;
-    still: base, round_trip;
+    constant: base, round_trip;
 });
 
 impl Pint {

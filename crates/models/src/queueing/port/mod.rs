@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::ids::QueueId;
 use xoff_engine::state;
-use xoff_engine::state::{State, Walk, Word};
+use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
 
 use super::counter::Gauge;
@@ -97,7 +97,7 @@ state!(Queue {
     part: packets, suppliers, bytes;
     value: blocked, in_ring, taken;
     total: sent, sent_bytes, dropped, marked;
-    still: group, class, purpose;
+    constant: group, class, purpose;
 });
 
 impl Queue {
@@ -156,7 +156,7 @@ struct Level {
 
 state!(Level {
     value: ring;
-    still: single;
+    constant: single;
 });
 
 /// The queues of a class at a level.
@@ -172,7 +172,7 @@ struct Group {
 
 state!(Group {
     value: in_ring, ring, deficit;
-    still: level, class;
+    constant: level, class;
 });
 
 /// Turns of a port's queues.
@@ -185,7 +185,7 @@ struct Order {
 
 state!(Order {
     part: levels, groups;
-    still: turns;
+    constant: turns;
 });
 
 /// The supplier, if any, with a packet on the wire and more to send.
@@ -200,7 +200,7 @@ enum Sending {
 }
 
 impl State for Sending {
-    fn walk(&mut self, walk: &mut Walk<'_>) {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         walk.value(match self {
             Self::Nobody => 0,
             Self::Supplier { queue, supplier } => (1_u32, *queue, *supplier).word(),
@@ -274,7 +274,7 @@ state!(Port {
     value: waiting, control, calls, control_run;
     total: data_bytes, data_packets, control_bytes;
     since: last_data;
-    still: peer, is_single, control_turns, delay, peer_delay, serializer, rate;
+    constant: peer, is_single, control_turns, delay, peer_delay, serializer, rate;
 });
 
 #[cfg(target_pointer_width = "64")]
