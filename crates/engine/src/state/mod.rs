@@ -14,6 +14,7 @@
 //! invariants. A shift does not change a digest. A shifted run continues like a run without a shift. A run with a
 //! repetition has the totals of a full run.
 
+mod repeat;
 mod totals;
 
 use std::fmt;
