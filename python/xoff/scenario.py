@@ -648,8 +648,8 @@ class Pfc(_Part):
 
     refresh: bool | None = None
     """With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
-    arrives while the count is above XON triggers a new pause. Each expiry needs a round trip more of headroom; the
-    computed headroom covers one.
+    arrives while the count is above XON triggers a new pause. After an expiry the neighbour sends for a round trip,
+    until the next pause arrives. The computed headroom covers one round trip.
     """
 
     relays: Literal["native", "forward"] | None = None
@@ -658,7 +658,7 @@ class Pfc(_Part):
     """
 
     hop_classes: bool | None = None
-    """Each node that relays a packet raises the packet by one class: PFC* of the `PortFC` paper."""
+    """Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper."""
 
     watchdog: Watchdog | None = None
     """The action of switches on pauses that last too long. Default: none."""

@@ -296,7 +296,7 @@ def test_a_walk_names_every_field_of_its_part() -> None:
     unnamed = []
     for file in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
         for part, body in _bodies(file.read_text("utf-8"), r"impl(?:<[^>]*>)? (?:\w+::)*State for ([^{]+)\{"):
-            names_all = re.search(r"let (?:Self|\w+) \{(?:(?!\.\.)[^=])*\} = self", body)
+            names_all = re.search(r"let (?:Self|\w+) \{(?:(?!\.\.)[^=])*\} =\s+self", body)
             if not (names_all or "match self" in body or part in _CONTAINERS | _OF_ONE_FIELD):
                 unnamed.append(f"{file.relative_to(ROOT)}: {part}")
     assert unnamed == []

@@ -4,11 +4,11 @@ use xoff_units::Moment;
 
 use crate::event_set::{Arrival, EventSet, NO_EVENT, key_of};
 
-/// Order of arrival of the messages in an inbox. One buffer serves all nodes of a partition in turn and stays in the
-/// cache.
+/// Order of arrival of the messages in an inbox. One buffer serves all nodes of a partition in turn and stays
+/// in the cache.
 pub(crate) struct Arrivals {
-    /// A word for each due message: the lowest bits are the index in the inbox, the higher bits the key minus the
-    /// smallest possible key.
+    /// A word for each due message: the lowest bits are the index in the inbox, the higher bits the key minus
+    /// the smallest possible key.
     order: Vec<u64>,
     places: u64,
     /// Number of taken messages, and the index of the next message.
@@ -24,12 +24,19 @@ impl Arrivals {
 
     /// Sorts the arrivals from `start` to `end`, exclusive: by key, and in sending order for equal keys.
     #[inline]
-    pub fn collect<M: Copy>(&mut self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, start: Moment, end: Moment) {
+    pub fn collect<M: Copy>(
+        &mut self,
+        inbox: &mut Vec<Arrival<M>>,
+        event_set: &mut EventSet<M>,
+        start: Moment,
+        end: Moment,
+    ) {
         let (least, end) = (key_of(start, 0), key_of(end, 0));
         self.taken = 0;
         self.order.clear();
         if event_set.first_far() < end {
-            // Far messages precede other messages: they were sent before all other messages of their link and moment.
+            // Far messages precede other messages: they were sent before all other messages of their link and
+            // moment.
             inbox.splice(..0, std::iter::from_fn(|| event_set.pop_far(end)));
         }
         let place_bits = usize::BITS - inbox.len().leading_zeros();
@@ -77,10 +84,16 @@ impl Arrivals {
         message
     }
 
-    /// Leaves later arrivals in the inbox, in order. Arrivals at `near` or later move to the event set, which avoids
-    /// checking messages of long links in each window. Returns the smallest key.
+    /// Leaves later arrivals in the inbox, in order. Arrivals at `near` or later move to the event set, which
+    /// avoids checking messages of long links in each window. Returns the smallest key.
     #[inline]
-    pub fn finish<M: Copy>(&self, inbox: &mut Vec<Arrival<M>>, event_set: &mut EventSet<M>, end: Moment, near: Moment) -> u64 {
+    pub fn finish<M: Copy>(
+        &self,
+        inbox: &mut Vec<Arrival<M>>,
+        event_set: &mut EventSet<M>,
+        end: Moment,
+        near: Moment,
+    ) -> u64 {
         let (end, near) = (key_of(end, 0), key_of(near, 0));
         if self.order.len() == inbox.len() {
             inbox.clear();
@@ -122,7 +135,8 @@ impl Sorter {
             return;
         }
         // About one word for each bucket; each bucket is then sorted.
-        let shift = (u64::BITS - bound.leading_zeros()).saturating_sub(usize::BITS - words.len().leading_zeros());
+        let shift =
+            (u64::BITS - bound.leading_zeros()).saturating_sub(usize::BITS - words.len().leading_zeros());
         self.counts.clear();
         self.counts.resize((bound >> shift) as usize + 1, 0);
         for word in words.iter() {
@@ -155,8 +169,8 @@ mod tests {
 
     const MESSAGES: u32 = 1_500;
 
-    /// Messages are numbered in sending order. Messages of one moment and link must arrive in this order for any
-    /// windows.
+    /// Messages are numbered in sending order. Messages of one moment and link must arrive in this order for
+    /// any windows.
     #[test]
     fn arrivals_are_in_order_of_time_link_and_sending_whatever_the_windows() {
         for (round, window) in [1, 3, 50, 2_000, 1 << 40].into_iter().cycle().take(60).enumerate() {
@@ -189,7 +203,11 @@ mod tests {
                 start = if number < MESSAGES { (next >> 16).min(end.0 + 5 * window) } else { next >> 16 };
             }
             sent.sort_unstable();
-            assert_eq!(seen, sent.iter().map(|s| s.1).collect::<Vec<_>>(), "window {window}, spread {spread}");
+            assert_eq!(
+                seen,
+                sent.iter().map(|s| s.1).collect::<Vec<_>>(),
+                "window {window}, spread {spread}"
+            );
         }
     }
 

@@ -1,8 +1,8 @@
 //! Barriers between threads. A thread spins for about the time of waking a thread, and then sleeps.
 //!
-//! A waiting thread thereby loses at most twice the cost of the best choice for a known waiting time, and gives its
-//! core to the awaited thread on a busy machine. The condition of a sleeping thread changes under the lock alone, and
-//! no wake-up is missed. Atomic copies serve spinning.
+//! A waiting thread thereby loses at most twice the cost of the best choice for a known waiting time, and
+//! gives its core to the awaited thread on a busy machine. The condition of a sleeping thread changes under
+//! the lock alone, and no wake-up is missed. Atomic copies serve spinning.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -56,7 +56,9 @@ impl Barrier {
                 self.generation.fetch_add(1, Ordering::Release);
             });
         } else {
-            let is_over = || self.generation.load(Ordering::Acquire) != generation || self.poisoned.load(Ordering::Acquire);
+            let is_over = || {
+                self.generation.load(Ordering::Acquire) != generation || self.poisoned.load(Ordering::Acquire)
+            };
             *spun += spin(is_over);
             if !is_over() {
                 let mut sleepers = lock(&self.sleepers);
@@ -150,7 +152,8 @@ mod tests {
                 let (barrier, here) = (&barrier, &here);
                 scope.spawn(move || {
                     for meeting in 1..=200 {
-                        // Each worker is late now and then, and the others sleep; in most meetings no worker is late.
+                        // Each worker is late now and then, and the others sleep; in most meetings no worker
+                        // is late.
                         if meeting % 20 == worker {
                             std::thread::sleep(LATE);
                         }

@@ -52,8 +52,8 @@ pub(crate) struct Inbox<M> {
     pub express: Vec<Waiting<M>>,
 }
 
-/// Number of nodes in a block. A block without events is skipped by one entry; in a large network few nodes have
-/// events in a window.
+/// Number of nodes in a block. A block without events is skipped by one entry; in a large network few nodes
+/// have events in a window.
 pub(crate) const BLOCK: usize = 16;
 
 /// Messages in flight, and the next events of nodes.
@@ -128,7 +128,8 @@ impl<M: Message> Channel<M> {
     #[inline]
     pub fn settle(&mut self, block: usize) {
         let end = ((block + 1) * BLOCK).min(self.next.len());
-        self.next_of_block[block] = self.next[block * BLOCK..end].iter().copied().fold(Moment::NEVER, Moment::min);
+        self.next_of_block[block] =
+            self.next[block * BLOCK..end].iter().copied().fold(Moment::NEVER, Moment::min);
     }
 
     /// Recomputes the earliest event of a node, after changes of its times.
@@ -182,7 +183,9 @@ impl<M: Message> Channel<M> {
 
     /// Returns messages on links that are not yet in an event set.
     pub fn under_way<'a>(&'a self) -> impl Iterator<Item = &'a M> {
-        let messages = |inbox: &'a Inbox<M>| inbox.messages.iter().map(|m| &m.message).chain(inbox.express.iter().map(|m| &m.message));
+        let messages = |inbox: &'a Inbox<M>| {
+            inbox.messages.iter().map(|m| &m.message).chain(inbox.express.iter().map(|m| &m.message))
+        };
         self.inboxes.iter().flat_map(messages)
     }
 }

@@ -36,26 +36,31 @@ impl<M: Message> Context<'_, M> {
         if route.local {
             self.channel.deliver(route.node, route.link, arrival, message);
         } else {
-            self.channel.post(route, Post { node: route.node, link: route.link, express: false, arrival, message });
+            self.channel
+                .post(route, Post { node: route.node, link: route.link, express: false, arrival, message });
         }
     }
 
-    /// Sends on `output`, ahead of all messages in flight there: control frames that bypass the processing of the
-    /// receiver.
+    /// Sends on `output`, ahead of all messages in flight there: control frames that bypass the processing of
+    /// the receiver.
     pub fn send_express(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
         if route.local {
             self.channel.deliver_express(route.node, route.link, arrival, message);
         } else {
-            self.channel.post(route, Post { node: route.node, link: route.link, express: true, arrival, message });
+            self.channel
+                .post(route, Post { node: route.node, link: route.link, express: true, arrival, message });
         }
     }
 
     #[inline]
     fn check(&self, route: Route, arrival: Moment) {
         let horizon = if route.same_cluster { self.horizon } else { self.outer_horizon };
-        assert!(arrival >= horizon && arrival <= END_OF_TIME, "a message arrives within its own window, or after the end of time");
+        assert!(
+            arrival >= horizon && arrival <= END_OF_TIME,
+            "a message arrives within its own window, or after the end of time"
+        );
     }
 
     /// Asks for [`crate::Node::on_output`] at `at`, at most once at a time.
@@ -69,8 +74,8 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// Asks for [`crate::Node::on_timer`] at `at`, now at the earliest. Timers of one moment expire in the order of
-    /// their setting.
+    /// Asks for [`crate::Node::on_timer`] at `at`, now at the earliest. Timers of one moment expire in the
+    /// order of their setting.
     pub fn set_timer(&mut self, at: Moment, token: u64) {
         assert!(at >= self.now, "a timer is set in the past");
         if at <= END_OF_TIME {
@@ -78,15 +83,15 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// True if no arrival, timer or lower output of this moment is left at this node: `output` may act at once, in
-    /// its turn.
+    /// True if no arrival, timer or lower output of this moment is left at this node: `output` may act at
+    /// once, in its turn.
     #[inline]
     pub fn settled(&self, output: usize) -> bool {
         self.event_set.settled(self.now, output)
     }
 
-    /// Asks for a checkpoint one window from now; the delay is the same for each such request. The word is the
-    /// reason.
+    /// Asks for a checkpoint one window from now; the delay is the same for each such request. The word is
+    /// the reason.
     #[cold]
     pub fn mark(&mut self, word: u64) {
         self.channel.marked.push((self.now, (self.node, word)));

@@ -23,12 +23,13 @@ pub struct Plan {
     pub clusters: bool,
     /// Simulated time between checkpoints.
     pub checkpoint: Duration,
-    /// End of the run: events at this moment are the last. The only field that belongs to the simulated system.
+    /// End of the run: events at this moment are the last. The only field that belongs to the simulated
+    /// system.
     pub until: Moment,
     /// Allows fast-forward by code that knows the nodes; the engine itself skips nothing.
     pub fast_forward: bool,
-    /// Number of events in a window below which one thread runs and the other threads sleep. Zero: all threads always
-    /// run. Otherwise one thread also runs alone if more threads would take longer.
+    /// Number of events in a window below which one thread runs and the other threads sleep. Zero: all
+    /// threads always run. Otherwise one thread also runs alone if more threads would take longer.
     pub solo_below: u64,
 }
 
@@ -71,12 +72,13 @@ pub enum Finish {
 
 /// All nodes at one moment between windows.
 pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval, a requested moment, or the end of the run. All earlier events are done.
+    /// A multiple of the checkpoint interval, a requested moment, or the end of the run. All earlier events
+    /// are done.
     pub now: Moment,
     /// Next checkpoint, if before the next multiple of the interval.
     pub next: Option<Moment>,
-    /// Nodes that requested the checkpoint one window ago, with their reasons ([`crate::Context::mark`]). `None` for
-    /// other checkpoints, and after a message to a suspended node.
+    /// Nodes that requested the checkpoint one window ago, with their reasons ([`crate::Context::mark`]).
+    /// `None` for other checkpoints, and after a message to a suspended node.
     pub called: Option<Vec<(u32, u64)>>,
     /// Totals so far.
     pub statistics: Statistics,
@@ -116,14 +118,14 @@ impl<N: Node> Checkpoint<'_, N> {
         &mut self.partitions[partition as usize].slots[slot as usize].fingerprint
     }
 
-    /// Requests another checkpoint, which is not a checkpoint of the grid. The checkpoint precedes every event at the
-    /// moment or later, also for nodes woken with an earlier clock.
+    /// Requests another checkpoint, which is not a checkpoint of the grid. The checkpoint precedes every
+    /// event at the moment or later, also for nodes woken with an earlier clock.
     pub fn call(&mut self, at: Moment) {
         self.calls.push(at);
     }
 
-    /// Suspends nodes: no event takes place until they are woken. Nodes of a cluster are suspended together. When a
-    /// message reaches a suspended node, a checkpoint follows at which the node must be woken.
+    /// Suspends nodes: no event takes place until they are woken. Nodes of a cluster are suspended together.
+    /// When a message reaches a suspended node, a checkpoint follows at which the node must be woken.
     pub fn suspend(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -134,11 +136,13 @@ impl<N: Node> Checkpoint<'_, N> {
     /// Returns the first arrival of a message sent to these nodes since their suspension.
     pub fn first_since_suspension(&self, nodes: &[u32]) -> Moment {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
-        places.map(|(partition, slot)| self.partitions[partition as usize].first_since_suspension(slot)).fold(Moment::NEVER, Moment::min)
+        places
+            .map(|(partition, slot)| self.partitions[partition as usize].first_since_suspension(slot))
+            .fold(Moment::NEVER, Moment::min)
     }
 
-    /// Wakes suspended nodes. The nodes are behind other nodes by the time of the suspension, less their shifts, and
-    /// run alone until they have caught up.
+    /// Wakes suspended nodes. The nodes are behind other nodes by the time of the suspension, less their
+    /// shifts, and run alone until they have caught up.
     pub fn resume(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -179,8 +183,8 @@ impl<N: Node> Checkpoint<'_, N> {
         places.map(|(partition, slot)| self.partitions[partition as usize].slots[slot as usize].events).sum()
     }
 
-    /// Returns the cluster of a node: nodes joined by short links, with windows of their own. Nodes of a cluster are
-    /// suspended together.
+    /// Returns the cluster of a node: nodes joined by short links, with windows of their own. Nodes of a
+    /// cluster are suspended together.
     pub fn cluster(&self, node: u32) -> u32 {
         self.clusters[node as usize]
     }
@@ -223,7 +227,12 @@ pub struct Engine<N: Node> {
 }
 
 impl<N: Node> Engine<N> {
-    pub(crate) fn of(partitions: Vec<Partition<N>>, (places, clusters): (Vec<(u16, u32)>, Vec<u32>), window: Duration, plan: Plan) -> Self {
+    pub(crate) fn of(
+        partitions: Vec<Partition<N>>,
+        (places, clusters): (Vec<(u16, u32)>, Vec<u32>),
+        window: Duration,
+        plan: Plan,
+    ) -> Self {
         let partitions = partitions.into_iter().map(Mutex::new).collect();
         Self { partitions, places, clusters, window, plan, statistics: Statistics::default(), started: false }
     }
@@ -243,8 +252,13 @@ impl<N: Node> Engine<N> {
         self.checkpoint_of(&self.partitions, now)
     }
 
-    pub(crate) fn checkpoint_of<'a>(&'a self, partitions: &'a [Mutex<Partition<N>>], now: Moment) -> Checkpoint<'a, N> {
-        let partitions = partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+    pub(crate) fn checkpoint_of<'a>(
+        &'a self,
+        partitions: &'a [Mutex<Partition<N>>],
+        now: Moment,
+    ) -> Checkpoint<'a, N> {
+        let partitions =
+            partitions.iter().map(|p| p.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         Checkpoint {
             now,
             next: None,
@@ -260,7 +274,9 @@ impl<N: Node> Engine<N> {
     /// A hash over every node's events, combined in node order.
     pub fn fingerprint(&self) -> u64 {
         let all = self.checkpoint(Moment::ZERO);
-        self.places.iter().fold(0, |hash, (p, s)| fold(hash, all.partitions[*p as usize].slots[*s as usize].fingerprint.value()))
+        self.places.iter().fold(0, |hash, (p, s)| {
+            fold(hash, all.partitions[*p as usize].slots[*s as usize].fingerprint.value())
+        })
     }
 
     /// Calls `f` for each message still on a link.
@@ -287,8 +303,11 @@ impl<N: Node> Engine<N> {
 
     /// Returns the nodes in order, after the run.
     pub fn into_nodes(self) -> Vec<N> {
-        let mut slots: Vec<_> =
-            self.partitions.into_iter().flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).slots).collect();
+        let mut slots: Vec<_> = self
+            .partitions
+            .into_iter()
+            .flat_map(|p| p.into_inner().unwrap_or_else(PoisonError::into_inner).slots)
+            .collect();
         slots.sort_by_key(|s| s.id);
         slots.into_iter().map(|s| s.node).collect()
     }

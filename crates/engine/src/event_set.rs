@@ -1,10 +1,11 @@
 //! The pending events of one node.
 //!
-//! The key of a slot is (time << 16 | slot), and comparing keys compares (time, class, source): in-links first, then
-//! express messages, timers and outputs. Arrivals of a window are sorted before the window begins, and only their
-//! first key is needed. A tree of minima holds one slot for the express heap, one for the timer heap and one per
-//! output. An update is one walk to the root without branches. Outputs due at the present moment wait in a set of
-//! bits, which is cheaper, as many outputs are requested and served at one moment.
+//! The key of a slot is (time << 16 | slot), and comparing keys compares (time, class, source): in-links
+//! first, then express messages, timers and outputs. Arrivals of a window are sorted before the window
+//! begins, and only their first key is needed. A tree of minima holds one slot for the express heap, one for
+//! the timer heap and one per output. An update is one walk to the root without branches. Outputs due at the
+//! present moment wait in a set of bits, which is cheaper, as many outputs are requested and served at one
+//! moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -234,8 +235,8 @@ impl<M> EventSet<M> {
         self.first_due = self.first_due.min(key_of(now, self.in_links + 2 + output));
     }
 
-    /// Takes the output with this key, which is the smallest. True for an output in the tree, which keeps the key
-    /// until [`Self::settle_output`].
+    /// Takes the output with this key, which is the smallest. True for an output in the tree, which keeps the
+    /// key until [`Self::settle_output`].
     #[inline]
     pub fn take_output(&mut self, output: usize, key: u64) -> bool {
         // An output is asked for once: in the set or in the tree.
@@ -313,10 +314,18 @@ impl<M> EventSet<M> {
 }
 
 impl<M: State> EventSet<M> {
-    /// Shows pending events between windows, with messages and express messages of the inbox. The state does not
-    /// depend on the place of a message.
-    pub fn walk(&mut self, inbox: (&mut [Arrival<M>], &mut [Waiting<M>]), timer: fn(u64) -> Timer, walk: &mut StateVisitor<'_>) {
-        debug_assert!((self.arrival, self.first_due) == (NO_EVENT, NO_EVENT), "no event of the window is left");
+    /// Shows pending events between windows, with messages and express messages of the inbox. The state does
+    /// not depend on the place of a message.
+    pub fn walk(
+        &mut self,
+        inbox: (&mut [Arrival<M>], &mut [Waiting<M>]),
+        timer: fn(u64) -> Timer,
+        walk: &mut StateVisitor<'_>,
+    ) {
+        debug_assert!(
+            (self.arrival, self.first_due) == (NO_EVENT, NO_EVENT),
+            "no event of the window is left"
+        );
         let key = |walk: &mut StateVisitor<'_>, key: &mut u64| {
             let (mut at, slot) = (Moment(*key >> SLOT_BITS), *key & SLOT_MASK);
             if *key == NO_EVENT {

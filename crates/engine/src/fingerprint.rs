@@ -1,21 +1,22 @@
 //! Fingerprints of runs: a hash of the arrivals of each node, in order.
 //!
-//! The hash is a polynomial over the integers modulo the prime 2^61 - 1. Each arrival turns H into H·r + v, where v
-//! is a sum of time, link and digest of the message, each with its own factor. Two runs with a single different
-//! arrival differ. Two runs with n different arrivals agree with probability n/2^61. As v is linear in time, packet
-//! number and flow number, the hash of a repeated stretch of arrivals, later and with higher numbers, has a closed
-//! form; see the test.
+//! The hash is a polynomial over the integers modulo the prime 2^61 - 1. Each arrival turns H into H·r + v,
+//! where v is a sum of time, link and digest of the message, each with its own factor. Two runs with a single
+//! different arrival differ. Two runs with n different arrivals agree with probability n/2^61. As v is linear
+//! in time, packet number and flow number, the hash of a repeated stretch of arrivals, later and with higher
+//! numbers, has a closed form; see the test.
 
 /// 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
-/// Base of the polynomial, and the factor of the first word of a message: below 2^58, and sums stay below 2^124. The
-/// factor of the second word, of sixteen bits, is below 2^47, and the product fits a word.
+/// Base of the polynomial, and the factor of the first word of a message: below 2^58, and sums stay below
+/// 2^124. The factor of the second word, of sixteen bits, is below 2^47, and the product fits a word.
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
 /// The lowest bit of the time in the key of an arrival.
 const TIME: u32 = 16;
 const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
-/// Fingerprint of a node: a number modulo the prime, not necessarily the smallest, and the number of arrivals.
+/// Fingerprint of a node: a number modulo the prime, not necessarily the smallest, and the number of
+/// arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     hash: u64,
@@ -66,9 +67,9 @@ impl Fingerprint {
         self.arrivals += 1;
     }
 
-    /// Returns the fingerprint after `times` further repetitions of the stretch that began at `last`, if the stretch
-    /// repeats the stretch from `first` to `last`: each repetition is later, and further into its flows, by the same
-    /// amount. `None` if the stretches differ.
+    /// Returns the fingerprint after `times` further repetitions of the stretch that began at `last`, if the
+    /// stretch repeats the stretch from `first` to `last`: each repetition is later, and further into its
+    /// flows, by the same amount. `None` if the stretches differ.
     #[must_use]
     pub fn again(self, first: Self, last: Self, times: u64) -> Option<Self> {
         let arrivals = self.arrivals - last.arrivals;
@@ -92,18 +93,18 @@ impl Fingerprint {
         Some(Self { hash, arrivals: self.arrivals + times * arrivals })
     }
 
-    /// Returns the fingerprint after another repetition of a stretch that went `from` one fingerprint to another
-    /// twice before. `later` is the delay of the second repetition and of the new repetition, in picoseconds.
-    /// `further` counts progress into flows in multiples of the progress of the second repetition. `None` if the two
-    /// stretches differ.
+    /// Returns the fingerprint after another repetition of a stretch that went `from` one fingerprint to
+    /// another twice before. `later` is the delay of the second repetition and of the new repetition, in
+    /// picoseconds. `further` counts progress into flows in multiples of the progress of the second
+    /// repetition. `None` if the two stretches differ.
     #[must_use]
     pub fn once_more(self, from: [[Self; 2]; 2], later: [u64; 2], further: [u32; 2]) -> Option<Self> {
         let arrivals = from.map(|[first, last]| last.arrivals - first.arrivals);
         if arrivals[0] != arrivals[1] || further[1] == 0 {
             return None;
         }
-        // A stretch turns H into H·a + b; b grows by the time times a sum of powers of the base, and by a term linear
-        // in packets.
+        // A stretch turns H into H·a + b; b grows by the time times a sum of powers of the base, and by a
+        // term linear in packets.
         let a = power(BASE % PRIME, arrivals[0]);
         let [first, second] = from.map(|[first, last]| difference(last.hash, product(first.hash, a)));
         let powers = product(difference(a, 1), inverse(BASE % PRIME - 1));
@@ -170,13 +171,16 @@ mod tests {
         print.value()
     }
 
-    const STRETCH: [Arrival; 4] = [(1_000, 1, 7, 40, 0), (1_080, 2, 7, 12, 1), (1_500, 1, 9, 8, 0), (1_500, 65_535, 9, 3, 11)];
+    const STRETCH: [Arrival; 4] =
+        [(1_000, 1, 7, 40, 0), (1_080, 2, 7, 12, 1), (1_500, 1, 9, 8, 0), (1_500, 65_535, 9, 3, 11)];
 
     #[test]
     fn every_part_of_an_arrival_and_their_order_count() {
         let base = of(&STRETCH);
         for place in 0..STRETCH.len() {
-            for change in [(1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1)] {
+            for change in
+                [(1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1)]
+            {
                 let mut other = STRETCH;
                 let (a, b) = (&mut other[place], change);
                 *a = (a.0 + b.0, a.1 - b.1, a.2 + b.2, a.3 + b.3, a.4 + b.4);
@@ -206,7 +210,11 @@ mod tests {
         for times in [0, 1, 2, 3, 17, 1_000] {
             let simulated = (2..2 + times).fold(twice, after);
             let again = twice.again(begun, once, times).unwrap();
-            assert_eq!((again.value(), again.arrivals), (simulated.value(), simulated.arrivals), "{times} times");
+            assert_eq!(
+                (again.value(), again.arrivals),
+                (simulated.value(), simulated.arrivals),
+                "{times} times"
+            );
         }
         let mut more = twice;
         record(&mut more, STRETCH[0]);
@@ -219,7 +227,10 @@ mod tests {
         let after = |from: Fingerprint, (later, times): (u64, u64)| {
             let mut print = from;
             for (time, link, flow, packet, kind) in STRETCH {
-                record(&mut print, (time + later, link, flow, packet + times * if flow == 7 { 3 } else { 2 }, kind));
+                record(
+                    &mut print,
+                    (time + later, link, flow, packet + times * if flow == 7 { 3 } else { 2 }, kind),
+                );
             }
             print
         };
@@ -234,7 +245,11 @@ mod tests {
             let third = other(seen[1][1]);
             let again = third.once_more(seen, [9_000, 31_007], further).unwrap();
             let simulated = after(third, (31_007, times));
-            assert_eq!((again.value(), again.arrivals), (simulated.value(), simulated.arrivals), "{times} times");
+            assert_eq!(
+                (again.value(), again.arrivals),
+                (simulated.value(), simulated.arrivals),
+                "{times} times"
+            );
         }
         let (seen, empty) = ([first, second], [first, first]);
         assert_eq!(second.once_more([seen, empty], [1, 2], [1, 1]), None, "an arrival more is no repetition");

@@ -1,10 +1,12 @@
-//! A conservative, windowed discrete-event engine with the same result for any number of threads. The engine knows
-//! nodes, links and time, and no packets. A model implements [`Node`]. Nodes exchange messages on links alone, and
-//! every link has a *lookahead*: the least time between sending a message and its arrival. All nodes run through
-//! windows no longer than the smallest lookahead, and a message sent in a window arrives in a later window.
+//! A conservative, windowed discrete-event engine with the same result for any number of threads. The engine
+//! knows nodes, links and time, and no packets. A model implements [`Node`]. Nodes exchange messages on links
+//! alone, and every link has a *lookahead*: the least time between sending a message and its arrival. All
+//! nodes run through windows no longer than the smallest lookahead, and a message sent in a window arrives in
+//! a later window.
 //!
 //! Invariants, each asserted or tested:
-//! - events of a node have a total order (time; arrival < timer < output; source index; sequence of the source);
+//! - events of a node have a total order (time; arrival < timer < output; source index; sequence of the
+//!   source);
 //! - a message arrives no earlier than the end of the window of its sending;
 //! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
 
@@ -42,8 +44,8 @@ use xoff_units::Moment;
 pub enum Timer {
     /// Follows from past events.
     Future,
-    /// Reminds the node of a moment that the node keeps. The node sets the timer again after an early expiry; see
-    /// [`state::StateVisitor::reminder`].
+    /// Reminds the node of a moment that the node keeps. The node sets the timer again after an early expiry;
+    /// see [`state::StateVisitor::reminder`].
     Reminder,
     /// An operation of a program has computed; the lowest 32 bits of the token are its index
     /// ([`state::Offsets::operations`]).
@@ -63,7 +65,8 @@ pub trait Node: Send {
     /// A timer set with [`Context::set_timer`] expired.
     fn on_timer(&mut self, token: u64, cx: &mut Context<'_, Self::Message>);
 
-    /// Output `output` reached the moment set with [`Context::wake_output`]: all arrivals and timers of this moment are done.
+    /// Output `output` reached the moment set with [`Context::wake_output`]: all arrivals and timers of this
+    /// moment are done.
     fn on_output(&mut self, output: usize, cx: &mut Context<'_, Self::Message>);
 
     /// Called once at time zero, in node order, before any event.
@@ -74,8 +77,8 @@ pub trait Node: Send {
         Timer::Future
     }
 
-    /// Reads the data of the next events, and returns a value that depends on all of it. The engine calls `touch` for
-    /// several nodes that are about to run, which lets their cache misses overlap.
+    /// Reads the data of the next events, and returns a value that depends on all of it. The engine calls
+    /// `touch` for several nodes that are about to run, which lets their cache misses overlap.
     fn touch(&self) -> u64 {
         0
     }
@@ -86,8 +89,8 @@ pub trait Message: Copy + Send {
     /// Side record of a message without room for the data; `()` without side records.
     type Side: Send + Default;
 
-    /// Returns the numbers that distinguish this message, for the fingerprint: a word to which numbers of flows and
-    /// packets are added, and a word of all other fields. Must not depend on [`Self::side`].
+    /// Returns the numbers that distinguish this message, for the fingerprint: a word to which numbers of
+    /// flows and packets are added, and a word of all other fields. Must not depend on [`Self::side`].
     fn digest(&self) -> [u64; 2];
 
     /// Returns the slot of the side record, if any.

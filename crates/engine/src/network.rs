@@ -33,23 +33,11 @@ impl std::fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl<N: Node> Engine<N> {
-    /// Places `nodes` into partitions. `groups` names for each node the node that should be beside it in memory (its
-    /// leaf, or the node itself).
+    /// Places `nodes` into partitions. `groups` names for each node the node that should be beside it in
+    /// memory (its leaf, or the node itself).
     pub fn new(nodes: Vec<N>, groups: &[u32], links: &[LinkSpec], plan: Plan) -> Result<Self, PlanError> {
         assert_eq!(nodes.len(), groups.len(), "one group per node");
-        let mut degree = vec![(0_usize, 0_usize); nodes.len()];
-        for link in links {
-            degree[link.from.0 as usize].0 += 1;
-            degree[link.to.0 as usize].1 += 1;
-            if link.lookahead == Duration::ZERO {
-                return Err(PlanError("a link without delay and without a smallest frame gives no lookahead; give one of them".into()));
-            }
-        }
-        if let Some(widest) = degree.iter().map(|d| d.0.max(d.1)).max()
-            && widest > MAX_PORTS
-        {
-            return Err(PlanError(format!("a node has {widest} ports; the maximum is {MAX_PORTS}")));
-        }
+        let degree = degrees(nodes.len(), links)?;
         let threads = plan.threads.clamp(1, std::thread::available_parallelism().map_or(1, usize::from));
         let parts = plan.partitions.unwrap_or(threads).clamp(1, nodes.len().clamp(1, usize::from(u16::MAX)));
 
@@ -77,7 +65,8 @@ impl<N: Node> Engine<N> {
         }
         // A window may be shorter than the lookahead, but not longer.
         let window = plan.window.map_or(outer, |w| w.clamp(Duration(1), outer));
-        let shorter = |l: Duration| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Duration::FOREVER };
+        let shorter =
+            |l: Duration| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Duration::FOREVER };
 
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         // Hosts precede their switch, since a lower number in a unit belongs to a host.
@@ -86,8 +75,11 @@ impl<N: Node> Engine<N> {
         let mut places = vec![(0_u16, 0_u32); nodes.len()];
         let mut waiting: Vec<Option<N>> = nodes.into_iter().map(Some).collect();
         // Nodes in clusters of their own share one range without inner windows.
-        let range_of = |n: usize| if shorter(inner[cluster[n] as usize]) == Duration::FOREVER { u32::MAX } else { cluster[n] };
-        for run in order.chunk_by(|a, b| partition_of[*a] == partition_of[*b] && range_of(*a) == range_of(*b)) {
+        let range_of = |n: usize| {
+            if shorter(inner[cluster[n] as usize]) == Duration::FOREVER { u32::MAX } else { cluster[n] }
+        };
+        for run in order.chunk_by(|a, b| partition_of[*a] == partition_of[*b] && range_of(*a) == range_of(*b))
+        {
             let partition = &mut partitions[partition_of[run[0]]];
             let first = partition.slots.len();
             for &n in run {
@@ -106,7 +98,8 @@ impl<N: Node> Engine<N> {
             let (p, slot) = places[from];
             let (partition, node) = places[to];
             let same_cluster = cluster[from] == cluster[to] && bound > Duration::ZERO;
-            let route = Route { node, link: links[l].to.1 as u16, partition, local: partition == p, same_cluster };
+            let route =
+                Route { node, link: links[l].to.1 as u16, partition, local: partition == p, same_cluster };
             partitions[p as usize].add_output(slot, route);
         }
         let plan = Plan { threads: threads.min(parts), ..plan };
@@ -115,8 +108,29 @@ impl<N: Node> Engine<N> {
     }
 }
 
-/// Returns the lookahead below which links join their ends into a cluster: the widest gap between link lengths, by a
-/// factor of at least 2, that leaves four clusters for each partition. Zero without such a gap.
+/// Returns the links from and to each node. Refuses a link without lookahead, and a node with too many links.
+fn degrees(nodes: usize, links: &[LinkSpec]) -> Result<Vec<(usize, usize)>, PlanError> {
+    let mut degree = vec![(0_usize, 0_usize); nodes];
+    for link in links {
+        degree[link.from.0 as usize].0 += 1;
+        degree[link.to.0 as usize].1 += 1;
+        if link.lookahead == Duration::ZERO {
+            return Err(PlanError(
+                "a link without delay and without a smallest frame gives no lookahead; give one of them"
+                    .into(),
+            ));
+        }
+    }
+    if let Some(widest) = degree.iter().map(|d| d.0.max(d.1)).max()
+        && widest > MAX_PORTS
+    {
+        return Err(PlanError(format!("a node has {widest} ports; the maximum is {MAX_PORTS}")));
+    }
+    Ok(degree)
+}
+
+/// Returns the lookahead below which links join their ends into a cluster: the widest gap between link
+/// lengths, by a factor of at least 2, that leaves four clusters for each partition. Zero without such a gap.
 fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     let mut lengths: Vec<Duration> = links.iter().map(|l| l.lookahead).collect();
     lengths.sort_unstable();
@@ -128,7 +142,8 @@ fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
             continue;
         }
         let mut sets = Sets::new(nodes);
-        let joined = links.iter().filter(|l| l.lookahead < pair[1]).filter(|l| sets.join(l.from.0, l.to.0)).count();
+        let joined =
+            links.iter().filter(|l| l.lookahead < pair[1]).filter(|l| sets.join(l.from.0, l.to.0)).count();
         if nodes - joined >= 4 * parts {
             best = (ratio, pair[1]);
         }
@@ -136,8 +151,8 @@ fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     best.1
 }
 
-/// Assigns whole units to partitions. Units of equal weight are cut into contiguous runs, which distributes leaves
-/// and spines evenly.
+/// Assigns whole units to partitions. Units of equal weight are cut into contiguous runs, which distributes
+/// leaves and spines evenly.
 fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     let mut weight = vec![0_usize; unit.len()];
     for (n, u) in unit.iter().enumerate() {
@@ -150,7 +165,8 @@ fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     let mut of_unit = vec![0_usize; unit.len()];
     let mut load = vec![0_usize; parts];
     for run in units.chunk_by(|a, b| weight[*a as usize] == weight[*b as usize]) {
-        let mut chunks: Vec<&[u32]> = (0..parts).map(|p| &run[run.len() * p / parts..run.len() * (p + 1) / parts]).collect();
+        let mut chunks: Vec<&[u32]> =
+            (0..parts).map(|p| &run[run.len() * p / parts..run.len() * (p + 1) / parts]).collect();
         chunks.sort_by_key(|c| std::cmp::Reverse(c.len()));
         let mut lightest: Vec<usize> = (0..parts).collect();
         lightest.sort_by_key(|p| (load[*p], *p));

@@ -1,7 +1,7 @@
 //! Offsets: the value of each counter that grows for ever, at one moment.
 //!
-//! A state recurs only relative to such counters: packets of a flow, bytes of an output, operations of a rank. A
-//! visitor subtracts the offsets of a digest, and adds the growth of a shift or a repetition.
+//! A state recurs only relative to such counters: packets of a flow, bytes of an output, operations of a
+//! rank. A visitor subtracts the offsets of a digest, and adds the growth of a shift or a repetition.
 
 /// The kind of a period: the boundary that a period crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -42,8 +42,8 @@ pub enum Counter {
     Series(u32, u32),
 }
 
-/// The value of each counter that components compare while the counter grows; or the growth of each counter, for a
-/// shift or a repetition.
+/// The value of each counter that components compare while the counter grows; or the growth of each counter,
+/// for a shift or a repetition.
 pub trait Offsets {
     /// Returns the value of a counter; 0 of an unknown counter.
     fn offset(&self, counter: Counter) -> u64;
@@ -68,7 +68,8 @@ pub trait Offsets {
         place
     }
 
-    /// Returns the number of the collective as many places further in the series as collectives are completed.
+    /// Returns the number of the collective as many places further in the series as collectives are
+    /// completed.
     fn number(&self, job: u32, number: u32) -> u32 {
         let (series, place) = self.turn(job, number);
         self.numbered(job, series, place + self.offset(Counter::Series(job, series)) as u32)

@@ -67,7 +67,13 @@ fn near(end: Moment, window: Duration) -> Moment {
 
 impl<N: Node> Partition<N> {
     pub fn new(partitions: usize) -> Self {
-        Self { slots: Vec::new(), channel: Channel::new(partitions), clusters: Vec::new(), arrivals: Arrivals::new(), events: 0 }
+        Self {
+            slots: Vec::new(),
+            channel: Channel::new(partitions),
+            clusters: Vec::new(),
+            arrivals: Arrivals::new(),
+            events: 0,
+        }
     }
 
     pub fn add_node(&mut self, id: u32, node: N, in_links: usize, outputs: usize) -> u32 {
@@ -121,7 +127,8 @@ impl<N: Node> Partition<N> {
 
     /// True if no event is pending except reminders.
     pub fn is_at_rest(&self) -> bool {
-        self.channel.under_way().next().is_none() && self.slots.iter().all(|slot| slot.event_set.is_at_rest(N::timer))
+        self.channel.under_way().next().is_none()
+            && self.slots.iter().all(|slot| slot.event_set.is_at_rest(N::timer))
     }
 
     /// Returns the earliest event of this partition and of its posted messages.
@@ -129,7 +136,8 @@ impl<N: Node> Partition<N> {
         self.channel.next_of_block.iter().copied().fold(self.channel.outbox_next, Moment::min)
     }
 
-    /// Suspends a node: messages in flight move to its event set, and no event takes place until the node is woken.
+    /// Suspends a node: messages in flight move to its event set, and no event takes place until the node is
+    /// woken.
     pub fn suspend(&mut self, slot: u32) {
         let (PartitionSlot { event_set, rests, .. }, slot) = (&mut self.slots[slot as usize], slot as usize);
         let inbox = &mut self.channel.inboxes[slot];
@@ -142,7 +150,8 @@ impl<N: Node> Partition<N> {
 
     /// True if no message is in flight to a node.
     pub fn is_quiet(&self, slot: u32) -> bool {
-        let (PartitionSlot { event_set, .. }, inbox) = (&self.slots[slot as usize], &self.channel.inboxes[slot as usize]);
+        let (PartitionSlot { event_set, .. }, inbox) =
+            (&self.slots[slot as usize], &self.channel.inboxes[slot as usize]);
         event_set.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
     }
 
@@ -190,12 +199,16 @@ impl<N: Node> Partition<N> {
                 self.run_range(slots, Window { end, outer_end: end, near: near(end, window) });
             } else {
                 loop {
-                    let start = self.channel.next[slots.clone()].iter().copied().fold(Moment::NEVER, Moment::min);
+                    let start =
+                        self.channel.next[slots.clone()].iter().copied().fold(Moment::NEVER, Moment::min);
                     if start >= end {
                         break;
                     }
                     let own_end = (start + own_window).min(end);
-                    self.run_range(slots.clone(), Window { end: own_end, outer_end: end, near: near(own_end, own_window) });
+                    self.run_range(
+                        slots.clone(),
+                        Window { end: own_end, outer_end: end, near: near(own_end, own_window) },
+                    );
                 }
             }
         }
@@ -222,21 +235,27 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Reads the data of the next events of the nodes of a block, which lets cache misses overlap. Large nodes would
-    /// evict one another.
+    /// Reads the data of the next events of the nodes of a block, which lets cache misses overlap. Large
+    /// nodes would evict one another.
     fn touch_due(&self, slots: Range<usize>, end: Moment) {
         let touch = |slot: usize| {
             let PartitionSlot { node, event_set, fingerprint, .. } = &self.slots[slot];
             // Two messages share a line of the cache.
-            let messages = self.channel.inboxes[slot].messages.iter().step_by(2).fold(0, |sum, arrival| sum ^ arrival.key);
+            let messages = self.channel.inboxes[slot]
+                .messages
+                .iter()
+                .step_by(2)
+                .fold(0, |sum, arrival| sum ^ arrival.key);
             fingerprint.touch() ^ event_set.touch() ^ node.touch() ^ messages
         };
-        let due = slots.filter(|slot| self.channel.next[*slot] < end && self.slots[*slot].outputs.len() <= SMALL);
+        let due =
+            slots.filter(|slot| self.channel.next[*slot] < end && self.slots[*slot].outputs.len() <= SMALL);
         black_box(due.fold(0, |sum, slot| sum ^ touch(slot)));
     }
 
     fn run_node(&mut self, index: usize, window: Window) {
-        let PartitionSlot { node, event_set, outputs, fingerprint, id, rests, events: of_node } = &mut self.slots[index];
+        let PartitionSlot { node, event_set, outputs, fingerprint, id, rests, events: of_node } =
+            &mut self.slots[index];
         if *rests {
             self.channel.next[index] = Moment::NEVER;
             self.channel.reached = Some(window.outer_end);
@@ -296,7 +315,8 @@ impl<N: Node> Partition<N> {
         *of_node += events;
         let inbox = &mut self.channel.inboxes[index].messages;
         let next = later.min(arrivals.finish(inbox, event_set, window.end, window.near));
-        self.channel.next[index] = if next == NO_EVENT { Moment::NEVER } else { EventSet::<N::Message>::time_of(next) };
+        self.channel.next[index] =
+            if next == NO_EVENT { Moment::NEVER } else { EventSet::<N::Message>::time_of(next) };
     }
 }
 
@@ -310,7 +330,8 @@ where
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         let inbox = &mut self.channel.inboxes[slot as usize];
         // Messages to a suspended node wait until the node is woken.
-        let inbox: (&mut [_], &mut [_]) = if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
+        let inbox: (&mut [_], &mut [_]) =
+            if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
         event_set.walk(inbox, N::timer, walk);
         node.walk(walk);
         self.channel.walk_sides(walk);

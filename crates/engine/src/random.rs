@@ -1,7 +1,9 @@
-//! Random streams keyed by (seed, entity, purpose): a new component does not change the draws of other components.
+//! Random streams keyed by (seed, entity, purpose): a new component does not change the draws of other
+//! components.
 //!
-//! Each stream is a PCG XSL RR 128/64 generator (O'Neill 2014, HMC-CS-2014-0905). State and stream number come from a
-//! `SplitMix64` mix of the key. Only +, −, × and bit operations are used, and draws are equal on all machines.
+//! Each stream is a PCG XSL RR 128/64 generator (O'Neill 2014, HMC-CS-2014-0905). State and stream number
+//! come from a `SplitMix64` mix of the key. Only +, −, × and bit operations are used, and draws are equal on
+//! all machines.
 
 const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
 
@@ -30,12 +32,17 @@ pub struct Stream {
 impl Stream {
     /// The stream of `entity` (a node, a workload) for `purpose` (a short constant text) under `seed`.
     pub fn new(seed: u64, entity: u64, purpose: &str) -> Self {
-        let name = purpose.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3));
+        let name = purpose
+            .bytes()
+            .fold(0xCBF2_9CE4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01B3));
         let a = mix(seed ^ mix(entity) ^ mix(name).rotate_left(17));
         let b = mix(a ^ name);
         let c = mix(b ^ entity);
         let d = mix(c ^ seed);
-        let mut stream = Self { state: (u128::from(a) << 64) | u128::from(b), increment: ((u128::from(c) << 64) | u128::from(d)) | 1 };
+        let mut stream = Self {
+            state: (u128::from(a) << 64) | u128::from(b),
+            increment: ((u128::from(c) << 64) | u128::from(d)) | 1,
+        };
         stream.next_u64();
         stream
     }
@@ -92,7 +99,11 @@ mod tests {
         let first = |s, e, p| Stream::new(s, e, p).next_u64();
         let base = first(1, 2, "red");
         assert_eq!(base, first(1, 2, "red"));
-        assert!([first(2, 2, "red"), first(1, 3, "red"), first(1, 2, "ecmp"), first(2, 1, "red")].iter().all(|x| *x != base));
+        assert!(
+            [first(2, 2, "red"), first(1, 3, "red"), first(1, 2, "ecmp"), first(2, 1, "red")]
+                .iter()
+                .all(|x| *x != base)
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Disjoint sets of numbered things.
 
-/// Disjoint sets of numbers. The root of a set is its smallest member, which makes results independent of the order
-/// of joining.
+/// Disjoint sets of numbers. The root of a set is its smallest member, which makes results independent of the
+/// order of joining.
 #[derive(Debug)]
 pub struct Sets(Vec<u32>);
 

@@ -1,9 +1,9 @@
-//! Decides by the clock if several threads are faster than one. The decision changes the threads of partitions, and
-//! never the results.
+//! Decides by the clock if several threads are faster than one. The decision changes the threads of
+//! partitions, and never the results.
 //!
-//! Several threads pay while a segment ends sooner than one worker would need, which is about the sum of the CPU
-//! times of the workers. Otherwise one worker runs alone. All workers try again once the loss of earlier attempts is
-//! small relative to the total time.
+//! Several threads pay while a segment ends sooner than one worker would need, which is about the sum of the
+//! CPU times of the workers. Otherwise one worker runs alone. All workers try again once the loss of earlier
+//! attempts is small relative to the total time.
 
 use std::time::Duration as WallTime;
 
@@ -75,8 +75,8 @@ mod tests {
     fn what_was_gained_is_not_lost_later() {
         let mut speedup = Speedup::default();
         (0..1_000).for_each(|_| speedup.ran_together(MS(6), MS(10)));
-        // Cores become busy. An attempt loses 30 ms, and n attempts may lose (6 s + n · 40 ms) / 32, which allows n =
-        // 6.
+        // Cores become busy. An attempt loses 30 ms, and n attempts may lose (6 s + n · 40 ms) / 32, which
+        // allows n = 6.
         let attempts = (0..1_000).take_while(|_| {
             let pays = speedup.pays();
             speedup.ran_together(MS(40), MS(10));

@@ -1,9 +1,9 @@
 //! The threads that run windows together.
 //!
-//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the workers
-//! meet at one barrier for each window; at a checkpoint only worker 0 runs. Worker 0 alone runs a segment with few
-//! events in a window, or on a machine with busy cores ([`Speedup`]), with the same code, while other workers sleep.
-//! Results depend on partitions, and not on workers.
+//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the
+//! workers meet at one barrier for each window; at a checkpoint only worker 0 runs. Worker 0 alone runs a
+//! segment with few events in a window, or on a machine with busy cores ([`Speedup`]), with the same code,
+//! while other workers sleep. Results depend on partitions, and not on workers.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -51,11 +51,19 @@ struct Segment {
 }
 
 impl<N: Node> Pool<'_, N> {
-    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for a checkpoint.
-    /// False if another worker panicked.
+    /// Returns the moment of the next event of all nodes, and the number of past events.
+    fn next_event_and_events(&self) -> (Moment, u64) {
+        let partitions = self.partitions.iter().map(|p| lock(p));
+        partitions.fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events))
+    }
+
+    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for a
+    /// checkpoint. False if another worker panicked.
     fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
-        let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> =
-            (worker..self.partitions.len()).step_by(segment.workers).map(|p| (p, lock(&self.partitions[p]))).collect();
+        let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> = (worker..self.partitions.len())
+            .step_by(segment.workers)
+            .map(|p| (p, lock(&self.partitions[p])))
+            .collect();
         let mut start = segment.start;
         let mut parity = 0;
         let mut windows = 0;
@@ -86,7 +94,9 @@ impl<N: Node> Pool<'_, N> {
                     }
                 }
             }
-            start = Moment(self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min));
+            start = Moment(
+                self.earliest[parity].iter().map(|e| e.0.load(Ordering::Acquire)).fold(u64::MAX, u64::min),
+            );
             windows += 1;
             if self.calls[parity].load(Ordering::Acquire) {
                 break;
@@ -119,13 +129,19 @@ impl<N: Node> Pool<'_, N> {
 impl<N: Node> Engine<N> {
     /// Runs until no event is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of
     /// [`crate::Plan::checkpoint`]; checkpoints without earlier events are skipped.
-    pub fn run(&mut self, mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
+    pub fn run(
+        &mut self,
+        mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
+    ) -> Finish {
         self.start();
         run(self, &mut on_checkpoint)
     }
 }
 
-fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>) -> Finish {
+fn run<N: Node>(
+    engine: &mut Engine<N>,
+    on_checkpoint: &mut dyn FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
+) -> Finish {
     let count = engine.partitions.len();
     let workers = engine.plan.threads;
     let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Batch::new())).collect()).collect();
@@ -166,7 +182,8 @@ fn run<N: Node>(engine: &mut Engine<N>, on_checkpoint: &mut dyn FnMut(&mut Check
                 }
             });
         }
-        let result = catch_unwind(AssertUnwindSafe(|| lead(engine, &pool, &gate, &done, workers, on_checkpoint)));
+        let result =
+            catch_unwind(AssertUnwindSafe(|| lead(engine, &pool, &gate, &done, workers, on_checkpoint)));
         if result.is_err() {
             pool.barrier.poison();
             done.poison();
@@ -202,8 +219,7 @@ fn lead<N: Node>(
     let mut speedup = Speedup::default();
     let mut alone = true;
     loop {
-        let (start, events) =
-            pool.partitions.iter().map(|p| lock(p)).fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events));
+        let (start, events) = pool.next_event_and_events();
         let windows = pool.windows.load(Ordering::Relaxed);
         if windows > engine.statistics.windows {
             events_a_window = (events - engine.statistics.events) / (windows - engine.statistics.windows);
@@ -220,7 +236,8 @@ fn lead<N: Node>(
             let _ = on_checkpoint(&mut engine.checkpoint_of(pool.partitions, engine.plan.until));
             return Finish::Ended;
         }
-        // A request does not create a checkpoint of the grid: grid checkpoints without earlier events are skipped.
+        // A request does not create a checkpoint of the grid: grid checkpoints without earlier events are
+        // skipped.
         let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
         if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
             let mut checkpoint = engine.checkpoint_of(pool.partitions, now);
@@ -244,7 +261,9 @@ fn lead<N: Node>(
         }
         let is_forced = engine.plan.solo_below == 0;
         alone = workers == 1 || events_a_window < engine.plan.solo_below || !(is_forced || speedup.pays());
-        let until = next_checkpoint.min(Moment(engine.plan.until.0.saturating_add(1))).min(first_call.unwrap_or(Moment::NEVER));
+        let until = next_checkpoint
+            .min(Moment(engine.plan.until.0.saturating_add(1)))
+            .min(first_call.unwrap_or(Moment::NEVER));
         let segment = Segment { start, until, workers: if alone { 1 } else { workers } };
         let clock = Instant::now();
         if alone {

@@ -55,7 +55,8 @@ impl Player {
         });
         self.throws -= 1;
         let out = self.stream.below(self.delays.len() as u64) as usize;
-        let at = (cx.now() + self.delays[out] + Duration(self.stream.below(3) * 500)).max(self.last_arrival[out]);
+        let at =
+            (cx.now() + self.delays[out] + Duration(self.stream.below(3) * 500)).max(self.last_arrival[out]);
         self.last_arrival[out] = at;
         if self.stream.below(10) == 0 {
             cx.send_express(out, cx.now() + self.delays[out], Ball(ball | 1 << 63, ribbon));
@@ -117,7 +118,11 @@ fn ring(groups: u32, (short, long): (u64, u64), plan: Plan) -> Engine<Player> {
     let mut links = Vec::new();
     let mut in_count = vec![0_u32; n as usize];
     let mut join = |a: u32, b: u32, delay: u64, delays: &mut Vec<Vec<Duration>>| {
-        links.push(LinkSpec { from: (a, delays[a as usize].len() as u32), to: (b, in_count[b as usize]), lookahead: Duration(delay) });
+        links.push(LinkSpec {
+            from: (a, delays[a as usize].len() as u32),
+            to: (b, in_count[b as usize]),
+            lookahead: Duration(delay),
+        });
         in_count[b as usize] += 1;
         delays[a as usize].push(Duration(delay));
     };
@@ -158,13 +163,17 @@ fn play(lengths: (u64, u64), plan: Plan) -> (u64, Vec<u64>, u64) {
     (fingerprint, engine.into_nodes().iter().map(|p| p.seen).collect(), checkpoints)
 }
 
-/// Rows in which each two choices of any two factors meet at least once; `levels` are the choices of each factor.
+/// Rows in which each two choices of any two factors meet at least once; `levels` are the choices of each
+/// factor.
 fn pairwise(levels: &[usize]) -> Vec<Vec<usize>> {
     let all = levels.iter().fold(vec![Vec::new()], |rows: Vec<Vec<usize>>, n| {
         rows.iter().flat_map(|row| (0..*n).map(move |level| [row.as_slice(), &[level]].concat())).collect()
     });
     let pairs = |row: &[usize]| -> Vec<_> {
-        (0..row.len()).flat_map(|a| (0..a).map(move |b| (a, b))).map(|(a, b)| (a, row[a], b, row[b])).collect()
+        (0..row.len())
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .map(|(a, b)| (a, row[a], b, row[b]))
+            .collect()
     };
     let mut missing: BTreeSet<_> = all.iter().flat_map(|row| pairs(row)).collect();
     let mut chosen = Vec::new();
@@ -201,9 +210,18 @@ fn result_depends_on_nothing_but_the_model() {
 #[test]
 fn what_is_under_way_is_counted_wherever_it_lies() {
     let lengths = (1_000, 40_000);
-    for (threads, partitions, window) in [(1, 1, None), (1, 3, Some(Duration(333))), (2, 2, None), (3, 7, Some(Duration(1)))] {
+    for (threads, partitions, window) in
+        [(1, 1, None), (1, 3, Some(Duration(333))), (2, 2, None), (3, 7, Some(Duration(1)))]
+    {
         for until in [Moment(3_000), Moment(77_777), Moment(200_000)] {
-            let plan = Plan { threads, partitions: Some(partitions), window, until, solo_below: 0, ..Plan::default() };
+            let plan = Plan {
+                threads,
+                partitions: Some(partitions),
+                window,
+                until,
+                solo_below: 0,
+                ..Plan::default()
+            };
             let mut engine = ring(6, lengths, plan);
             engine.run(|_| ControlFlow::Continue(()));
             let (mut under_way, mut ribbons) = (0, 0);
@@ -215,7 +233,10 @@ fn what_is_under_way_is_counted_wherever_it_lies() {
             let players = engine.into_nodes();
             let thrown: u64 = players.iter().map(|p| THROWS - p.throws).sum();
             let caught: u64 = players.iter().map(|p| p.caught).sum();
-            assert!(under_way > 0 && thrown == caught + under_way, "{thrown} thrown, {caught} caught, {under_way} under way at {until}");
+            assert!(
+                under_way > 0 && thrown == caught + under_way,
+                "{thrown} thrown, {caught} caught, {under_way} under way at {until}"
+            );
         }
     }
 }
@@ -237,11 +258,15 @@ fn a_checkpoint_stops_the_run_where_it_stands() {
     }
     let links = [LinkSpec { from: (0, 0), to: (0, 0), lookahead: Duration(1_000) }];
     let mut all = Vec::new();
-    // Requested moments lie between grid moments. The engine ignores requests in the past, and requests beyond the next grid moment.
+    // Requested moments lie between grid moments. The engine ignores requests in the past, and requests
+    // beyond the next grid moment.
     for (asked, expected) in [
         (vec![], vec![0, 5_000, 10_000, 15_000, 20_000]),
         (vec![(5_000, 7_777), (7_777, 7_778)], vec![0, 5_000, 7_777, 7_778, 10_000, 15_000, 20_000]),
-        (vec![(5_000, 4_000), (10_000, 15_000), (15_000, 16_000)], vec![0, 5_000, 10_000, 15_000, 16_000, 20_000]),
+        (
+            vec![(5_000, 4_000), (10_000, 15_000), (15_000, 16_000)],
+            vec![0, 5_000, 10_000, 15_000, 16_000, 20_000],
+        ),
     ] {
         let mut seen = Vec::new();
         let plan = Plan { checkpoint: Duration(5_000), ..Plan::default() };
@@ -295,9 +320,11 @@ fn a_panic_on_one_thread_ends_all() {
         }
         fn on_output(&mut self, _: usize, _: &mut Context<'_, Ball>) {}
     }
-    let links: Vec<LinkSpec> = (0..4).map(|i| LinkSpec { from: (i, 0), to: ((i + 1) % 4, 0), lookahead: Duration(1_000) }).collect();
+    let links: Vec<LinkSpec> =
+        (0..4).map(|i| LinkSpec { from: (i, 0), to: ((i + 1) % 4, 0), lookahead: Duration(1_000) }).collect();
     let plan = Plan { threads: 2, solo_below: 0, ..Plan::default() };
     let mut engine = Engine::new((0..4).map(Faulty).collect(), &[0, 1, 2, 3], &links, plan).unwrap();
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.run(|_| ControlFlow::Continue(()))));
+    let result =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.run(|_| ControlFlow::Continue(()))));
     assert!(result.is_err());
 }

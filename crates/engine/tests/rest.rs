@@ -1,4 +1,5 @@
-//! Suspended nodes: a part of a network that sends nothing may be suspended until a message reaches the part, with equal results.
+//! Suspended nodes: a part of a network that sends nothing may be suspended until a message reaches the part,
+//! with equal results.
 
 use std::ops::ControlFlow;
 
@@ -81,7 +82,12 @@ fn engine(plan: Plan) -> Engine<Hand> {
             links.push(LinkSpec { from: (node, 1), to: ((node + 4) % (4 * GROUPS), 1), lookahead: LONG });
         }
     }
-    let hand = |node| Hand { stream: Stream::new(1, node, "hand"), is_first: node % 4 == 0, begins: node == 0, hot: 0 };
+    let hand = |node| Hand {
+        stream: Stream::new(1, node, "hand"),
+        is_first: node % 4 == 0,
+        begins: node == 0,
+        hot: 0,
+    };
     let groups: Vec<u32> = (0..4 * GROUPS).map(|node| node / 4 * 4).collect();
     Engine::new((0..u64::from(4 * GROUPS)).map(hand).collect(), &groups, &links, plan).unwrap()
 }
@@ -91,7 +97,14 @@ fn what_nothing_leaves_may_be_left_behind() {
     let mut whole = engine(Plan::default());
     assert_eq!(whole.run(|_| ControlFlow::Continue(())), Finish::Idle);
     for (threads, partitions, clusters) in [(1, 1, true), (1, 3, true), (2, 5, true), (2, 2, false)] {
-        let plan = Plan { threads, partitions: Some(partitions), clusters, checkpoint: Duration(30_000), solo_below: 0, ..Plan::default() };
+        let plan = Plan {
+            threads,
+            partitions: Some(partitions),
+            clusters,
+            checkpoint: Duration(30_000),
+            solo_below: 0,
+            ..Plan::default()
+        };
         let mut parts = engine(plan);
         let mut resting: Vec<Option<Moment>> = vec![None; GROUPS as usize];
         let (mut rests, mut reached, mut over) = (0, 0, 0);
@@ -107,7 +120,10 @@ fn what_nothing_leaves_may_be_left_behind() {
                         reached += u32::from(is_reached);
                         over += u32::from(!is_reached);
                     }
-                } else if cp.called.is_none() && cp.now < END && nodes.iter().map(|node| cp.node(*node).hot).sum::<i32>() == 0 {
+                } else if cp.called.is_none()
+                    && cp.now < END
+                    && nodes.iter().map(|node| cp.node(*node).hot).sum::<i32>() == 0
+                {
                     // The group has no hot stone, and sends none out before a stone arrives.
                     let at = cp.now + Duration(700 + 61_000 * u64::from(group % 3));
                     cp.suspend(&nodes);
@@ -118,7 +134,11 @@ fn what_nothing_leaves_may_be_left_behind() {
             }
             ControlFlow::Continue(())
         });
-        assert_eq!((finish, parts.fingerprint()), (Finish::Idle, whole.fingerprint()), "{threads} {partitions} {clusters}");
+        assert_eq!(
+            (finish, parts.fingerprint()),
+            (Finish::Idle, whole.fingerprint()),
+            "{threads} {partitions} {clusters}"
+        );
         assert_eq!(parts.statistics().events, whole.statistics().events);
         assert!(rests > 20 && reached > 3 && over > 3, "{rests} {reached} {over}");
     }

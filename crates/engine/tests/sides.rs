@@ -1,4 +1,5 @@
-//! Side records influence later events as much as messages do, and are part of the receiving node's digest while in flight.
+//! Side records influence later events as much as messages do, and are part of the receiving node's digest
+//! while in flight.
 
 use std::ops::ControlFlow;
 
@@ -83,7 +84,8 @@ impl Node for Writer {
 fn digest(letters: &[Option<u64>], partitions: usize) -> (u64, u64) {
     let links = [LinkSpec { from: (0, 0), to: (1, 0), lookahead: Duration(10_000) }];
     let plan = Plan { partitions: Some(partitions), checkpoint: Duration(5_000), ..Plan::default() };
-    let mut engine = Engine::new(vec![Writer(letters.to_vec()), Writer(Vec::new())], &[0, 1], &links, plan).unwrap();
+    let mut engine =
+        Engine::new(vec![Writer(letters.to_vec()), Writer(Vec::new())], &[0, 1], &links, plan).unwrap();
     let mut seen = None;
     engine.run(|cp| {
         if cp.now == Moment(20_000) {

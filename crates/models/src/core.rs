@@ -14,7 +14,9 @@ use crate::queueing::port::{Port, Purpose, Queue};
 use crate::routing::Map;
 
 /// Place where packets wait in a switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Queueing {
     /// At the output, in order of arrival: the data path of a shared-memory switch.
@@ -39,14 +41,18 @@ pub struct QueueMap {
 }
 
 impl QueueMap {
-    /// Reads the map from the queues of a port. With `merges_classes` all classes join the queues of the lowest
-    /// class.
+    /// Reads the map from the queues of a port. With `merges_classes` all classes join the queues of the
+    /// lowest class.
     pub fn read(queues: &[Queue], is_by_input: bool, merges_classes: bool) -> Self {
-        let find = |class: u8, purpose: Purpose| queues.iter().skip(1).position(|q| q.class() == class && q.purpose() == purpose);
+        let find = |class: u8, purpose: Purpose| {
+            queues.iter().skip(1).position(|q| q.class() == class && q.purpose() == purpose)
+        };
         let first = std::array::from_fn(|class| {
             let class = if merges_classes { 0 } else { class as u8 };
             // At a relaying host, relayed packets have queues of their own, separate from own flows.
-            find(class, Purpose::Relayed).or_else(|| find(class, Purpose::Class)).map_or(1, |at| 1 + at as u16)
+            find(class, Purpose::Relayed)
+                .or_else(|| find(class, Purpose::Class))
+                .map_or(1, |at| 1 + at as u16)
         });
         Self { first, is_by_input }
     }
@@ -106,7 +112,8 @@ pub struct Core {
 impl State for Core {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         // Constant fields are left out.
-        let Self { ports, ingress, buffer, inputs, classes: _, id: _, map: _, routing: _, queueing: _ } = self;
+        let Self { ports, ingress, buffer, inputs, classes: _, id: _, map: _, routing: _, queueing: _ } =
+            self;
         for (port, output) in (0..).zip(ports) {
             walk.at_link(port, true);
             output.walk(walk);
@@ -118,21 +125,46 @@ impl State for Core {
 }
 
 impl Core {
-    /// Returns an idle node. All ports have queues of the same purposes, unless a mechanism planned the queues.
-    pub fn new(id: u32, ports: Vec<Port>, classes: Classes, queueing: Queueing, buffer: Buffer, merges_classes: bool) -> Self {
+    /// Returns an idle node. All ports have queues of the same purposes, unless a mechanism planned the
+    /// queues.
+    pub fn new(
+        id: u32,
+        ports: Vec<Port>,
+        classes: Classes,
+        queueing: Queueing,
+        buffer: Buffer,
+        merges_classes: bool,
+    ) -> Self {
         let groups = classes.groups(ports.len());
-        let map = QueueMap::read(ports.first().map_or(&[], |p| &p.queues), queueing == Queueing::Voq, merges_classes);
+        let map = QueueMap::read(
+            ports.first().map_or(&[], |p| &p.queues),
+            queueing == Queueing::Voq,
+            merges_classes,
+        );
         let inputs = if queueing == Queueing::Iq { vec![VecDeque::new(); groups] } else { Vec::new() };
-        Self { id, ports, classes, queueing, ingress: vec![Counter::default(); groups], buffer, inputs, map, routing: Arc::default() }
+        Self {
+            id,
+            ports,
+            classes,
+            queueing,
+            ingress: vec![Counter::default(); groups],
+            buffer,
+            inputs,
+            map,
+            routing: Arc::default(),
+        }
     }
 
-    /// A switch with `ports` ports of 100 Gb/s, unlimited memory and `classes` classes, to try a mechanism on.
+    /// A switch with `ports` ports of 100 Gb/s, unlimited memory and `classes` classes, to try a mechanism
+    /// on.
     pub fn for_tests(ports: usize, classes: u8) -> Self {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
         let data = (0..classes).map(|class| QueueSpec { class, level: 0, purpose: Purpose::Class }).collect();
         let plan = QueuePlan { data, turns: Turns::Packets };
-        let list = (0..ports).map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
+        let list = (0..ports)
+            .map(|_| Port::new(&plan, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO))
+            .collect();
         Self::new(0, list, Classes(classes), Queueing::Oq, Buffer::Unlimited, false)
     }
 
@@ -151,7 +183,8 @@ impl Core {
     /// True if the buffer has room for a packet in a queue of a port.
     pub fn has_room(&self, port: PortId, queue: QueueId, packet: &Packet) -> bool {
         let (in_port, group) = (packet.in_port(), self.group(packet.in_port(), packet.class()));
-        let (in_group, in_queue) = (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
+        let (in_group, in_queue) =
+            (self.ingress[group].bytes(), self.ports[port].queues[queue].bytes.bytes());
         self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes())
     }
 
@@ -167,20 +200,21 @@ impl Core {
         self.queues_of(port, class).find(|q| queues[*q].purpose() == Purpose::Congestion)
     }
 
-    /// Returns the bytes that wait for an output in the class of a queue. Under `iq`, bytes at inputs are not known
-    /// by output.
+    /// Returns the bytes that wait for an output in the class of a queue. Under `iq`, bytes at inputs are not
+    /// known by output.
     #[inline]
     pub fn egress_bytes(&self, port: PortId, queue: QueueId) -> u32 {
         let queues = &self.ports[port].queues;
         match self.queueing {
-            Queueing::Voq if queues[queue].purpose() != Purpose::Congestion => {
-                self.queues_of(port, queues[queue].class()).fold(0, |sum: u32, q| sum.saturating_add(queues[q].bytes.bytes()))
-            }
+            Queueing::Voq if queues[queue].purpose() != Purpose::Congestion => self
+                .queues_of(port, queues[queue].class())
+                .fold(0, |sum: u32, q| sum.saturating_add(queues[q].bytes.bytes())),
             _ => queues[queue].bytes.bytes(),
         }
     }
 
-    /// Returns the bytes of control frames that wait for an output, by adding up; no count includes control frames.
+    /// Returns the bytes of control frames that wait for an output, by adding up; no count includes control
+    /// frames.
     pub fn control_bytes(&self, port: PortId) -> u64 {
         self.ports[port].queues[0].packets.iter().map(|p| u64::from(p.bytes())).sum()
     }
@@ -200,23 +234,41 @@ mod tests {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
         let data = data.iter().map(|&(class, purpose)| QueueSpec { class, level: 0, purpose }).collect();
-        Port::new(&QueuePlan { data, turns: Turns::Packets }, xoff_units::Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO).queues
+        Port::new(
+            &QueuePlan { data, turns: Turns::Packets },
+            xoff_units::Rate::gbps(100),
+            Duration::ZERO,
+            1,
+            Duration::ZERO,
+        )
+        .queues
     }
 
     #[test]
     fn a_class_has_a_queue_or_one_for_each_input() {
         // Control has queue 0. Inputs do not matter for a shared queue.
-        let plain = QueueMap::read(&queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]), false, false);
-        assert_eq!([(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, PortId(input))), [1, 2, 3, 3].map(QueueId));
+        let plain = QueueMap::read(
+            &queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]),
+            false,
+            false,
+        );
+        assert_eq!(
+            [(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, PortId(input))),
+            [1, 2, 3, 3].map(QueueId)
+        );
         // Two classes by three inputs: class 0 has queues 1 to 3, class 1 queues 4 to 6.
         let by_input: Vec<(u8, Purpose)> = (0..6).map(|q| (q / 3, Purpose::Class)).collect();
         let voq = QueueMap::read(&queues(&by_input), true, false);
-        assert_eq!([(0, 0), (0, 2), (1, 0), (1, 2)].map(|(class, input)| voq.queue(class, PortId(input))), [1, 3, 4, 6].map(QueueId));
+        assert_eq!(
+            [(0, 0), (0, 2), (1, 0), (1, 2)].map(|(class, input)| voq.queue(class, PortId(input))),
+            [1, 3, 4, 6].map(QueueId)
+        );
     }
 
     #[test]
     fn what_is_relayed_does_not_join_the_flows_of_the_host() {
-        let own_and_relayed = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Relayed), (1, Purpose::Relayed)];
+        let own_and_relayed =
+            [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Relayed), (1, Purpose::Relayed)];
         let map = QueueMap::read(&queues(&own_and_relayed), false, false);
         assert_eq!([map.queue(0, PortId(0)), map.queue(1, PortId(0))], [QueueId(3), QueueId(4)]);
     }
@@ -230,33 +282,50 @@ mod tests {
 
     #[test]
     fn nobody_joins_a_congestion_queue_by_class() {
-        let data = [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion), (1, Purpose::Congestion)];
+        let data =
+            [(0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion), (1, Purpose::Congestion)];
         let mut core = Core::for_tests(1, 2);
         assert_eq!(core.congestion_queue(PortId(0), 1), None);
         core.ports[0].queues = queues(&data);
         let map = QueueMap::read(&core.ports[0].queues, false, false);
         assert_eq!([map.queue(0, PortId(0)), map.queue(1, PortId(0))], [QueueId(1), QueueId(2)]);
-        assert_eq!([core.congestion_queue(PortId(0), 0), core.congestion_queue(PortId(0), 1)], [Some(QueueId(3)), Some(QueueId(4))]);
+        assert_eq!(
+            [core.congestion_queue(PortId(0), 0), core.congestion_queue(PortId(0), 1)],
+            [Some(QueueId(3)), Some(QueueId(4))]
+        );
         assert_eq!(core.queues_of(PortId(0), 1).collect::<Vec<_>>(), [QueueId(2), QueueId(4)]);
     }
 
     #[test]
     fn an_output_counts_its_class_over_inputs_and_never_control() {
         let mut core = Core::for_tests(1, 2);
-        core.ports[0].queues = queues(&[(0, Purpose::Class), (0, Purpose::Class), (1, Purpose::Class), (0, Purpose::Congestion)]);
+        core.ports[0].queues = queues(&[
+            (0, Purpose::Class),
+            (0, Purpose::Class),
+            (1, Purpose::Class),
+            (0, Purpose::Congestion),
+        ]);
         for (queue, bytes) in [(0, 7), (1, 100), (2, 20), (3, 3000), (4, 1)] {
             core.ports[0].queues[queue].bytes.add(bytes);
         }
         assert_eq!((core.egress_bytes(PortId(0), QueueId(1)), core.waiting_bytes(PortId(0))), (100, 3121));
         core.queueing = Queueing::Voq;
         // Queues 1, 2 and 4 serve class 0; the congestion queue is judged alone.
-        assert_eq!([1, 2, 3, 4].map(|queue| core.egress_bytes(PortId(0), QueueId(queue))), [121, 121, 3000, 1]);
+        assert_eq!(
+            [1, 2, 3, 4].map(|queue| core.egress_bytes(PortId(0), QueueId(queue))),
+            [121, 121, 3000, 1]
+        );
     }
 
     #[test]
     fn a_class_or_one_queue_is_named() {
         let list = queues(&[(0, Purpose::Class), (1, Purpose::Class), (1, Purpose::Congestion)]);
-        let named = |which: Queues| (1..list.len()).filter(|q| which.has(QueueId::at(*q), &list[*q])).collect::<Vec<_>>();
-        assert_eq!([named(Queues::Class(1)), named(Queues::One(QueueId(3))), named(Queues::Class(2))], [vec![2, 3], vec![3], vec![]]);
+        let named = |which: Queues| {
+            (1..list.len()).filter(|q| which.has(QueueId::at(*q), &list[*q])).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            [named(Queues::Class(1)), named(Queues::One(QueueId(3))), named(Queues::Class(2))],
+            [vec![2, 3], vec![3], vec![]]
+        );
     }
 }

@@ -1,13 +1,13 @@
 //! Cut-through: a switch handles a frame when its head is in, and the rest follows while the frame leaves.
-//! A switch handles a frame its forwarding latency after the first `header` bytes are in. Where the output is faster than the input, more
-//! has to be in, so that the output has the last bit to send when that bit arrives. A frame with a busy or paused output waits, whole or
-//! not, and starts when the output is free.
-//! A frame takes its input's memory, and a shared pool, whole, until the frame has started and its last bit is through the pipeline.
-//! Queues, marks and memory of outputs count the frame until its start.
-//! Simplifications: frames that end at the neighbour, MAC control, and messages that nodes may take in are handled at their last bit; so
-//! are all frames at relaying hosts. The fastest of several possible outputs decides. A damaged frame is lost where it arrives.
-//! Invariants: no output runs dry; frames of a link are handled in order; at most one frame of an input is still arriving.
-//! Source: `docs/models/cut_through.md`.
+//! A switch handles a frame its forwarding latency after the first `header` bytes are in. Where the output is
+//! faster than the input, more has to be in, so that the output has the last bit to send when that bit
+//! arrives. A frame with a busy or paused output waits, whole or not, and starts when the output is free.
+//! A frame takes its input's memory, and a shared pool, whole, until the frame has started and its last bit
+//! is through the pipeline. Queues, marks and memory of outputs count the frame until its start.
+//! Simplifications: frames that end at the neighbour, MAC control, and messages that nodes may take in are
+//! handled at their last bit; so are all frames at relaying hosts. The fastest of several possible outputs
+//! decides. A damaged frame is lost where it arrives. Invariants: no output runs dry; frames of a link are
+//! handled in order; at most one frame of an input is still arriving. Source: `docs/models/cut_through.md`.
 
 use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
@@ -44,8 +44,8 @@ impl Params {
         Err(("header", format!("{} is out of range; allowed are 1 to 65535 bytes", self.header)))
     }
 
-    /// Returns the most bytes of a frame that are in when the frame is handled, for an input line and the fastest
-    /// output.
+    /// Returns the most bytes of a frame that are in when the frame is handled, for an input line and the
+    /// fastest output.
     pub fn counted_after(&self, bytes: u64, line: Rate, fastest: Rate) -> u64 {
         let kept_up = (u128::from(bytes) * u128::from(line.0) / u128::from(fastest.max(line).0)) as u64;
         self.header.0.max(bytes - kept_up).min(bytes)
@@ -77,12 +77,13 @@ struct Outputs {
 }
 
 impl Outputs {
-    /// Returns the rate of the fastest possible output of a frame, for a frame that passes `nodes` nodes before it
-    /// comes here.
+    /// Returns the rate of the fastest possible output of a frame, for a frame that passes `nodes` nodes
+    /// before it comes here.
     fn fastest(&self, frame: &Packet, nodes: usize, routing: &Map) -> Rate {
         let (routes, ports) = (&routing.routes[index(self.node)], &routing.wiring.ports[index(self.node)]);
         let rate = |port: PortId| ports[port].link.rate;
-        let choices = if self.are_chosen && frame.path() < Paths::FIRST { routes.choices(frame.dst()) } else { &[] };
+        let choices =
+            if self.are_chosen && frame.path() < Paths::FIRST { routes.choices(frame.dst()) } else { &[] };
         choices.iter().map(|port| rate(*port)).max().unwrap_or_else(|| rate(routes.port_after(frame, nodes)))
     }
 }
@@ -96,10 +97,13 @@ impl Input {
         Self { header: params.header.0, line: line.serializer(), outputs: has_faster.then(outputs) }
     }
 
-    /// Returns the time from the start of a frame until the switch has enough bytes, for a frame that passes `nodes`
-    /// nodes before it comes here.
+    /// Returns the time from the start of a frame until the switch has enough bytes, for a frame that passes
+    /// `nodes` nodes before it comes here.
     fn head(&self, frame: &Packet, nodes: usize, routing: &Map) -> Duration {
-        let output = self.outputs.as_ref().map_or(self.line, |outputs| outputs.fastest(frame, nodes, routing).serializer());
+        let output = self
+            .outputs
+            .as_ref()
+            .map_or(self.line, |outputs| outputs.fastest(frame, nodes, routing).serializer());
         head(self.header, u64::from(frame.bytes()), self.line, output)
     }
 
@@ -122,8 +126,8 @@ struct Arriving {
 /// Action put off until the last bit of a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Rest {
-    /// The packet that has started and then leaves its input's memory; or the header of a cut packet, which then
-    /// starts.
+    /// The packet that has started and then leaves its input's memory; or the header of a cut packet, which
+    /// then starts.
     pub packet: Packet,
     /// The output.
     pub port: PortId,
@@ -168,21 +172,22 @@ state!(CutThrough {
 });
 
 impl CutThrough {
-    /// Makes the state from the inputs at the other ends of the links and the own inputs; none without cut-through.
+    /// Makes the state from the inputs at the other ends of the links and the own inputs; none without
+    /// cut-through.
     pub fn new(ahead: Vec<Option<Input>>, inputs: Vec<Option<Input>>) -> Option<Box<Self>> {
         let cuts = ahead.iter().chain(&inputs).any(Option::is_some);
         cuts.then(|| Box::new(Self { arriving: vec![Arriving::default(); inputs.len()], ahead, inputs }))
     }
 
-    /// Returns the time from the start of a frame by a port until the neighbour has enough bytes; none where the
-    /// neighbour needs the last bit.
+    /// Returns the time from the start of a frame by a port until the neighbour has enough bytes; none where
+    /// the neighbour needs the last bit.
     pub fn head(&self, port: PortId, frame: &Packet, peer: u32, routing: &Map) -> Option<Duration> {
         let input = self.ahead[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != peer).then(|| input.head(frame, 1, routing))
     }
 
-    /// Returns the time from the start of an arrived frame until node `here` had enough bytes; none where the node
-    /// needed the last bit.
+    /// Returns the time from the start of an arrived frame until node `here` had enough bytes; none where the
+    /// node needed the last bit.
     pub fn needed(&self, port: PortId, frame: &Packet, here: u32, routing: &Map) -> Option<Duration> {
         let input = self.inputs[port].as_ref()?;
         (!frame.is_seen() && frame.dst() != here).then(|| input.head(frame, 0, routing))
@@ -192,16 +197,21 @@ impl CutThrough {
     pub fn enter(&mut self, packet: &Packet, routing: &Map, now: Moment) {
         let port = packet.in_port().index();
         if let Some(input) = &self.inputs[port] {
-            debug_assert!(self.arriving[port].rest.is_none(), "a packet is handled before the end of the previous packet");
-            self.arriving[port] = Arriving { until: now + input.tail(packet, routing), packet: *packet, rest: None };
+            debug_assert!(
+                self.arriving[port].rest.is_none(),
+                "a packet is handled before the end of the previous packet"
+            );
+            self.arriving[port] =
+                Arriving { until: now + input.tail(packet, routing), packet: *packet, rest: None };
         }
     }
 
-    /// Returns the arrival of the last bit of a packet that is the last of its input, still arrives, and has not
-    /// started.
+    /// Returns the arrival of the last bit of a packet that is the last of its input, still arrives, and has
+    /// not started.
     pub fn until(&self, packet: &Packet, now: Moment) -> Option<Moment> {
         let arriving = &self.arriving[packet.in_port()];
-        (arriving.until > now && arriving.rest.is_none() && packet.is_like(&arriving.packet)).then_some(arriving.until)
+        (arriving.until > now && arriving.rest.is_none() && packet.is_like(&arriving.packet))
+            .then_some(arriving.until)
     }
 
     /// Puts an action off until the last bit of an input's packet.
@@ -216,7 +226,11 @@ impl CutThrough {
 
     /// Returns frames that are in no queue: headers of cut packets.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
-        self.arriving.iter().filter_map(|a| a.rest.as_ref()).map(|rest| &rest.packet).filter(|packet| !packet.is_data())
+        self.arriving
+            .iter()
+            .filter_map(|a| a.rest.as_ref())
+            .map(|rest| &rest.packet)
+            .filter(|packet| !packet.is_data())
     }
 }
 
@@ -239,7 +253,12 @@ mod tests {
         }
         let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
         let map = Map::new(routes, topology.wiring());
-        ((0..3).map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, PortId(port), false))).collect(), map)
+        (
+            (0..3)
+                .map(|port| Some(Input::new(Params::default(), &map.wiring.ports[3], 3, PortId(port), false)))
+                .collect(),
+            map,
+        )
     }
 
     /// A packet of 1000 B from a port, for a host.
@@ -253,26 +272,40 @@ mod tests {
     fn a_head_is_the_header_or_what_a_faster_output_would_lack() {
         let [slow, fast] = [100, 400].map(|rate| Rate::gbps(rate).serializer());
         // 1000 B take 80 ns on one line and 20 ns on the other; 64 B take 5.12 ns and 1.28 ns.
-        assert_eq!([head(64, 1000, slow, slow), head(64, 1000, fast, slow)], [Duration(5120), Duration(1280)]);
-        assert_eq!([head(64, 1000, slow, fast), head(64, 80, slow, fast)], [Duration::ns(60), Duration(5120)]);
-        assert_eq!([head(64, 50, slow, slow), head(2000, 1000, slow, fast)], [Duration::ns(4), Duration::ns(80)]);
+        assert_eq!(
+            [head(64, 1000, slow, slow), head(64, 1000, fast, slow)],
+            [Duration(5120), Duration(1280)]
+        );
+        assert_eq!(
+            [head(64, 1000, slow, fast), head(64, 80, slow, fast)],
+            [Duration::ns(60), Duration(5120)]
+        );
+        assert_eq!(
+            [head(64, 50, slow, slow), head(2000, 1000, slow, fast)],
+            [Duration::ns(4), Duration::ns(80)]
+        );
     }
 
     #[test]
     fn what_is_in_when_a_frame_is_counted_depends_on_the_fastest_output() {
         let params = Params::default();
         let [slow, fast] = [100, 400].map(Rate::gbps);
-        assert_eq!([params.counted_after(1000, slow, slow), params.counted_after(1000, fast, slow)], [64, 64]);
+        assert_eq!(
+            [params.counted_after(1000, slow, slow), params.counted_after(1000, fast, slow)],
+            [64, 64]
+        );
         assert_eq!([params.counted_after(1000, slow, fast), params.counted_after(40, slow, slow)], [750, 40]);
     }
 
     #[test]
     fn the_output_of_a_frame_decides() {
         let (inputs, map) = inputs();
-        let heads: Vec<Duration> = inputs.iter().flatten().map(|input| input.head(&packet(0, 2, PortId(0)), 0, &map)).collect();
+        let heads: Vec<Duration> =
+            inputs.iter().flatten().map(|input| input.head(&packet(0, 2, PortId(0)), 0, &map)).collect();
         assert_eq!(heads, [Duration(5120), Duration(1280), Duration(5120)]);
-        let to_fast =
-            inputs[0].as_ref().map(|input| (input.head(&packet(0, 1, PortId(0)), 0, &map), input.tail(&packet(0, 1, PortId(0)), &map)));
+        let to_fast = inputs[0].as_ref().map(|input| {
+            (input.head(&packet(0, 1, PortId(0)), 0, &map), input.tail(&packet(0, 1, PortId(0)), &map))
+        });
         assert_eq!(to_fast, Some((Duration::ns(60), Duration::ns(20))));
     }
 
@@ -282,11 +315,21 @@ mod tests {
         let mut cut = CutThrough::new(vec![None; 3], inputs).unwrap();
         let (first, second) = (packet(1, 2, PortId(0)), packet(2, 2, PortId(0)));
         cut.enter(&first, &map, Moment::ZERO);
-        assert_eq!([cut.until(&first, Moment::ZERO), cut.until(&second, Moment::ZERO)], [Some(Moment(74_880)), None]);
-        assert_eq!(cut.until(&packet(1, 2, PortId(2)), Moment::ZERO), None, "a copy that came by another port");
+        assert_eq!(
+            [cut.until(&first, Moment::ZERO), cut.until(&second, Moment::ZERO)],
+            [Some(Moment(74_880)), None]
+        );
+        assert_eq!(
+            cut.until(&packet(1, 2, PortId(2)), Moment::ZERO),
+            None,
+            "a copy that came by another port"
+        );
         assert_eq!(cut.until(&first, Moment(74_880)), None, "all of it is in");
         cut.enter(&second, &map, Moment::ns(80));
-        assert_eq!([cut.until(&first, Moment::ns(81)), cut.until(&second, Moment::ns(81))], [None, Some(Moment(154_880))]);
+        assert_eq!(
+            [cut.until(&first, Moment::ns(81)), cut.until(&second, Moment::ns(81))],
+            [None, Some(Moment(154_880))]
+        );
         // A deferred action is kept once, and the header of a cut packet waits here meanwhile.
         let header = Packet::new(Kind::Header, 7, 2, 2, 84, 0);
         cut.put_off(PortId(0), Rest { packet: header, port: PortId(2), queue: QueueId(0) });

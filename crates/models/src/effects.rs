@@ -58,8 +58,8 @@ pub enum Effect {
     HoldFlow(u32, Moment),
     /// Release a flow.
     ReleaseFlow(u32),
-    /// Hold all flows of this node to a destination until this moment. The latest call counts, and a past moment ends
-    /// the hold.
+    /// Hold all flows of this node to a destination until this moment. The latest call counts, and a past
+    /// moment ends the hold.
     HoldDestination(u32, Moment),
     /// Send the rest of a flow of this node in another class.
     ClassOfFlow(u32, u8),
@@ -102,11 +102,12 @@ state!(Effects {
 });
 
 impl Effects {
-    /// Returns an empty collector for the mechanisms of a node in their order. Each mechanism has its own random
-    /// streams, and an added mechanism does not change the draws of other mechanisms.
+    /// Returns an empty collector for the mechanisms of a node in their order. Each mechanism has its own
+    /// random streams, and an added mechanism does not change the draws of other mechanisms.
     pub fn new<'a>(seed: u64, node: u32, keys: &Keys, mechanisms: impl IntoIterator<Item = &'a str>) -> Self {
         let stream = |name| Stream::new(seed, u64::from(node), &format!("mechanism {}", label(name)));
-        let (streams, draws): (Vec<_>, Vec<_>) = mechanisms.into_iter().map(|name| (stream(name), Draws::new(seed, node, name))).unzip();
+        let (streams, draws): (Vec<_>, Vec<_>) =
+            mechanisms.into_iter().map(|name| (stream(name), Draws::new(seed, node, name))).unzip();
         Self {
             now: Moment::ZERO,
             list: Vec::new(),
@@ -137,12 +138,16 @@ impl Effects {
         self.keys.of(flow)
     }
 
-    /// Returns a random number in 0..n, with n at most 2^32, that depends on this copy of a packet and not on earlier
-    /// draws of the mechanism.
+    /// Returns a random number in 0..n, with n at most 2^32, that depends on this copy of a packet and not on
+    /// earlier draws of the mechanism.
     #[inline]
     pub fn draw(&mut self, packet: &Packet, n: u64) -> u64 {
         self.drawn += 1;
-        let bits = self.draws[usize::from(self.owner)].draw(self.keys.of(packet.flow()), packet.seq(), packet.copy());
+        let bits = self.draws[usize::from(self.owner)].draw(
+            self.keys.of(packet.flow()),
+            packet.seq(),
+            packet.copy(),
+        );
         ((bits >> 32) * n) >> 32
     }
 

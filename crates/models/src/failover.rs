@@ -11,11 +11,12 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Failover {
-    /// A node stops choosing a port whose link has been down for this time, and chooses the port again when the link
-    /// has been back for as long. Default: never.
+    /// A node stops choosing a port whose link has been down for this time, and chooses the port again when
+    /// the link has been back for as long. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_repair_delay: Option<Duration>,
-    /// All routes are computed anew this long after a link went down, or came back, and stayed so. Default: never.
+    /// All routes are computed anew this long after a link went down, or came back, and stayed so. Default:
+    /// never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence_time: Option<Duration>,
 }
@@ -28,7 +29,9 @@ impl Failover {
 
     /// Refuses values out of range.
     pub fn validate(&self) -> Result<(), ParamError> {
-        for (key, time) in [("local_repair_delay", self.local_repair_delay), ("convergence_time", self.convergence_time)] {
+        for (key, time) in
+            [("local_repair_delay", self.local_repair_delay), ("convergence_time", self.convergence_time)]
+        {
             if let Some(time) = time.filter(|time| !(Duration(1)..=Duration::ms(60_000)).contains(time)) {
                 return Err((key, format!("{time} is out of range; allowed are 1ps to 60s")));
             }

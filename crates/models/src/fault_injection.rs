@@ -1,5 +1,5 @@
-//! `switch.faults`: faults injected into nodes, to prove that each audit can fail, and to measure consequences.
-//! Source: `docs/models/faults.md`.
+//! `switch.faults`: faults injected into nodes, to prove that each audit can fail, and to measure
+//! consequences. Source: `docs/models/faults.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
-//! The kinds of frames and their fields. A line of [`frames!`] gives a kind, its fields, its scope and its owner.
+//! The kinds of frames and their fields. A line of [`frames!`] gives a kind, its fields, its scope and its
+//! owner.
 //!
-//! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers are read with every packet, and
-//! have accessors of the packet instead of fields.
+//! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers
+//! are read with every packet, and have accessors of the packet instead of fields.
 
 use xoff_engine::state::{StateVisitor, Word};
 
@@ -209,8 +210,9 @@ const fn fit(fields: &[(u32, u32)]) -> bool {
     true
 }
 
-/// Makes [`Kind`] and a struct for the fields of each kind. A line has the number, the name in tables, scope, owner, and the fields with
-/// the lowest bit of each. The number is part of fingerprints and never changes. Tables of packets show bits 0 to 31 and 32 to 63.
+/// Makes [`Kind`] and a struct for the fields of each kind. A line has the number, the name in tables, scope,
+/// owner, and the fields with the lowest bit of each. The number is part of fingerprints and never changes.
+/// Tables of packets show bits 0 to 31 and 32 to 63.
 macro_rules! frames {
     ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident $({
         $($(#[$about:meta])* $field:ident: $type:ty = $at:literal,)*

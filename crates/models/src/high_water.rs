@@ -1,8 +1,9 @@
 //! High-water marks: the maximum of each count of a node, with its threshold.
 //!
-//! Each count keeps its maximum, and marks are read at the end of a run. Headroom is the part of an ingress count
-//! above XOFF: with a fixed threshold, the bytes above the threshold; in a shared buffer, the bytes admitted above
-//! the dynamic threshold. With egress accounting ingress counts have no threshold, and headroom is not measured.
+//! Each count keeps its maximum, and marks are read at the end of a run. Headroom is the part of an ingress
+//! count above XOFF: with a fixed threshold, the bytes above the threshold; in a shared buffer, the bytes
+//! admitted above the dynamic threshold. With egress accounting ingress counts have no threshold, and
+//! headroom is not measured.
 
 use crate::core::Core;
 use crate::ids::PortId;
@@ -56,7 +57,8 @@ pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
     let of_groups = (0..core.ingress.len()).flat_map(|group| {
         let (port, class) = core.classes.of(group);
         let (port, class) = (Some(port), Some(class));
-        let (peak, level) = (u64::from(core.ingress[group].peak()), core.ingress[group].level().map(u64::from));
+        let (peak, level) =
+            (u64::from(core.ingress[group].peak()), core.ingress[group].level().map(u64::from));
         let (above, room) = headroom(core, group, peak, level);
         [
             Mark { kind: Kind::Ingress, port, class, bytes: peak, threshold: level },
@@ -67,7 +69,13 @@ pub fn marks(core: &Core) -> impl Iterator<Item = Mark> {
         Buffer::Shared(b) => Some((b.pool_peak() as u64, b.pool().max(0) as u64)),
         _ => None,
     };
-    let of_pool = pool.map(|(bytes, size)| Mark { kind: Kind::Pool, port: None, class: None, bytes, threshold: Some(size) });
+    let of_pool = pool.map(|(bytes, size)| Mark {
+        kind: Kind::Pool,
+        port: None,
+        class: None,
+        bytes,
+        threshold: Some(size),
+    });
     let of_queues = PortId::each(&core.ports).flat_map(|(port, p)| {
         p.queues.iter().skip(1).map(move |q| Mark {
             kind: Kind::Queue,
@@ -117,7 +125,9 @@ mod tests {
         hold(&mut core, PortId(1), 1, 850);
         hold(&mut core, PortId(0), 1, 300);
         core.ports[1].queues[2].bytes.add(70);
-        let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.port.map(PortId::index), m.class, m.bytes, m.threshold)).collect();
+        let found: Vec<_> = marks(&core)
+            .map(|m| (m.kind.name(), m.port.map(PortId::index), m.class, m.bytes, m.threshold))
+            .collect();
         let expected = [
             ("ingress", Some(0), Some(1), 300, None),
             ("ingress", Some(1), Some(1), 850, Some(600)),

@@ -89,8 +89,8 @@ ids! {
     QueueId(u16);
 }
 
-/// Number of data classes of the ports of a node. Values for each port and class are kept in one list; an index of
-/// the list is a group.
+/// Number of data classes of the ports of a node. Values for each port and class are kept in one list; an
+/// index of the list is a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classes(pub u8);
 
@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn a_class_of_a_port_has_one_place() {
         let classes = Classes(3);
-        let all: Vec<_> = PortId::all(4).flat_map(|port| classes.each().map(move |class| (port, class))).collect();
+        let all: Vec<_> =
+            PortId::all(4).flat_map(|port| classes.each().map(move |class| (port, class))).collect();
         assert_eq!(all.len(), classes.groups(4));
         for (group, (port, class)) in all.into_iter().enumerate() {
             assert_eq!((classes.group(port, class), classes.of(group)), (group, (port, class)));
@@ -135,9 +136,15 @@ mod tests {
     #[test]
     fn an_id_is_a_place_in_a_list() {
         let mut list = vec!['a', 'b', 'c'];
-        assert_eq!((list[PortId(1)], PortId::at(2).index(), QueueId::at(2).to_string()), ('b', 2, "2".to_string()));
+        assert_eq!(
+            (list[PortId(1)], PortId::at(2).index(), QueueId::at(2).to_string()),
+            ('b', 2, "2".to_string())
+        );
         list[QueueId(0)] = 'd';
-        assert_eq!(PortId::each(&list).map(|(id, c)| (id.0, *c)).collect::<Vec<_>>(), [(0, 'd'), (1, 'b'), (2, 'c')]);
+        assert_eq!(
+            PortId::each(&list).map(|(id, c)| (id.0, *c)).collect::<Vec<_>>(),
+            [(0, 'd'), (1, 'b'), (2, 'c')]
+        );
         assert_eq!(QueueId::all(4).skip(1).rev().collect::<Vec<_>>(), [3, 2, 1].map(QueueId));
     }
 }

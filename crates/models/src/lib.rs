@@ -1,7 +1,7 @@
 //! The models: packets, ports, queues and nodes, and one folder for each kind of component.
 //!
-//! The crate knows neither files nor Python. A node implements [`xoff_engine::Node`]; [`network::build`] makes an
-//! engine of nodes from a topology, a plan of flows and the settings of switches and hosts.
+//! The crate knows neither files nor Python. A node implements [`xoff_engine::Node`]; [`network::build`]
+//! makes an engine of nodes from a topology, a plan of flows and the settings of switches and hosts.
 
 pub mod congestion_control;
 pub mod core;

@@ -1,4 +1,5 @@
-//! The line of a host: the rate, the round trips and the framing from which rates, windows and credit are computed.
+//! The line of a host: the rate, the round trips and the framing from which rates, windows and credit are
+//! computed.
 
 use xoff_units::{Duration, Rate};
 
@@ -20,7 +21,8 @@ pub struct Line {
     pub rate: Rate,
     /// Of the scenario's random numbers.
     pub seed: u64,
-    /// The longest round trip in the network without queues: propagation both ways, and a full packet one way.
+    /// The longest round trip in the network without queues: propagation both ways, and a full packet one
+    /// way.
     pub round_trip: Duration,
     /// The same round trip with the answer, a control frame, on the way back.
     pub answered: Duration,
@@ -33,7 +35,14 @@ pub struct Line {
 impl Line {
     /// A nominal line, for questions whose answer does not depend on the line.
     pub const fn nominal(framing: Framing) -> Self {
-        Self { rate: Rate::gbps(1), seed: 0, round_trip: Duration::us(1), answered: Duration::us(1), trims: false, framing }
+        Self {
+            rate: Rate::gbps(1),
+            seed: 0,
+            round_trip: Duration::us(1),
+            answered: Duration::us(1),
+            trims: false,
+            framing,
+        }
     }
 
     /// A line of 100 Gb/s at the end of a round trip.

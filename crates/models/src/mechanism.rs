@@ -1,9 +1,9 @@
 //! The contract of a mechanism: hooks that read the core of a node and write effects.
 //!
-//! A mechanism never touches the event queue or another node. A mechanism declares the hooks that the node calls, and
-//! answers with [`Effects`], which the node carries out. One trait serves switches and network interfaces, and a
-//! mechanism stays in one file. This file knows no mechanism: the registry in `mechanisms/mod.rs` lists all, and a
-//! new mechanism is a file and a line there.
+//! A mechanism never touches the event queue or another node. A mechanism declares the hooks that the node
+//! calls, and answers with [`Effects`], which the node carries out. One trait serves switches and network
+//! interfaces, and a mechanism stays in one file. This file knows no mechanism: the registry in
+//! `mechanisms/mod.rs` lists all, and a new mechanism is a file and a line there.
 
 use std::sync::Arc;
 
@@ -98,8 +98,8 @@ pub struct Enqueued<'a> {
     pub queue: QueueId,
 }
 
-/// A data packet at the start of transmission. Counters no longer include the packet, except the count of its input
-/// during cut-through.
+/// A data packet at the start of transmission. Counters no longer include the packet, except the count of its
+/// input during cut-through.
 #[derive(Debug)]
 pub struct Dequeued<'a> {
     /// The packet.
@@ -108,7 +108,8 @@ pub struct Dequeued<'a> {
     pub port: PortId,
     /// Queue of the port.
     pub queue: QueueId,
-    /// The last bit has arrived. Otherwise (cut-through) the input counts the packet until [`Hooks::on_whole`].
+    /// The last bit has arrived. Otherwise (cut-through) the input counts the packet until
+    /// [`Hooks::on_whole`].
     pub is_whole: bool,
 }
 
@@ -172,19 +173,31 @@ pub enum Verdict {
 pub trait Hooks: State {
     /// Returns the hooks to call.
     fn watches(&self) -> Watches;
-    /// Chooses one of several ports on shortest paths for an unpinned packet, and may write onto the packet. `None`
-    /// leaves the choice to ECMP.
-    fn route(&mut self, _packet: &mut Packet, _choices: &[PortId], _core: &Core, _effects: &mut Effects) -> Option<PortId> {
+    /// Chooses one of several ports on shortest paths for an unpinned packet, and may write onto the packet.
+    /// `None` leaves the choice to ECMP.
+    fn route(
+        &mut self,
+        _packet: &mut Packet,
+        _choices: &[PortId],
+        _core: &Core,
+        _effects: &mut Effects,
+    ) -> Option<PortId> {
         None
     }
-    /// Assigns a class to a flow of this node, and returns its queue at `port` if different from the queue of the
-    /// class. The packet is the first packet of the flow, with the class of the workload or host.
+    /// Assigns a class to a flow of this node, and returns its queue at `port` if different from the queue of
+    /// the class. The packet is the first packet of the flow, with the class of the workload or host.
     fn place_flow(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core) -> Option<QueueId> {
         None
     }
-    /// Assigns a class to a data packet, and returns its queue at `port` if different from the queue of the class.
-    /// May mark the packet.
-    fn assign_queue(&mut self, _packet: &mut Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Option<QueueId> {
+    /// Assigns a class to a data packet, and returns its queue at `port` if different from the queue of the
+    /// class. May mark the packet.
+    fn assign_queue(
+        &mut self,
+        _packet: &mut Packet,
+        _port: PortId,
+        _core: &Core,
+        _effects: &mut Effects,
+    ) -> Option<QueueId> {
         None
     }
     /// Admits, drops or trims a data packet, before the buffer is asked for room.
@@ -197,7 +210,8 @@ pub trait Hooks: State {
     fn on_enqueue(&mut self, _event: &Enqueued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet leaves a queue of a forwarding node.
     fn on_dequeue(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
-    /// The last bit of a data packet arrived after its transmission began, and the input no longer counts the packet.
+    /// The last bit of a data packet arrived after its transmission began, and the input no longer counts the
+    /// packet.
     fn on_whole(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet starts on the wire, at any node.
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
@@ -209,12 +223,27 @@ pub trait Hooks: State {
     fn on_silence(&mut self, _flow: u32, _core: &Core, _effects: &mut Effects) {}
     /// An ingress count crossed its level.
     fn on_level(&mut self, _crossing: Crossing, _core: &Core, _effects: &mut Effects) {}
-    /// A control frame seen by mechanisms arrived by a port: for this node, for the neighbour, or on its path.
-    fn on_control(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) -> Verdict {
+    /// A control frame seen by mechanisms arrived by a port: for this node, for the neighbour, or on its
+    /// path.
+    fn on_control(
+        &mut self,
+        _packet: &Packet,
+        _port: PortId,
+        _core: &Core,
+        _effects: &mut Effects,
+    ) -> Verdict {
         Verdict::Pass
     }
     /// Another mechanism asks to pause or resume a class of the neighbour at a port.
-    fn on_pause_request(&mut self, _port: PortId, _class: u8, _is_on: bool, _core: &Core, _effects: &mut Effects) {}
+    fn on_pause_request(
+        &mut self,
+        _port: PortId,
+        _class: u8,
+        _is_on: bool,
+        _core: &Core,
+        _effects: &mut Effects,
+    ) {
+    }
     /// The link of a port goes down or comes back. All frames in flight on the link are lost. Requests of the
     /// neighbour are void, and requests to the neighbour must be repeated when the link comes back.
     fn on_link(&mut self, _port: PortId, _is_up: bool, _core: &Core, _effects: &mut Effects) {}
@@ -256,7 +285,8 @@ pub struct Site<'a> {
     pub faults: Faults,
     /// Settings of hosts that relay.
     pub relay: &'a relay::Params,
-    /// Longest round trip without queues; zero unless a component needs the value ([`Properties::wants_round_trip`]).
+    /// Longest round trip without queues; zero unless a component needs the value
+    /// ([`Properties::wants_round_trip`]).
     pub round_trip: Duration,
     /// Routes and ports of all nodes.
     pub map: &'a Arc<Map>,
@@ -279,7 +309,8 @@ pub struct Levels {
     pub is_dynamic: bool,
 }
 
-/// Both ends of a link as inputs: of this node, and of the neighbour. Packets that end at a host do not wait there.
+/// Both ends of a link as inputs: of this node, and of the neighbour. Packets that end at a host do not wait
+/// there.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends<'a> {
     /// Here.
@@ -340,7 +371,8 @@ pub struct Properties {
     pub plans_queues: bool,
     /// The mechanism trims packets without room; a transport must retransmit the payload.
     pub cuts_data: bool,
-    /// The mechanism marks packets that meet a queue: at switches, and with `host.relay.ecn` at hosts that relay.
+    /// The mechanism marks packets that meet a queue: at switches, and with `host.relay.ecn` at hosts that
+    /// relay.
     pub marks_data: bool,
     /// The mechanism chooses ports. At most one mechanism may.
     pub routes: bool,
@@ -350,15 +382,16 @@ pub struct Properties {
     pub reorders: bool,
     /// The mechanism predicts the ports chosen by ECMP.
     pub foretells_routes: bool,
-    /// The mechanism tags data packets, or reads the tags of its congestion control. At most one component may.
+    /// The mechanism tags data packets, or reads the tags of its congestion control. At most one component
+    /// may.
     pub tags_data: bool,
     /// The mechanism writes side records of data packets; tags are then readable at hosts alone.
     pub writes_beside_data: bool,
     /// The mechanism signals the congestion control of sources; the warning for scenarios without a listening
     /// congestion control.
     pub tells_sources: Option<&'static str>,
-    /// Name of the signal, if different from the name of the mechanism: marks are ECN signals, whichever mechanism
-    /// marks.
+    /// Name of the signal, if different from the name of the mechanism: marks are ECN signals, whichever
+    /// mechanism marks.
     pub signals_as: Option<&'static str>,
     /// The mechanism needs the longest round trip of the network ([`Site::round_trip`]).
     pub wants_round_trip: bool,
@@ -366,7 +399,8 @@ pub struct Properties {
     pub wants_congestion_queues: bool,
     /// Number of reorder queues for each class at each port of a switch with hosts.
     pub reorder_queues: u8,
-    /// Number of queues at the interface of a host, if more than one; the queues are classes up to the first switch.
+    /// Number of queues at the interface of a host, if more than one; the queues are classes up to the first
+    /// switch.
     pub interface_queues: u8,
     /// Each relay puts a packet into the next higher class.
     pub raises_classes: bool,
@@ -376,8 +410,8 @@ pub struct Properties {
     pub passes_pauses_on: bool,
     /// The mechanism ends pauses of this duration; a ring of shorter pauses is no deadlock.
     pub ends_pauses: Option<Duration>,
-    /// The mechanism depends on its frames: true if the mechanism recovers after its link was down, and the error
-    /// text for other losses.
+    /// The mechanism depends on its frames: true if the mechanism recovers after its link was down, and the
+    /// error text for other losses.
     pub if_frames_are_lost: Option<(bool, &'static str)>,
     /// Size of the smallest frame of the mechanism, if below the sizes of other frames.
     pub smallest_frame: Option<u16>,
@@ -429,7 +463,8 @@ pub trait Install: Sized {
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// Returns the mechanism of a node, or `None` for a node without a part in the mechanism.
     fn install(params: &Self::Params, site: &Site<'_>, core: &mut Core) -> Option<Self>;
-    /// Sets the parameters of a port with overrides (`switch.overrides`). Levels are queried per port in any case.
+    /// Sets the parameters of a port with overrides (`switch.overrides`). Levels are queried per port in any
+    /// case.
     fn install_at(&mut self, _port: PortId, _params: &Self::Params) {}
     /// Returns the properties for given parameters.
     fn properties(_params: &Self::Params) -> Properties {
@@ -439,9 +474,13 @@ pub trait Install: Sized {
     fn validate(_params: &Self::Params, _around: &ValidationContext<'_>) -> Result<(), ParamError> {
         Ok(())
     }
-    /// Refuses parameters that are invalid at a port of a forwarding node. `levels` are the levels of any mechanism
-    /// there.
-    fn check_port(_params: &Self::Params, _ingress: &Ingress<'_>, _levels: Option<&Levels>) -> Result<(), ParamError> {
+    /// Refuses parameters that are invalid at a port of a forwarding node. `levels` are the levels of any
+    /// mechanism there.
+    fn check_port(
+        _params: &Self::Params,
+        _ingress: &Ingress<'_>,
+        _levels: Option<&Levels>,
+    ) -> Result<(), ParamError> {
         Ok(())
     }
     /// Returns the levels of an ingress port of a forwarding node.
@@ -457,17 +496,28 @@ pub trait Install: Sized {
         None
     }
     /// Returns the data queues of a port, in place of the queues of classes.
-    fn queues(_params: &Self::Params, _ground: &PortShape<'_>, _node: u32, _port: PortId) -> Option<Vec<QueueSpec>> {
+    fn queues(
+        _params: &Self::Params,
+        _ground: &PortShape<'_>,
+        _node: u32,
+        _port: PortId,
+    ) -> Option<Vec<QueueSpec>> {
         None
     }
-    /// Returns the maximum number of relays on a path, with the key that sets the maximum and the reason. `above` is
-    /// the number of classes above the class of a new flow.
+    /// Returns the maximum number of relays on a path, with the key that sets the maximum and the reason.
+    /// `above` is the number of classes above the class of a new flow.
     fn most_relays(_params: &Self::Params, _above: u32) -> Option<(&'static str, u32, &'static str)> {
         None
     }
-    /// For mechanisms with planned queues: returns the queue at a switch output for packets that take output `next`
-    /// at the following node and `third` at the node after. `None` if no packet waits.
-    fn queue_toward(_wiring: &Wiring, _node: u32, _port: PortId, _next: PortId, _third: Option<PortId>) -> Option<QueueId> {
+    /// For mechanisms with planned queues: returns the queue at a switch output for packets that take output
+    /// `next` at the following node and `third` at the node after. `None` if no packet waits.
+    fn queue_toward(
+        _wiring: &Wiring,
+        _node: u32,
+        _port: PortId,
+        _next: PortId,
+        _third: Option<PortId>,
+    ) -> Option<QueueId> {
         None
     }
     /// For mechanisms with planned queues: returns the queues that a paused queue waits for.

@@ -1,15 +1,16 @@
 //! Messages: units of data that a job posts to a connection between two ranks.
 //!
-//! A *connection* is a flow with state over many messages, and one flow to transport, congestion control and routing.
-//! A *message* is a range of packets of a connection; the last packet may be shorter and is flagged. A message is
-//! delivered when all bytes of the connection up to the end of the message have arrived.
+//! A *connection* is a flow with state over many messages, and one flow to transport, congestion control and
+//! routing. A *message* is a range of packets of a connection; the last packet may be shorter and is flagged.
+//! A message is delivered when all bytes of the connection up to the end of the message have arrived.
 
 use xoff_engine::state::{Counter, Offsets, Row, State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use crate::ids::PortId;
 
-/// Identity of a message: the job, the number of the shared operation, and the index of the message in the operation.
+/// Identity of a message: the job, the number of the shared operation, and the index of the message in the
+/// operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct MessageId {
     /// The job.

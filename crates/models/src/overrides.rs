@@ -1,7 +1,7 @@
 //! Settings of some switches, or of ports of some rate or to some neighbours.
 //!
-//! The settings of a port are the `switch` table with every matching override applied, in order. Ports with equal
-//! settings share one copy. A network without overrides therefore costs nothing.
+//! The settings of a port are the `switch` table with every matching override applied, in order. Ports with
+//! equal settings share one copy. A network without overrides therefore costs nothing.
 
 use crate::ids::PortId;
 use schemars::JsonSchema;
@@ -14,12 +14,13 @@ use crate::names;
 use crate::queueing::buffer::Params as BufferParams;
 use crate::topology::{PortSpec, Topology};
 
-/// `[[switch.overrides]]`: different settings of some switches, or of their ports of some rate or to some neighbours.
+/// `[[switch.overrides]]`: different settings of some switches, or of their ports of some rate or to some
+/// neighbours.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// Names of switches; `*` stands for any characters. `leaf* -> spine*` selects only ports to matching nodes,
-    /// switches or hosts. Default: all switches.
+    /// Names of switches; `*` stands for any characters. `leaf* -> spine*` selects only ports to matching
+    /// nodes, switches or hosts. Default: all switches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Vec<String>>,
     /// Selects only ports of this rate. Default: all ports.
@@ -80,11 +81,17 @@ impl Override {
         let missing = |key: &str| format!("{key} is missing; give the value for all switches");
         local.cut_through = self.cut_through.or(local.cut_through);
         if let Some(ecn) = &self.ecn {
-            let place = local.mechanisms.stamping.ecn.as_mut().ok_or_else(|| ("ecn", missing("switch.ecn")))?;
+            let place =
+                local.mechanisms.stamping.ecn.as_mut().ok_or_else(|| ("ecn", missing("switch.ecn")))?;
             *place = ecn.clone();
         }
         if let Some(thresholds) = &self.pfc {
-            let pfc = local.mechanisms.flow_control.pfc.as_mut().ok_or_else(|| ("pfc", missing("switch.flow_control.pfc")))?;
+            let pfc = local
+                .mechanisms
+                .flow_control
+                .pfc
+                .as_mut()
+                .ok_or_else(|| ("pfc", missing("switch.flow_control.pfc")))?;
             if pfc.xoff.is_none() && matches!(local.buffer, BufferParams::Shared(_)) {
                 let why = "the thresholds of a shared buffer are dynamic; give switch.flow_control.pfc.xoff, or buffer.alpha here";
                 return Err(("pfc", why.into()));
@@ -96,7 +103,9 @@ impl Override {
             pfc.xon = thresholds.xon.or(pfc.xon);
         }
         if let Some(shares) = &self.buffer {
-            let BufferParams::Shared(shared) = &mut local.buffer else { return Err(("buffer", missing("switch.buffer.shared"))) };
+            let BufferParams::Shared(shared) = &mut local.buffer else {
+                return Err(("buffer", missing("switch.buffer.shared")));
+            };
             shared.alpha = shares.alpha.unwrap_or(shared.alpha);
             shared.headroom = shares.headroom.or(shared.headroom);
         }
@@ -109,7 +118,8 @@ impl Override {
             let (of, to) = ends(pattern);
             names::matches(of, switch) && to.is_none_or(|to| names::matches(to, neighbour))
         };
-        self.rate.is_none_or(|rate| rate == port.link.rate) && self.switches.as_ref().is_none_or(|list| list.iter().any(is_named))
+        self.rate.is_none_or(|rate| rate == port.link.rate)
+            && self.switches.as_ref().is_none_or(|list| list.iter().any(is_named))
     }
 }
 
@@ -133,7 +143,12 @@ impl Locals {
     }
 
     /// Applies overrides. An error has the path below `switch`, and the problem.
-    pub fn new(base: Local, overrides: &[Override], topology: &Topology, ports: &[Vec<PortSpec>]) -> Result<Self, (String, String)> {
+    pub fn new(
+        base: Local,
+        overrides: &[Override],
+        topology: &Topology,
+        ports: &[Vec<PortSpec>],
+    ) -> Result<Self, (String, String)> {
         let mut made = Self::uniform(base);
         if overrides.is_empty() {
             return Ok(made);
@@ -191,10 +206,15 @@ fn known(overrides: &[Override], topology: &Topology) -> Result<(), (String, Str
             let (of, to) = ends(pattern);
             let wrong = |why| Err((format!("overrides[{i}].switches[{k}]"), why));
             if !switches().any(|name| names::matches(of, &name)) {
-                return wrong(format!("no switch is called `{of}`; switches are {}", names::some(switches())));
+                return wrong(format!(
+                    "no switch is called `{of}`; switches are {}",
+                    names::some(switches())
+                ));
             }
             let leads = |a: u32, b: u32| {
-                !topology.nodes[index(a)].is_host && names::matches(of, name(a)) && to.is_none_or(|to| names::matches(to, name(b)))
+                !topology.nodes[index(a)].is_host
+                    && names::matches(of, name(a))
+                    && to.is_none_or(|to| names::matches(to, name(b)))
             };
             if to.is_some() && !topology.links.iter().any(|l| leads(l.a, l.b) || leads(l.b, l.a)) {
                 let links = topology.links.iter().map(|l| format!("{} -> {}", name(l.a), name(l.b)));

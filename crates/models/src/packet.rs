@@ -24,8 +24,8 @@ const fn with_scope(scope: Scope) -> u64 {
     bits
 }
 
-/// A frame of three words. Each hop moves a packet from memory to registers and back. With accesses of one width a
-/// read need not wait for narrower writes.
+/// A frame of three words. Each hop moves a packet from memory to registers and back. With accesses of one
+/// width a read need not wait for narrower writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Packet([u64; 3]);
 
@@ -53,8 +53,8 @@ fields! {
     pub seq set_seq: u32 = 0 at 0;
     /// The flow, numbered over the whole network.
     pub flow set_flow: u32 = 0 at 32;
-    /// Tag of data and of its ACK, or the packet that another acknowledgement answers, or the slot of a side record,
-    /// which then holds these values.
+    /// Tag of data and of its ACK, or the packet that another acknowledgement answers, or the slot of a side
+    /// record, which then holds these values.
     word set_word: u32 = 1 at 0;
     /// Bytes on the wire.
     pub bytes set_bytes: u16 = 2 at 0;
@@ -65,8 +65,8 @@ fields! {
     pub path set_path: u16 = 2 at 32;
 }
 
-/// Destination in the low 24 bits of the upper half of the word, hops in the high 8 bits; kind in six bits, then ten
-/// bits for the class (three bits) and flags.
+/// Destination in the low 24 bits of the upper half of the word, hops in the high 8 bits; kind in six bits,
+/// then ten bits for the class (three bits) and flags.
 const ROUTE: u32 = 32;
 const HOPS: u32 = 56;
 const KIND: u32 = 48;
@@ -83,7 +83,8 @@ impl Packet {
     pub const CE: u16 = 1 << 3;
     /// An acknowledgement that echoes a mark.
     pub const ECHO: u16 = 1 << 4;
-    /// A data packet that asks for an immediate acknowledgement; acknowledgements have [`Self::ECHO`] in this bit.
+    /// A data packet that asks for an immediate acknowledgement; acknowledgements have [`Self::ECHO`] in this
+    /// bit.
     pub const ASKS: u16 = 1 << 4;
     /// A retransmission or its acknowledgement: any [copy](Self::copy) after the first.
     pub const RETRANSMITTED: u16 = 1 << COPY[0] | 1 << COPY[1];
@@ -94,8 +95,8 @@ impl Packet {
     /// The last packet of a message of a connection.
     pub const MESSAGE: u16 = 1 << 9;
 
-    /// The [copy](Self::copy) of a packet that was retransmitted three times or more, and of an acknowledgement
-    /// without a single copy.
+    /// The [copy](Self::copy) of a packet that was retransmitted three times or more, and of an
+    /// acknowledgement without a single copy.
     pub const COPY_UNKNOWN: u8 = 3;
 
     /// A frame to node `dst`.
@@ -180,8 +181,8 @@ impl Packet {
         self.set_word((bits >> 32) as u32);
     }
 
-    /// Returns the side record. A packet without a record gets an empty record, which takes over the tag or the
-    /// answered packet.
+    /// Returns the side record. A packet without a record gets an empty record, which takes over the tag or
+    /// the answered packet.
     pub fn record<'a>(&mut self, records: &'a mut Records) -> &'a mut Metadata {
         if let Some(slot) = self.side() {
             return records.get(slot);
@@ -202,25 +203,33 @@ impl Packet {
     #[must_use]
     pub fn alone(mut self, record: &Metadata) -> Self {
         self.0[2] &= !(u64::from(Self::SIDE) << FLAGS);
-        self.set_word(if self.reports() { self.seq().wrapping_add_signed(record.answered) } else { record.tag });
+        self.set_word(if self.reports() {
+            self.seq().wrapping_add_signed(record.answered)
+        } else {
+            record.tag
+        });
         self
     }
 
-    /// Returns the tag written onto data, or returned by the ACK. With a side record the tag is in the record.
+    /// Returns the tag written onto data, or returned by the ACK. With a side record the tag is in the
+    /// record.
     #[inline]
     pub const fn tag(&self) -> u32 {
         self.word()
     }
 
-    /// Writes the tag of data. At most one part of a scenario tags data (`Properties::tags_data`), and tags data before a record
-    /// is attached: with a record the word of the tag holds the record's slot.
+    /// Writes the tag of data. At most one part of a scenario tags data (`Properties::tags_data`), and tags
+    /// data before a record is attached: with a record the word of the tag holds the record's slot.
     ///
     /// # Panics
     ///
     /// Panics if a record is attached: the part that tags has not declared `tags_data`, or tags too late.
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
-        assert!(!self.has(Self::SIDE), "a mechanism tags a packet with a record: declare `Properties::tags_data`");
+        assert!(
+            !self.has(Self::SIDE),
+            "a mechanism tags a packet with a record: declare `Properties::tags_data`"
+        );
         self.set_word(tag);
     }
 
@@ -288,7 +297,8 @@ impl Packet {
         self.0[2] = self.0[2] & !(7 << FLAGS) | (class as u64) << FLAGS;
     }
 
-    /// Returns the packet that an acknowledgement answers: for an ACK, the packet before the next expected packet.
+    /// Returns the packet that an acknowledgement answers: for an ACK, the packet before the next expected
+    /// packet.
     pub const fn answers(&self) -> u32 {
         if self.reports() { self.word() } else { self.seq().wrapping_sub(1) }
     }
@@ -304,14 +314,14 @@ impl Packet {
         self.record(records).also.extend(also.iter().map(|seq| frame.beyond(*seq)));
     }
 
-    /// Returns the second number of a frame besides `seq`; zero for frames without such a number. Tags and slots are
-    /// not on the wire.
+    /// Returns the second number of a frame besides `seq`; zero for frames without such a number. Tags and
+    /// slots are not on the wire.
     pub const fn says(&self) -> u32 {
         if !self.has(Self::SIDE) && (self.is_seen() || self.reports()) { self.word() } else { 0 }
     }
 
-    /// Returns the copy that a frame is or answers: 0 is the first, 1 and 2 are retransmissions. The round trip of
-    /// [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
+    /// Returns the copy that a frame is or answers: 0 is the first, 1 and 2 are retransmissions. The round
+    /// trip of [`Self::COPY_UNKNOWN`] is not measured (Karn, Partridge 1987).
     #[inline]
     pub const fn copy(&self) -> u8 {
         (self.0[2] >> (FLAGS + COPY[1]) & 1) as u8 * 2 + (self.0[2] >> (FLAGS + COPY[0]) & 1) as u8
@@ -321,7 +331,9 @@ impl Packet {
     #[inline]
     pub const fn set_copy(&mut self, copy: u8) {
         let (low, high) = (copy as u64 & 1, copy as u64 >> 1);
-        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS) | low << (FLAGS + COPY[0]) | high << (FLAGS + COPY[1]);
+        self.0[2] = self.0[2] & !((Self::RETRANSMITTED as u64) << FLAGS)
+            | low << (FLAGS + COPY[0])
+            | high << (FLAGS + COPY[1]);
     }
 
     /// True for a marked packet, and for an acknowledgement of a marked packet.
@@ -352,7 +364,8 @@ impl State for Packet {
             return;
         }
         let (mut seq, mut word) = (self.seq(), self.word());
-        // An acknowledgement of a packet after the last expected packet acknowledges all packets, and names none.
+        // An acknowledgement of a packet after the last expected packet acknowledges all packets, and names
+        // none.
         if self.kind().owner() == Owner::Transport && seq != u32::MAX {
             walk.packet(&mut seq);
         } else {
@@ -392,7 +405,9 @@ impl Message for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frames::{Bcn, Bfc, Blocks, Cim, Cnm, Credits, Granted, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave};
+    use crate::frames::{
+        Bcn, Bfc, Blocks, Cim, Cnm, Credits, Granted, Index, Pfc, PortFc, Pull, Says, Sfcm, Weave,
+    };
 
     #[test]
     fn kinds_have_numbers_and_names_of_their_own() {
@@ -407,8 +422,8 @@ mod tests {
 
     #[test]
     fn there_is_room_for_kinds_and_flags_to_come() {
-        // The next kind, the fortieth and the last, as bits: class and flags are unchanged beside them, and masks
-        // separate them.
+        // The next kind, the fortieth and the last, as bits: class and flags are unchanged beside them, and
+        // masks separate them.
         for number in [Kind::ALL.len() as u64, 39, KINDS] {
             let mut p = Packet::new(Kind::Pfc, 7, 3, 9, 64, 5);
             p.set(Packet::ASKS);
@@ -417,7 +432,9 @@ mod tests {
             assert!((0..64).all(|other| p.is_among(1 << other) == (other == number)), "{number}");
             assert!(!p.is_data() && !p.is_link_local() && !p.is_answer());
             assert_eq!((p.class(), p.bytes(), p.path()), (5, 64, 0));
-            assert!(p.has(Packet::ASKS) && p.has(Packet::MESSAGE) && !p.has(Packet::CE) && p.side().is_none());
+            assert!(
+                p.has(Packet::ASKS) && p.has(Packet::MESSAGE) && !p.has(Packet::CE) && p.side().is_none()
+            );
             p.set_kind(Kind::Data);
             assert!(p.is_data() && p.class() == 5 && p.has(Packet::ASKS));
         }
@@ -430,14 +447,21 @@ mod tests {
         data.set_tag(55);
         data.record(&mut records).utilisation = 0.5;
         let slot = data.side().unwrap();
-        assert_eq!((data.record(&mut records).tag, data.side()), (55, Some(slot)), "one record, however often it is asked for");
+        assert_eq!(
+            (data.record(&mut records).tag, data.side()),
+            (55, Some(slot)),
+            "one record, however often it is asked for"
+        );
         assert_eq!(data.alone(records.get(slot)).tag(), 55);
 
-        // The ACK takes the record over and returns another tag in the record. An ACK without a record has room for
-        // the tag.
+        // The ACK takes the record over and returns another tag in the record. An ACK without a record has
+        // room for the tag.
         let mut ack = Packet::new(Kind::Ack, 7, 4, 0, 64, 0).at_side(slot);
         ack.echo(66, &mut records);
-        assert_eq!((ack.side(), ack.alone(records.get(slot)).tag(), records.get(slot).utilisation), (Some(slot), 66, 0.5));
+        assert_eq!(
+            (ack.side(), ack.alone(records.get(slot)).tag(), records.get(slot).utilisation),
+            (Some(slot), 66, 0.5)
+        );
         let mut ack = Packet::new(Kind::Ack, 7, 4, 0, 64, 0);
         ack.echo(77, &mut records);
         assert_eq!((ack.side(), ack.tag(), ack.answers()), (None, 77, 3));
@@ -460,7 +484,10 @@ mod tests {
         let mut p = Packet::new(Kind::Data, 7, 3, 9, 64, 5);
         for copy in [0, 1, 2, Packet::COPY_UNKNOWN, 1, 0] {
             p.set_copy(copy);
-            assert_eq!((p.copy(), p.has(Packet::RETRANSMITTED), p.class(), p.has(Packet::CE)), (copy, copy > 0, 5, false));
+            assert_eq!(
+                (p.copy(), p.has(Packet::RETRANSMITTED), p.class(), p.has(Packet::CE)),
+                (copy, copy > 0, 5, false)
+            );
         }
     }
 
@@ -471,7 +498,10 @@ mod tests {
         p.hop();
         p.hop();
         p.set(Packet::CE);
-        assert_eq!((p.dst(), p.hops(), p.class(), p.has(Packet::CE), p.has(Packet::ECHO)), (0x00AB_CDEF, 2, 5, true, false));
+        assert_eq!(
+            (p.dst(), p.hops(), p.class(), p.has(Packet::CE), p.has(Packet::ECHO)),
+            (0x00AB_CDEF, 2, 5, true, false)
+        );
     }
 
     fn kept<P: Payload + PartialEq + std::fmt::Debug>(payloads: &[P], words: &[(u32, u32)]) {
@@ -480,25 +510,43 @@ mod tests {
             frame.set_path(2);
             assert_eq!((frame.payload(), frame.kind()), (Some(*payload), P::KIND));
             assert_eq!((frame.seq(), frame.says()), *words, "{payload:?}");
-            assert_eq!((frame.flow(), frame.dst(), frame.bytes(), frame.class(), frame.path()), (7, 9, 64, 3, 2));
+            assert_eq!(
+                (frame.flow(), frame.dst(), frame.bytes(), frame.class(), frame.path()),
+                (7, 9, 64, 3, 2)
+            );
         }
         assert_eq!(Packet::new(Kind::Data, 0, 0, 0, 64, 0).payload::<P>(), None);
     }
 
     #[test]
     fn what_frames_carry_is_read_as_it_was_written() {
-        kept(&[Sfcm { destination: u32::MAX, pause: 0 }, Sfcm { destination: 1, pause: u32::MAX }], &[(u32::MAX, 0), (1, u32::MAX)]);
-        kept(&[Pfc { classes: 0x81, quanta: u16::MAX }], &[(0x81, 0xFFFF)]);
-        kept(&[Cim { is_add: true, offending: Index(u32::MAX) }, Cim { is_add: false, offending: Index(4) }], &[(1, u32::MAX), (0, 4)]);
         kept(
-            &[PortFc { output: 5, is_pause: true, is_direct: false }, PortFc { output: 5, is_pause: false, is_direct: true }],
+            &[Sfcm { destination: u32::MAX, pause: 0 }, Sfcm { destination: 1, pause: u32::MAX }],
+            &[(u32::MAX, 0), (1, u32::MAX)],
+        );
+        kept(&[Pfc { classes: 0x81, quanta: u16::MAX }], &[(0x81, 0xFFFF)]);
+        kept(
+            &[Cim { is_add: true, offending: Index(u32::MAX) }, Cim { is_add: false, offending: Index(4) }],
+            &[(1, u32::MAX), (0, 4)],
+        );
+        kept(
+            &[
+                PortFc { output: 5, is_pause: true, is_direct: false },
+                PortFc { output: 5, is_pause: false, is_direct: true },
+            ],
             &[(5, 1), (5, 2)],
         );
-        kept(&[Bcn { feedback: -9, point: 3 }, Bcn { feedback: 0, point: u32::MAX }], &[(u32::MAX - 8, 3), (0, u32::MAX)]);
+        kept(
+            &[Bcn { feedback: -9, point: 3 }, Bcn { feedback: 0, point: u32::MAX }],
+            &[(u32::MAX - 8, 3), (0, u32::MAX)],
+        );
         kept(&[Cnm { feedback: 63, point: 3 }], &[(63, 3)]);
         kept(&[Bfc { queue: u16::MAX, is_pause: true }], &[(0xFFFF, 1)]);
         kept(&[Credits { blocks: Blocks { is_own: true, class: 7, count: 4096 } }], &[(15, 4096)]);
         kept(&[Pull { total: Granted(u32::MAX) }], &[(u32::MAX, 0)]);
-        kept(&[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }), &[(0, 6), (1, 6), (2, 6)]);
+        kept(
+            &[Says::Reply, Says::Clear, Says::Notify].map(|says| Weave { says, of: 6 }),
+            &[(0, 6), (1, 6), (2, 6)],
+        );
     }
 }

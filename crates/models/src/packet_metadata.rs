@@ -1,12 +1,12 @@
-//! Side records: data beside a frame without room in its 24 bytes. A component that writes a side record has a line
-//! in [`records!`]. The ACK of a packet takes its record over.
+//! Side records: data beside a frame without room in its 24 bytes. A component that writes a side record has
+//! a line in [`records!`]. The ACK of a packet takes its record over.
 
 use xoff_engine::{Slab, state};
 
 use crate::telemetry::Hop;
 
-/// Defines [`Metadata`]. A line gives the kind of a field for state walks, the field and its type. Records are reused
-/// with their memory.
+/// Defines [`Metadata`]. A line gives the kind of a field for state walks, the field and its type. Records
+/// are reused with their memory.
 macro_rules! records {
     ($($(#[doc = $about:literal])* $class:ident $field:ident: $type:ty;)*) => {
         /// Side record of a frame; unwritten fields are empty.

@@ -1,6 +1,6 @@
 //! Hosts that relay: the nodes of NDC (`BCube`), and GPUs between rails.
-//! A relay has queues for its own flows and queues for relayed packets, for each class. Its forwarding has a delay of
-//! its own, and its memory is separate from that of switches. Own packets are in no count.
+//! A relay has queues for its own flows and queues for relayed packets, for each class. Its forwarding has a
+//! delay of its own, and its memory is separate from that of switches. Own packets are in no count.
 //! Source: the `PortFC` paper and NCCL; `docs/models/relay.md`.
 
 use schemars::JsonSchema;
@@ -22,7 +22,8 @@ pub enum Scheduler {
     RelayFirst,
     /// Queues of own flows and the queue of relayed packets take turns, packet by packet.
     RoundRobin,
-    /// Each own flow and the queue of relayed packets take turns; many own flows leave little to relayed packets.
+    /// Each own flow and the queue of relayed packets take turns; many own flows leave little to relayed
+    /// packets.
     PerFlow,
 }
 
@@ -34,10 +35,10 @@ pub struct Params {
     pub delay: Duration,
     /// Memory for relayed packets.
     pub buffer: buffer::Params,
-    /// Under PFC: bound of each flow's bytes in a relaying host. At the bound the source holds the flow until an eighth
-    /// of the bytes is free. Relays then pause no neighbour, so that no pause spreads into a server. Default: 4 MiB in
-    /// `network.rail` (the buffer of a connection in NCCL), unless `switch.flow_control.pfc.relays` is given; elsewhere
-    /// no bound.
+    /// Under PFC: bound of each flow's bytes in a relaying host. At the bound the source holds the flow until
+    /// an eighth of the bytes is free. Relays then pause no neighbour, so that no pause spreads into a
+    /// server. Default: 4 MiB in `network.rail` (the buffer of a connection in NCCL), unless
+    /// `switch.flow_control.pfc.relays` is given; elsewhere no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_flow: Option<Bytes>,
     /// Order of own flows and relayed packets.

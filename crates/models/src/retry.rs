@@ -1,12 +1,12 @@
 //! Link-level retry: a link sends damaged frames again.
-//! The sender keeps frames until acknowledged, at most `frames` frames and `buffer` bytes. The receiver discards a
-//! damaged frame and all frames behind, and sends a NACK; the sender sends them again from the next frame boundary on.
-//! A frame damaged again is sent again after `timeout`. After `max_retries` damages the frame is lost.
-//! Simplifications: each frame is acknowledged without a byte on the wire (LLR: 8 B for each 2048 B); a NACK waits for
-//! no frame and is never damaged; the forwarding latency is in the loop; MAC control is not protected; no
-//! initialisation and no flush.
-//! Invariants: a link delivers in order, each frame once; without damage, and with a buffer of a round trip, retry
-//! changes nothing.
+//! The sender keeps frames until acknowledged, at most `frames` frames and `buffer` bytes. The receiver
+//! discards a damaged frame and all frames behind, and sends a NACK; the sender sends them again from the
+//! next frame boundary on. A frame damaged again is sent again after `timeout`. After `max_retries` damages
+//! the frame is lost. Simplifications: each frame is acknowledged without a byte on the wire (LLR: 8 B for
+//! each 2048 B); a NACK waits for no frame and is never damaged; the forwarding latency is in the loop; MAC
+//! control is not protected; no initialisation and no flush.
+//! Invariants: a link delivers in order, each frame once; without damage, and with a buffer of a round trip,
+//! retry changes nothing.
 //! Source: Ultra Ethernet's LLR as in `SAI-Link_Layer_Retry` of OCP SAI; `docs/models/link_retry.md`.
 
 use std::collections::VecDeque;
@@ -49,7 +49,13 @@ impl Params {
             return Err(("frames", format!("{} is out of range; allowed are 1 to {}", self.frames, 1 << 20)));
         }
         if self.buffer.0 < largest || self.buffer.0 > 1 << 40 {
-            return Err(("buffer", format!("{} is out of range; must hold a frame of {largest} B, and be 1TiB or less", self.buffer)));
+            return Err((
+                "buffer",
+                format!(
+                    "{} is out of range; must hold a frame of {largest} B, and be 1TiB or less",
+                    self.buffer
+                ),
+            ));
         }
         if !(Duration::ns(1)..=Duration::ms(1_000)).contains(&self.timeout) {
             return Err(("timeout", format!("{} is out of range; allowed are 1ns to 1s", self.timeout)));
@@ -62,7 +68,9 @@ impl Params {
 
     /// True for the link between two nodes of these names.
     pub fn is_for(&self, a: &str, b: &str) -> bool {
-        let is_called = |pattern: &String| names::matches(pattern, &format!("{a}-{b}")) || names::matches(pattern, &format!("{b}-{a}"));
+        let is_called = |pattern: &String| {
+            names::matches(pattern, &format!("{a}-{b}")) || names::matches(pattern, &format!("{b}-{a}"))
+        };
         self.links.as_ref().is_none_or(|links| links.iter().any(is_called))
     }
 
@@ -72,7 +80,10 @@ impl Params {
             let one = Self { links: Some(vec![pattern.clone()]), ..self.clone() };
             if !links.iter().any(|(a, b)| one.is_for(a, b)) {
                 let all = names::some(links.iter().map(|(a, b)| format!("{a}-{b}")));
-                return Err((format!("links[{k}]"), format!("no link is called `{pattern}`; links are {all}")));
+                return Err((
+                    format!("links[{k}]"),
+                    format!("no link is called `{pattern}`; links are {all}"),
+                ));
             }
         }
         Ok(())
@@ -173,10 +184,16 @@ impl Sender {
             self.again_until = None;
         }
         if self.due.is_none() {
-            self.forget(|own, front| front.ends + own.answered < now || is_settled && front.ends + own.answered == now);
+            self.forget(|own, front| {
+                front.ends + own.answered < now || is_settled && front.ends + own.answered == now
+            });
         }
         self.is_full = self.kept.len() >= self.frames || self.kept_bytes + self.largest > self.buffer;
-        let acknowledged = self.kept.front().map(|front| front.ends + self.answered).filter(|_| self.is_full && self.due.is_none());
+        let acknowledged = self
+            .kept
+            .front()
+            .map(|front| front.ends + self.answered)
+            .filter(|_| self.is_full && self.due.is_none());
         let at = [self.again_until, self.due, acknowledged].into_iter().flatten().min();
         if self.is_full || self.again_until.is_some() { Next::Waits(at) } else { Next::Sends(at) }
     }
@@ -196,7 +213,8 @@ impl Sender {
     /// Sends all kept frames again, from the next frame boundary on. The wire is busy until `busy_until`.
     pub fn go_back(&mut self, now: Moment, busy_until: Moment, wire: &Serializer) -> Option<Again> {
         let first_bytes = self.kept.front()?.bytes;
-        // During a retransmission, the end of the frame on the wire; later frames were counted, and are not sent.
+        // During a retransmission, the end of the frame on the wire; later frames were counted, and are not
+        // sent.
         let ends = |kept: &Kept| kept.ends;
         let from = match self.again_until {
             Some(_) => self.kept.iter().map(ends).filter(|end| *end >= now).min().unwrap_or(now),
@@ -205,7 +223,8 @@ impl Sender {
         let counted = self.again_until.map_or(Moment::NEVER, |_| from);
         let unsent = |kept: &&Kept| kept.ends > counted;
         let frames = i64::from(number(self.kept.len())) - self.kept.iter().filter(unsent).count() as i64;
-        let bytes = self.kept_bytes as i64 - self.kept.iter().filter(unsent).map(|kept| i64::from(kept.bytes)).sum::<i64>();
+        let bytes = self.kept_bytes as i64
+            - self.kept.iter().filter(unsent).map(|kept| i64::from(kept.bytes)).sum::<i64>();
         let mut at = from;
         for kept in &mut self.kept {
             at += wire.time(u64::from(kept.bytes));

@@ -1,10 +1,10 @@
 //! Calculators: PFC headroom, SFC headroom and the range of SFC pauses.
-//! PFC headroom follows the steps of IEEE Std 802.1Q, Annex N: a frame in the way of the pause, the pause, the cable
-//! both ways, the response time, and the frame that the neighbour has begun. The pipeline of the pausing switch stands
-//! for Annex N's interface delays. The packet that crosses XOFF is added. A scenario's own headroom has response time
-//! zero.
-//! The SFC forms under `oq` are those of the SFC simulation document (parameter calculation, Parts 4 and 5). The forms
-//! under `voq` follow from N equal inputs, each growing at (1 − 1/N)·C and draining at C/N.
+//! PFC headroom follows the steps of IEEE Std 802.1Q, Annex N: a frame in the way of the pause, the pause,
+//! the cable both ways, the response time, and the frame that the neighbour has begun. The pipeline of the
+//! pausing switch stands for Annex N's interface delays. The packet that crosses XOFF is added. A scenario's
+//! own headroom has response time zero.
+//! The SFC forms under `oq` are those of the SFC simulation document (parameter calculation, Parts 4 and 5).
+//! The forms under `voq` follow from N equal inputs, each growing at (1 − 1/N)·C and draining at C/N.
 //! Source: `docs/models/pfc.md` and `docs/models/sfc.md`.
 
 use schemars::JsonSchema;
@@ -26,8 +26,8 @@ pub struct PfcRequest {
     pub switch_delay: Duration,
     /// The largest frame of any class on the link.
     pub max_frame: Bytes,
-    /// Bytes of a frame after which a cut-through switch counts the frame (`switch.cut_through.header`), where no
-    /// output is faster than the link. Default: all bytes.
+    /// Bytes of a frame after which a cut-through switch counts the frame (`switch.cut_through.header`),
+    /// where no output is faster than the link. Default: all bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_through: Option<Bytes>,
     /// Time until the neighbour obeys a pause.
@@ -45,7 +45,8 @@ fn default_frame() -> Bytes {
     Bytes(64)
 }
 
-/// Bytes that arrive in a step of a pause, from the packet that triggers the pause to the last packet in flight.
+/// Bytes that arrive in a step of a pause, from the packet that triggers the pause to the last packet in
+/// flight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Name of the step.
@@ -69,8 +70,8 @@ pub struct PfcSize {
     pub warnings: Vec<String>,
 }
 
-/// Computes the headroom that keeps a port lossless: the bytes of a round trip, and those of frames. `counted_after` is
-/// the number of bytes after which a frame is counted.
+/// Computes the headroom that keeps a port lossless: the bytes of a round trip, and those of frames.
+/// `counted_after` is the number of bytes after which a frame is counted.
 pub fn pfc_headroom(
     rate: Rate,
     link_delay: Duration,
@@ -118,10 +119,18 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     }
     let (frame, pause) = (request.max_frame.0, request.pause_frame.0);
     let counted_after = request.cut_through.map_or(frame, |header| header.0.min(frame));
-    let during = |step, time: Duration| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
+    let during =
+        |step, time: Duration| Step { step, time_ps: time.ps(), bytes: bytes_in(request.rate, time) };
     let of = |step, bytes| Step { step, time_ps: request.rate.time(bytes).ps(), bytes };
     let steps = vec![
-        of(if counted_after < frame { "the head of the packet that crosses XOFF" } else { "the packet that crosses XOFF" }, counted_after),
+        of(
+            if counted_after < frame {
+                "the head of the packet that crosses XOFF"
+            } else {
+                "the packet that crosses XOFF"
+            },
+            counted_after,
+        ),
         of("the pause waits for a frame in transmission", frame),
         of("the pause is sent", pause),
         during("the pause propagates", request.link_delay),
@@ -132,13 +141,16 @@ pub fn size_pfc(request: &PfcRequest) -> Result<PfcSize, String> {
     ];
     // Rounded once: a scenario's headroom is the same.
     let delay = request.switch_delay + request.response_time;
-    let (round_trip, packets) = pfc_headroom(request.rate, request.link_delay, delay, frame, counted_after, pause);
+    let (round_trip, packets) =
+        pfc_headroom(request.rate, request.link_delay, delay, frame, counted_after, pause);
     let headroom_bytes = round_trip + packets;
     let xoff_bytes = request.buffer.map(|b| b.0.saturating_sub(headroom_bytes));
     let mut warnings = Vec::new();
     if xoff_bytes == Some(0) {
-        warnings
-            .push(format!("the buffer is smaller than the headroom of {}: losses are possible at any threshold", Bytes(headroom_bytes)));
+        warnings.push(format!(
+            "the buffer is smaller than the headroom of {}: losses are possible at any threshold",
+            Bytes(headroom_bytes)
+        ));
     }
     Ok(PfcSize { steps, headroom_bytes, xoff_bytes, warnings })
 }
@@ -214,6 +226,40 @@ fn capped(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 
+/// Returns warnings about available and needed headroom, and about a pause outside its bounds.
+fn sfc_warnings(
+    request: &SfcRequest,
+    [available, needed]: [u128; 2],
+    pfc_headroom: u64,
+    [pause_min, pause_max]: [u128; 2],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if available < needed {
+        warnings.push(format!(
+            "the {} between the SFC and PFC thresholds are below the {} needed: PFC will act",
+            Bytes(capped(available)),
+            Bytes(capped(needed))
+        ));
+    }
+    if let Some(buffer) = request.buffer
+        && buffer.0 < request.pfc_threshold.0 + pfc_headroom
+    {
+        warnings.push(format!(
+            "the buffer above the PFC threshold is below the PFC headroom of {}: packets may be lost",
+            Bytes(pfc_headroom)
+        ));
+    }
+    if let Some(pause) = request.pause {
+        if u128::from(pause.0) <= pause_min {
+            warnings.push(format!("a pause of {pause} is too short: the queue stays above the threshold"));
+        }
+        if u128::from(pause.0) >= pause_max {
+            warnings.push(format!("a pause of {pause} is too long: the queue runs dry and the link idles"));
+        }
+    }
+    warnings
+}
+
 /// Computes SFC headroom and the pause range. Refuses values out of range.
 pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     let SfcRequest { incast: n, links, link_delay, switch_delay, rate, .. } = *request;
@@ -237,19 +283,25 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     if let Some(pause) = request.pause {
         within("pause", pause, Duration::ns(1), Duration::ms(1_000))?;
     }
-    let round_trip = u128::from(2 * links) * u128::from(link_delay.0) + u128::from(2 * links - 1) * u128::from(switch_delay.0);
+    let round_trip = u128::from(2 * links) * u128::from(link_delay.0)
+        + u128::from(2 * links - 1) * u128::from(switch_delay.0);
     let c = u128::from(rate.0);
     let per_byte = 8_000_000_000_000_u128;
     let bytes_a_round_trip = c * round_trip / per_byte;
     let (needed, longest_extra) = match request.architecture {
-        Architecture::Oq => (u128::from(n - 1) * bytes_a_round_trip, u128::from(request.sfc_threshold.0) * per_byte / c),
-        Architecture::Voq => {
-            (u128::from(n - 1) * bytes_a_round_trip / u128::from(n), u128::from(n) * u128::from(request.sfc_threshold.0) * per_byte / c)
+        Architecture::Oq => {
+            (u128::from(n - 1) * bytes_a_round_trip, u128::from(request.sfc_threshold.0) * per_byte / c)
         }
+        Architecture::Voq => (
+            u128::from(n - 1) * bytes_a_round_trip / u128::from(n),
+            u128::from(n) * u128::from(request.sfc_threshold.0) * per_byte / c,
+        ),
     };
     let available = request.pfc_threshold.0.saturating_sub(request.sfc_threshold.0);
     let largest_incast = match request.architecture {
-        Architecture::Oq => (bytes_a_round_trip > 0).then(|| (u128::from(available) / bytes_a_round_trip) as u64 + 1),
+        Architecture::Oq => {
+            (bytes_a_round_trip > 0).then(|| (u128::from(available) / bytes_a_round_trip) as u64 + 1)
+        }
         Architecture::Voq => {
             let rest = bytes_a_round_trip.saturating_sub(u128::from(available));
             (rest > 0).then(|| (bytes_a_round_trip / rest) as u64)
@@ -258,28 +310,8 @@ pub fn size_sfc(request: &SfcRequest) -> Result<SfcSize, String> {
     let pause_min = u128::from(n - 1) * round_trip;
     let pause_max = pause_min + longest_extra;
     let pfc_headroom = pfc_headroom(rate, link_delay, switch_delay, 0, 0, 0).0;
-    let mut warnings = Vec::new();
-    if u128::from(available) < needed {
-        warnings.push(format!(
-            "the {} between the SFC and PFC thresholds are below the {} needed: PFC will act",
-            Bytes(available),
-            Bytes(capped(needed))
-        ));
-    }
-    if let Some(buffer) = request.buffer
-        && buffer.0 < request.pfc_threshold.0 + pfc_headroom
-    {
-        warnings
-            .push(format!("the buffer above the PFC threshold is below the PFC headroom of {}: packets may be lost", Bytes(pfc_headroom)));
-    }
-    if let Some(pause) = request.pause {
-        if u128::from(pause.0) <= pause_min {
-            warnings.push(format!("a pause of {pause} is too short: the queue stays above the threshold"));
-        }
-        if u128::from(pause.0) >= pause_max {
-            warnings.push(format!("a pause of {pause} is too long: the queue runs dry and the link idles"));
-        }
-    }
+    let pauses = [pause_min, pause_max];
+    let warnings = sfc_warnings(request, [u128::from(available), needed], pfc_headroom, pauses);
     Ok(SfcSize {
         round_trip_ps: capped(round_trip),
         pfc_headroom_bytes: pfc_headroom,
@@ -312,9 +344,9 @@ mod tests {
         size_sfc(&request).unwrap()
     }
 
-    /// Each row of the tables in the SFC document: incast, links, delays in ns, thresholds and needed headroom in KB,
-    /// pause range in units of 0.1 us. Cases 4.1 and 4.2 have the upper bounds of the formula (9.6 and 11.2 us); the
-    /// document prints 13.6 and 13.2.
+    /// Each row of the tables in the SFC document: incast, links, delays in ns, thresholds and needed
+    /// headroom in KB, pause range in units of 0.1 us. Cases 4.1 and 4.2 have the upper bounds of the formula
+    /// (9.6 and 11.2 us); the document prints 13.6 and 13.2.
     #[test]
     fn reproduces_every_row_of_the_document() {
         for (n, h, d, s, pfc, sfc, needed, min, max) in [

@@ -1,8 +1,8 @@
 //! Transport and congestion control of hosts, with different settings for some hosts (`host.overrides`).
 //!
-//! The settings of a host are the `host` table with every matching override applied, in order. A flow uses the
-//! settings of its source at both ends: the receiver acts by the transport and congestion control of the source.
-//! Hosts with equal settings share one copy.
+//! The settings of a host are the `host` table with every matching override applied, in order. A flow uses
+//! the settings of its source at both ends: the receiver acts by the transport and congestion control of the
+//! source. Hosts with equal settings share one copy.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::names;
 use crate::topology::Topology;
 use crate::transport;
 
-/// `[[host.overrides]]`: different settings of some hosts. A flow uses the settings of its source at both ends.
+/// `[[host.overrides]]`: different settings of some hosts. A flow uses the settings of its source at both
+/// ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HostOverride")]
@@ -46,7 +47,11 @@ impl Stack {
     pub fn with(&self, number: usize, change: &Override) -> Self {
         Self {
             transport: change.transport.as_ref().unwrap_or(&self.transport).clone(),
-            congestion_control: change.congestion_control.as_ref().unwrap_or(&self.congestion_control).clone(),
+            congestion_control: change
+                .congestion_control
+                .as_ref()
+                .unwrap_or(&self.congestion_control)
+                .clone(),
             of: [
                 change.transport.as_ref().map(|_| number).or(self.of[0]),
                 change.congestion_control.as_ref().map(|_| number).or(self.of[1]),
@@ -56,7 +61,9 @@ impl Stack {
 
     /// The paths of both tables in the scenario.
     pub fn paths(&self) -> [String; 2] {
-        let path = |(of, name): (Option<usize>, &str)| of.map_or(format!("host.{name}"), |i| format!("host.overrides[{i}].{name}"));
+        let path = |(of, name): (Option<usize>, &str)| {
+            of.map_or(format!("host.{name}"), |i| format!("host.overrides[{i}].{name}"))
+        };
         [(self.of[0], "transport"), (self.of[1], "congestion_control")].map(path)
     }
 }
@@ -92,9 +99,14 @@ impl Stacks {
         let mut list = vec![base];
         let mut places = Vec::with_capacity(topology.nodes.len());
         for node in &topology.nodes {
-            let is_meant = |change: &Override| node.is_host && change.hosts.iter().any(|pattern| names::matches(pattern, &node.name));
-            let stack =
-                overrides.iter().enumerate().filter(|(_, o)| is_meant(o)).fold(list[0].clone(), |stack, (i, change)| stack.with(i, change));
+            let is_meant = |change: &Override| {
+                node.is_host && change.hosts.iter().any(|pattern| names::matches(pattern, &node.name))
+            };
+            let stack = overrides
+                .iter()
+                .enumerate()
+                .filter(|(_, o)| is_meant(o))
+                .fold(list[0].clone(), |stack, (i, change)| stack.with(i, change));
             let place = list.iter().position(|other| *other == stack).unwrap_or_else(|| {
                 list.push(stack);
                 list.len() - 1
@@ -155,13 +167,19 @@ mod tests {
         .unwrap();
         // Hosts 1 and 10; 2; 11; all other nodes, including the switch, have the general stack.
         assert_eq!(&made.places()[..], [0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0]);
-        assert_eq!(made.list()[3].paths(), ["host.overrides[2].transport", "host.overrides[1].congestion_control"]);
+        assert_eq!(
+            made.list()[3].paths(),
+            ["host.overrides[2].transport", "host.overrides[1].congestion_control"]
+        );
         assert_eq!(made.list()[1].paths(), ["host.overrides[0].transport", "host.congestion_control"]);
         assert!(made.list()[3].transport.selective.is_some() && made.list()[3].transport.irn.is_none());
     }
 
     #[test]
     fn names_that_no_host_has_are_refused() {
-        assert_eq!(stacks(&[change(&["host3", "leaf*"], None, None)]).unwrap_err().0, "overrides[0].hosts[1]");
+        assert_eq!(
+            stacks(&[change(&["host3", "leaf*"], None, None)]).unwrap_err().0,
+            "overrides[0].hosts[1]"
+        );
     }
 }

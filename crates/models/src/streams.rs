@@ -1,11 +1,11 @@
 //! Labels of random streams, and keys of flows: the inputs of each draw.
 //!
-//! A draw depends on the seed, the drawing component and the subject of the draw alone. Scenarios with and without
-//! another workload, flow or fault therefore have common random numbers. The key of a flow is the name of its
-//! workload, the index of the workload among workloads of this name, and the number in the workload. Labels never
-//! change, whatever the present name of a component. Limits: a switch that draws at intervals (QCN, BCN, PINT) or
-//! chooses by load (DRILL, adaptive routing, flowlets, `ConWeave`), and a link with bit errors, draw in the order of
-//! packets, and other traffic changes these draws.
+//! A draw depends on the seed, the drawing component and the subject of the draw alone. Scenarios with and
+//! without another workload, flow or fault therefore have common random numbers. The key of a flow is the
+//! name of its workload, the index of the workload among workloads of this name, and the number in the
+//! workload. Labels never change, whatever the present name of a component. Limits: a switch that draws at
+//! intervals (QCN, BCN, PINT) or chooses by load (DRILL, adaptive routing, flowlets, `ConWeave`), and a link
+//! with bit errors, draw in the order of packets, and other traffic changes these draws.
 
 use std::sync::Arc;
 
@@ -120,14 +120,21 @@ mod tests {
             "adaptive",
             "conweave",
         ];
-        let missing: Vec<&str> = known.into_iter().filter(|one| !names.clone().any(|name| name == *one)).collect();
+        let missing: Vec<&str> =
+            known.into_iter().filter(|one| !names.clone().any(|name| name == *one)).collect();
         assert_eq!(missing, Vec::<&str>::new());
     }
 
     #[test]
     fn draws_differ_by_flow_packet_copy_and_mechanism_and_spread() {
         let red = Draws::new(1, 2, "ecn");
-        let all = [red.draw(3, 4, 0), red.draw(4, 4, 0), red.draw(3, 5, 0), red.draw(3, 4, 1), Draws::new(1, 3, "ecn").draw(3, 4, 0)];
+        let all = [
+            red.draw(3, 4, 0),
+            red.draw(4, 4, 0),
+            red.draw(3, 5, 0),
+            red.draw(3, 4, 1),
+            Draws::new(1, 3, "ecn").draw(3, 4, 0),
+        ];
         assert!((1..all.len()).all(|i| !all[..i].contains(&all[i])));
         let low = (0..40_000).filter(|seq| red.draw(7, *seq, 0) >> 62 == 0).count();
         // Four standard deviations of a binomial count of mean 10,000 are 346.

@@ -1,8 +1,9 @@
-//! Calls from Python to long work: Python receives progress and rows, and an exception of Python stops the work.
+//! Calls from Python to long work: Python receives progress and rows, and an exception of Python stops the
+//! work.
 //!
-//! The work runs on its own thread. The calling thread takes reports of the work, and checks for interrupts ten times
-//! a second, also while the work reports nothing, as during the building of a network. Work without a caller ends at
-//! its next report, or with the process.
+//! The work runs on its own thread. The calling thread takes reports of the work, and checks for interrupts
+//! ten times a second, also while the work reports nothing, as during the building of a network. Work without
+//! a caller ends at its next report, or with the process.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -68,11 +69,16 @@ impl Observer for Remote {
 
 impl Caller {
     /// Does some work, and returns its result or an exception raised by Python meanwhile.
-    pub fn wait_for<T: Send + 'static>(&self, py: Python<'_>, work: impl FnOnce(&mut dyn Observer) -> T + Send + 'static) -> PyResult<T> {
+    pub fn wait_for<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut dyn Observer) -> T + Send + 'static,
+    ) -> PyResult<T> {
         let (said, mut hears) = sync_channel(0);
         let (answer, answers) = sync_channel(1);
         let mut remote = Remote { said, answers, takes_rows: self.sink.is_some() };
-        let worker = thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
+        let worker =
+            thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
         loop {
             // The channel is moved and returned, as only one thread may own the channel.
             let heard;

@@ -1,16 +1,19 @@
 //! `xoff._core`: glue between Python and the scenario layer, no logic.
 //!
-//! JSON texts cross the border, and tables as Arrow C streams. The simulation runs without the interpreter's lock.
+//! JSON texts cross the border, and tables as Arrow C streams. The simulation runs without the interpreter's
+//! lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, Float64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, Float64Array, RecordBatch, StringArray, UInt8Array, UInt16Array,
+    UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::create_exception;
@@ -26,7 +29,12 @@ mod caller;
 
 use crate::caller::Caller;
 
-create_exception!(_core, InputError, PyValueError, "Invalid input. The message names the key, the value and the allowed values.");
+create_exception!(
+    _core,
+    InputError,
+    PyValueError,
+    "Invalid input. The message names the key, the value and the allowed values."
+);
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
     InputError::new_err(error.to_string())
@@ -80,7 +88,8 @@ fn groups() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::groups()).map_err(broken)
 }
 
-/// Returns components that need a mechanism of switches to act, as JSON: the mechanism by the name of the component.
+/// Returns components that need a mechanism of switches to act, as JSON: the mechanism by the name of the
+/// component.
 #[pyfunction]
 fn listeners() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::listeners()).map_err(broken)
@@ -106,11 +115,15 @@ fn measures() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::measures()).map_err(broken)
 }
 
-/// Reads a scenario, sets `overrides` and checks the result. Returns the scenario as JSON with every default, and the
-/// tables named there: path of the key, file.
+/// Reads a scenario, sets `overrides` and checks the result. Returns the scenario as JSON with every default,
+/// and the tables named there: path of the key, file.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "the interpreter passes owned values")]
-fn resolve(text: &str, format: &str, overrides: Vec<(String, String)>) -> PyResult<(String, Vec<(String, String)>)> {
+fn resolve(
+    text: &str,
+    format: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<(String, Vec<(String, String)>)> {
     let scenario = match format {
         "toml" => xoff_scenario::from_toml(text, &overrides),
         _ => xoff_scenario::from_json(text, &overrides),
@@ -132,12 +145,20 @@ fn cells(column: &ArrayRef) -> Option<Cells> {
         DataType::UInt8 => Cells::Int(numbers::<UInt8Type, _>(column, i64::from)),
         DataType::UInt16 => Cells::Int(numbers::<UInt16Type, _>(column, i64::from)),
         DataType::UInt32 => Cells::Int(numbers::<UInt32Type, _>(column, i64::from)),
-        DataType::UInt64 => Cells::Int(numbers::<UInt64Type, _>(column, |v| i64::try_from(v).unwrap_or(i64::MAX))),
+        DataType::UInt64 => {
+            Cells::Int(numbers::<UInt64Type, _>(column, |v| i64::try_from(v).unwrap_or(i64::MAX)))
+        }
         DataType::Float32 => Cells::Float(numbers::<Float32Type, _>(column, f64::from)),
         DataType::Float64 => Cells::Float(numbers::<Float64Type, _>(column, |v| v)),
-        DataType::Utf8 => Cells::Text(column.as_string::<i32>().iter().map(|v| v.map(ToString::to_string)).collect()),
-        DataType::LargeUtf8 => Cells::Text(column.as_string::<i64>().iter().map(|v| v.map(ToString::to_string)).collect()),
-        DataType::Utf8View => Cells::Text(column.as_string_view().iter().map(|v| v.map(ToString::to_string)).collect()),
+        DataType::Utf8 => {
+            Cells::Text(column.as_string::<i32>().iter().map(|v| v.map(ToString::to_string)).collect())
+        }
+        DataType::LargeUtf8 => {
+            Cells::Text(column.as_string::<i64>().iter().map(|v| v.map(ToString::to_string)).collect())
+        }
+        DataType::Utf8View => {
+            Cells::Text(column.as_string_view().iter().map(|v| v.map(ToString::to_string)).collect())
+        }
         DataType::Null => Cells::Text(vec![None; column.len()]),
         _ => return None,
     })
@@ -150,7 +171,11 @@ fn input(path: &str, table: PyTable) -> PyResult<Input> {
         let mut all: Option<Cells> = None;
         for batch in &batches {
             let part = cells(batch.column(i)).ok_or_else(|| {
-                bad(format!("{path}: column `{}` has type {}; allowed are numbers and text", field.name(), field.data_type()))
+                bad(format!(
+                    "{path}: column `{}` has type {}; allowed are numbers and text",
+                    field.name(),
+                    field.data_type()
+                ))
             })?;
             all = Some(match (all, part) {
                 (Some(Cells::Int(mut a)), Cells::Int(b)) => {
@@ -186,11 +211,15 @@ fn array(data: &Data) -> ArrayRef {
         Data::U8(v) => Arc::new(UInt8Array::from(v.clone())),
         Data::F64(v) => Arc::new(Float64Array::from(v.clone())),
         Data::MaybeF64(v) => Arc::new(Float64Array::from(v.clone())),
-        Data::Name(ids, names) => Arc::new(StringArray::from_iter_values(ids.iter().map(|i| names[*i as usize].as_str()))),
+        Data::Name(ids, names) => {
+            Arc::new(StringArray::from_iter_values(ids.iter().map(|i| names[*i as usize].as_str())))
+        }
         Data::Static(v) => Arc::new(StringArray::from_iter_values(v.iter())),
         Data::MaybeU16(v) => Arc::new(UInt16Array::from(v.clone())),
         Data::MaybeU32(v) => Arc::new(UInt32Array::from(v.clone())),
-        Data::MaybeName(ids, names) => Arc::new(ids.iter().map(|i| i.map(|i| names[i as usize].as_str())).collect::<StringArray>()),
+        Data::MaybeName(ids, names) => {
+            Arc::new(ids.iter().map(|i| i.map(|i| names[i as usize].as_str())).collect::<StringArray>())
+        }
         Data::MaybeStatic(v) => Arc::new(v.iter().copied().collect::<StringArray>()),
         Data::MaybeText(v) => Arc::new(StringArray::from(v.clone())),
     }
@@ -198,13 +227,26 @@ fn array(data: &Data) -> ArrayRef {
 
 /// True if cells may be null.
 fn is_maybe(data: &Data) -> bool {
-    !matches!(data, Data::U64(_) | Data::U32(_) | Data::U16(_) | Data::U8(_) | Data::F64(_) | Data::Name(..) | Data::Static(_))
+    !matches!(
+        data,
+        Data::U64(_)
+            | Data::U32(_)
+            | Data::U16(_)
+            | Data::U8(_)
+            | Data::F64(_)
+            | Data::Name(..)
+            | Data::Static(_)
+    )
 }
 
 fn stream(table: &Table) -> PyResult<PyTable> {
     let arrays: Vec<ArrayRef> = table.columns.iter().map(|c| array(&c.data)).collect();
-    let fields: Vec<Field> =
-        table.columns.iter().zip(&arrays).map(|(c, a)| Field::new(c.name, a.data_type().clone(), is_maybe(&c.data))).collect();
+    let fields: Vec<Field> = table
+        .columns
+        .iter()
+        .zip(&arrays)
+        .map(|(c, a)| Field::new(c.name, a.data_type().clone(), is_maybe(&c.data)))
+        .collect();
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(broken)?;
     PyTable::try_new(vec![batch], schema).map_err(|e| broken(&e))
@@ -253,10 +295,18 @@ fn run(
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let plan = Plan { threads, partitions, window: window_ps.map(xoff_units::Duration), clusters, fast_forward, ..Plan::default() };
+    let plan = Plan {
+        threads,
+        partitions,
+        window: window_ps.map(xoff_units::Duration),
+        clusters,
+        fast_forward,
+        ..Plan::default()
+    };
     let caller = Caller { progress, sink, poll };
-    let outcome =
-        caller.wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?.map_err(bad)?;
+    let outcome = caller
+        .wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?
+        .map_err(bad)?;
     Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
 }
 
@@ -275,7 +325,8 @@ fn check(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> Py
 fn settle(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
-    let settled = Caller::default().wait_for(py, move |_| xoff_scenario::settle(scenario, |path| tables.remove(path)))?;
+    let settled = Caller::default()
+        .wait_for(py, move |_| xoff_scenario::settle(scenario, |path| tables.remove(path)))?;
     settled.map(|v| v.to_string()).map_err(bad)
 }
 

@@ -10,8 +10,8 @@ use xoff_units::{Duration, Moment};
 
 use crate::document::Judgement;
 
-/// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit could
-/// judge.
+/// Verdicts by audit: `ok`, `recorded: …`, `failed: …`, or `cut: …` for a run that was ended before the audit
+/// could judge.
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts(pub BTreeMap<&'static str, String>);
 
@@ -38,9 +38,13 @@ pub type Waiter = (u32, PortId, u8);
 /// Time without transmission after which a paused port may belong to a deadlock.
 pub const STILL: Duration = Duration::ms(1);
 
-/// True if ports of these nodes may form a standing ring, now or at a moment since pauses were last taken: each port
-/// was paused for `so_long` by a neighbour that was paused as well.
-pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u32>, so_long: Duration) -> bool {
+/// True if ports of these nodes may form a standing ring, now or at a moment since pauses were last taken:
+/// each port was paused for `so_long` by a neighbour that was paused as well.
+pub fn may_stand_still(
+    cp: &Checkpoint<'_, Node>,
+    nodes: impl Iterator<Item = u32>,
+    so_long: Duration,
+) -> bool {
     let mut waits: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for node in nodes.map(|id| cp.node(id)) {
         let pauses = node.records.pauses.iter().chain(&node.open_pauses);
@@ -58,10 +62,14 @@ pub fn may_stand_still(cp: &Checkpoint<'_, Node>, nodes: impl Iterator<Item = u3
     }
 }
 
-/// Searches some nodes for a ring of ports that wait for one another. A port of the ring is paused by a neighbour
-/// that cannot drain: packets from the port wait there for the next port of the ring, or the neighbour passes on the
-/// pause of the next port. Only ports without data sent since `still_since` count.
-pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment, among: impl Fn(u32) -> bool) -> Option<Vec<Waiter>> {
+/// Searches some nodes for a ring of ports that wait for one another. A port of the ring is paused by a
+/// neighbour that cannot drain: packets from the port wait there for the next port of the ring, or the
+/// neighbour passes on the pause of the next port. Only ports without data sent since `still_since` count.
+pub fn find_deadlock(
+    cp: &Checkpoint<'_, Node>,
+    still_since: Moment,
+    among: impl Fn(u32) -> bool,
+) -> Option<Vec<Waiter>> {
     let mut edges: BTreeMap<Waiter, Vec<Waiter>> = BTreeMap::new();
     for id in (0..cp.nodes()).filter(|id| among(*id)) {
         let node = cp.node(id);
@@ -78,8 +86,11 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment, among: impl
                 // Classes may rise where packets are relayed.
                 let is_same = o.class == class || peer.relays();
                 let back = PortId::each(&peer.core.ports).find(|b| b.1.peer == id).map(|b| b.0);
-                let is_passed_on = back.is_some_and(|back| peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class)));
-                peer.core.ports[out].last_data <= still_since && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
+                let is_passed_on = back.is_some_and(|back| {
+                    peer.mechanisms.iter().any(|m| m.pauses_because(out, o.class, back, class))
+                });
+                peer.core.ports[out].last_data <= still_since
+                    && (is_passed_on || is_same && holds_from(peer, out, o.class, id))
             });
             edges.insert((id, port, class), next.map(|o| (p.peer, o.port, o.class)).collect());
         }
@@ -111,6 +122,15 @@ pub fn find_deadlock(cp: &Checkpoint<'_, Node>, still_since: Moment, among: impl
 /// True if packets from `from` wait at the output.
 fn holds_from(node: &Node, port: PortId, class: u8, from: u32) -> bool {
     let came_from = |in_port: PortId| node.core.ports[in_port].peer == from;
-    let queued = node.core.queues_of(port, class).any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port())));
-    queued || node.core.inputs.iter().flatten().any(|p| p.class() == class && came_from(p.in_port()) && node.routes().port(p) == port)
+    let queued = node
+        .core
+        .queues_of(port, class)
+        .any(|q| node.core.ports[port].queues[q].packets.iter().any(|p| came_from(p.in_port())));
+    queued
+        || node
+            .core
+            .inputs
+            .iter()
+            .flatten()
+            .any(|p| p.class() == class && came_from(p.in_port()) && node.routes().port(p) == port)
 }

@@ -36,11 +36,16 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                     .iter()
                     .map(|(node, port, class)| {
                         let peer = runner.ports[index(*node)][*port].peer;
-                        format!("{} port {port} (to {}), class {class}", t.nodes[index(*node)].name, t.nodes[index(peer)].name)
+                        format!(
+                            "{} port {port} (to {}), class {class}",
+                            t.nodes[index(*node)].name,
+                            t.nodes[index(peer)].name
+                        )
                     })
                     .collect();
                 let flows = closing_flows(&traffic, &cycle, &witnesses);
-                let listed: Vec<String> = flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
+                let listed: Vec<String> =
+                    flows.iter().map(|f| format!("{} to {} by {}", f.src, f.dst, f.via.join(", "))).collect();
                 warnings.push(Warning::new(
                     waits.path(),
                     format!(
@@ -53,7 +58,10 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
                 json!({ "possible": true, "cycle": names, "flows": flows, "scenario": reproduction(s, &flows) })
             }
             Search::TooLarge => {
-                warnings.push(Warning::new("network", "too large for the search for cyclic buffer dependencies; the search was left out"));
+                warnings.push(Warning::new(
+                    "network",
+                    "too large for the search for cyclic buffer dependencies; the search was left out",
+                ));
                 Value::Null
             }
         };
@@ -99,9 +107,14 @@ fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness])
     let name = |n: u32| traffic.topology.nodes[index(n)].name.clone();
     let mut list: Vec<Closing> = Vec::new();
     for (i, witness) in witnesses.iter().enumerate() {
-        let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else { continue };
+        let Some(mut nodes) = traffic.path_through(*witness, cycle[i], cycle[(i + 1) % cycle.len()]) else {
+            continue;
+        };
         // Switches stand for their hosts at both ends.
-        let (Some(src), Some(dst)) = (traffic.host_at(witness.from, i), traffic.host_at(witness.to, i)) else { continue };
+        let (Some(src), Some(dst)) = (traffic.host_at(witness.from, i), traffic.host_at(witness.to, i))
+        else {
+            continue;
+        };
         if witness.path == 0 && src != witness.from {
             nodes.insert(0, witness.from);
         }
@@ -116,12 +129,13 @@ fn closing_flows(traffic: &Traffic<'_>, cycle: &[Waiter], witnesses: &[Witness])
     list
 }
 
-/// Number of flows per path in a scenario that reproduces a deadlock, and their payload: enough to fill every buffer
-/// of the cycle.
+/// Number of flows per path in a scenario that reproduces a deadlock, and their payload: enough to fill every
+/// buffer of the cycle.
 const COPIES: usize = 8;
 const FILLING: u64 = 16_000_000;
 
-/// Returns a scenario of the same network with flows of the cycle alone, several per path, started one after another.
+/// Returns a scenario of the same network with flows of the cycle alone, several per path, started one after
+/// another.
 fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
     let list = flows.iter().enumerate().flat_map(|(i, f)| {
         (0..COPIES).map(move |_| Flow {
@@ -139,12 +153,18 @@ fn reproduction(s: &Scenario, flows: &[Closing]) -> Scenario {
         description: Some("Flows whose routes form a cyclic buffer dependency.".into()),
         until: Some(Moment::ms(50)),
         workload: vec![Workload { flows: Some(list.collect()), ..Workload::default() }],
-        audits: Audits { deadlock: Judgement::Record, pauses: Judgement::Record, completion: Judgement::Record, loss: Judgement::Record },
+        audits: Audits {
+            deadlock: Judgement::Record,
+            pauses: Judgement::Record,
+            completion: Judgement::Record,
+            loss: Judgement::Record,
+        },
         ..s.clone()
     }
 }
 
-/// Shortest paths from the first host: a row for each distance and number of paths, with the first host of the row.
+/// Shortest paths from the first host: a row for each distance and number of paths, with the first host of
+/// the row.
 fn paths(t: &Topology, ports: &[Vec<PortSpec>]) -> Vec<Value> {
     let Some(first) = t.hosts().first().copied() else { return Vec::new() };
     let mut links = vec![u32::MAX; t.nodes.len()];

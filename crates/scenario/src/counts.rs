@@ -1,5 +1,5 @@
-//! Counts of the components of a network: a group for each registered component, given in the scenario or not, which
-//! keeps runs comparable.
+//! Counts of the components of a network: a group for each registered component, given in the scenario or
+//! not, which keeps runs comparable.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,9 @@ pub fn groups() -> Vec<Declared> {
     for group in network::groups().filter(|g| !g.counts.is_empty()) {
         match list.iter_mut().find(|d| d.name == group.name) {
             Some(known) => known.counts.extend(group.counts),
-            None => list.push(Declared { name: group.name, label: group.label, counts: group.counts.to_vec() }),
+            None => {
+                list.push(Declared { name: group.name, label: group.label, counts: group.counts.to_vec() })
+            }
         }
     }
     list
@@ -59,7 +61,8 @@ impl Counts {
 
     /// Returns the group of the component that declares a count; another component may add to the count.
     pub fn declaring(&mut self, count: Count) -> Of<'_> {
-        let part = groups().into_iter().find(|group| group.counts.contains(&count)).map_or("", |group| group.name);
+        let part =
+            groups().into_iter().find(|group| group.counts.contains(&count)).map_or("", |group| group.name);
         self.of(part)
     }
 

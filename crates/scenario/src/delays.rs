@@ -1,4 +1,5 @@
-//! Parts of completion times: records of nodes about packets that may complete a flow, joined at the end of the flow.
+//! Parts of completion times: records of nodes about packets that may complete a flow, joined at the end of
+//! the flow.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,8 @@ struct Trail {
     source: Vec<Passage>,
     /// Records of other nodes.
     hops: Vec<Passage>,
-    /// For a connection with a completed message: the index in `source` of the first message of the next part.
+    /// For a connection with a completed message: the index in `source` of the first message of the next
+    /// part.
     begun: Option<usize>,
 }
 
@@ -93,15 +95,19 @@ impl Trail {
         };
         let (first, last) = (self.first(), self.source.iter().position(|p| std::ptr::eq(p, way[0]))?);
         if last < first {
-            // The missing packet belongs to an earlier message, and was in flight when this message was posted.
+            // The missing packet belongs to an earlier message, and was in flight when this message was
+            // posted.
             let time = flow.arrived - flow.start;
-            let waits = Part { kind: Kind::AwaitingAck, flow: None, cause: None, from: None, pause: None, time };
+            let waits =
+                Part { kind: Kind::AwaitingAck, flow: None, cause: None, from: None, pause: None, time };
             return Some(vec![row(0, way[0], &waits)]);
         }
-        // Before the start of the completing packet, passages of other packets are among the records of the source.
+        // Before the start of the completing packet, passages of other packets are among the records of the
+        // source.
         let before = self.source[first..=last].iter();
         let before = before.flat_map(|p| p.before.iter().flatten().map(move |part| row(0, p, part)));
-        let after = way.iter().enumerate().flat_map(|(hop, p)| p.parts.iter().map(move |part| row(hop, p, part)));
+        let after =
+            way.iter().enumerate().flat_map(|(hop, p)| p.parts.iter().map(move |part| row(hop, p, part)));
         Some(before.chain(after).collect())
     }
 
@@ -136,7 +142,8 @@ impl Delays {
                 self.trails.entry(passage.flow).or_default().add(passage);
             }
             self.contributions.append(&mut recorder.contributions);
-            let unheard = cp.node_mut(id).failing.as_mut().map(|failing| std::mem::take(&mut failing.unheard));
+            let unheard =
+                cp.node_mut(id).failing.as_mut().map(|failing| std::mem::take(&mut failing.unheard));
             for flow in unheard.into_iter().flatten() {
                 self.lost.entry(flow).or_insert(true);
             }
@@ -150,7 +157,8 @@ impl Delays {
     /// Names faults as the cause of a part of waiting or retransmission, for a flow that lost packets or
     /// acknowledgements by faults alone.
     fn blame(&self, flow: u32, part: &Part) -> Part {
-        let is_for_losses = matches!(part.kind, Kind::Retransmission | Kind::AwaitingAck) && part.cause.is_none();
+        let is_for_losses =
+            matches!(part.kind, Kind::Retransmission | Kind::AwaitingAck) && part.cause.is_none();
         let by_fault = is_for_losses && self.lost.get(&flow).is_some_and(|by_faults| *by_faults);
         Part { cause: if by_fault { Some(FAULT.name) } else { part.cause }, ..*part }
     }
@@ -179,17 +187,26 @@ impl Delays {
         self.trails.remove(&flow);
     }
 
-    /// Adds the time at the source for flows undelivered at the end of the run. Delivered flows that wait for the
-    /// last ACK need no rows.
+    /// Adds the time at the source for flows undelivered at the end of the run. Delivered flows that wait for
+    /// the last ACK need no rows.
     pub fn close(&mut self, cp: &mut Checkpoint<'_, Node>, has_arrived: impl Fn(u32) -> bool) {
         let now = cp.now;
         for id in 0..cp.nodes() {
             let Some(recorder) = &mut cp.node_mut(id).delays else { continue };
-            for (flow, port, parts) in recorder.unfinished(now).into_iter().filter(|(flow, ..)| !has_arrived(*flow)) {
+            for (flow, port, parts) in
+                recorder.unfinished(now).into_iter().filter(|(flow, ..)| !has_arrived(*flow))
+            {
                 let trail = self.trails.remove(&flow).unwrap_or_default();
                 let first = self.rows.len();
                 let all = trail.source.iter().filter_map(|p| p.before.as_ref()).flatten().chain(&parts);
-                self.rows.extend(all.map(|part| Row { flow, message: None, hop: 0, node: id, port, part: *part }));
+                self.rows.extend(all.map(|part| Row {
+                    flow,
+                    message: None,
+                    hop: 0,
+                    node: id,
+                    port,
+                    part: *part,
+                }));
                 self.merge(first);
             }
         }
@@ -223,7 +240,11 @@ mod tests {
 
     /// Hosts 0 and 1 at switch 2.
     fn ports() -> Vec<Vec<PortSpec>> {
-        let port = |peer| PortSpec { peer, peer_port: PortId(0), link: Link { rate: Rate::gbps(100), delay: Duration::ns(100) } };
+        let port = |peer| PortSpec {
+            peer,
+            peer_port: PortId(0),
+            link: Link { rate: Rate::gbps(100), delay: Duration::ns(100) },
+        };
         vec![vec![port(2)], vec![port(2)], vec![port(0), port(1)]]
     }
 
@@ -262,7 +283,10 @@ mod tests {
             trail.add(passage);
         }
         let mut delays = Delays { trails: BTreeMap::from([(3, trail)]), ..Delays::default() };
-        delays.complete(&Delivered { flow: 3, message: None, start: Moment::ZERO, arrived: Moment::ns(1000), dst: 1 }, &ports());
+        delays.complete(
+            &Delivered { flow: 3, message: None, start: Moment::ZERO, arrived: Moment::ns(1000), dst: 1 },
+            &ports(),
+        );
         delays
     }
 
@@ -270,7 +294,8 @@ mod tests {
     fn a_completion_time_is_its_sources_until_the_packet_that_ends_it_starts() {
         let delays = complete(passages(300));
         assert_eq!(delays.wrong, None);
-        let rows: Vec<_> = delays.rows.iter().map(|r| (r.hop, r.node, r.part.kind, r.part.time.ps() / 1000)).collect();
+        let rows: Vec<_> =
+            delays.rows.iter().map(|r| (r.hop, r.node, r.part.kind, r.part.time.ps() / 1000)).collect();
         let expected = [
             (0, 0, Kind::Transmission, 100),
             (0, 0, Kind::Window, 300),

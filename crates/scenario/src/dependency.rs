@@ -1,11 +1,11 @@
-//! Search for cyclic buffer dependencies (CBDs) before a run. Under PFC a full buffer at the end of a link can stop
-//! the link. A link therefore depends on every link that its packets take next. Routes without a cycle cannot
-//! deadlock (Dally, Seitz 1987).
+//! Search for cyclic buffer dependencies (CBDs) before a run. Under PFC a full buffer at the end of a link
+//! can stop the link. A link therefore depends on every link that its packets take next. Routes without a
+//! cycle cannot deadlock (Dally, Seitz 1987).
 //!
-//! A pinned flow has one path; other flows may take every shortest path. A relay that passes pauses on makes a link
-//! wait for all other links of the relay. With `hop_classes` a link waits in each class separately. For a mechanism
-//! that plans queues, queues depend on queues by its own rule; with BFC any two queues of a link may be shared. A
-//! cycle may close or not, depending on the traffic.
+//! A pinned flow has one path; other flows may take every shortest path. A relay that passes pauses on makes
+//! a link wait for all other links of the relay. With `hop_classes` a link waits in each class separately.
+//! For a mechanism that plans queues, queues depend on queues by its own rule; with BFC any two queues of a
+//! link may be shared. A cycle may close or not, depending on the traffic.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use xoff_units::{index, number, wide};
@@ -89,7 +89,12 @@ pub struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     /// Numbers the links.
-    pub fn new(topology: &'a Topology, ports: &'a [Vec<PortSpec>], plan: &'a AllFlows, settings: &'a Settings) -> Self {
+    pub fn new(
+        topology: &'a Topology,
+        ports: &'a [Vec<PortSpec>],
+        plan: &'a AllFlows,
+        settings: &'a Settings,
+    ) -> Self {
         let roots: Vec<u32> = (0..number(topology.nodes.len())).map(|n| root(topology, ports, n)).collect();
         let first = ports
             .iter()
@@ -110,15 +115,26 @@ impl<'a> Traffic<'a> {
         let any = |holds: fn(&Properties) -> bool| settings.mechanisms().any(holds);
         let (raises_classes, passes_pauses_on) = (any(|p| p.raises_classes), any(|p| p.passes_pauses_on));
         let holds_at_relays = settings.relay.per_flow.is_some() && any(|p| p.holds_at_relays);
-        Self { topology, ports, plan, settings, first, fabric, roots, raises_classes, passes_pauses_on, holds_at_relays }
+        Self {
+            topology,
+            ports,
+            plan,
+            settings,
+            first,
+            fabric,
+            roots,
+            raises_classes,
+            passes_pauses_on,
+            holds_at_relays,
+        }
     }
 
     fn link(&self, node: u32, port: PortId) -> u32 {
         self.first[index(node)] + u32::from(port.0)
     }
 
-    /// Returns the node and port of a link. Nodes without links share the first link of the next node, and precede
-    /// that node.
+    /// Returns the node and port of a link. Nodes without links share the first link of the next node, and
+    /// precede that node.
     fn end(&self, link: u32) -> (u32, PortId) {
         let node = self.first.partition_point(|f| *f <= link) - 1;
         (number(node), PortId::at((link - self.first[node]) as usize))
@@ -165,8 +181,12 @@ impl<'a> Traffic<'a> {
 
     /// Returns the ports on shortest paths with their next nodes, from the distances to a destination.
     pub fn next(&self, node: u32, destination: u32, to: &[u32]) -> Vec<(PortId, u32)> {
-        let is_nearer = |peer: u32| to[index(peer)] < to[index(node)] && (peer == destination || self.topology.nodes[index(peer)].forwards);
-        let mut list: Vec<(PortId, u32)> = self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
+        let is_nearer = |peer: u32| {
+            to[index(peer)] < to[index(node)]
+                && (peer == destination || self.topology.nodes[index(peer)].forwards)
+        };
+        let mut list: Vec<(PortId, u32)> =
+            self.fabric[index(node)].iter().copied().filter(|(_, peer)| is_nearer(*peer)).collect();
         if self.topology.nodes[index(node)].is_host {
             self.settings.first_hop.choose(&mut list);
         }
@@ -202,7 +222,13 @@ impl<'a> Traffic<'a> {
         for (((from, _), (to, _)), witness) in &pairs.seen {
             let ((node, port), (next, out)) = (self.end(*from), self.end(*to));
             let further: Vec<Option<PortId>> = if self.is_relay(next) {
-                pairs.lists.get(&(*to, 0)).into_iter().flatten().map(|(link, _)| Some(self.end(*link).1)).collect()
+                pairs
+                    .lists
+                    .get(&(*to, 0))
+                    .into_iter()
+                    .flatten()
+                    .map(|(link, _)| Some(self.end(*link).1))
+                    .collect()
             } else {
                 vec![None]
             };
@@ -212,7 +238,8 @@ impl<'a> Traffic<'a> {
                 }
             }
         }
-        let number: BTreeMap<QueueAt, u32> = queues.keys().enumerate().map(|(i, q)| (*q, number(i))).collect();
+        let number: BTreeMap<QueueAt, u32> =
+            queues.keys().enumerate().map(|(i, q)| (*q, number(i))).collect();
         let mut edges = Edges::default();
         for (queue, witness) in &queues {
             for next in planner.waits_for(&wiring, *queue) {
@@ -247,7 +274,9 @@ impl<'a> Traffic<'a> {
             for start in starts {
                 if let Start::Drawn(source) = start {
                     let (class, destinations) = source.destinations();
-                    let is_it = |known: &&mut (u8, Drawn<'_>)| known.0 == class && std::ptr::eq(known.1.destinations, destinations);
+                    let is_it = |known: &&mut (u8, Drawn<'_>)| {
+                        known.0 == class && std::ptr::eq(known.1.destinations, destinations)
+                    };
                     let root = self.roots[src];
                     match drawn.iter_mut().find(is_it) {
                         Some((_, workload)) => drop(workload.sources.insert(root)),
@@ -267,7 +296,9 @@ impl<'a> Traffic<'a> {
             }
         }
         let links: u64 = self.fabric.iter().map(|l| wide(l.len())).sum();
-        if classes.values().map(|c| wide(c.pairs.len())).sum::<u64>() * (links + wide(t.nodes.len())) > MAX_WORK {
+        if classes.values().map(|c| wide(c.pairs.len())).sum::<u64>() * (links + wide(t.nodes.len()))
+            > MAX_WORK
+        {
             return None;
         }
         let mut edges = Edges::default();
@@ -294,8 +325,8 @@ impl<'a> Traffic<'a> {
         Some(edges)
     }
 
-    /// Adds dependencies of a link into a node that passes pauses on: the link can wait for all other links of the
-    /// node, in the next class with `hop_classes`. Packets that end at the node count as well.
+    /// Adds dependencies of a link into a node that passes pauses on: the link can wait for all other links
+    /// of the node, in the next class with `hop_classes`. Packets that end at the node count as well.
     fn add_passed_on(&self, link: Buffer, at: u32, witness: Witness, edges: &mut Edges) {
         let class = link.1 + u8::from(self.raises_classes);
         if !self.passes_on(at) || class >= self.settings.counted_classes() {
@@ -320,8 +351,12 @@ impl<'a> Traffic<'a> {
             self.distances(*destination, &mut distance);
             set_of.fill(u32::MAX);
             let mut visited: HashSet<(u32, u8)> = HashSet::new();
-            let mut stack: Vec<(u32, u8, u32)> =
-                sources.iter().copied().filter(|s| distance[index(*s)] != u32::MAX).map(|s| (s, class, s)).collect();
+            let mut stack: Vec<(u32, u8, u32)> = sources
+                .iter()
+                .copied()
+                .filter(|s| distance[index(*s)] != u32::MAX)
+                .map(|s| (s, class, s))
+                .collect();
             visited.extend(stack.iter().map(|s| (s.0, s.1)));
             while let Some((at, class, from)) = stack.pop() {
                 let witness = Witness { from, to: *destination, path: 0 };
@@ -351,9 +386,14 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// Returns the nodes between the ends of a flow whose path takes one link and then a link of the next node, in
-    /// the form of a pinned path.
-    pub fn path_through(&self, witness: Witness, (node, port, _): Waiter, (_, next, _): Waiter) -> Option<Vec<u32>> {
+    /// Returns the nodes between the ends of a flow whose path takes one link and then a link of the next
+    /// node, in the form of a pinned path.
+    pub fn path_through(
+        &self,
+        witness: Witness,
+        (node, port, _): Waiter,
+        (_, next, _): Waiter,
+    ) -> Option<Vec<u32>> {
         let target = self.ports[index(node)][port].peer;
         if witness.path > 0 {
             let mut at = witness.from;
@@ -367,8 +407,8 @@ impl<'a> Traffic<'a> {
         }
         let mut distance = vec![u32::MAX; self.topology.nodes.len()];
         self.distances(witness.to, &mut distance);
-        // To the first link by depth-first search, across the link, then by the second link if on a shortest path,
-        // and on by any path.
+        // To the first link by depth-first search, across the link, then by the second link if on a shortest
+        // path, and on by any path.
         let mut path = Vec::new();
         let mut tried = HashSet::new();
         if !self.reach(witness.from, node, witness.to, &distance, &mut path, &mut tried) {
@@ -385,7 +425,15 @@ impl<'a> Traffic<'a> {
         Some(path)
     }
 
-    fn reach(&self, at: u32, goal: u32, to: u32, distance: &[u32], path: &mut Vec<u32>, tried: &mut HashSet<u32>) -> bool {
+    fn reach(
+        &self,
+        at: u32,
+        goal: u32,
+        to: u32,
+        distance: &[u32],
+        path: &mut Vec<u32>,
+        tried: &mut HashSet<u32>,
+    ) -> bool {
         if at == goal {
             return true;
         }
@@ -406,8 +454,9 @@ impl<'a> Traffic<'a> {
         if self.topology.nodes[index(node)].is_host {
             return Some(node);
         }
-        let hosts: Vec<u32> =
-            (0..number(self.roots.len())).filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host).collect();
+        let hosts: Vec<u32> = (0..number(self.roots.len()))
+            .filter(|h| self.roots[index(*h)] == node && self.topology.nodes[index(*h)].is_host)
+            .collect();
         hosts.get(n % hosts.len().max(1)).copied()
     }
 }
@@ -474,12 +523,20 @@ mod tests {
         let link = "rate = \"100Gbps\", delay = \"1us\"";
         let mut text = String::from("[network.explicit]\nnodes = [");
         for i in 0..switches {
-            write!(text, "{{ name = \"h{i}\", kind = \"host\" }}, {{ name = \"s{i}\", kind = \"switch\" }}, ").unwrap();
+            write!(
+                text,
+                "{{ name = \"h{i}\", kind = \"host\" }}, {{ name = \"s{i}\", kind = \"switch\" }}, "
+            )
+            .unwrap();
         }
         text += "]\nlinks = [";
         for i in 0..switches {
             let next = (i + 1) % switches;
-            write!(text, "{{ a = \"h{i}\", b = \"s{i}\", {link} }}, {{ a = \"s{i}\", b = \"s{next}\", {link} }}, ").unwrap();
+            write!(
+                text,
+                "{{ a = \"h{i}\", b = \"s{i}\", {link} }}, {{ a = \"s{i}\", b = \"s{next}\", {link} }}, "
+            )
+            .unwrap();
         }
         search(&format!("{text}]\n{traffic}"))
     }
@@ -514,7 +571,9 @@ mod tests {
         for traffic in [ALL, DRAWN] {
             assert_eq!(ring(3, traffic), Search::None);
             for switches in [4, 5, 6] {
-                let Search::Cycle(cycle, _) = ring(switches, traffic) else { panic!("no cycle in a ring of {switches}") };
+                let Search::Cycle(cycle, _) = ring(switches, traffic) else {
+                    panic!("no cycle in a ring of {switches}")
+                };
                 assert_eq!(cycle.len(), switches);
             }
         }
@@ -531,7 +590,11 @@ mod tests {
             "three_tier_clos]\npods = 2\naccess_per_pod = 3\naggregation_per_pod = 2\ncores = 2\nhosts_per_access = 2\naccess_uplinks = 2",
         ] {
             for traffic in [ALL, DRAWN] {
-                assert_eq!(search(&format!("[network.{network}\n{link}\n{traffic}")), Search::None, "{network}");
+                assert_eq!(
+                    search(&format!("[network.{network}\n{link}\n{traffic}")),
+                    Search::None,
+                    "{network}"
+                );
             }
         }
     }

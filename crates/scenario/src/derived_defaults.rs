@@ -23,7 +23,8 @@ pub struct Settled {
     line: String,
 }
 
-/// Returns the kinds of hosts, each once, in the order of hosts: the index of the stack, and the rates of the ports.
+/// Returns the kinds of hosts, each once, in the order of hosts: the index of the stack, and the rates of the
+/// ports.
 fn kinds(runner: &Runner) -> Vec<(usize, Vec<Rate>)> {
     let mut found = Vec::new();
     for host in runner.topology.hosts() {
@@ -46,11 +47,15 @@ fn table(value: impl Serialize) -> Parts {
     }
 }
 
-/// Both tables of hosts of a stack, as JSON: the transport at the fastest line of a host, the congestion control at each line.
+/// Both tables of hosts of a stack, as JSON: the transport at the fastest line of a host, the congestion
+/// control at each line.
 fn tables(runner: &Runner, lines: &Lines, (place, rates): &(usize, Vec<Rate>)) -> [Vec<(Rate, Parts)>; 2] {
     let (transport, controls) = lines.settled(rates, &runner.settings.stacks.list()[*place]);
     let fastest = rates.iter().copied().max().unwrap_or_default();
-    [vec![(fastest, table(transport))], controls.into_iter().map(|(rate, control)| (rate, table(control))).collect()]
+    [
+        vec![(fastest, table(transport))],
+        controls.into_iter().map(|(rate, control)| (rate, table(control))).collect(),
+    ]
 }
 
 /// Returns all derived values, for each kind of host.
@@ -61,10 +66,16 @@ pub fn settled(runner: &Runner) -> Vec<Settled> {
         let stack = &runner.settings.stacks.list()[kind.0];
         let given = [table(&stack.transport), table(&stack.congestion_control)];
         for ((path, settled), given) in stack.paths().iter().zip(tables(runner, &lines, &kind)).zip(given) {
-            for (rate, part, parameters) in settled.into_iter().flat_map(|(rate, parts)| parts.into_iter().map(move |p| (rate, p.0, p.1))) {
+            for (rate, part, parameters) in
+                settled.into_iter().flat_map(|(rate, parts)| parts.into_iter().map(move |p| (rate, p.0, p.1)))
+            {
                 let known = given.get(&part).and_then(Value::as_object);
                 for (key, value) in parameters.as_object().into_iter().flatten() {
-                    let row = Settled { key: format!("{path}.{part}.{key}"), value: value.clone(), line: rate.to_string() };
+                    let row = Settled {
+                        key: format!("{path}.{part}.{key}"),
+                        value: value.clone(),
+                        line: rate.to_string(),
+                    };
                     if known.is_none_or(|known| known.get(key) != Some(value)) && !list.contains(&row) {
                         list.push(row);
                     }
@@ -80,8 +91,8 @@ pub fn settle(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> 
     Ok(filled(&Runner::new(scenario, tables)?))
 }
 
-/// Returns the scenario with derived values as JSON. Values that differ between hosts of different lines are left
-/// out.
+/// Returns the scenario with derived values as JSON. Values that differ between hosts of different lines are
+/// left out.
 fn filled(runner: &Runner) -> Value {
     let scenario: &Scenario = runner.scenario();
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
@@ -104,9 +115,16 @@ fn filled(runner: &Runner) -> Value {
     }
     for ((place, of), settled) in all {
         let name = ["transport", "congestion_control"][place];
-        let is_common = |part: &str, key: &str, value: &Value| settled.iter().all(|other| other[part].get(key) == Some(value));
+        let is_common = |part: &str, key: &str, value: &Value| {
+            settled.iter().all(|other| other[part].get(key) == Some(value))
+        };
         for (part, parameters) in &settled[0] {
-            for (key, value) in parameters.as_object().into_iter().flatten().filter(|(key, value)| is_common(part, key, value)) {
+            for (key, value) in parameters
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(key, value)| is_common(part, key, value))
+            {
                 let table = match of {
                     Some(i) => &mut filled["host"]["overrides"][i][name],
                     None => &mut filled["host"][name],

@@ -1,12 +1,15 @@
 //! From a JSON value to the types of the document, with errors in words of the user that name the key.
 //!
-//! The reader replaces serde's own: serde names Rust types (`u64`, `struct Params`), and accepts a list in place of a
-//! table.
+//! The reader replaces serde's own: serde names Rust types (`u64`, `struct Params`), and accepts a list in
+//! place of a table.
 
 use std::fmt::Display;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
+};
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
@@ -38,7 +41,11 @@ impl ValueError {
 
 impl Display for ValueError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
     }
 }
 
@@ -84,8 +91,11 @@ fn given(unexpected: &Unexpected<'_>) -> String {
 
 /// Returns a text of the user for a message: one line, limited in length.
 pub fn shown(text: &str) -> String {
-    let mut made: String =
-        text.chars().take(SHOWN).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
+    let mut made: String = text
+        .chars()
+        .take(SHOWN)
+        .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
+        .collect();
     if text.chars().nth(SHOWN).is_some() {
         made.push('…');
     }
@@ -110,9 +120,13 @@ const ALIASES: &[(&str, &str)] = &[
 /// Returns the nearest key: an alias, or the most similar key.
 fn nearest<'a>(field: &str, expected: &[&'a str]) -> Option<&'a str> {
     let plain = field.to_lowercase();
-    let alias = ALIASES.iter().filter(|a| a.0 == plain).find_map(|a| expected.iter().find(|name| **name == a.1));
+    let alias =
+        ALIASES.iter().filter(|a| a.0 == plain).find_map(|a| expected.iter().find(|name| **name == a.1));
     let similar = || {
-        let near = expected.iter().map(|name| (strsim::jaro_winkler(&plain, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+        let near = expected
+            .iter()
+            .map(|name| (strsim::jaro_winkler(&plain, name), name))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
         near.filter(|n| n.0 > 0.8).map(|n| n.1)
     };
     alias.or_else(similar).copied()
@@ -154,7 +168,8 @@ impl de::Error for ValueError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let meant = nearest(field, expected).map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
+        let meant =
+            nearest(field, expected).map_or(String::new(), |name| format!(" (did you mean `{name}`?)"));
         Self::custom(format_args!("unknown key `{}`{meant}; {}", shown(field), allowed(expected)))
     }
 
@@ -189,7 +204,10 @@ impl<'de> Deserializer<'de> for Reader {
                 let value = visitor.visit_seq(&mut items)?;
                 match items.list.len() {
                     0 => Ok(value),
-                    left => Err(de::Error::custom(format_args!("a list of {length} was given; a list of {} is needed", length - left))),
+                    left => Err(de::Error::custom(format_args!(
+                        "a list of {length} was given; a list of {} is needed",
+                        length - left
+                    ))),
                 }
             }
             Value::Object(table) => visitor.visit_map(Entries { entries: table.into_iter(), next: None }),
@@ -200,7 +218,11 @@ impl<'de> Deserializer<'de> for Reader {
         if self.0.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -224,7 +246,12 @@ impl<'de> Deserializer<'de> for Reader {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        let wrong = |what: &str| Err(de::Error::custom(format_args!("{what} given; exactly one of {} is needed", variants.join(", "))));
+        let wrong = |what: &str| {
+            Err(de::Error::custom(format_args!(
+                "{what} given; exactly one of {} is needed",
+                variants.join(", ")
+            )))
+        };
         match self.0 {
             Value::String(name) => visitor.visit_enum(Choice { name, value: None }),
             Value::Object(table) => {
@@ -234,7 +261,8 @@ impl<'de> Deserializer<'de> for Reader {
                     (Some((name, value)), 1) => visitor.visit_enum(Choice { name, value: Some(value) }),
                     (None, _) => wrong("an empty table was"),
                     (Some(first), _) => {
-                        let names: Vec<String> = std::iter::once(first.0).chain(entries.map(|e| e.0)).collect();
+                        let names: Vec<String> =
+                            std::iter::once(first.0).chain(entries.map(|e| e.0)).collect();
                         wrong(&format!("{} are", names.join(" and ")))
                     }
                 }
@@ -260,7 +288,10 @@ struct Items {
 impl<'de> SeqAccess<'de> for &mut Items {
     type Error = ValueError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ValueError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ValueError> {
         let Some(value) = self.list.next() else { return Ok(None) };
         let index = self.next;
         self.next += 1;
@@ -315,15 +346,20 @@ impl<'de> VariantAccess<'de> for Choice {
     fn unit_variant(self) -> Result<(), ValueError> {
         match self.value {
             None | Some(Value::Null) => Ok(()),
-            Some(_) => {
-                Err(<ValueError as de::Error>::custom(format_args!("`{}` has no settings; write it as text", self.name)).below(&self.name))
-            }
+            Some(_) => Err(<ValueError as de::Error>::custom(format_args!(
+                "`{}` has no settings; write it as text",
+                self.name
+            ))
+            .below(&self.name)),
         }
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
         let Some(value) = self.value else {
-            return Err(de::Error::custom(format_args!("`{}` alone says too little; write {{ {} = … }}", self.name, self.name)));
+            return Err(de::Error::custom(format_args!(
+                "`{}` alone says too little; write {{ {} = … }}",
+                self.name, self.name
+            )));
         };
         seed.deserialize(Reader(value)).map_err(|e| e.below(&self.name))
     }
@@ -332,8 +368,14 @@ impl<'de> VariantAccess<'de> for Choice {
         Reader(self.value.unwrap_or_default()).deserialize_any(visitor).map_err(|e| e.below(&self.name))
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, ValueError> {
-        Reader(self.value.unwrap_or_default()).deserialize_struct("", fields, visitor).map_err(|e| e.below(&self.name))
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        Reader(self.value.unwrap_or_default())
+            .deserialize_struct("", fields, visitor)
+            .map_err(|e| e.below(&self.name))
     }
 }
 
@@ -375,7 +417,10 @@ mod tests {
         .unwrap();
         assert_eq!(read.pairs, [(0.0, 1.5)]);
         assert_eq!((read.share, read.inner, read.which), (1.0, None, Some(Which::Other(Inner { count: 2 }))));
-        assert_eq!(parse::<Outer>(serde_json::json!({ "which": "plain" })).unwrap().which, Some(Which::Plain));
+        assert_eq!(
+            parse::<Outer>(serde_json::json!({ "which": "plain" })).unwrap().which,
+            Some(Which::Plain)
+        );
     }
 
     #[test]
@@ -386,10 +431,19 @@ mod tests {
             (r#"{"share": null}"#, "share: nothing was given; a number is needed"),
             (r#"{"inner": [1]}"#, "inner: a list was given; a table is needed"),
             (r#"{"inner": true}"#, "inner: true was given; a table is needed"),
-            (r#"{"inner": {"count": 300}}"#, "inner.count: 300 is out of range; a whole number from 0 to 255 is needed"),
-            (r#"{"inner": {"count": 1.5}}"#, "inner.count: 1.5 was given; a whole number from 0 to 255 is needed"),
+            (
+                r#"{"inner": {"count": 300}}"#,
+                "inner.count: 300 is out of range; a whole number from 0 to 255 is needed",
+            ),
+            (
+                r#"{"inner": {"count": 1.5}}"#,
+                "inner.count: 1.5 was given; a whole number from 0 to 255 is needed",
+            ),
             (r#"{"inner": {}}"#, "inner: missing key `count`"),
-            (r#"{"inner": {"coun": 1}}"#, "inner.coun: unknown key `coun` (did you mean `count`?); allowed is `count`"),
+            (
+                r#"{"inner": {"coun": 1}}"#,
+                "inner.coun: unknown key `coun` (did you mean `count`?); allowed is `count`",
+            ),
             (r#"{"list": {}}"#, "list: a table was given; a list is needed"),
             (r#"{"list": [{"count": 1}, [2]]}"#, "list[1]: a list was given; a table is needed"),
             (r#"{"pairs": [[1, 2], [3]]}"#, "pairs[1]: a list of 1 was given; a list of 2 is needed"),
@@ -397,7 +451,10 @@ mod tests {
             (r#"{"text": 5}"#, "text: 5 was given; a text is needed"),
             (r#"{"which": "no"}"#, "which: unknown choice `no`; allowed are `plain` or `other`"),
             (r#"{"which": {"no": 1}}"#, "which.no: unknown choice `no`"),
-            (r#"{"which": {"plain": 1, "other": 2}}"#, "which: plain and other are given; exactly one of plain, other is needed"),
+            (
+                r#"{"which": {"plain": 1, "other": 2}}"#,
+                "which: plain and other are given; exactly one of plain, other is needed",
+            ),
             (r#"{"which": {"other": {"count": -1}}}"#, "which.other.count: -1 is out of range"),
             (r#"{"which": {"plain": 1}}"#, "which.plain: `plain` has no settings"),
             (r#"{"which": "other"}"#, "which: `other` alone says too little"),

@@ -1,7 +1,7 @@
 //! All problems of a document at once, each with its line.
 //!
-//! Type errors end a reading at the first problem. Here the wrong value is removed and the rest is read again, until
-//! no problem is left.
+//! Type errors end a reading at the first problem. Here the wrong value is removed and the rest is read
+//! again, until no problem is left.
 
 use serde_json::Value;
 use toml::Spanned;
@@ -24,7 +24,8 @@ pub fn all(mut document: Value) -> Vec<InputError> {
         let missing = wrong.message.strip_prefix("missing key `").and_then(|rest| rest.split('`').next());
         let path = out.original(&wrong.path);
         // A removed key is not missing, and a problem of a table may result from the removal.
-        let is_ours = missing.map_or_else(|| out.has_within(&path), |key| out.paths.contains(&join(&path, key)));
+        let is_ours =
+            missing.map_or_else(|| out.has_within(&path), |key| out.paths.contains(&join(&path, key)));
         if !is_ours {
             found.push(InputError::new(path.clone(), hinted(&path, wrong.message.clone())));
         }
@@ -38,12 +39,19 @@ pub fn all(mut document: Value) -> Vec<InputError> {
 /// The usual cause of a table in place of a list in TOML is a missing pair of brackets.
 fn hinted(path: &str, message: String) -> String {
     let is_buffer = path.rsplit('.').next() == Some("buffer");
-    let size = message.strip_prefix("unknown choice `").and_then(|rest| rest.split('`').next()).filter(|t| t.parse::<Bytes>().is_ok());
+    let size = message
+        .strip_prefix("unknown choice `")
+        .and_then(|rest| rest.split('`').next())
+        .filter(|t| t.parse::<Bytes>().is_ok());
     if let Some(size) = size.filter(|_| is_buffer) {
-        return format!("{message}; name the scope of the size: {{ per_port = \"{size}\" }} or {{ shared = {{ total = \"{size}\" }} }}");
+        return format!(
+            "{message}; name the scope of the size: {{ per_port = \"{size}\" }} or {{ shared = {{ total = \"{size}\" }} }}"
+        );
     }
     if message == "a table was given; a list is needed" {
-        return format!("{message}; in TOML each entry begins with the name in two brackets, such as [[workload]]");
+        return format!(
+            "{message}; in TOML each entry begins with the name in two brackets, such as [[workload]]"
+        );
     }
     message
 }
@@ -86,7 +94,9 @@ impl TakenOut {
 
     /// True if a key within a table was removed.
     fn has_within(&self, table: &str) -> bool {
-        self.paths.iter().any(|path| path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('[')))
+        self.paths.iter().any(|path| {
+            path.strip_prefix(table).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
+        })
     }
 
     /// Returns the original path of a path in the present document.
@@ -94,7 +104,10 @@ impl TakenOut {
         let mut made = path.to_string();
         // The latest removal first.
         for (list, taken) in self.entries.iter().rev() {
-            let entry = made.strip_prefix(list.as_str()).and_then(|rest| rest.strip_prefix('[')).and_then(|rest| rest.split_once(']'));
+            let entry = made
+                .strip_prefix(list.as_str())
+                .and_then(|rest| rest.strip_prefix('['))
+                .and_then(|rest| rest.split_once(']'));
             let Some((index, behind)) = entry else { continue };
             if let Some(index) = index.parse::<usize>().ok().filter(|index| index >= taken) {
                 made = format!("{list}[{}]{behind}", index + 1);
@@ -124,8 +137,8 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
-/// Adds line numbers of a TOML text to problems, and sorts the problems. The line is the line of the key, or of the
-/// table without the key.
+/// Adds line numbers of a TOML text to problems, and sorts the problems. The line is the line of the key, or
+/// of the table without the key.
 pub fn locate(text: &str, mistakes: &mut [InputError]) {
     let Ok(document) = DeTable::parse(text) else { return };
     for mistake in mistakes.iter_mut() {

@@ -134,10 +134,11 @@ pub struct Switch {
     pub buffer: buffer::Params,
     /// Priority classes of data, 1 to 8.
     pub classes: u8,
-    /// Turns of classes. The queues of one class, such as the input queues of `voq`, share the turns of the class
-    /// packet by packet.
+    /// Turns of classes. The queues of one class, such as the input queues of `voq`, share the turns of the
+    /// class packet by packet.
     pub scheduler: Turns,
-    /// For a scheduler with turns: this many of the highest classes are served strictly before all other classes.
+    /// For a scheduler with turns: this many of the highest classes are served strictly before all other
+    /// classes.
     pub strict_priority_classes: u8,
     /// ECN marking.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,8 +154,8 @@ pub struct Switch {
     /// Choice among several ports on shortest paths, packet by packet. Default: a hash of the flow.
     #[serde(skip_serializing_if = "is_default")]
     pub routing: Routing,
-    /// Different values for some switches, or for ports of some rate. For a port named by several entries the last
-    /// entry counts.
+    /// Different values for some switches, or for ports of some rate. For a port named by several entries the
+    /// last entry counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
     /// Broken on purpose, to see the audits notice.
@@ -215,17 +216,18 @@ pub struct HostSettings {
     /// Class of a flow that differs from the class of the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classify: Option<Classify>,
-    /// Random delay of packet starts, as a share of the packet time: each packet of a flow starts up to this share
-    /// late, with an independent draw; 0 to 10. Jitter disables fast-forward.
+    /// Random delay of packet starts, as a share of the packet time: each packet of a flow starts up to this
+    /// share late, with an independent draw; 0 to 10. Jitter disables fast-forward.
     #[serde(skip_serializing_if = "is_default")]
     pub jitter: f64,
-    /// Port by which a flow leaves a host with several ports. Default: `lowest` in `network.rail`, `hash` elsewhere.
+    /// Port by which a flow leaves a host with several ports. Default: `lowest` in `network.rail`, `hash`
+    /// elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_hop: Option<FirstHop>,
     /// Hosts that relay packets.
     pub relay: relay::Params,
-    /// Other transports and congestion controls for some hosts. For a host named by several entries the last entry
-    /// counts, table by table.
+    /// Other transports and congestion controls for some hosts. For a host named by several entries the last
+    /// entry counts, table by table.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<HostOverride>,
 }
@@ -233,7 +235,11 @@ pub struct HostSettings {
 impl HostSettings {
     /// The transport and the congestion control where no override is.
     pub fn stack(&self) -> Stack {
-        Stack { transport: self.transport.clone(), congestion_control: self.congestion_control.clone(), of: [None; 2] }
+        Stack {
+            transport: self.transport.clone(),
+            congestion_control: self.congestion_control.clone(),
+            of: [None; 2],
+        }
     }
 }
 
@@ -250,11 +256,11 @@ pub struct Probe {
     /// `contributions` lists the bytes that made a switch pause its neighbours.
     #[serde(skip_serializing_if = "Traced::is_none")]
     pub delays: Traced,
-    /// Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): every 100 ns
-    /// at first. The interval doubles whenever more than 100,000 rows would result.
+    /// Writes queue lengths to the table `samples` for the replay on the page of a run (`xoff report`): every
+    /// 100 ns at first. The interval doubles whenever more than 100,000 rows would result.
     pub replay: bool,
-    /// Also reports completion times of each workload by size: flows below the first size, below the second size, and
-    /// above.
+    /// Also reports completion times of each workload by size: flows below the first size, below the second
+    /// size, and above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub size_classes: Vec<Bytes>,
     /// Writes a row for each flow to the table `flows`.
@@ -273,7 +279,14 @@ impl Probe {
 
 impl Default for Probe {
     fn default() -> Self {
-        Self { packets: false, queues: None, delays: Traced::None, replay: false, size_classes: Vec::new(), flows: true }
+        Self {
+            packets: false,
+            queues: None,
+            delays: Traced::None,
+            replay: false,
+            size_classes: Vec::new(),
+            flows: true,
+        }
     }
 }
 

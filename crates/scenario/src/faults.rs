@@ -1,4 +1,5 @@
-//! Faults of a run as seen by observers of all nodes: active faults, past faults, and the losses of each fault.
+//! Faults of a run as seen by observers of all nodes: active faults, past faults, and the losses of each
+//! fault.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,9 +50,12 @@ struct Known {
 type Spells = std::iter::Peekable<Schedule>;
 
 impl Reroutes {
-    /// Returns the reroutes of a scenario with faults, from the network, its pinned paths, the nodes at which flows
-    /// start or end, and the routes.
-    pub fn of(settings: &Settings, network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>)) -> Option<Self> {
+    /// Returns the reroutes of a scenario with faults, from the network, its pinned paths, the nodes at which
+    /// flows start or end, and the routes.
+    pub fn of(
+        settings: &Settings,
+        network: impl FnOnce() -> (Topology, Arc<Paths>, Vec<bool>, Arc<Map>),
+    ) -> Option<Self> {
         let after = settings.failover.convergence_time.filter(|_| !settings.failures.is_empty())?;
         let (topology, paths, is_end, whole) = network();
         let (first_hop, seed) = (settings.first_hop.clone(), settings.seed);
@@ -61,7 +65,8 @@ impl Reroutes {
     /// None yet.
     fn new(plan: &Plan, after: Duration, basis: Basis) -> Self {
         let cuts = plan.units.iter().zip(0..).filter(|(unit, _)| matches!(unit.what, What::Down(_)));
-        let known = |unit: u32, mut outages: Spells| Known { unit, change: known_down(&mut outages, after), outages };
+        let known =
+            |unit: u32, mut outages: Spells| Known { unit, change: known_down(&mut outages, after), outages };
         let next = cuts.map(|(unit, number)| known(number, unit.schedule.clone().peekable())).collect();
         Self { after, basis, plan: plan.clone(), next, avoided: BTreeMap::new() }
     }
@@ -78,7 +83,8 @@ impl Reroutes {
                     *faults = if is_down { *faults + 1 } else { faults.saturating_sub(1) };
                 }
                 is_changed = true;
-                *change = if is_down { known_back(outages, self.after) } else { known_down(outages, self.after) };
+                *change =
+                    if is_down { known_back(outages, self.after) } else { known_down(outages, self.after) };
             }
         }
         self.avoided.retain(|_, faults| *faults > 0);
@@ -137,15 +143,21 @@ impl Faults {
             let outage = schedule.next();
             (schedule, outage)
         };
-        Self { next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(), plan, mended: Moment::ZERO }
+        Self {
+            next: plan.units.iter().map(|unit| first(&unit.schedule)).collect(),
+            plan,
+            mended: Moment::ZERO,
+        }
     }
 
-    /// True if an outage or stall longer than `least` is active now and will end. Moments may not decrease between
-    /// calls.
+    /// True if an outage or stall longer than `least` is active now and will end. Moments may not decrease
+    /// between calls.
     pub fn will_mend(&mut self, now: Moment, least: Duration) -> bool {
         let stops = |unit: &Unit| matches!(unit.what, What::Down(_) | What::Stall);
         for (unit, (schedule, outage)) in self.plan.units.iter().zip(&mut self.next) {
-            while let Some((start, end)) = outage.and_then(|outage| Some((outage.start, outage.end?))).filter(|ends| ends.1 <= now) {
+            while let Some((start, end)) =
+                outage.and_then(|outage| Some((outage.start, outage.end?))).filter(|ends| ends.1 <= now)
+            {
                 // Repeated short outages delay a flow without being waited for.
                 if stops(unit) && end - start >= least {
                     self.mended = self.mended.max(end);
@@ -153,14 +165,18 @@ impl Faults {
                 *outage = schedule.next();
             }
         }
-        let lasts = |outage: Outage| outage.start <= now && outage.end.is_some_and(|end| end - outage.start >= least);
+        let lasts =
+            |outage: Outage| outage.start <= now && outage.end.is_some_and(|end| end - outage.start >= least);
         self.plan.units.iter().zip(&self.next).any(|(unit, next)| stops(unit) && next.1.is_some_and(lasts))
     }
 
-    /// Returns all outages up to the end of a run, in order of their starts, with the losses counted by nodes.
+    /// Returns all outages up to the end of a run, in order of their starts, with the losses counted by
+    /// nodes.
     pub fn rows(&self, cp: &Checkpoint<'_, Node>, end: Moment) -> Vec<Fault> {
         let mut lost: BTreeMap<OutageId, Lost> = BTreeMap::new();
-        for (id, by) in (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost) {
+        for (id, by) in
+            (0..cp.nodes()).filter_map(|id| cp.node(id).failing.as_ref()).flat_map(|failing| &failing.lost)
+        {
             let sum = lost.entry(*id).or_default();
             sum.packets += by.packets;
             sum.bytes += by.bytes;
@@ -169,9 +185,12 @@ impl Faults {
         let mut rows = Vec::new();
         for (unit, of) in self.plan.units.iter().enumerate() {
             // A retransmission may be lost after the end of the outage.
-            let last = lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
+            let last =
+                lost.range((number(unit), 0)..=(number(unit), u32::MAX)).next_back().map(|lost| lost.0.1);
             let outages = (0..).zip(of.schedule.clone());
-            for (number, outage) in outages.take_while(|(number, outage)| last.is_some_and(|last| *number <= last) || outage.start <= end) {
+            for (number, outage) in outages.take_while(|(number, outage)| {
+                last.is_some_and(|last| *number <= last) || outage.start <= end
+            }) {
                 let lost = lost.get(&(unit as u32, number)).copied().unwrap_or_default();
                 let outage = Outage { end: outage.end.filter(|until| *until <= end), ..outage };
                 rows.push(Fault { unit: unit as u32, outage, lost });

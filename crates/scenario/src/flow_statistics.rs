@@ -38,7 +38,14 @@ impl Fct {
         }
         let at = |permille: usize| Some(times[rank(permille, n)]);
         let mean = times.iter().map(|t| u128::from(*t)).sum::<u128>() / n as u128;
-        Self { mean: Some(mean as u64), p50: at(500), p95: at(950), p99: at(990), p999: at(999), max: at(1000) }
+        Self {
+            mean: Some(mean as u64),
+            p50: at(500),
+            p95: at(950),
+            p99: at(990),
+            p999: at(999),
+            max: at(1000),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Ideal FCT: the completion time of a flow alone in the network, on the path taken, and on the fastest of the
-//! shortest paths.
+//! Ideal FCT: the completion time of a flow alone in the network, on the path taken, and on the fastest of
+//! the shortest paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -15,7 +15,8 @@ use xoff_units::{Duration, Rate, index, number};
 
 use crate::runner::Runner;
 
-/// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last node.
+/// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last
+/// node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Hop {
     rate: Rate,
@@ -35,7 +36,9 @@ impl Hop {
             return self.rate >= other.rate && self.delay <= other.delay;
         }
         // A faster link may have to wait for more of a frame.
-        self.rate == other.rate && self.delay <= other.delay && self.header.is_some_and(|own| other.header.is_none_or(|h| own <= h))
+        self.rate == other.rate
+            && self.delay <= other.delay
+            && self.header.is_some_and(|own| other.header.is_none_or(|h| own <= h))
     }
 }
 
@@ -76,12 +79,24 @@ impl IdealFct {
         let nodes = &runner.topology.nodes;
         let switch_delay: Vec<Duration> = nodes.iter().map(|n| runner.settings.delay(n)).collect();
         let forwards = |n: u32| nodes[index(n)].forwards;
-        let mut inner = runner.topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| (l.link.rate, l.link.delay));
+        let mut inner = runner
+            .topology
+            .links
+            .iter()
+            .filter(|l| forwards(l.a) && forwards(l.b))
+            .map(|l| (l.link.rate, l.link.delay));
         let mut delays = (0..nodes.len()).filter(|n| nodes[*n].forwards).map(|n| switch_delay[n]);
         let locals = runner.settings.locals.list();
-        let cut = |n: usize, port: PortId| runner.settings.cut_through(number(n), port, &nodes[n]).map(|cut| cut.header.0);
+        let cut = |n: usize, port: PortId| {
+            runner.settings.cut_through(number(n), port, &nodes[n]).map(|cut| cut.header.0)
+        };
         let headers = if locals.iter().any(|local| local.cut_through.is_some()) {
-            runner.ports.iter().enumerate().map(|(n, ports)| PortId::all(ports.len()).map(|port| cut(n, port)).collect()).collect()
+            runner
+                .ports
+                .iter()
+                .enumerate()
+                .map(|(n, ports)| PortId::all(ports.len()).map(|port| cut(n, port)).collect())
+                .collect()
         } else {
             Vec::new()
         };
@@ -93,7 +108,16 @@ impl IdealFct {
         let is_routed = runner.scenario().switch.mechanisms().any(|p| p.routes);
         let overtake = is_routed || runner.scenario().switch.mechanisms().any(|p| p.reorders);
         let framing = runner.settings.framing;
-        Self { framing, switch_delay, headers, routing: Arc::default(), is_routed, overtake, is_uniform, known: HashMap::new() }
+        Self {
+            framing,
+            switch_delay,
+            headers,
+            routing: Arc::default(),
+            is_routed,
+            overtake,
+            is_uniform,
+            known: HashMap::new(),
+        }
     }
 
     /// Returns the ideal times of a flow whose probe packet left `src` by a port toward its destination.
@@ -137,16 +161,24 @@ impl IdealFct {
         Hop { rate: port.link.rate, delay: port.link.delay + behind, header, parallel: 1 }
     }
 
-    /// Returns the hop of a port of a node with several possible next ports, for packets that arrived in parallel: at
-    /// most the number of these packets, and at most the number of links into the destination.
-    fn leg_among(&self, ports: &[Vec<PortSpec>], (node, out): (u32, PortId), choices: &[PortId], before: Option<&Hop>, dst: u32) -> Hop {
+    /// Returns the hop of a port of a node with several possible next ports, for packets that arrived in
+    /// parallel: at most the number of these packets, and at most the number of links into the destination.
+    fn leg_among(
+        &self,
+        ports: &[Vec<PortSpec>],
+        (node, out): (u32, PortId),
+        choices: &[PortId],
+        before: Option<&Hop>,
+        dst: u32,
+    ) -> Hop {
         let own = &ports[index(node)];
         let leg = self.leg(&own[out.index()], dst);
         if !self.is_routed {
             return leg;
         }
         let all: u64 = choices.iter().map(|choice| own[choice.index()].link.rate.0).sum();
-        let parallel = all.div_ceil(leg.rate.0.max(1)).max(1).saturating_mul(before.map_or(1, |leg| leg.parallel));
+        let parallel =
+            all.div_ceil(leg.rate.0.max(1)).max(1).saturating_mul(before.map_or(1, |leg| leg.parallel));
         let into = if own[out.index()].peer == dst { ports[index(dst)].len() as u64 } else { u64::MAX };
         Hop { parallel: parallel.min(into), ..leg }
     }
@@ -156,7 +188,11 @@ impl IdealFct {
         let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
         loop {
             let routes = &self.routing.routes[index(at)];
-            let (out, choices) = if way.is_empty() { (port, &[][..]) } else { (routes.port(&probe), routes.choices(probe.dst())) };
+            let (out, choices) = if way.is_empty() {
+                (port, &[][..])
+            } else {
+                (routes.port(&probe), routes.choices(probe.dst()))
+            };
             let port = &ports[index(at)][out];
             way.push(self.leg_among(ports, (at, out), choices, way.last(), probe.dst()));
             probe.hop();
@@ -195,10 +231,10 @@ impl IdealFct {
         front.remove(&to).unwrap_or_default()
     }
 
-    /// Returns the time of a flow alone in the network, to the last byte. Full packets follow one another at the rate
-    /// of the slowest link so far. The last packet, which may be shorter, follows the full packets up to some link
-    /// and continues alone; the link with the largest total decides. A packet is on the next link once its head has
-    /// arrived, or the whole packet at a store-and-forward node.
+    /// Returns the time of a flow alone in the network, to the last byte. Full packets follow one another at
+    /// the rate of the slowest link so far. The last packet, which may be shorter, follows the full packets
+    /// up to some link and continues alone; the link with the largest total decides. A packet is on the next
+    /// link once its head has arrived, or the whole packet at a store-and-forward node.
     fn time(&self, way: &[Hop], size: u64) -> Duration {
         let packets = self.framing.packets(size);
         let full = u64::from(self.framing.wire(size, 0));
@@ -225,20 +261,27 @@ impl IdealFct {
     }
 }
 
-/// Returns the time from the start of a frame on a link until its earliest start on the next link: arrival of the
-/// head, or of the whole frame at the end.
+/// Returns the time from the start of a frame on a link until its earliest start on the next link: arrival of
+/// the head, or of the whole frame at the end.
 fn head(way: &[Hop], n: usize, bytes: u64) -> u64 {
     match (way[n].header, way.get(n + 1)) {
-        (Some(header), Some(next)) => cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps(),
+        (Some(header), Some(next)) => {
+            cut_through::head(header, bytes, way[n].rate.serializer(), next.rate.serializer()).ps()
+        }
         _ => way[n].rate.time(bytes).ps(),
     }
 }
 
-/// Returns a lower bound, without latency, for several packets that may arrive out of order. The result is the
-/// maximum of three bounds: the source sends the last packet after all others; full packets take turns at each link
-/// or parallel links; and a link of all packets is busy with all packets from the first arrival on, with any packet
-/// last.
-fn least_of_overtaking(way: &[Hop], packets: u64, [full, last]: [u64; 2], [of_full, of_last]: [&[u64]; 2]) -> u64 {
+/// Returns a lower bound, without latency, for several packets that may arrive out of order. The result is
+/// the maximum of three bounds: the source sends the last packet after all others; full packets take turns at
+/// each link or parallel links; and a link of all packets is busy with all packets from the first arrival on,
+/// with any packet last.
+fn least_of_overtaking(
+    way: &[Hop],
+    packets: u64,
+    [full, last]: [u64; 2],
+    [of_full, of_last]: [&[u64]; 2],
+) -> u64 {
     let whole: u64 = of_full.iter().sum();
     let sent = (packets - 1) * way[0].rate.time(full).ps();
     let mut longest = sent + of_last.iter().sum::<u64>();
@@ -250,7 +293,8 @@ fn least_of_overtaking(way: &[Hop], packets: u64, [full, last]: [u64; 2], [of_fu
         if n > 0 && leg.parallel == 1 {
             let of_first = full_comes.min(last_comes);
             let last_goes = of_first + (packets - 1) * time + of_last[n..].iter().sum::<u64>();
-            let full_goes = of_first + (packets - 2) * time + leg.rate.time(last).ps() + of_full[n..].iter().sum::<u64>();
+            let full_goes =
+                of_first + (packets - 2) * time + leg.rate.time(last).ps() + of_full[n..].iter().sum::<u64>();
             longest = longest.max(last_goes.min(full_goes));
         }
         full_comes += of_full[n];

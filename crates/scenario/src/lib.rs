@@ -1,7 +1,7 @@
 //! The scenario document: schema, reading, checks, and the run.
 //!
-//! The types here are the only source of the schema. JSON Schema, typed Python classes and the parameter reference
-//! are generated from these types.
+//! The types here are the only source of the schema. JSON Schema, typed Python classes and the parameter
+//! reference are generated from these types.
 
 mod audit;
 mod check;

@@ -37,14 +37,19 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         let count = wide(ports.len());
         let inputs = if s.switch.queueing == Queueing::Voq && !node.is_host { count } else { 1 };
         queues += match parts.iter().find(|p| p.properties().plans_queues) {
-            Some(part) => PortId::all(ports.len()).map(|i| 1 + part.queues(&port_shape, number(n), i).map_or(0, |q| wide(q.len()))).sum(),
+            Some(part) => PortId::all(ports.len())
+                .map(|i| 1 + part.queues(&port_shape, number(n), i).map_or(0, |q| wide(q.len())))
+                .sum(),
             None => count * (1 + classes * (inputs + reorder)),
         };
     }
     if queues > MAX_QUEUES {
         let key = if s.switch.queueing == Queueing::Voq { "switch.queueing" } else { "network" };
         let why = "a queue for each output, class and, with voq, input";
-        return Err(InputError::new(key, format!("the switches would have {queues} queues ({why}); the maximum is {MAX_QUEUES}")));
+        return Err(InputError::new(
+            key,
+            format!("the switches would have {queues} queues ({why}); the maximum is {MAX_QUEUES}"),
+        ));
     }
     let shape = s.network.given().first().map_or("network".to_string(), |name| format!("network.{name}"));
     let roots: BTreeSet<u32> = (0..number(t.nodes.len())).map(|n| root(t, &ports, n)).collect();
@@ -63,7 +68,11 @@ pub fn check_network(s: &Scenario, t: &Topology) -> Result<(), InputError> {
         let name = |n: u32| &t.nodes[index(n)].name;
         return Err(InputError::new(
             shape,
-            format!("the shortest path from {} to {} passes {switches} switches; the maximum is {MAX_SWITCHES}", name(a), name(b)),
+            format!(
+                "the shortest path from {} to {} passes {switches} switches; the maximum is {MAX_SWITCHES}",
+                name(a),
+                name(b)
+            ),
         ));
     }
     Ok(())
@@ -111,12 +120,17 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
     let mut searched = BTreeSet::new();
     for host in hosts.iter().copied() {
         let root = root(t, ports, host);
-        let neighbours_are_near = ports[index(host)].iter().all(|p| is_near[index(p.peer)] || !t.nodes[index(p.peer)].forwards);
+        let neighbours_are_near =
+            ports[index(host)].iter().all(|p| is_near[index(p.peer)] || !t.nodes[index(p.peer)].forwards);
         if neighbours_are_near || !searched.insert(root) {
             continue;
         }
         distances(t, ports, host, &mut distance);
-        let far = hosts.iter().copied().filter(|h| distance[index(*h)] != u32::MAX).max_by_key(|h| distance[index(*h)]);
+        let far = hosts
+            .iter()
+            .copied()
+            .filter(|h| distance[index(*h)] != u32::MAX)
+            .max_by_key(|h| distance[index(*h)]);
         if let Some(far) = far
             && distance[index(far)] > most_links
         {
@@ -127,10 +141,20 @@ fn too_long(t: &Topology, ports: &[Vec<PortSpec>]) -> Option<(u32, u32, u32)> {
 }
 
 /// Refuses mechanisms that do not allow relays, and flows that pass too many relays.
-pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Result<(), InputError> {
+pub fn check_relays(
+    s: &Scenario,
+    t: &Topology,
+    ports: &[Vec<PortSpec>],
+    plan: &AllFlows,
+) -> Result<(), InputError> {
     let mechanisms = s.switch.mechanisms();
     let parts = mechanisms.parts();
-    let drawn = plan.starts.iter().enumerate().filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_)))).map(|s| number(s.0));
+    let drawn = plan
+        .starts
+        .iter()
+        .enumerate()
+        .filter(|s| s.1.iter().any(|s| matches!(s, Start::Drawn(_))))
+        .map(|s| number(s.0));
     let is_relay = |n: &u32| t.nodes[index(*n)].is_host && t.nodes[index(*n)].forwards;
     if let Some(source) = plan.listed().map(|(src, _)| src).chain(drawn).find(is_relay) {
         let name = &t.nodes[index(source)].name;
@@ -141,10 +165,16 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
         }
     }
     let above = u32::from(s.switch.classes - 1 - highest_class(s));
-    let Some((path, (key, most, why))) = parts.iter().find_map(|p| Some((p.path(), p.most_relays(above)?))) else { return Ok(()) };
+    let Some((path, (key, most, why))) = parts.iter().find_map(|p| Some((p.path(), p.most_relays(above)?)))
+    else {
+        return Ok(());
+    };
     if let Some((a, b, relays)) = most_relays(t, ports, plan).filter(|found| found.2 > most) {
         let (a, b) = (&t.nodes[index(a)].name, &t.nodes[index(b)].name);
-        return Err(InputError::new(at(path, key), format!("a path from {a} to {b} passes {relays} relays; the maximum is {most}: {why}")));
+        return Err(InputError::new(
+            at(path, key),
+            format!("a path from {a} to {b} passes {relays} relays; the maximum is {most}: {why}"),
+        ));
     }
     Ok(())
 }
@@ -152,7 +182,9 @@ pub fn check_relays(s: &Scenario, t: &Topology, ports: &[Vec<PortSpec>], plan: &
 /// The highest class in which a flow may start.
 fn highest_class(s: &Scenario) -> u8 {
     let classify = s.host.classify.clone().unwrap_or_default();
-    let others = classify.by_destination.map_or_else(|| s.workload.iter().map(|w| w.class).max().unwrap_or(0), |n| n - 1);
+    let others = classify
+        .by_destination
+        .map_or_else(|| s.workload.iter().map(|w| w.class).max().unwrap_or(0), |n| n - 1);
     classify.mice.map_or(others, |mice| mice.class.max(others))
 }
 
@@ -166,7 +198,9 @@ pub fn check_levels(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             let levels = parts.iter().find_map(|p| p.levels(&ingress));
             for part in parts {
                 let found = part.check_port(&ingress, levels.as_ref());
-                found.map_err(|(key, why)| InputError::new(at(part.path(), key), format!("{why} (at {})", node.name)))?;
+                found.map_err(|(key, why)| {
+                    InputError::new(at(part.path(), key), format!("{why} (at {})", node.name))
+                })?;
             }
         }
     }
@@ -230,12 +264,15 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
         let buffer = &settings.locals.list()[0].buffer;
-        let (memory, table) = if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
+        let (memory, table) =
+            if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
         if let buffer::Params::Shared(shared) = memory {
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
-                let why =
-                    format!("{what} for all ports and classes of {} needs {bytes} B; {table}.buffer.shared.total is {total}", node.name);
+                let why = format!(
+                    "{what} for all ports and classes of {} needs {bytes} B; {table}.buffer.shared.total is {total}",
+                    node.name
+                );
                 Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
             };
             let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
@@ -246,11 +283,13 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             let of = |number: PortId| {
                 let ingress = settings.ingress(n as u32, number, ports, node);
                 let buffer::Params::Shared(here) = ingress.memory else { return 0 };
-                let computed = || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
+                let computed =
+                    || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
                 u128::from(here.headroom.map_or_else(computed, |given| given.0))
             };
             let has_levels = settings.mechanisms().any(|p| p.has_levels);
-            let headroom = if has_levels { PortId::all(ports.len()).map(of).sum::<u128>() * classes } else { 0 };
+            let headroom =
+                if has_levels { PortId::all(ports.len()).map(of).sum::<u128>() * classes } else { 0 };
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);
@@ -281,7 +320,10 @@ mod tests {
             assert_eq!(refusal(&line(switches)), None, "{switches}");
         }
         for switches in [61, 70, 500] {
-            let words = format!("network.line: the shortest path from host0 to host{} passes {switches} switches", switches - 1);
+            let words = format!(
+                "network.line: the shortest path from host0 to host{} passes {switches} switches",
+                switches - 1
+            );
             assert!(refusal(&line(switches)).unwrap().starts_with(&words), "{switches}");
         }
     }
@@ -293,10 +335,15 @@ mod tests {
             let link = "rate = \"100Gbps\", delay = \"1us\"";
             let (mut nodes, mut links) = (String::new(), String::new());
             for i in 0..switches {
-                write!(nodes, "{{ name = \"h{i}\", kind = \"host\" }}, {{ name = \"s{i}\", kind = \"switch\" }}, ").unwrap();
+                write!(
+                    nodes,
+                    "{{ name = \"h{i}\", kind = \"host\" }}, {{ name = \"s{i}\", kind = \"switch\" }}, "
+                )
+                .unwrap();
                 write!(links, "{{ a = \"s{i}\", b = \"s{}\", {link} }}, ", (i + 1) % switches).unwrap();
                 for home in 0..homes {
-                    write!(links, "{{ a = \"h{i}\", b = \"s{}\", {link} }}, ", (i + home) % switches).unwrap();
+                    write!(links, "{{ a = \"h{i}\", b = \"s{}\", {link} }}, ", (i + home) % switches)
+                        .unwrap();
                 }
             }
             refusal(&format!("[network.explicit]\nnodes = [{nodes}]\nlinks = [{links}]\n"))
@@ -312,10 +359,14 @@ mod tests {
     #[test]
     fn queues_and_routes_are_bounded() {
         let star = |hosts: u64| {
-            format!("[network.star]\nhosts = {hosts}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[switch]\nclasses = 2\n")
+            format!(
+                "[network.star]\nhosts = {hosts}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[switch]\nclasses = 2\n"
+            )
         };
         assert_eq!(refusal(&format!("{}queueing = \"voq\"\n", star(2000))), None);
-        assert!(refusal(&format!("{}queueing = \"voq\"\n", star(4000))).unwrap().starts_with("switch.queueing: "));
+        assert!(
+            refusal(&format!("{}queueing = \"voq\"\n", star(4000))).unwrap().starts_with("switch.queueing: ")
+        );
         assert_eq!(refusal(&star(16_000)), None);
         assert!(refusal(&line(100_000)).unwrap().starts_with("network.line: "));
     }

@@ -1,9 +1,10 @@
-//! Offered load of links, layer by layer, before a run: the bytes a workload would send if no mechanism held it back.
+//! Offered load of links, layer by layer, before a run: the bytes a workload would send if no mechanism held
+//! it back.
 //!
-//! Poisson arrivals count by expectation, listed flows by size. A flow without a pinned path spreads evenly over its
-//! shortest paths, as ECMP does on average. Bytes are wire bytes of data. The load is the mean over the time in which
-//! flows start. Flows that wait for other flows are left out, as their starts are unknown; flows of a warm start are
-//! left out, as they stand for earlier arrivals.
+//! Poisson arrivals count by expectation, listed flows by size. A flow without a pinned path spreads evenly
+//! over its shortest paths, as ECMP does on average. Bytes are wire bytes of data. The load is the mean over
+//! the time in which flows start. Flows that wait for other flows are left out, as their starts are unknown;
+//! flows of a warm start are left out, as they stand for earlier arrivals.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -63,8 +64,8 @@ struct Shared<'a> {
     sources: Vec<(u32, f64)>,
 }
 
-/// Returns the offered load, or `None` for a workload without flows, with a single start time, or too large to
-/// analyse.
+/// Returns the offered load, or `None` for a workload without flows, with a single start time, or too large
+/// to analyse.
 pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     let plan = traffic.plan;
     let offers = || {
@@ -96,8 +97,8 @@ fn listed(plan: &AllFlows) -> impl Iterator<Item = (u32, &FlowSpec)> {
 }
 
 impl Demand {
-    /// Adds bytes from one host to another. Hosts with one link begin and end at their switch, after the link is
-    /// counted.
+    /// Adds bytes from one host to another. Hosts with one link begin and end at their switch, after the link
+    /// is counted.
     fn enter(&mut self, traffic: &Traffic<'_>, src: u32, dst: u32, bytes: f64) {
         self.leave(traffic, src, bytes);
         self.arrive(traffic, dst, bytes);
@@ -194,7 +195,8 @@ impl Demand {
         let (mut distance, mut here) = (vec![u32::MAX; nodes], vec![0.0; nodes]);
         for (to, sources) in std::mem::take(&mut self.between) {
             traffic.distances(to, &mut distance);
-            let mut order: Vec<u32> = (0..nodes as u32).filter(|n| distance[index(*n)] < u32::MAX && *n != to).collect();
+            let mut order: Vec<u32> =
+                (0..nodes as u32).filter(|n| distance[index(*n)] < u32::MAX && *n != to).collect();
             order.sort_by_key(|n| std::cmp::Reverse(distance[index(*n)]));
             here.fill(0.0);
             for (from, bytes) in sources {
@@ -215,10 +217,13 @@ impl Demand {
         Some(())
     }
 
-    /// Returns links by the names of their ends: upward in the order of the list, then downward in reverse order.
+    /// Returns links by the names of their ends: upward in the order of the list, then downward in reverse
+    /// order.
     fn layers(&self, traffic: &Traffic<'_>) -> Vec<Layer> {
         let name = |node: u32| traffic.topology.nodes[index(node)].name.as_str();
-        let stem = |node: u32| name(node).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', '.']);
+        let stem = |node: u32| {
+            name(node).trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['_', '-', '.'])
+        };
         let seconds = self.to.since(self.from).real() / 1e12;
         let mut order: Vec<(&str, &str)> = Vec::new();
         let mut known = BTreeSet::new();
@@ -252,6 +257,10 @@ impl Demand {
                 entry.0.highest = entry.0.highest.max(bytes / capacity);
             }
         }
-        order.into_iter().filter_map(|pair| found.remove(&pair)).map(|(l, bytes, capacity)| Layer { mean: bytes / capacity, ..l }).collect()
+        order
+            .into_iter()
+            .filter_map(|pair| found.remove(&pair))
+            .map(|(l, bytes, capacity)| Layer { mean: bytes / capacity, ..l })
+            .collect()
     }
 }

@@ -11,8 +11,8 @@ const VARIABLE: &str = "XOFF_MEMORY";
 pub struct Budget(Option<u64>);
 
 impl Budget {
-    /// Returns the limit of `XOFF_MEMORY`, or the present size of the process plus four fifths of free memory. No
-    /// limit if the system does not report free memory.
+    /// Returns the limit of `XOFF_MEMORY`, or the present size of the process plus four fifths of free
+    /// memory. No limit if the system does not report free memory.
     pub fn new() -> Result<Self, InputError> {
         if let Ok(text) = std::env::var(VARIABLE) {
             let bytes: Bytes = text.parse().map_err(|why| InputError::new(VARIABLE, format!("{why}")))?;

@@ -14,8 +14,8 @@ use crate::error::InputError;
 pub struct Renames {
     /// New path of a key by old path, without list indices.
     pub scenario: BTreeMap<String, String>,
-    /// New values of a key by old path. The key is renamed as well, and the old path is refused together with old
-    /// values.
+    /// New values of a key by old path. The key is renamed as well, and the old path is refused together with
+    /// old values.
     pub values: BTreeMap<String, BTreeMap<String, Value>>,
     /// New key of the summary by old key.
     pub summary: BTreeMap<String, String>,
@@ -36,7 +36,8 @@ pub fn refused(document: &Value) -> Vec<InputError> {
     let mut found = Vec::new();
     for (old, new) in &renames().scenario {
         each(document, old, &mut |path| {
-            let short = new.rsplit_once('.').filter(|new| Some(new.0) == old.rsplit_once('.').map(|old| old.0));
+            let short =
+                new.rsplit_once('.').filter(|new| Some(new.0) == old.rsplit_once('.').map(|old| old.0));
             let new = short.map_or(new.as_str(), |new| new.1);
             found.push(InputError::new(path, format!("renamed to `{new}`; `xoff migrate` rewrites a file")));
         });
@@ -44,8 +45,8 @@ pub fn refused(document: &Value) -> Vec<InputError> {
     found
 }
 
-/// Calls back with the path of each value at `path`, also in overrides of hosts and switches. `path` has no list
-/// indices; the path of a value has indices.
+/// Calls back with the path of each value at `path`, also in overrides of hosts and switches. `path` has no
+/// list indices; the path of a value has indices.
 fn each(document: &Value, path: &str, call: &mut impl FnMut(String)) {
     let keys: Vec<&str> = path.split('.').collect();
     below(document, &keys, String::new(), call);

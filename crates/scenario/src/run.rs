@@ -49,8 +49,8 @@ struct Watch<'a> {
     is_too_large: Option<InputError>,
     /// Number of passed multiples of [`STILL`].
     last_search: u64,
-    /// Packets progress at the last check, the moment of the last gain, and the number of events at the first check
-    /// with this state.
+    /// Packets progress at the last check, the moment of the last gain, and the number of events at the first
+    /// check with this state.
     last: (u64, Moment, u64),
     /// Start of a period without progress although flows wait for no other event, once the period is at least
     /// [`STILL`] long.
@@ -59,18 +59,27 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(scenario: &'a Scenario, settings: &Settings, cp: &Checkpoint<'_, Node>) -> Result<Self, InputError> {
+    fn new(
+        scenario: &'a Scenario,
+        settings: &Settings,
+        cp: &Checkpoint<'_, Node>,
+    ) -> Result<Self, InputError> {
         // A pause that ends by itself before the end of the run is no deadlock.
         let ends = settings.mechanisms().parts().iter().filter_map(|p| p.properties().ends_pauses).min();
-        let still =
-            ends.filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends)).map_or(STILL, |ends| STILL.max(ends));
+        let still = ends
+            .filter(|ends| scenario.until.is_none_or(|until| until > Moment::ZERO + *ends))
+            .map_or(STILL, |ends| STILL.max(ends));
         let endpoints = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref());
-        let longest = endpoints.filter_map(|e| e.timeouts()).map(|(_, longest)| longest).max().unwrap_or_default();
+        let longest =
+            endpoints.filter_map(|e| e.timeouts()).map(|(_, longest)| longest).max().unwrap_or_default();
         let time = Duration(longest.ps().saturating_mul(STALL_TIMEOUTS)).max(STALL_AT_LEAST);
         Ok(Self {
             scenario,
             still,
-            stall_timeout: (time + still.saturating_sub(STILL), STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes())),
+            stall_timeout: (
+                time + still.saturating_sub(STILL),
+                STALL_EVENTS + STALL_EVENTS_A_NODE * u64::from(cp.nodes()),
+            ),
             budget: Budget::new()?,
             abort: None,
             was_stopped: false,
@@ -83,8 +92,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// `events` counts all events, forwarded events included, which makes checks independent of fast-forward. Suspended
-    /// nodes count as running.
+    /// `events` counts all events, forwarded events included, which makes checks independent of fast-forward.
+    /// Suspended nodes count as running.
     fn look(
         &mut self,
         cp: &Checkpoint<'_, Node>,
@@ -101,7 +110,8 @@ impl<'a> Watch<'a> {
         if search > self.last_search {
             self.last_search = search;
             self.search(cp, suspended)?;
-            let is_waiting = collector.faults.will_mend(cp.now, self.stall_timeout.0 / 2) || !suspended.is_empty();
+            let is_waiting =
+                collector.faults.will_mend(cp.now, self.stall_timeout.0 / 2) || !suspended.is_empty();
             self.measure(cp, events, collector.faults.mended, is_waiting)?;
         }
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
@@ -117,7 +127,8 @@ impl<'a> Watch<'a> {
 
     /// Looks for a deadlock.
     fn search(&mut self, cp: &Checkpoint<'_, Node>, suspended: &Suspended) -> ControlFlow<()> {
-        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !suspended.has(id)) else {
+        let Some(cycle) = find_deadlock(cp, cp.now.saturating_sub(self.still), |id| !suspended.has(id))
+        else {
             return ControlFlow::Continue(());
         };
         self.abort.get_or_insert(Abort::Deadlock(cp.now, cycle));
@@ -139,9 +150,15 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Updates the progress of flows. The moments of gains and of `mended` faults are independent of the checks. A
-    /// flow that waits for the end of a fault does not stall.
-    fn measure(&mut self, cp: &Checkpoint<'_, Node>, events: u64, mended: Moment, is_waiting: bool) -> ControlFlow<()> {
+    /// Updates the progress of flows. The moments of gains and of `mended` faults are independent of the
+    /// checks. A flow that waits for the end of a fault does not stall.
+    fn measure(
+        &mut self,
+        cp: &Checkpoint<'_, Node>,
+        events: u64,
+        mended: Moment,
+        is_waiting: bool,
+    ) -> ControlFlow<()> {
         let gains = Collector::gains(cp);
         let (progress, before, by) = self.last;
         let since = gains.at.max(gains.begun).max(mended);
@@ -149,7 +166,9 @@ impl<'a> Watch<'a> {
         self.stuck_since = (is_stuck && cp.now.since(since) >= STILL).then_some(since);
         if (progress, before) != (gains.packets, since) || !is_stuck {
             self.last = (gains.packets, since, events);
-        } else if self.abort.is_none() && (cp.now.since(since) >= self.stall_timeout.0 || events - by >= self.stall_timeout.1) {
+        } else if self.abort.is_none()
+            && (cp.now.since(since) >= self.stall_timeout.0 || events - by >= self.stall_timeout.1)
+        {
             self.abort = Some(Abort::Stall(gains.at));
             return ControlFlow::Break(());
         }
@@ -157,7 +176,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no progress.
+/// A run in which no flow gains a packet for this many retransmission timeouts, and this long, makes no
+/// progress.
 const STALL_TIMEOUTS: u64 = 25;
 const STALL_AT_LEAST: Duration = Duration::ms(100);
 /// Events without progress of any flow after which a run stalls, plus a number per node.
@@ -170,8 +190,8 @@ impl Runner {
         self.run_with(engine, observer, |_| true)
     }
 
-    /// Same as `run`, with an observer of all nodes at each checkpoint that may change nodes. Records stay with the
-    /// nodes until the observer allows the collection.
+    /// Same as `run`, with an observer of all nodes at each checkpoint that may change nodes. Records stay
+    /// with the nodes until the observer allows the collection.
     pub fn run_with(
         self,
         engine: EnginePlan,
@@ -186,12 +206,15 @@ impl Runner {
         let until = scenario.until.unwrap_or(MAX_START);
         let engine = EnginePlan { until, ..engine };
         let (paths, is_end) = (whole.paths.clone(), whole.ends(topology.nodes.len()));
-        let mut engine: Engine<Node> = build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
+        let mut engine: Engine<Node> =
+            build(&topology, whole, &settings, engine).map_err(|e| InputError::new("network", e.0))?;
         let build_cpu_seconds = began.1.elapsed().as_secs_f64();
         collector.begin(&engine.checkpoint(Moment::ZERO));
-        let mut reroutes = Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
+        let mut reroutes =
+            Reroutes::of(&settings, || (topology.clone(), paths, is_end, collector.whole_map()));
         let mut watch = Watch::new(&scenario, &settings, &engine.checkpoint(Moment::ZERO))?;
-        let mut fast_forward = FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
+        let mut fast_forward =
+            FastForward::of(&scenario, &settings, until, is_enabled, &engine.checkpoint(Moment::ZERO));
         let (mut ended, mut is_stopping) = (None, false);
         let finish = engine.run(|cp| {
             if fast_forward.on_requested_checkpoint(cp) {
@@ -216,7 +239,8 @@ impl Runner {
             let flow = if collector.is_astray {
                 ControlFlow::Break(())
             } else {
-                watch.look(cp, (cp.statistics.events + fast_forward.events(), fast_forward.suspended()), &mut collector, observer)
+                let events = (cp.statistics.events + fast_forward.events(), fast_forward.suspended());
+                watch.look(cp, events, &mut collector, observer)
             };
             fast_forward.set_stall_deadline(watch.stall_deadline(), cp);
             // The end is where all nodes are.
@@ -233,14 +257,7 @@ impl Runner {
         let statistics = engine.statistics();
         let mut cp = engine.checkpoint(ended.unwrap_or_default());
         collector.drain(&mut cp, &plan, observer);
-        // The next check without further events would depend on fast-forward.
-        if finish == Finish::Ended && cp.is_at_rest() && !Collector::goes_on(&cp) {
-            finish = Finish::Idle;
-        }
-        if finish == Finish::Idle {
-            cp.now = collector.end(&cp);
-            abort = abort.or_else(|| deadlocked(&mut cp));
-        }
+        conclude(&mut finish, &mut abort, &collector, &mut cp);
         collector.catch_up(&mut cp);
         collector.drain_until(Moment::NEVER, &mut cp, &plan, observer);
         collector.close_delays(&mut cp, &plan);
@@ -248,9 +265,27 @@ impl Runner {
         let tables = collector.finish(&cp, &plan, cp.now);
         let mut performance = performance(&collector, fast_forward, statistics);
         (performance.build_cpu_seconds, performance.threads) = (build_cpu_seconds, threads);
-        (performance.wall_seconds, performance.cpu_seconds) = (began.0.elapsed().as_secs_f64(), began.1.elapsed().as_secs_f64());
+        (performance.wall_seconds, performance.cpu_seconds) =
+            (began.0.elapsed().as_secs_f64(), began.1.elapsed().as_secs_f64());
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })
+    }
+}
+
+/// Moves the end of an idle run to the last event, and looks for a deadlock there.
+fn conclude(
+    finish: &mut Finish,
+    abort: &mut Option<Abort>,
+    collector: &Collector,
+    cp: &mut Checkpoint<'_, Node>,
+) {
+    // The next check without further events would depend on fast-forward.
+    if *finish == Finish::Ended && cp.is_at_rest() && !Collector::goes_on(cp) {
+        *finish = Finish::Idle;
+    }
+    if *finish == Finish::Idle {
+        cp.now = collector.end(cp);
+        *abort = abort.take().or_else(|| deadlocked(cp));
     }
 }
 
@@ -270,7 +305,9 @@ fn performance(collector: &Collector, fast_forward: FastForward, statistics: Sta
     let by_kind = PacketHopsByKind {
         packets: forwarded.packet_hops[PeriodKind::Packets as usize],
         steps: forwarded.packet_hops[PeriodKind::Steps as usize],
-        layers: forwarded.packet_hops[PeriodKind::Layers as usize..PeriodKind::BusyPeriods as usize].iter().sum(),
+        layers: forwarded.packet_hops[PeriodKind::Layers as usize..PeriodKind::BusyPeriods as usize]
+            .iter()
+            .sum(),
         busy_periods: forwarded.packet_hops[PeriodKind::BusyPeriods as usize],
     };
     let report = summary::FastForward {
@@ -294,8 +331,8 @@ fn performance(collector: &Collector, fast_forward: FastForward, statistics: Sta
     }
 }
 
-/// Returns the ring of ports that wait for one another after the last event, if any; the moment is the last departure
-/// of data from any port.
+/// Returns the ring of ports that wait for one another after the last event, if any; the moment is the last
+/// departure of data from any port.
 fn deadlocked(cp: &mut Checkpoint<'_, Node>) -> Option<Abort> {
     let cycle = find_deadlock(cp, Moment::NEVER, |_| true)?;
     let ports = (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);

@@ -41,16 +41,19 @@ pub struct Runner {
 
 impl Runner {
     /// Builds network and flows. Refuses impossible scenarios.
-    pub fn new(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
+    pub fn new(
+        mut scenario: Scenario,
+        tables: impl FnMut(&str) -> Option<Input>,
+    ) -> Result<Self, InputError> {
         let began = (Instant::now(), ProcessTime::now());
         fill(&mut scenario, tables)?;
-        let topology = scenario
-            .network
-            .build()
-            .map_err(|(key, why)| InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why))?;
+        let topology = scenario.network.build().map_err(|(key, why)| {
+            InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why)
+        })?;
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
-        let plan = workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let plan =
+            workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
         traced(&scenario.probe.delays, plan.flows)?;
         let ports = topology.ports();
         let locals = Locals::new(scenario.switch.local(), &scenario.switch.overrides, &topology, &ports)
@@ -119,10 +122,12 @@ fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Resul
     for (i, fault) in scenario.fault.iter().enumerate().filter(|(_, fault)| fault.compute.is_some()) {
         let pattern = fault.host.as_deref().unwrap_or_default();
         let computes = |host: &u32| {
-            names::matches(pattern, &topology.nodes[index(*host)].name) && plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
+            names::matches(pattern, &topology.nodes[index(*host)].name)
+                && plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
         };
         if !topology.hosts().iter().any(computes) {
-            let why = format!("no job has a rank at {pattern}; compute needs a workload of kind graph or training");
+            let why =
+                format!("no job has a rank at {pattern}; compute needs a workload of kind graph or training");
             return Err(InputError::new(format!("fault[{i}].compute"), why));
         }
     }
@@ -171,18 +176,26 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
     if all.next().is_some_and(|first| !first.is_empty() && all.all(|other| other == first)) {
         return Ok(());
     }
-    let is_joined = |a: u32, b: u32| !islands[&a].is_disjoint(&islands[&b]) || ports[index(a)].iter().any(|p| p.peer == b);
+    let is_joined = |a: u32, b: u32| {
+        !islands[&a].is_disjoint(&islands[&b]) || ports[index(a)].iter().any(|p| p.peer == b)
+    };
     let drawn = plan.starts.iter().enumerate().flat_map(|(src, starts)| {
         starts.iter().filter_map(move |start| match start {
             Start::Drawn(source) => Some((number(src), source.destinations().1)),
             Start::List(_) => None,
         })
     });
-    let drawn = drawn.flat_map(|(src, destinations)| destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst)));
+    let drawn = drawn.flat_map(|(src, destinations)| {
+        destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst))
+    });
     match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
         Some((a, b)) => Err(InputError::new(
             "workload",
-            format!("no path leads from {} to {}", topology.nodes[index(a)].name, topology.nodes[index(b)].name),
+            format!(
+                "no path leads from {} to {}",
+                topology.nodes[index(a)].name,
+                topology.nodes[index(b)].name
+            ),
         )),
         None => Ok(()),
     }

@@ -18,18 +18,26 @@ const MOST: usize = 100_000_000;
 fn left_without(t: &Topology, link: Option<usize>, node: Option<u32>) -> Sets {
     let mut left = Sets::new(t.nodes.len());
     let forwards = |n: u32| t.nodes[index(n)].forwards && Some(n) != node;
-    for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b)) {
+    for (_, l) in
+        t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && forwards(l.a) && forwards(l.b))
+    {
         left.join(l.a, l.b);
     }
     left
 }
 
-/// Returns the number of connected pairs of hosts without a link or a node. The pairs of a failed host do not count.
+/// Returns the number of connected pairs of hosts without a link or a node. The pairs of a failed host do not
+/// count.
 fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
     let mut left = left_without(t, link, node);
     // Hosts by the sets of their switches; most hosts belong to one set.
     let mut on: Vec<Vec<u32>> = vec![Vec::new(); t.nodes.len()];
-    for (_, l) in t.links.iter().enumerate().filter(|(i, l)| Some(*i) != link && ![l.a, l.b].into_iter().any(|n| Some(n) == node)) {
+    for (_, l) in t
+        .links
+        .iter()
+        .enumerate()
+        .filter(|(i, l)| Some(*i) != link && ![l.a, l.b].into_iter().any(|n| Some(n) == node))
+    {
         for (host, other) in [(l.a, l.b), (l.b, l.a)] {
             if t.nodes[index(host)].is_host && t.nodes[index(other)].forwards {
                 on[index(host)].push(left.root(other));
@@ -49,13 +57,18 @@ fn joined(t: &Topology, link: Option<usize>, node: Option<u32>) -> u64 {
         .enumerate()
         .map(|(i, (list, hosts))| {
             let within = if list.is_empty() { 0 } else { hosts * (hosts - 1) / 2 };
-            within + all[i + 1..].iter().filter(|other| meet(list, other.0)).map(|other| hosts * other.1).sum::<u64>()
+            within
+                + all[i + 1..]
+                    .iter()
+                    .filter(|other| meet(list, other.0))
+                    .map(|other| hosts * other.1)
+                    .sum::<u64>()
         })
         .sum()
 }
 
-/// Returns the kinds of single failures that disconnect hosts, the worst first; an empty list if the search would
-/// take too long.
+/// Returns the kinds of single failures that disconnect hosts, the worst first; an empty list if the search
+/// would take too long.
 pub fn failures(runner: &Runner) -> Vec<Value> {
     let t = &runner.topology;
     let size = t.nodes.len() + t.links.len();
@@ -75,11 +88,14 @@ pub fn failures(runner: &Runner) -> Vec<Value> {
         kinds.entry((lost, "switch")).or_insert_with(|| (name(n).into(), 0)).1 += 1;
     }
     let lines = Lines::new(t, &runner.ports, &runner.settings);
-    let mut protocols: Vec<Protocol> = runner.settings.stacks.list().iter().map(|stack| lines.protocol(stack)).collect();
+    let mut protocols: Vec<Protocol> =
+        runner.settings.stacks.list().iter().map(|stack| lines.protocol(stack)).collect();
     protocols.dedup_by_key(|protocol| (protocol.name(), protocol.timeouts().0));
     let each = |say: &dyn Fn(&Protocol) -> String| protocols.iter().map(say).collect::<Vec<_>>().join(", ");
     let transport = each(&|protocol| protocol.name().into());
-    let noticed = each(&|protocol| if protocol.acknowledges() { protocol.timeouts().0.to_string() } else { "never".into() });
+    let noticed = each(&|protocol| {
+        if protocol.acknowledges() { protocol.timeouts().0.to_string() } else { "never".into() }
+    });
     let row = |((pairs, kind), (such_as, count)): ((u64, &str), (String, u64))| {
         json!({ "fails": format!("a {kind}, such as {such_as}"), "count": count, "disconnected_pairs": pairs,
                 "host_pairs": hosts * hosts.saturating_sub(1) / 2, "transport": transport,
@@ -99,7 +115,15 @@ mod tests {
         let number = |row: &Value, key: &str| row[key].as_u64().unwrap();
         let list = failures(&runner);
         assert!(list.iter().all(|row| row["detection_time"] == "1ms" && row["transport"] == "go_back_n"));
-        list.iter().map(|r| (r["fails"].as_str().unwrap().to_string(), number(r, "count"), number(r, "disconnected_pairs"))).collect()
+        list.iter()
+            .map(|r| {
+                (
+                    r["fails"].as_str().unwrap().to_string(),
+                    number(r, "count"),
+                    number(r, "disconnected_pairs"),
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::flow_statistics::{Fct, Flows, Slowdown};
 use crate::measures::WorkloadSummary;
 use crate::warnings::Warning;
 
-/// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one name,
-/// the slowest by bus bandwidth.
+/// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one
+/// name, the slowest by bus bandwidth.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct CollectiveSummary {
     /// Time from the start of the first message to the arrival of the last message.
@@ -35,8 +35,8 @@ pub struct FastForward {
     pub periods: u64,
     /// Busy periods replayed from a recorded busy period.
     pub busy_periods: u64,
-    /// Main reasons against fast-forward: components with a state that never recurred, `traffic` for queues and
-    /// packets in flight, `flows` for flows that began or ended too often.
+    /// Main reasons against fast-forward: components with a state that never recurred, `traffic` for queues
+    /// and packets in flight, `flows` for flows that began or ended too often.
     pub blockers: Vec<&'static str>,
 }
 
@@ -76,8 +76,8 @@ pub struct Performance {
     pub peak_rss_bytes: u64,
     /// Threads used.
     pub threads: usize,
-    /// Events handled by one thread alone, because more threads would not have been faster: too few events, or busy
-    /// cores.
+    /// Events handled by one thread alone, because more threads would not have been faster: too few events,
+    /// or busy cores.
     pub events_on_one_thread: u64,
 }
 
@@ -101,8 +101,8 @@ pub struct Summary {
     pub seed: u64,
     /// A hash of every event.
     pub fingerprint: String,
-    /// End of the simulated time: the end of the last flow or operation; with unfinished flows, the departure of the
-    /// last data packet; for a run that was ended early, the moment of the end.
+    /// End of the simulated time: the end of the last flow or operation; with unfinished flows, the departure
+    /// of the last data packet; for a run that was ended early, the moment of the end.
     pub simulated_ps: u64,
     /// Sampling interval of queues, with `probe.queues` or `probe.replay`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,10 @@ mod tests {
         assert_eq!((fct.p50, fct.p99, fct.max, fct.mean), (Some(100), Some(198), Some(200), Some(100)));
         assert_eq!(Fct::of(&mut []).max, None);
         let slowdown = Slowdown::of(&mut [3.0, 1.0]);
-        assert_eq!((slowdown.mean, slowdown.p50, slowdown.p999, slowdown.max), (Some(2.0), Some(1.0), Some(3.0), Some(3.0)));
+        assert_eq!(
+            (slowdown.mean, slowdown.p50, slowdown.p999, slowdown.max),
+            (Some(2.0), Some(1.0), Some(3.0), Some(3.0))
+        );
         assert_eq!(Slowdown::of(&mut []).mean, None);
     }
 }

@@ -35,7 +35,10 @@ fn injected_faults(s: &Scenario) -> Result<(), InputError> {
         ("lose_credit_updates", faults.lose_credit_updates, "credits", flow_control.credits.is_some()),
     ] {
         if count > 0 && !is_given {
-            return Err(InputError::new(format!("switch.faults.{key}"), format!("needs switch.flow_control.{part}, which is missing")));
+            return Err(InputError::new(
+                format!("switch.faults.{key}"),
+                format!("needs switch.flow_control.{part}, which is missing"),
+            ));
         }
     }
     Ok(())
@@ -65,10 +68,15 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
         if bytes > 65_535 {
             // Names the largest part.
             let largest = of().max_by_key(|s| s.1).map_or("", |s| s.0);
-            return wrong(&format!("framing.{largest}"), format!("a frame of {bytes} B is above the maximum of 65535 B"));
+            return wrong(
+                &format!("framing.{largest}"),
+                format!("a frame of {bytes} B is above the maximum of 65535 B"),
+            );
         }
     }
-    for (key, bytes) in [("control_frame_size", f.control_frame_size.0), ("min_frame_size", f.min_frame_size.0)] {
+    for (key, bytes) in
+        [("control_frame_size", f.control_frame_size.0), ("min_frame_size", f.min_frame_size.0)]
+    {
         if bytes == 0 {
             return wrong(&format!("framing.{key}"), "must be above zero".into());
         }
@@ -80,10 +88,15 @@ fn framing(s: &Scenario) -> Result<(), InputError> {
 fn switch(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     if s.switch.forwarding_latency > Duration::ms(1_000) {
-        return wrong("switch.forwarding_latency", format!("{} is above the maximum of 1s", s.switch.forwarding_latency));
+        return wrong(
+            "switch.forwarding_latency",
+            format!("{} is above the maximum of 1s", s.switch.forwarding_latency),
+        );
     }
     if let Some(cut_through) = &s.switch.cut_through {
-        cut_through.validate().map_err(|(key, why)| InputError::new(format!("switch.cut_through.{key}"), why))?;
+        cut_through
+            .validate()
+            .map_err(|(key, why)| InputError::new(format!("switch.cut_through.{key}"), why))?;
     }
     if !(1..=8).contains(&s.switch.classes) {
         return wrong("switch.classes", format!("{} is out of range; allowed are 1 to 8", s.switch.classes));
@@ -114,11 +127,20 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
     let largest = s.framing.payload.0 + s.framing.header.0 + s.framing.preamble_and_ifg.0;
     for (i, change) in s.switch.overrides.iter().enumerate() {
         let at = |key: &str| format!("switch.overrides[{i}].{key}");
-        if change.cut_through.is_none() && change.ecn.is_none() && change.pfc.is_none() && change.buffer.is_none() {
-            return Err(InputError::new(format!("switch.overrides[{i}]"), "an empty override; give cut_through, ecn, pfc or buffer"));
+        if change.cut_through.is_none()
+            && change.ecn.is_none()
+            && change.pfc.is_none()
+            && change.buffer.is_none()
+        {
+            return Err(InputError::new(
+                format!("switch.overrides[{i}]"),
+                "an empty override; give cut_through, ecn, pfc or buffer",
+            ));
         }
         if let Some(cut_through) = &change.cut_through {
-            cut_through.validate().map_err(|(key, why)| InputError::new(at(&format!("cut_through.{key}")), why))?;
+            cut_through
+                .validate()
+                .map_err(|(key, why)| InputError::new(at(&format!("cut_through.{key}")), why))?;
         }
         let mut local = s.switch.local();
         change.lay_over(&mut local).map_err(|(key, why)| InputError::new(at(key), why))?;
@@ -129,7 +151,10 @@ fn overrides(s: &Scenario) -> Result<(), InputError> {
             InputError::new(at(&key), error.message)
         };
         check_buffer("switch", &local.buffer, largest).map_err(here)?;
-        local.mechanisms.validate(s.switch.classes, s.switch.queueing, &local.buffer, &s.framing.on_wire()).map_err(|e| here(e.into()))?;
+        local
+            .mechanisms
+            .validate(s.switch.classes, s.switch.queueing, &local.buffer, &s.framing.on_wire())
+            .map_err(|e| here(e.into()))?;
     }
     Ok(())
 }
@@ -152,7 +177,10 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         }
         if let Some(n) = classify.by_destination.filter(|n| *n == 0 || *n > s.switch.classes) {
             let allowed = s.switch.classes;
-            return wrong("host.classify.by_destination", format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"));
+            return wrong(
+                "host.classify.by_destination",
+                format!("{n} is out of range; allowed are 1 to {allowed} (switch.classes)"),
+            );
         }
     }
     if s.host.acks != Acks::Control {
@@ -161,7 +189,9 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         if s.switch.queueing == Queueing::Iq {
             return refused("switch.queueing = \"iq\" has no queues of classes at outputs");
         }
-        if let Some(other) = mechanisms.others().iter().find(|o| o.properties.plans_queues || o.properties.assigns_queues) {
+        if let Some(other) =
+            mechanisms.others().iter().find(|o| o.properties.plans_queues || o.properties.assigns_queues)
+        {
             return refused(&format!("{} assigns packets of a class to its own queues", other.name));
         }
         if mechanisms.interface_queues() > 1 {
@@ -198,7 +228,10 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let (relay, f) = (&s.host.relay, &s.framing);
     if relay.ecn && s.switch.ecn.is_none() {
-        return wrong("host.relay.ecn", "relays mark by the rules of switch.ecn, which is missing; give switch.ecn".into());
+        return wrong(
+            "host.relay.ecn",
+            "relays mark by the rules of switch.ecn, which is missing; give switch.ecn".into(),
+        );
     }
     if relay.delay > Duration::ms(1_000) {
         return wrong("host.relay.delay", format!("{} is above the maximum of 1s", relay.delay));
@@ -206,13 +239,17 @@ fn relay(s: &Scenario) -> Result<(), InputError> {
     let Some(bytes) = relay.per_flow else { return Ok(()) };
     let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
     if !(largest..1 << 32).contains(&bytes.0) {
-        return wrong("host.relay.per_flow", format!("{bytes} is out of range; allowed are {largest} B, a frame, to below 4GiB"));
+        return wrong(
+            "host.relay.per_flow",
+            format!("{bytes} is out of range; allowed are {largest} B, a frame, to below 4GiB"),
+        );
     }
     match &s.switch.flow_control.pfc {
         None => wrong("host.relay.per_flow", "needs PFC; give switch.flow_control.pfc".into()),
-        Some(pfc) if pfc.relays.is_some() => {
-            wrong("host.relay.per_flow", "mutually exclusive with switch.flow_control.pfc.relays; remove one of the two".into())
-        }
+        Some(pfc) if pfc.relays.is_some() => wrong(
+            "host.relay.per_flow",
+            "mutually exclusive with switch.flow_control.pfc.relays; remove one of the two".into(),
+        ),
         Some(_) => Ok(()),
     }
 }
@@ -226,7 +263,9 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
     if s.switch.queueing == Queueing::Iq && mechanisms.any(|p| p.wants_congestion_queues) {
         return wrong("switch.queueing", "iq has no congestion queues; use oq or voq".into());
     }
-    if let Some(chooses) = mechanisms.parts().iter().find(|p| p.properties().routes && s.switch.queueing == Queueing::Iq) {
+    if let Some(chooses) =
+        mechanisms.parts().iter().find(|p| p.properties().routes && s.switch.queueing == Queueing::Iq)
+    {
         let why = "not allowed with switch.queueing = \"iq\", which chooses ports late; use oq or voq";
         return wrong(chooses.path(), why.into());
     }
@@ -247,11 +286,17 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     let transport = Protocol::new(&stack.transport, line);
     let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
-        return wrong(cuts.path(), "host.transport.raw does not retransmit trimmed packets; use another transport".into());
+        return wrong(
+            cuts.path(),
+            "host.transport.raw does not retransmit trimmed packets; use another transport".into(),
+        );
     }
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
-        let why = format!("{given} is not allowed with {}, whose receivers schedule the senders; remove it", pulls.part);
+        let why = format!(
+            "{given} is not allowed with {}, whose receivers schedule the senders; remove it",
+            pulls.part
+        );
         return wrong("host.congestion_control", why);
     }
     // A congestion control and the mechanism of its signal share the tag of packets.
@@ -259,16 +304,27 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     let scheme = Scheme::new(control, line);
     let by_pulls = control.pulls(line).map(|pulls| pulls.part);
     let by_control = scheme.name().filter(|_| scheme.tag() != Tag::Unused);
-    let by_mechanism = mechanisms.parts().into_iter().find(|p| p.properties().tags_data && Some(p.name()) != listens_to).map(|p| p.name());
-    if let (Some(own), Some(other)) = (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism)) {
-        return wrong(&format!("host.congestion_control.{own}"), format!("tags packets, as does {other}; remove one of the two"));
+    let by_mechanism = mechanisms
+        .parts()
+        .into_iter()
+        .find(|p| p.properties().tags_data && Some(p.name()) != listens_to)
+        .map(|p| p.name());
+    if let (Some(own), Some(other)) =
+        (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism))
+    {
+        return wrong(
+            &format!("host.congestion_control.{own}"),
+            format!("tags packets, as does {other}; remove one of the two"),
+        );
     }
     if let Some(hears) = mechanisms.parts().iter().find(|p| p.listens_to().is_some()) {
         if !acknowledges {
             return wrong(hears.path(), "needs acknowledgements; host.transport.raw sends none".into());
         }
         let echo = Scheme::new(&stack.congestion_control, line).echo();
-        if let (Some(control), true) = (stack.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
+        if let (Some(control), true) =
+            (stack.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY))
+        {
             let why = format!(
                 "needs a mark on each ACK, and {control} reports marks in notifications or for several packets; use another congestion control"
             );
@@ -286,7 +342,9 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
         let paths = other.paths();
         let here = |error: InputError| {
             let known = [("host.transport", 0), ("host.congestion_control", 1)];
-            let found = known.iter().find_map(|(path, place)| Some(format!("{}{}", paths[*place], error.path.strip_prefix(path)?)));
+            let found = known.iter().find_map(|(path, place)| {
+                Some(format!("{}{}", paths[*place], error.path.strip_prefix(path)?))
+            });
             InputError::new(found.unwrap_or(error.path), error.message)
         };
         stack(s, other).map_err(here)?;
@@ -295,12 +353,18 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
             let why = "host.transport.raw must be set for all hosts or for none";
             return Err(InputError::new(&paths[0], why));
         }
-        let pulls =
-            |stack: &Stack| [Protocol::new(&stack.transport, line).pulls(line).is_some(), stack.congestion_control.pulls(line).is_some()];
-        let is_other = [base.transport != other.transport, base.congestion_control != other.congestion_control];
+        let pulls = |stack: &Stack| {
+            [
+                Protocol::new(&stack.transport, line).pulls(line).is_some(),
+                stack.congestion_control.pulls(line).is_some(),
+            ]
+        };
+        let is_other =
+            [base.transport != other.transport, base.congestion_control != other.congestion_control];
         let (here, there) = (pulls(other), pulls(base));
         if let Some(place) = (0..2).find(|place| (here[*place] || there[*place]) && is_other[*place]) {
-            let why = "pulls must be the same at all hosts; remove the override, or give all hosts this setting";
+            let why =
+                "pulls must be the same at all hosts; remove the override, or give all hosts this setting";
             return Err(InputError::new(&paths[place], why));
         }
     }
@@ -374,7 +438,10 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     }
     if s.seed > i64::MAX as u64 {
         // TOML has no larger integers, and every format must be able to hold a seed.
-        return wrong("seed", format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX));
+        return wrong(
+            "seed",
+            format!("{} is out of range; allowed are whole numbers from 0 to {}", s.seed, i64::MAX),
+        );
     }
     if s.until == Some(Moment::ZERO) {
         return wrong("until", "must be above zero; remove it to run until no event is left".into());
@@ -396,15 +463,24 @@ fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<()
         buffer::Params::PerPort(bytes) | buffer::Params::PerQueue(bytes) => {
             let key = if matches!(memory, buffer::Params::PerPort(_)) { "per_port" } else { "per_queue" };
             if bytes.0 < largest || bytes.0 >= 1 << 32 {
-                return wrong(key, format!("{bytes} is out of range; must hold a packet of {largest} B and be below 4GiB"));
+                return wrong(
+                    key,
+                    format!("{bytes} is out of range; must hold a packet of {largest} B and be below 4GiB"),
+                );
             }
         }
         buffer::Params::Shared(shared) => {
             if !(shared.alpha > 0.0 && shared.alpha <= 1024.0) {
-                return wrong("shared.alpha", format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha));
+                return wrong(
+                    "shared.alpha",
+                    format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha),
+                );
             }
             if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
-                return wrong("shared.total", format!("{} is out of range; must hold a packet and be below 1TB", shared.total));
+                return wrong(
+                    "shared.total",
+                    format!("{} is out of range; must hold a packet and be below 1TB", shared.total),
+                );
             }
         }
     }

@@ -58,8 +58,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Returns a ledger with the content of links alone: wire bytes of data, side records of frames, and all side
-    /// records.
+    /// Returns a ledger with the content of links alone: wire bytes of data, side records of frames, and all
+    /// side records.
     pub fn new(on_links: (u64, usize), records: usize) -> Self {
         Self { queued: on_links.0, records: (on_links.1, records), ..Self::default() }
     }
@@ -149,7 +149,8 @@ impl Ledger {
 
 fn cycle(names: &Names, end: &End) -> Option<String> {
     let Some(Abort::Deadlock(at, cycle)) = &end.abort else { return None };
-    let list: Vec<_> = cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port))).collect();
+    let list: Vec<_> =
+        cycle.iter().map(|(id, port, class)| format!("{}, class {class}", names.port(*id, *port))).collect();
     Some(format!("at {at} these queues wait for one another: {}", list.join(" → ")))
 }
 
@@ -160,23 +161,30 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
     verdicts.enter("conservation", Judgement::Fail, ledger.imbalance());
     let is_lossless = mechanisms.any(|p| p.is_lossless);
     match ledger.loss(names).filter(|_| is_lossless) {
-        // A lossless class may not drop packets for lack of room. Losses by faults are recorded and are no violation.
+        // A lossless class may not drop packets for lack of room. Losses by faults are recorded and are no
+        // violation.
         None if is_lossless && ledger.lost_by_faults > 0 => {
-            let told = format!("faults lost {} packets of a lossless class; no packet lacked room", ledger.lost_by_faults);
+            let told = format!(
+                "faults lost {} packets of a lossless class; no packet lacked room",
+                ledger.lost_by_faults
+            );
             verdicts.enter("loss", Judgement::Record, Some(told));
         }
         loss => verdicts.enter("loss", audits.loss, loss),
     }
     verdicts.enter("pauses", audits.pauses, ledger.unpaired(names, end));
-    // A mechanism that chooses ports per packet, or a reroute after a fault, may reorder the packets of a flow.
+    // A mechanism that chooses ports per packet, or a reroute after a fault, may reorder the packets of a
+    // flow.
     let is_rerouted = scenario.network.failover.is_given() && !scenario.fault.is_empty();
     let keeps_order = !mechanisms.any(|p| p.routes || p.reorders) && !is_rerouted;
-    let disorder =
-        (keeps_order && ledger.reordered > 0).then(|| format!("{} packets arrived out of order within a flow", ledger.reordered));
+    let disorder = (keeps_order && ledger.reordered > 0)
+        .then(|| format!("{} packets arrived out of order within a flow", ledger.reordered));
     verdicts.enter("order", Judgement::Fail, disorder);
     verdicts.enter("deadlock", audits.deadlock, cycle(names, end));
     verdicts.enter("completion", audits.completion, ledger.incomplete(end));
-    let uncut = ledger.uncut.map(|(flow, fct)| format!("the parts of the completion time of flow {flow} do not add up to {fct}"));
+    let uncut = ledger
+        .uncut
+        .map(|(flow, fct)| format!("the parts of the completion time of flow {flow} do not add up to {fct}"));
     verdicts.enter("delays", Judgement::Fail, uncut);
     if let Some(cut) = ledger.cut(end) {
         verdicts.note("completion", cut);

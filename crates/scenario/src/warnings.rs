@@ -35,8 +35,8 @@ impl Warning {
     }
 }
 
-/// Returns all warnings without a search. Possible deadlocks are found by `xoff check`, and actual deadlocks by the
-/// run.
+/// Returns all warnings without a search. Possible deadlocks are found by `xoff check`, and actual deadlocks
+/// by the run.
 pub fn warnings(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let mut list = level_warnings(runner, &ingress_ports(runner));
@@ -55,7 +55,9 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
     }
     if let (false, Some(i)) = (
         s.network.failover.is_given(),
-        s.fault.iter().position(|f| f.state.is_some() && f.duration.is_none() && f.time_between_failures.is_none()),
+        s.fault
+            .iter()
+            .position(|f| f.state.is_some() && f.duration.is_none() && f.time_between_failures.is_none()),
     ) {
         let why = "a permanent fault without reroutes: flows across it never end; set network.failover";
         list.push(Warning::new(format!("fault[{i}]"), why));
@@ -74,10 +76,12 @@ pub fn warnings(runner: &Runner) -> Vec<Warning> {
 fn shared_hosts(runner: &Runner) -> Vec<Warning> {
     let jobs = &runner.plan.jobs;
     let warn = |(i, job): (usize, &Arc<Graph>)| {
-        let (other, host) = jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;
+        let (other, host) =
+            jobs[..i].iter().find_map(|other| Some((other.workload, other.first_shared_host(job)?)))?;
         let name = &runner.topology.nodes[index(host)].name;
-        let why =
-            format!("{name} also has ranks of workload[{other}], and each rank computes at full speed; give each job its own `hosts`");
+        let why = format!(
+            "{name} also has ranks of workload[{other}], and each rank computes at full speed; give each job its own `hosts`"
+        );
         Some(Warning::new(format!("workload[{}]", job.workload), why))
     };
     jobs.iter().enumerate().filter_map(warn).collect()
@@ -103,10 +107,13 @@ fn hasty(runner: &Runner) -> Vec<Warning> {
 /// Warns of cut-through headers as large as a packet.
 fn uncut(runner: &Runner) -> Vec<Warning> {
     let (switch, largest) = (&runner.scenario().switch, runner.settings.framing.largest());
-    let of_overrides = switch.overrides.iter().enumerate().map(|(i, o)| (format!("switch.overrides[{i}]"), o.cut_through));
+    let of_overrides =
+        switch.overrides.iter().enumerate().map(|(i, o)| (format!("switch.overrides[{i}]"), o.cut_through));
     let all = std::iter::once(("switch".to_string(), switch.cut_through)).chain(of_overrides);
     let longer = all.filter_map(|(path, cut)| Some((path, cut?.header))).filter(|cut| cut.1.0 >= largest);
-    let why = |header: Bytes| format!("{header} is not below the size of a packet, {largest} B: cut-through has no effect");
+    let why = |header: Bytes| {
+        format!("{header} is not below the size of a packet, {largest} B: cut-through has no effect")
+    };
     longer.map(|(path, header)| Warning::new(format!("{path}.cut_through.header"), why(header))).collect()
 }
 
@@ -114,9 +121,11 @@ fn uncut(runner: &Runner) -> Vec<Warning> {
 fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warning> {
     let is_switch = |n: usize| topology.nodes[n].forwards && !topology.nodes[n].is_host;
     let uplinks = |n: usize| ports[n].iter().filter(|p| is_switch(index(p.peer)));
-    let differ = |n: usize| uplinks(n).any(|p| uplinks(n).next().is_some_and(|first| first.link.rate != p.link.rate));
+    let differ =
+        |n: usize| uplinks(n).any(|p| uplinks(n).next().is_some_and(|first| first.link.rate != p.link.rate));
     let mixed: Vec<usize> = (0..ports.len()).filter(|n| is_switch(*n) && differ(*n)).collect();
-    let leaves = (0..ports.len()).filter(|n| is_switch(*n) && ports[*n].iter().any(|p| topology.nodes[index(p.peer)].is_host));
+    let leaves = (0..ports.len())
+        .filter(|n| is_switch(*n) && ports[*n].iter().any(|p| topology.nodes[index(p.peer)].is_host));
     for leaf in leaves.take(if mixed.is_empty() { 0 } else { LEAVES }) {
         let mut distance = vec![u32::MAX; ports.len()];
         distance[leaf] = 0;
@@ -131,7 +140,8 @@ fn unequal_choices(topology: &Topology, ports: &[Vec<PortSpec>]) -> Option<Warni
             }
         }
         for at in mixed.iter().copied().filter(|at| distance[*at] != u32::MAX) {
-            let mut rates = uplinks(at).filter(|p| distance[index(p.peer)] < distance[at]).map(|p| p.link.rate);
+            let mut rates =
+                uplinks(at).filter(|p| distance[index(p.peer)] < distance[at]).map(|p| p.link.rate);
             let Some(first) = rates.next() else { continue };
             if let Some(other) = rates.find(|r| *r != first) {
                 let (at, leaf) = (&topology.nodes[at].name, &topology.nodes[leaf].name);
@@ -163,14 +173,15 @@ pub struct IngressPorts {
     pub is_host: bool,
 }
 
-/// Returns all ingress ports with levels. Dynamic thresholds are computed for a port that uses the memory of the
-/// switch alone.
+/// Returns all ingress ports with levels. Dynamic thresholds are computed for a port that uses the memory of
+/// the switch alone.
 pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
     let mut found: BTreeMap<_, IngressPorts> = BTreeMap::new();
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
         let ports = || PortId::each(&runner.ports[n]);
-        let levels: Vec<Option<Levels>> =
-            ports().map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node)).collect();
+        let levels: Vec<Option<Levels>> = ports()
+            .map(|(number, _)| runner.settings.levels(n as u32, number, &runner.ports[n], node))
+            .collect();
         let buffer = runner.settings.buffer(number(n), &levels, node.is_host);
         let classes = usize::from(runner.settings.counted_classes());
         for (number, p) in ports() {
@@ -183,8 +194,18 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
                 levels.available = Some((threshold + headroom).saturating_sub(levels.xoff));
             }
             let place = runner.settings.locals.place(n, number);
-            let counted_after = runner.settings.ingress(n as u32, number, &runner.ports[n], node).counted_after;
-            let key = (p.link.rate, p.link.delay, levels.headroom, levels.xoff, levels.xon, levels.available, place, node.is_host);
+            let counted_after =
+                runner.settings.ingress(n as u32, number, &runner.ports[n], node).counted_after;
+            let key = (
+                p.link.rate,
+                p.link.delay,
+                levels.headroom,
+                levels.xoff,
+                levels.xon,
+                levels.available,
+                place,
+                node.is_host,
+            );
             found
                 .entry(key)
                 .or_insert(IngressPorts {
@@ -215,8 +236,13 @@ fn level_warnings(runner: &Runner, ports: &[IngressPorts]) -> Vec<Warning> {
                 && available < levels.headroom
                 && properties.accounting == Some(Accounting::Ingress)
             {
-                let shared = if classes > 1 { format!("with the buffer shared by {classes} classes, ") } else { String::new() };
-                let (available, xoff, needed) = (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
+                let shared = if classes > 1 {
+                    format!("with the buffer shared by {classes} classes, ")
+                } else {
+                    String::new()
+                };
+                let (available, xoff, needed) =
+                    (Bytes(available), Bytes(levels.xoff), Bytes(levels.headroom));
                 let why = format!(
                     "{shared}{available} above XOFF {xoff} is below the {needed} of headroom for a {rate} link of {delay}: packets may be lost"
                 );
@@ -243,8 +269,11 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
     for (n, node) in runner.topology.nodes.iter().enumerate().filter(|n| n.1.forwards) {
         for number in PortId::all(runner.ports[n].len()) {
             let ingress = runner.settings.ingress(n as u32, number, &runner.ports[n], node);
-            for part in parts.iter().filter(|part| !(node.is_host && marks_at_switches_alone(runner, part.as_ref()))) {
-                let warning = part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));
+            for part in
+                parts.iter().filter(|part| !(node.is_host && marks_at_switches_alone(runner, part.as_ref())))
+            {
+                let warning =
+                    part.warn_port(&ingress).map(|(key, why)| Warning::new(at(part.path(), key), why));
                 list.extend(warning.filter(|w| !list.contains(w)));
             }
         }
@@ -255,7 +284,8 @@ fn port_warnings(runner: &Runner) -> Vec<Warning> {
 /// Warns of packets on several paths to receivers that drop out-of-order packets.
 fn scattered(runner: &Runner) -> Option<Warning> {
     let stacks = runner.settings.stacks.list();
-    let (stack, protocol) = stacks.iter().zip(runner.settings.protocols()).find(|one| !one.1.bears_reordering())?;
+    let (stack, protocol) =
+        stacks.iter().zip(runner.settings.protocols()).find(|one| !one.1.bears_reordering())?;
     let parts = runner.settings.mechanisms().parts();
     let part = parts.iter().find(|p| p.properties().scatters)?;
     let why = format!(
@@ -270,12 +300,20 @@ fn scattered(runner: &Runner) -> Option<Warning> {
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let parts = runner.settings.mechanisms().parts();
-    let may_drop = s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
+    let may_drop =
+        s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
     let of_stack = |(stack, protocol): (&Stack, Protocol)| {
         let [transport, control] = stack.paths();
         let of_control = stack.congestion_control.given().first().map(|name| format!("{control}.{name}"));
-        let of_transport = protocol.listens_to().filter(|_| may_drop).map(|l| (format!("{transport}.{}", protocol.name()), l));
-        of_control.zip(stack.congestion_control.listens_to()).into_iter().chain(of_transport).collect::<Vec<_>>()
+        let of_transport = protocol
+            .listens_to()
+            .filter(|_| may_drop)
+            .map(|l| (format!("{transport}.{}", protocol.name()), l));
+        of_control
+            .zip(stack.congestion_control.listens_to())
+            .into_iter()
+            .chain(of_transport)
+            .collect::<Vec<_>>()
     };
     let of_hosts = runner.settings.stacks.list().iter().zip(runner.settings.protocols()).flat_map(of_stack);
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.listens_to()?)));

@@ -1,5 +1,6 @@
-//! Repeating a recurring stretch (`StateVisitor::repeat`): a run with a repeated stretch has the summary and the tables of a run simulating
-//! every repetition. The test fails for a component that does not declare one of its totals.
+//! Repeating a recurring stretch (`StateVisitor::repeat`): a run with a repeated stretch has the summary and
+//! the tables of a run simulating every repetition. The test fails for a component that does not declare one
+//! of its totals.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -133,10 +134,13 @@ fn totals(cp: &mut Checkpoint<'_, Node>) -> Totals {
 
 fn run(text: &str, look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool) -> Outcome {
     let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
-    runner.run_with(Plan { checkpoint: PACKET, fast_forward: false, ..Plan::default() }, &mut (), look).unwrap()
+    runner
+        .run_with(Plan { checkpoint: PACKET, fast_forward: false, ..Plan::default() }, &mut (), look)
+        .unwrap()
 }
 
-/// The summary without the performance group and the fingerprint. The fingerprint covers every arrival, also arrivals never simulated.
+/// The summary without the performance group and the fingerprint. The fingerprint covers every arrival, also
+/// arrivals never simulated.
 fn summary(outcome: &Outcome) -> Value {
     let mut all = serde_json::to_value(&outcome.summary).unwrap();
     for key in ["performance", "fingerprint"] {
@@ -177,8 +181,8 @@ fn rows(outcome: &Outcome) -> BTreeMap<&'static str, Vec<Vec<String>>> {
     outcome.tables.iter().map(table).collect()
 }
 
-/// Returns two moments with equal states, the second at least `least` packet times after the first. Counters created on demand exist
-/// at the first moment.
+/// Returns two moments with equal states, the second at least `least` packet times after the first. Counters
+/// created on demand exist at the first moment.
 fn period(name: &str, text: &str, least: u64) -> (Moment, Moment) {
     let mut seen: HashMap<u64, Moment> = HashMap::new();
     let mut found = None;
@@ -272,13 +276,17 @@ fn a_run_with_fast_forward_has_the_results_of_a_full_run() {
         for (threads, partitions) in [(1, None), (1, Some(3)), (2, Some(3))] {
             let forwarded = run_with(text, Plan { threads, partitions, solo_below: 0, ..Plan::default() });
             let performance = &forwarded.summary.performance;
-            assert!(performance.fast_forward.packet_hops > performance.data_packet_hops / 4, "{name}: some packet-hops are fast-forwarded");
+            assert!(
+                performance.fast_forward.packet_hops > performance.data_packet_hops / 4,
+                "{name}: some packet-hops are fast-forwarded"
+            );
             assert_eq!(results(&forwarded), results(&full), "{name}");
         }
     }
 }
 
-/// Runs, and repeats a stretch four times without one of the totals that grew in the stretch; returns the number of such totals.
+/// Runs, and repeats a stretch four times without one of the totals that grew in the stretch; returns the
+/// number of such totals.
 fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Option<Outcome>, usize) {
     let (mut before, mut count, mut fits) = (None, 0, true);
     let mut is_done = false;
@@ -293,7 +301,8 @@ fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Optio
             let grown = now.grown(&then);
             count = grown.len();
             let further = Progress::of(cp).since(&reached, 4);
-            let mut walk = StateVisitor::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
+            let mut walk =
+                StateVisitor::repeat(cp.now, to - from, 4, then.leaving_out(grown[place], &now), &further);
             cp.walk(&mut walk);
             fits = walk.fits();
         }
@@ -306,11 +315,14 @@ fn leaving_out(text: &str, (from, to): (Moment, Moment), place: usize) -> (Optio
 fn a_total_that_a_part_leaves_out_is_noticed() {
     for (name, text, least) in [&SCENARIOS[2], &SCENARIOS[6]] {
         let stretch = period(name, text, *least);
-        let all = |outcome: &Outcome| (summary(outcome), rows(outcome), outcome.summary.performance.data_packet_hops);
+        let all = |outcome: &Outcome| {
+            (summary(outcome), rows(outcome), outcome.summary.performance.data_packet_hops)
+        };
         let expected = all(&run(text, |_| true));
         let count = leaving_out(text, stretch, 0).1;
         assert!(count > 10, "{name}");
-        let is_noticed = |place| leaving_out(text, stretch, place).0.is_none_or(|outcome| all(&outcome) != expected);
+        let is_noticed =
+            |place| leaving_out(text, stretch, place).0.is_none_or(|outcome| all(&outcome) != expected);
         let unnoticed = (0..count).filter(|place| !is_noticed(*place)).count();
         // The progress of hosts is read only at a stall.
         assert!(unnoticed <= 1, "{name}: {unnoticed} of {count}");
@@ -362,8 +374,10 @@ fn a_part_that_a_digest_forgets_is_noticed() {
             }
             true
         });
-        let (from, to) =
-            found.into_iter().max_by_key(|found| found.1 - found.0).unwrap_or_else(|| panic!("{part}: some moments differ in it alone"));
+        let (from, to) = found
+            .into_iter()
+            .max_by_key(|found| found.1 - found.0)
+            .unwrap_or_else(|| panic!("{part}: some moments differ in it alone"));
         let mut before = None;
         let mut is_done = false;
         let repeated = run(text, |cp| {

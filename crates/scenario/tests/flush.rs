@@ -1,4 +1,5 @@
-//! Packets waiting for a link that goes down are lost. Effects requested by mechanisms at that moment are carried out, as `Node` asserts.
+//! Packets waiting for a link that goes down are lost. Effects requested by mechanisms at that moment are
+//! carried out, as `Node` asserts.
 
 use xoff_engine::Plan;
 use xoff_scenario::{Runner, from_toml};

@@ -11,8 +11,8 @@ use xoff_models::routing::shortest_by;
 use xoff_scenario::{Runner, from_toml};
 use xoff_units::{Duration, Moment};
 
-/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead to the spines. With this
-/// seed one flow takes the second spine, so that its link has no queue.
+/// Two leaves (nodes 8 and 9) with four hosts each, and two spines (10 and 11); ports 4 and 5 of a leaf lead
+/// to the spines. With this seed one flow takes the second spine, so that its link has no queue.
 const NETWORK: &str = r#"
 seed = 5
 network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 4, link = { rate = "100Gbps", delay = "1us" } }
@@ -28,12 +28,18 @@ workload = [{ flows = [
 const WITHOUT: (Moment, Moment) = (Moment::us(50), Moment::us(150));
 
 /// The result after all flows have arrived: the fingerprint, and the moments of arrival.
-fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&Node])) -> (u64, Vec<(u32, Moment)>) {
+fn run(
+    text: &str,
+    plan: Plan,
+    changes: bool,
+    mut look: impl FnMut(Moment, &[&Node]),
+) -> (u64, Vec<(u32, Moment)>) {
     let runner = Runner::new(from_toml(&format!("{NETWORK}{text}"), &[]).unwrap(), |_| None).unwrap();
     let (topology, settings, paths) = (runner.topology.clone(), runner.settings, runner.plan.paths.clone());
     let mut engine = build(&runner.topology, runner.plan, &settings, plan).unwrap();
     let may_use = |node: u32, port: PortId| node != 11 && !(matches!(node, 8 | 9) && port == PortId(5));
-    let one_spine = || shortest_by(&topology, paths.clone(), &settings.first_hop, settings.seed, |_| true, may_use);
+    let one_spine =
+        || shortest_by(&topology, paths.clone(), &settings.first_hop, settings.seed, |_| true, may_use);
     let both = engine.checkpoint(Moment::ZERO).node(0).core.routing.clone();
     let mut arrived = Vec::new();
     engine.run(|cp| {
@@ -66,10 +72,12 @@ fn run(text: &str, plan: Plan, changes: bool, mut look: impl FnMut(Moment, &[&No
 fn packets_go_by_the_routes_that_hold() {
     // Packets forwarded by the second spine, at each checkpoint.
     let mut seen = Vec::new();
-    let (_, arrived) = run("", Plan::default(), true, |now, nodes| seen.push((now, nodes[11].counts.data_hops)));
+    let (_, arrived) =
+        run("", Plan::default(), true, |now, nodes| seen.push((now, nodes[11].counts.data_hops)));
     assert_eq!(arrived.len(), 4);
     let at = |at: Moment| seen.iter().rfind(|s| s.0 <= at).map(|s| s.1).unwrap();
-    // Packets in flight to the second spine arrive within a link delay and a packet time, if the link has no queue.
+    // Packets in flight to the second spine arrive within a link delay and a packet time, if the link has no
+    // queue.
     let settled = WITHOUT.0 + Duration::us(10);
     assert!(at(WITHOUT.0) > 0 && at(settled) - at(WITHOUT.0) < 200);
     assert_eq!(at(WITHOUT.1), at(settled), "it is not used meanwhile");
@@ -78,13 +86,14 @@ fn packets_go_by_the_routes_that_hold() {
 
 #[test]
 fn a_change_does_not_depend_on_threads_and_is_read_by_those_who_look_ahead() {
-    let conweave =
-        "switch = { ecn.step.threshold = '10KB', routing.conweave = { reply_slack = '200ns', flush_slack = '9us', queues = 2 } }";
+    let conweave = "switch = { ecn.step.threshold = '10KB', routing.conweave = { reply_slack = '200ns', flush_slack = '9us', queues = 2 } }";
     for text in ["", "switch.flow_control.pfc = { xoff = '20KB' }", "switch.cut_through = {}", conweave] {
         let usual = run(text, Plan::default(), true, |_, _| {});
         assert_eq!(usual.1.len(), 4, "{text}");
         assert_ne!(usual.0, run(text, Plan::default(), false, |_, _| {}).0, "{text}: nothing changed");
-        for (threads, partitions, window) in [(2, Some(2), None), (1, Some(3), Some(Duration::ns(170))), (3, Some(4), None)] {
+        for (threads, partitions, window) in
+            [(2, Some(2), None), (1, Some(3), Some(Duration::ns(170))), (3, Some(4), None)]
+        {
             let plan = Plan { threads, partitions, window, fast_forward: false, ..Plan::default() };
             assert_eq!(run(text, plan, true, |_, _| {}), usual, "{text}, {threads} threads");
         }

@@ -1,5 +1,5 @@
-//! Declared state of components (`State::walk`): a digest is the same after a shift, and a shifted run continues like a run that was
-//! not shifted.
+//! Declared state of components (`State::walk`): a digest is the same after a shift, and a shifted run
+//! continues like a run that was not shifted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -17,7 +17,8 @@ const NETWORK: &str = r#"
 network.leaf_spine = { leaves = 2, spines = 2, hosts_per_leaf = 2, link = { rate = "100Gbps", delay = "1us" } }
 "#;
 
-/// All other hosts send to one host, and three flows go elsewhere; all flows but the last are under way when the state is read.
+/// All other hosts send to one host, and three flows go elsewhere; all flows but the last are under way when
+/// the state is read.
 const FLOWS: &str = r#"
 workload = [
   { incast = { senders = [1, 2, 3], receiver = 0, size = "SIZE" }, class = CLASS },
@@ -185,7 +186,8 @@ fn compare_at(at: Moment, name: &str, usual: &Ends, shifted: &str, packets: u32)
         ControlFlow::Continue(())
     });
     let moved = |end: Moment| if end < at { end } else { end + LATER };
-    let expected: Ends = usual.iter().map(|(flow, (end, ack))| (*flow, (moved(*end), ack.map(moved)))).collect();
+    let expected: Ends =
+        usual.iter().map(|(flow, (end, ack))| (*flow, (moved(*end), ack.map(moved)))).collect();
     assert!(is_shifted && usual.values().any(|end| end.0.since(at) > at - Moment::ZERO), "{name}: {usual:?}");
     assert_eq!(shifted, expected, "{name}, at {at}");
 }
@@ -193,13 +195,14 @@ fn compare_at(at: Moment, name: &str, usual: &Ends, shifted: &str, packets: u32)
 #[test]
 fn a_run_that_was_shifted_goes_on_as_one_that_was_not() {
     for (name, text) in SCENARIOS {
-        // Flows longer by `packets` packets end with the original flows, if the shift skips `packets` packets. Draws belong to packets:
-        // a component that draws is shifted in time alone.
+        // Flows longer by `packets` packets end with the original flows, if the shift skips `packets`
+        // packets. Draws belong to packets: a component that draws is shifted in time alone.
         let packets = if name.split(' ').any(|part| DRAWS_BY_PACKET.contains(&part)) { 0 } else { PACKETS };
         compare(name, &whole(text, SIZE), &whole(text, SIZE + u64::from(packets) * PAYLOAD), packets);
     }
     for workload in DRAWN {
-        let text = format!("{NETWORK}workload = [{{ {workload} }}]\nswitch.flow_control.pfc = {{ xoff = '20KB' }}");
+        let text =
+            format!("{NETWORK}workload = [{{ {workload} }}]\nswitch.flow_control.pfc = {{ xoff = '20KB' }}");
         compare(workload, &text, &text, 0);
     }
 }
@@ -207,7 +210,8 @@ fn a_run_that_was_shifted_goes_on_as_one_that_was_not() {
 #[test]
 fn every_part_is_shifted_somewhere() {
     let names: BTreeSet<&str> = SCENARIOS.iter().flat_map(|s| s.0.split(' ')).collect();
-    let all = mechanisms::GROUPS.iter().chain(transport::GROUPS).chain(congestion_control::GROUPS).map(|g| g.name);
+    let all =
+        mechanisms::GROUPS.iter().chain(transport::GROUPS).chain(congestion_control::GROUPS).map(|g| g.name);
     let missing: Vec<_> = all.filter(|name| !names.contains(name)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "parts without a scenario here");
 }
@@ -225,7 +229,10 @@ fn a_digest_does_not_depend_on_how_a_run_is_run() {
             list
         };
         let usual = digests(plan());
-        assert!(usual.len() > 2 && usual.iter().collect::<BTreeSet<_>>().len() == usual.len(), "{name}: situations differ");
+        assert!(
+            usual.len() > 2 && usual.iter().collect::<BTreeSet<_>>().len() == usual.len(),
+            "{name}: situations differ"
+        );
         assert_eq!(digests(Plan { threads: 2, partitions: Some(3), ..plan() }), usual, "{name}");
         assert_eq!(digests(Plan { window: Some(Duration::ns(170)), ..plan() }), usual, "{name}");
     }
@@ -240,14 +247,21 @@ workload = [{ flows = [{ src = "host0", dst = "host1", size = "2MB" }] }]
     // A packet takes 1048 B of 80 ps each.
     let packet = Duration(1_048 * 80);
     let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
-    let mut engine = build(&runner.topology, runner.plan, &runner.settings, Plan { checkpoint: packet, ..Plan::default() }).unwrap();
+    let mut engine = build(
+        &runner.topology,
+        runner.plan,
+        &runner.settings,
+        Plan { checkpoint: packet, ..Plan::default() },
+    )
+    .unwrap();
     let mut digests = Vec::new();
     engine.run(|cp| {
         let now = cp.now;
         digests.push(digest(cp, now));
         if now < Moment::ZERO + packet * 1_000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    // Until the first acknowledgement returns the state is new with each packet; then the state recurs with each packet.
+    // Until the first acknowledgement returns the state is new with each packet; then the state recurs with
+    // each packet.
     let first = digests.iter().position(|d| d == digests.last().unwrap()).unwrap();
     assert!((40..60).contains(&first), "{first}");
     assert!(digests[first..].iter().all(|d| *d == digests[first]));

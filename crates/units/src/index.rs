@@ -1,4 +1,5 @@
-//! Conversions between ids and list indices: ids and counts have 32 bits or fewer, and lists use the machine word.
+//! Conversions between ids and list indices: ids and counts have 32 bits or fewer, and lists use the machine
+//! word.
 
 /// Returns the list index of a number.
 #[inline]

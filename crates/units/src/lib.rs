@@ -1,7 +1,7 @@
 //! Quantities of the simulator: integer picoseconds, bytes and bits per second, with their text forms.
 //!
-//! In scenario files a quantity is a string with a unit (`"150ns"`, `"400KB"`, `"200Gbps"`); in memory, a checked
-//! integer. `KB` is 1000 bytes, `KiB` is 1024 bytes.
+//! In scenario files a quantity is a string with a unit (`"150ns"`, `"400KB"`, `"200Gbps"`); in memory, a
+//! checked integer. `KB` is 1000 bytes, `KiB` is 1024 bytes.
 
 mod index;
 mod propagation;

@@ -8,13 +8,20 @@ use serde::{Deserialize, Deserializer, de};
 use crate::Duration;
 use crate::quantity::{ParseQuantityError, parse};
 
-/// A time, or a length at 5 ns per metre: the speed of light in fibre (refractive index 1.5), and about the speed of
-/// a signal in copper.
+/// A time, or a length at 5 ns per metre: the speed of light in fibre (refractive index 1.5), and about the
+/// speed of a signal in copper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Propagation(pub Duration);
 
-const UNITS: &[(&str, u128)] =
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000), ("m", 5_000), ("km", 5_000_000)];
+const UNITS: &[(&str, u128)] = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+    ("m", 5_000),
+    ("km", 5_000_000),
+];
 
 impl FromStr for Propagation {
     type Err = ParseQuantityError;

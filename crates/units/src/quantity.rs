@@ -23,7 +23,13 @@ impl std::error::Error for ParseQuantityError {}
 const LONGEST: usize = 100;
 
 /// Parses `<decimal number><unit>` exactly. `units` maps a unit to the number of base units.
-pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)], max: u64) -> Result<u64, ParseQuantityError> {
+pub(crate) fn parse(
+    text: &str,
+    what: &str,
+    example: &str,
+    units: &[(&str, u128)],
+    max: u64,
+) -> Result<u64, ParseQuantityError> {
     let text = text.trim();
     if text.len() > LONGEST {
         return Err(ParseQuantityError(format!(
@@ -35,10 +41,14 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
     if text.starts_with('-') {
-        return Err(ParseQuantityError(format!("`{text}` is negative; {what} must be zero or more, such as \"{example}\"")));
+        return Err(ParseQuantityError(format!(
+            "`{text}` is negative; {what} must be zero or more, such as \"{example}\""
+        )));
     }
     if number.is_empty() || number == "." || number.matches('.').count() > 1 {
-        return Err(ParseQuantityError(format!("`{text}` is not {what}; write a number and a unit, such as \"{example}\"")));
+        return Err(ParseQuantityError(format!(
+            "`{text}` is not {what}; write a number and a unit, such as \"{example}\""
+        )));
     }
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     let zero = number.bytes().all(|b| b == b'0' || b == b'.');
@@ -46,9 +56,17 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
         Some(found) => found.1,
         None if unit.is_empty() && zero => 1,
         None if unit.is_empty() => {
-            return Err(ParseQuantityError(format!("`{text}` has no unit; {what} needs one of {}, such as \"{example}\"", allowed())));
+            return Err(ParseQuantityError(format!(
+                "`{text}` has no unit; {what} needs one of {}, such as \"{example}\"",
+                allowed()
+            )));
         }
-        None => return Err(ParseQuantityError(format!("`{unit}` in `{text}` is not a unit of {what}; allowed are {}", allowed()))),
+        None => {
+            return Err(ParseQuantityError(format!(
+                "`{unit}` in `{text}` is not a unit of {what}; allowed are {}",
+                allowed()
+            )));
+        }
     };
     let too_large = || ParseQuantityError(format!("`{text}` is too large for {what}"));
     if whole.len() > 24 || fraction.len() > 15 {
@@ -61,18 +79,24 @@ pub(crate) fn parse(text: &str, what: &str, example: &str, units: &[(&str, u128)
     if !part.is_multiple_of(denominator) {
         return Err(ParseQuantityError(format!("`{text}` is finer than the smallest step of {what}")));
     }
-    let value = whole.checked_mul(scale).and_then(|v| v.checked_add(part / denominator)).ok_or_else(too_large)?;
+    let value =
+        whole.checked_mul(scale).and_then(|v| v.checked_add(part / denominator)).ok_or_else(too_large)?;
     u64::try_from(value).ok().filter(|v| *v <= max).ok_or_else(too_large)
 }
 
 /// Prints with the largest unit that keeps the number exact and short.
 ///
-/// A number that is no whole multiple of 1000 of a decimal unit is printed with a binary unit if divisible, otherwise
-/// with the smallest unit: 400KB, 64KiB, 1048B.
+/// A number that is no whole multiple of 1000 of a decimal unit is printed with a binary unit if divisible,
+/// otherwise with the smallest unit: 400KB, 64KiB, 1048B.
 pub(crate) fn print(value: u64, units: &[(&str, u128)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = u128::from(value);
     // A unit is short enough when at most three decimals are left.
-    let decimal = || units.iter().rev().find(|(_, s)| is_decimal(*s) && *s > 1 && value >= *s && (value * 1000).is_multiple_of(*s));
+    let decimal = || {
+        units
+            .iter()
+            .rev()
+            .find(|(_, s)| is_decimal(*s) && *s > 1 && value >= *s && (value * 1000).is_multiple_of(*s))
+    };
     let binary = || units.iter().rev().find(|(_, s)| !is_decimal(*s) && value.is_multiple_of(*s));
     let has_binary = units.iter().any(|(_, s)| !is_decimal(*s));
     let (unit, scale) = match value {
@@ -179,7 +203,8 @@ macro_rules! quantity {
 pub(crate) use quantity;
 
 /// Units of moments and durations, in picoseconds.
-const TIMES: &[(&str, u128)] = &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+const TIMES: &[(&str, u128)] =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 /// 2^48 ps (281 s) bounds a simulation.
 const LONGEST_TIME: u64 = (1 << 48) - 1;
 
@@ -332,7 +357,10 @@ mod tests {
 
     #[test]
     fn prints_sizes_as_people_write_them() {
-        for text in ["0B", "1B", "64B", "999B", "1KB", "1048B", "4KiB", "64KiB", "400KB", "1.5MB", "20.48MB", "32MiB", "1536KiB", "1GiB"] {
+        for text in [
+            "0B", "1B", "64B", "999B", "1KB", "1048B", "4KiB", "64KiB", "400KB", "1.5MB", "20.48MB", "32MiB",
+            "1536KiB", "1GiB",
+        ] {
             assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
         }
         for text in ["0ps", "150ns", "2.5us", "281s"] {

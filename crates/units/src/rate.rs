@@ -44,9 +44,9 @@ impl Rate {
 
 /// Converts bytes to picoseconds at one rate.
 ///
-/// At rates with a whole number of picoseconds per byte (all Ethernet rates from 10 Mb/s to 1.6 Tb/s except 56 Gb/s)
-/// the time is exact. At other rates the time of each frame is rounded up separately, and rounding does not depend on
-/// earlier frames.
+/// At rates with a whole number of picoseconds per byte (all Ethernet rates from 10 Mb/s to 1.6 Tb/s except
+/// 56 Gb/s) the time is exact. At other rates the time of each frame is rounded up separately, and rounding
+/// does not depend on earlier frames.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
     ps_per_byte: u64,

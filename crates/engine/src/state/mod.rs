@@ -1,18 +1,19 @@
 //! State: the words of each component that later events depend on.
 //!
-//! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with influence on
-//! later events; or *total*, a field that is only counted or recorded. A [`StateVisitor`] has one of four actions:
+//! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with
+//! influence on later events; or *total*, a field that is only counted or recorded. A [`StateVisitor`] has
+//! one of four actions:
 //!
-//! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal digests at any
-//!   moment.
+//! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal
+//!   digests at any moment.
 //! - Shift the future: the simulation continues as if a time had passed, and packets of each flow.
 //! - Note the totals.
-//! - Repeat the events since the totals were noted: the future shifts, and each total grows again by the same amount. Or
-//!   replace a component by a copy in which these events took place (`totals`).
+//! - Repeat the events since the totals were noted: the future shifts, and each total grows again by the same
+//!   amount. Or replace a component by a copy in which these events took place (`totals`).
 //!
-//! The macro [`state!`](crate::state!) names every field: a field without a class does not compile. Tests hold three
-//! invariants. A shift does not change a digest. A shifted run continues like a run without a shift. A run with a
-//! repetition has the totals of a full run.
+//! The macro [`state!`](crate::state!) names every field: a field without a class does not compile. Tests
+//! hold three invariants. A shift does not change a digest. A shifted run continues like a run without a
+//! shift. A run with a repetition has the totals of a full run.
 
 mod repeat;
 mod totals;
@@ -98,13 +99,26 @@ enum Action {
 
 impl fmt::Debug for StateVisitor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StateVisitor").field("now", &self.now).field("action", &self.action).finish_non_exhaustive()
+        f.debug_struct("StateVisitor")
+            .field("now", &self.now)
+            .field("action", &self.action)
+            .finish_non_exhaustive()
     }
 }
 
 impl<'a> StateVisitor<'a> {
     fn new(now: Moment, origin: &'a dyn Offsets, action: Action) -> Self {
-        Self { now, origin, passed: 0, granted: 0, asked: 0, part: 0, action, place: Place::default(), seen: Vec::new() }
+        Self {
+            now,
+            origin,
+            passed: 0,
+            granted: 0,
+            asked: 0,
+            part: 0,
+            action,
+            place: Place::default(),
+            seen: Vec::new(),
+        }
     }
 
     /// Digests what is seen at `now`.
@@ -193,8 +207,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// A moment at which nothing happens but that something is looked at which is a part of its own: it is shifted, and in no digest. One
-    /// that was before the stretch that is repeated stays.
+    /// A moment at which nothing happens but that something is looked at which is a part of its own: it is
+    /// shifted, and in no digest. One that was before the stretch that is repeated stays.
     pub fn reminder(&mut self, at: &mut Moment) {
         match &self.action {
             Action::Digest(_) => {}
@@ -203,8 +217,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// What comes from outside, at moments of its own: it is in no digest, a shift moves it, and a repetition leaves it where it is.
-    /// Whoever repeats sees to it that nothing of it falls into that time.
+    /// What comes from outside, at moments of its own: it is in no digest, a shift moves it, and a repetition
+    /// leaves it where it is. Whoever repeats sees to it that nothing of it falls into that time.
     pub fn outside(&mut self, what: impl FnOnce(&mut Self)) {
         if let Action::Shift(_) = self.action {
             what(self);
@@ -220,8 +234,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Something happens at multiples of a time: where now is between two of them matters, and a shift that is no multiple of it
-    /// leads to another situation.
+    /// Something happens at multiples of a time: where now is between two of them matters, and a shift that
+    /// is no multiple of it leads to another situation.
     pub fn phase(&mut self, period: Duration) {
         self.value(self.now.0 % period.0.max(1));
         if let Action::Repeat(r) = &mut self.action {
@@ -243,7 +257,8 @@ impl<'a> StateVisitor<'a> {
         self.relative(count, self.granted);
     }
 
-    /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of its own.
+    /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of
+    /// its own.
     pub fn asked(&mut self, count: &mut u32) {
         self.relative(count, self.asked);
     }
@@ -311,7 +326,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless operations go by.
+    /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless
+    /// operations go by.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
         if self.origin.kind() < PeriodKind::Layers {
             self.interruption(at);
@@ -451,8 +467,8 @@ impl<T: State> State for std::collections::VecDeque<T> {
 ///
 /// - `due`, a moment that matters while it is to come, and `dues`, some of them;
 /// - `moment` and `moments`, those that matter even when they are past;
-/// - `flow`, the flow at hand from here on, `packet` and `packets`, indices of packets of it, and `ahead`, one that matters as long as
-///   it is beyond those that have passed;
+/// - `flow`, the flow at hand from here on, `packet` and `packets`, indices of packets of it, and `ahead`,
+///   one that matters as long as it is beyond those that have passed;
 /// - `granted`, what the flow at hand was granted since it began;
 /// - `value`, a word that is what it is;
 /// - `part`, something with a state of its own, `keyed`, a map of them, and `flows`, one by flow.

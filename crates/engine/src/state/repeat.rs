@@ -13,20 +13,32 @@ impl<'a> StateVisitor<'a> {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: None }))
     }
 
-    /// Returns a visitor that notes totals and copies rows of a part, before a copy replaces the part ([`StateVisitor::onto`]).
+    /// Returns a visitor that notes totals and copies rows of a part, before a copy replaces the part
+    /// ([`StateVisitor::onto`]).
     pub fn leave(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: Some(Vec::new()) }))
     }
 
-    /// Returns a visitor that repeats the stretch up to `now` this many times. `before` are the totals at the start of the stretch.
-    /// `origin` gives the progress of counters.
-    pub fn repeat(now: Moment, stretch: Duration, times: u64, before: Totals, origin: &'a dyn Offsets) -> Self {
+    /// Returns a visitor that repeats the stretch up to `now` this many times. `before` are the totals at the
+    /// start of the stretch. `origin` gives the progress of counters.
+    pub fn repeat(
+        now: Moment,
+        stretch: Duration,
+        times: u64,
+        before: Totals,
+        origin: &'a dyn Offsets,
+    ) -> Self {
         let (before, by) = (before.words.into_iter(), stretch * times);
-        Self::new(now, origin, Action::Repeat(Repetition { stretch, by, times, before, onto: None, fits: true }))
+        Self::new(
+            now,
+            origin,
+            Action::Repeat(Repetition { stretch, by, times, before, onto: None, fits: true }),
+        )
     }
 
-    /// Returns a visitor of a copy that replaces a part. The copy was taken at `now`, and is moved by `by`. `left` has the totals and
-    /// rows of the replaced part. `before` are the totals of the copy at the start of its stretch. `origin` gives the progress of counters.
+    /// Returns a visitor of a copy that replaces a part. The copy was taken at `now`, and is moved by `by`.
+    /// `left` has the totals and rows of the replaced part. `before` are the totals of the copy at the start
+    /// of its stretch. `origin` gives the progress of counters.
     pub fn onto(now: Moment, by: Duration, before: Totals, left: Left, origin: &'a dyn Offsets) -> Self {
         let fits = before.are_of(&left.totals);
         let Left { totals, rows } = left;
@@ -49,8 +61,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// True if a repetition met exactly the noted totals, and no row had been collected meanwhile. If false, the visited parts are
-    /// invalid.
+    /// True if a repetition met exactly the noted totals, and no row had been collected meanwhile. If false,
+    /// the visited parts are invalid.
     pub fn fits(&self) -> bool {
         !matches!(&self.action, Action::Repeat(r) if !r.fits || !r.is_over())
     }
@@ -102,7 +114,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a moment from which a total counts. The moment is in no digest. A moment before the repeated stretch stays.
+    /// Visits a moment from which a total counts. The moment is in no digest. A moment before the repeated
+    /// stretch stays.
     pub fn since(&mut self, at: &mut Moment) {
         match &mut self.action {
             Action::Digest(_) => {}
@@ -116,8 +129,9 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the start of an entry of a sequence, which is only recorded. In a repetition the next entry starts later by the stretch, and
-    /// the same entry keeps its start. In a busy period the start is part of the state.
+    /// Visits the start of an entry of a sequence, which is only recorded. In a repetition the next entry
+    /// starts later by the stretch, and the same entry keeps its start. In a busy period the start is part of
+    /// the state.
     pub fn begun(&mut self, place: u32, at: &mut Moment) {
         if self.origin.kind() == PeriodKind::BusyPeriods {
             return self.moment(at);
@@ -157,7 +171,11 @@ impl<'a> StateVisitor<'a> {
                 let (from, to) = (r.next() as usize, rows.len());
                 r.fits &= from <= to;
                 if r.next_onto().is_some() {
-                    let left = r.onto.as_mut().and_then(|onto| onto.rows.next()).and_then(|rows| rows.downcast::<Vec<R>>().ok());
+                    let left = r
+                        .onto
+                        .as_mut()
+                        .and_then(|onto| onto.rows.next())
+                        .and_then(|rows| rows.downcast::<Vec<R>>().ok());
                     r.fits &= left.is_some();
                     rows.drain(..from.min(to));
                     for row in rows.iter_mut() {
@@ -256,7 +274,8 @@ mod tests {
         walk.totals()
     }
 
-    /// A copy from the end of a busy period that began at 100 replaces another component at 1000, 40 packets further.
+    /// A copy from the end of a busy period that began at 100 replaces another component at 1000, 40 packets
+    /// further.
     fn put(copy: &mut Part, before: Totals, onto: &mut Part) -> bool {
         let mut walk = StateVisitor::leave(Moment(1000), &|_| 0);
         onto.walk(&mut walk);
@@ -269,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_copy_takes_the_place_of_what_would_have_become_the_same() {
-        // In one the mark of what is the most is beyond what happens, and something is counted since it is quiet.
+        // In one the mark of what is the most is beyond what happens, and something is counted since it is
+        // quiet.
         for (most, touches) in [(2, false), (9, true)] {
             let mut copy = part(100, 8);
             let before = noted(&mut copy);
@@ -287,7 +307,8 @@ mod tests {
 
     #[test]
     fn what_is_of_another_shape_or_was_changed_is_not_put_in_place() {
-        let changes: [fn(&mut Part); 3] = [|part| part.kept += 1, |part| part.marks.push(1), |part| part.lines.clear()];
+        let changes: [fn(&mut Part); 3] =
+            [|part| part.kept += 1, |part| part.marks.push(1), |part| part.lines.clear()];
         for change in changes {
             let (mut copy, mut onto) = (part(100, 8), part(1000, 48));
             let before = noted(&mut copy);

@@ -1,8 +1,9 @@
-//! Totals: fields that are only counted or recorded. A walk notes totals, and a repetition lets totals grow again.
+//! Totals: fields that are only counted or recorded. A walk notes totals, and a repetition lets totals grow
+//! again.
 //!
-//! There are two repetitions. The last stretch is repeated k times: each total grows k times by its growth in the stretch.
-//! Or a copy of a component, after a stretch, replaces the component before the same stretch: each total is the total of
-//! the replaced component, plus the growth in the copy.
+//! There are two repetitions. The last stretch is repeated k times: each total grows k times by its growth in
+//! the stretch. Or a copy of a component, after a stretch, replaces the component before the same stretch:
+//! each total is the total of the replaced component, plus the growth in the copy.
 
 use std::any::Any;
 use std::vec::IntoIter;
@@ -30,7 +31,14 @@ pub struct Totals {
 
 impl Default for Totals {
     fn default() -> Self {
-        Self { words: Vec::new(), aside: Vec::new(), shape: 0, rows: 0, outside: Moment::NEVER, is_shared: false }
+        Self {
+            words: Vec::new(),
+            aside: Vec::new(),
+            shape: 0,
+            rows: 0,
+            outside: Moment::NEVER,
+            is_shared: false,
+        }
     }
 }
 
@@ -41,7 +49,8 @@ impl Totals {
         pairs.filter(|(_, (now, then))| now > then).map(|(place, _)| place).collect()
     }
 
-    /// Returns the totals with one total of another moment, which then does not grow: as if a part had left out the total.
+    /// Returns the totals with one total of another moment, which then does not grow: as if a part had left
+    /// out the total.
     #[must_use]
     pub fn leaving_out(mut self, place: usize, now: &Self) -> Self {
         self.words[place] = now.words[place];
@@ -107,7 +116,8 @@ pub(super) struct Repetition {
     pub fits: bool,
 }
 
-/// The part that a copy replaces. Moments and peaks are those of the part, and those of the copy before the stretch.
+/// The part that a copy replaces. Moments and peaks are those of the part, and those of the copy before the
+/// stretch.
 #[derive(Debug)]
 pub(super) struct Onto {
     pub(super) words: IntoIter<u64>,
@@ -144,7 +154,9 @@ impl Repetition {
 
     /// True if the visit has met all noted totals.
     pub fn is_over(&self) -> bool {
-        let is_empty = |onto: &Onto| onto.words.len() + onto.rows.len() + onto.aside.iter().map(IntoIter::len).sum::<usize>() == 0;
+        let is_empty = |onto: &Onto| {
+            onto.words.len() + onto.rows.len() + onto.aside.iter().map(IntoIter::len).sum::<usize>() == 0
+        };
         self.before.len() == 0 && self.onto.as_ref().is_none_or(is_empty)
     }
 }

@@ -1,13 +1,13 @@
 //! BCN (Backward Congestion Notification), the reaction point: a rate limiter at the source of a flow.
-//! The first negative message makes a limiter at `initial_rate`. Negative feedback cuts the rate by `gd` a unit, at
-//! most by half, and gives the limiter to the message's congestion point. Only that congestion point raises the rate,
-//! by `gi` times `ru` a unit.
+//! The first negative message makes a limiter at `initial_rate`. Negative feedback cuts the rate by `gd` a
+//! unit, at most by half, and gives the limiter to the message's congestion point. Only that congestion point
+//! raises the rate, by `gi` times `ru` a unit.
 //! BCN(0,0) stops the source for a random time up to `tmax`; the source goes on at `minimum_rate`. Each
 //! `drift_interval` adds `drift`. A limiter ends at line rate with an empty queue.
 //! Simplification: one limiter a flow (`limiter.rs`).
 //! Invariants: minimum rate ≤ rate ≤ line rate; without a limiter no packet names a congestion point.
-//! Source: the BCN hot-spot document (802.1au contribution), with the lost minus signs of its gains restored; stop,
-//! drift and least rate are ours (`docs/models/bcn.md`).
+//! Source: the BCN hot-spot document (802.1au contribution), with the lost minus signs of its gains restored;
+//! stop, drift and least rate are ours (`docs/models/bcn.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,8 @@ impl Control for Bcn {
     type State = State;
     const LABEL: &'static str = "BCN";
     const TAG: Tag = Tag::ForSwitches;
-    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("bcn", "no switch has congestion points; set switch.flow_control.bcn"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("bcn", "no switch has congestion points; set switch.flow_control.bcn"));
 
     fn settled(params: &Params, line: Line) -> Params {
         Params { initial_rate: Some(params.initial_rate.unwrap_or(line.rate)), ..params.clone() }
@@ -209,7 +210,15 @@ impl Bcn {
 
     /// A flow starts without a limiter.
     fn start(&self) -> State {
-        State { rate: self.line, point: 0, resumes: Moment::ZERO, next_drift: Moment::NEVER, stops: 0, key: 0, limiter: Limiter::default() }
+        State {
+            rate: self.line,
+            point: 0,
+            resumes: Moment::ZERO,
+            next_drift: Moment::NEVER,
+            stops: 0,
+            key: 0,
+            limiter: Limiter::default(),
+        }
     }
 
     /// Obeys a message.
@@ -234,7 +243,8 @@ impl Bcn {
             // Told again while it waits, it goes on waiting.
             if s.resumes <= now {
                 s.stops += 1;
-                let share = Stream::new(self.seed, u64::from(s.key) << 32 | s.stops, streams::BCN_STOP).uniform();
+                let share =
+                    Stream::new(self.seed, u64::from(s.key) << 32 | s.stops, streams::BCN_STOP).uniform();
                 s.resumes = now + Duration::of_real(self.tmax.real() * share);
                 s.next_drift = s.resumes + self.drift_interval;
             }
@@ -283,7 +293,8 @@ mod tests {
 
     #[test]
     fn a_limiter_starts_at_its_initial_rate_and_without_one_there_is_the_line() {
-        let b = Bcn::new(&Params { initial_rate: Some(Rate::gbps(2)), ..Params::default() }, Rate::gbps(10), 1);
+        let b =
+            Bcn::new(&Params { initial_rate: Some(Rate::gbps(2)), ..Params::default() }, Rate::gbps(10), 1);
         let mut s = b.start();
         assert!(close(s.rate, 1e10));
         b.on_feedback(&mut s, told(-1875, 7), Moment::us(60));
@@ -339,6 +350,9 @@ mod tests {
             })
             .collect();
         let mean = waits.iter().sum::<u64>() / 1000;
-        assert!(waits.iter().all(|w| *w < Duration::us(100).ps()) && (45_000_000..55_000_000).contains(&mean), "{mean}");
+        assert!(
+            waits.iter().all(|w| *w < Duration::us(100).ps()) && (45_000_000..55_000_000).contains(&mean),
+            "{mean}"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The contract of a congestion control: the rate and the window of a flow.
 //!
-//! A congestion control lives at the source of a flow and reacts to packets sent, answers, losses and messages of the network. This file
-//! knows no congestion control; the registry in `congestion_control/mod.rs` lists all congestion controls.
+//! A congestion control lives at the source of a flow and reacts to packets sent, answers, losses and
+//! messages of the network. This file knows no congestion control; the registry in
+//! `congestion_control/mod.rs` lists all congestion controls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,8 @@ use crate::param_error::ParamError;
 use crate::pulls::Rules;
 pub use crate::transport::contract::Loss;
 
-/// Messages of the network to the sources of flows. Endpoints count the messages for every congestion control.
+/// Messages of the network to the sources of flows. Endpoints count the messages for every congestion
+/// control.
 pub const NOTIFICATIONS: Count = Count::number("notifications", "congestion notifications");
 
 /// The way a receiver tells the sender of marked packets.
@@ -52,7 +54,8 @@ pub enum Tag {
     Unused,
     /// The tag is for the mechanism of switches that the control needs.
     ForSwitches,
-    /// Each answer returns the tag of its packet. An ACK of several packets returns the tag of the packet that caused the ACK.
+    /// Each answer returns the tag of its packet. An ACK of several packets returns the tag of the packet
+    /// that caused the ACK.
     Echoed,
 }
 
@@ -108,7 +111,8 @@ pub struct Hosts<'a> {
 }
 
 impl Hosts<'_> {
-    /// Refuses a control that needs answers where receivers send none; `missing` names the missing information.
+    /// Refuses a control that needs answers where receivers send none; `missing` names the missing
+    /// information.
     pub fn must_answer(&self, missing: &str) -> Result<(), ParamError> {
         if self.acknowledges {
             return Ok(());
@@ -125,7 +129,8 @@ pub fn check_bounds(minimum_rate: Rate, round_trip: Option<Duration>) -> Result<
     check_round_trip(round_trip)
 }
 
-/// The contract of a congestion control. Parameters are resolved for one line rate and shared by all flows of a port.
+/// The contract of a congestion control. Parameters are resolved for one line rate and shared by all flows of
+/// a port.
 pub trait Control: Sized {
     /// The table in the scenario.
     type Params: Clone;
@@ -141,8 +146,8 @@ pub trait Control: Sized {
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The control's use of [`Packet::set_tag`] when a packet is sent.
     const TAG: Tag = Tag::Unused;
-    /// True when receivers pull the packets of flows ([`Self::pulls`]). Such a control sets no rate and no window, so a second control may
-    /// be given.
+    /// True when receivers pull the packets of flows ([`Self::pulls`]). Such a control sets no rate and no
+    /// window, so a second control may be given.
     const PULLS: bool = false;
     /// Returns the rules of pulls; `line` belongs to a host.
     fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
@@ -160,7 +165,8 @@ pub trait Control: Sized {
     }
     /// State of a flow that starts.
     fn start(&self) -> Self::State;
-    /// Records the start of a packet on the wire and may tag the packet. Returns the time until the next packet may start.
+    /// Records the start of a packet on the wire and may tag the packet. Returns the time until the next
+    /// packet may start.
     fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Duration;
     /// An answer of the receiver arrived.
     fn on_ack(&self, _state: &mut Self::State, _ack: &Ack<'_>) {}
@@ -176,8 +182,8 @@ pub trait Control: Sized {
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
-    /// Returns the start of the waiting packet after a notification; `due` is the start so far. By default the wait stays, and a new rate
-    /// applies from the next packet on.
+    /// Returns the start of the waiting packet after a notification; `due` is the start so far. By default
+    /// the wait stays, and a new rate applies from the next packet on.
     fn due(&self, _state: &Self::State, due: Moment) -> Moment {
         due
     }

@@ -1,11 +1,12 @@
 //! DCQCN (Zhu et al., SIGCOMM 2015): the notification point and the reaction point.
 //!
-//! Models: the receiver notifies the sender of marked packets at most once per interval and flow, by a CNP or on its ACKs. The sender cuts
-//! its rate and recovers by timer, and by byte counter where the preset has one. In the `hpcc` family the first notification sets alpha to
-//! 1 and arms the decrease one decrease interval later; in the `paper` family each notification cuts. `pacing` says whether a rising rate
-//! shortens a wait that has begun. Source: the paper, the public ns-3 codes of HPCC, `ConWeave` and Microsoft, and NVIDIA's manuals;
-//! `docs/models/dcqcn.md`. Simplifications: timers are evaluated when the flow sends or hears of congestion, with equal results.
-//! Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
+//! Models: the receiver notifies the sender of marked packets at most once per interval and flow, by a CNP or
+//! on its ACKs. The sender cuts its rate and recovers by timer, and by byte counter where the preset has one.
+//! In the `hpcc` family the first notification sets alpha to 1 and arms the decrease one decrease interval
+//! later; in the `paper` family each notification cuts. `pacing` says whether a rising rate shortens a wait
+//! that has begun. Source: the paper, the public ns-3 codes of HPCC, `ConWeave` and Microsoft, and NVIDIA's
+//! manuals; `docs/models/dcqcn.md`. Simplifications: timers are evaluated when the flow sends or hears of
+//! congestion, with equal results. Invariants: minimum rate ≤ rate ≤ line rate; alpha within 0..1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,10 +47,12 @@ pub enum Preset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
-    /// No effect: the wait is fixed when the previous packet starts, by the rate of that moment, as in the ns-3 codes.
+    /// No effect: the wait is fixed when the previous packet starts, by the rate of that moment, as in the
+    /// ns-3 codes.
     #[default]
     Gap,
-    /// The packet starts when the bits of the previous packet have passed at the rates since: the limiter of an adapter.
+    /// The packet starts when the bits of the previous packet have passed at the rates since: the limiter of
+    /// an adapter.
     Limiter,
 }
 
@@ -65,7 +68,8 @@ pub struct Params {
     /// Alpha is updated this often.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha_interval: Option<Duration>,
-    /// Least time between two cuts; the presets `paper` and `microsoft` cut with every notification, and take none.
+    /// Least time between two cuts; the presets `paper` and `microsoft` cut with every notification, and take
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decrease_interval: Option<Duration>,
     /// The rate rises this often.
@@ -86,8 +90,8 @@ pub struct Params {
     /// No flow goes slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum_rate: Option<Rate>,
-    /// The effect of a new rate on a packet that waits: `limiter` in the presets `paper` and `mellanox`, `gap` in the presets of ns-3
-    /// codes.
+    /// The effect of a new rate on a packet that waits: `limiter` in the presets `paper` and `mellanox`,
+    /// `gap` in the presets of ns-3 codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
     /// Each cut also lowers the target.
@@ -150,8 +154,8 @@ pub struct State {
 }
 
 impl state::State for State {
-    /// At line rate, alpha and timers only matter for the next notification, which computes both. They count as constant until then. A
-    /// stretch with a notification repeats only where alpha and timers are shown.
+    /// At line rate, alpha and timers only matter for the next notification, which computes both. They count
+    /// as constant until then. A stretch with a notification repeats only where alpha and timers are shown.
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let Self {
             rate,
@@ -232,13 +236,30 @@ impl Preset {
         };
         // What presets of cards share, and of these those by the paper's algorithm.
         let told = Column { steps: 5, is_scaled: false, cnp: Cnp::Packet, ..hpcc };
-        let classic = Column { alpha_us: 55, decrease_us: 50, clamp: true, is_classic: true, cnp_us: 50, additive: 40.0, ..told };
+        let classic = Column {
+            alpha_us: 55,
+            decrease_us: 50,
+            clamp: true,
+            is_classic: true,
+            cnp_us: 50,
+            additive: 40.0,
+            ..told
+        };
         match self {
             Self::Hpcc => hpcc,
             Self::Conweave => Column { additive: 10.0, hyper: 25.0, minimum: 100.0, ..hpcc },
             Self::HpccPaper => Column { alpha_us: 50, decrease_us: 50, increase_us: 55, ..hpcc },
-            Self::HpccConfig => Column { increase_us: 900, additive: 50.0, hyper: 100.0, is_scaled: false, minimum: 100.0, ..hpcc },
-            Self::SfcProxy => Column { increase_us: 900, additive: 50.0, hyper: 100.0, minimum: 100.0, cnp_us: 4, ..told },
+            Self::HpccConfig => Column {
+                increase_us: 900,
+                additive: 50.0,
+                hyper: 100.0,
+                is_scaled: false,
+                minimum: 100.0,
+                ..hpcc
+            },
+            Self::SfcProxy => {
+                Column { increase_us: 900, additive: 50.0, hyper: 100.0, minimum: 100.0, cnp_us: 4, ..told }
+            }
             Self::Mellanox => Column {
                 g: 5.0 / 1024.0,
                 bytes: Some(32_767 * 64),
@@ -251,12 +272,22 @@ impl Preset {
                 cnp: Cnp::Packet,
                 ..hpcc
             },
-            Self::Microsoft => {
-                Column { increase_us: 60, bytes: Some(300_000_000), hyper: 200.0, minimum: 100.0, first_alpha: 0.5, ..classic }
-            }
-            Self::Paper => {
-                Column { increase_us: 55, bytes: Some(10_000_000), hyper: 40.0, minimum: 40.0, pacing: Pacing::Limiter, ..classic }
-            }
+            Self::Microsoft => Column {
+                increase_us: 60,
+                bytes: Some(300_000_000),
+                hyper: 200.0,
+                minimum: 100.0,
+                first_alpha: 0.5,
+                ..classic
+            },
+            Self::Paper => Column {
+                increase_us: 55,
+                bytes: Some(10_000_000),
+                hyper: 40.0,
+                minimum: 40.0,
+                pacing: Pacing::Limiter,
+                ..classic
+            },
         }
     }
 }
@@ -283,7 +314,10 @@ impl Params {
             clamp_target: self.clamp_target.unwrap_or(c.clamp),
             is_classic: c.is_classic,
             first_alpha: c.first_alpha,
-            echo: Echo { interval: self.cnp_interval.unwrap_or(Duration::us(c.cnp_us)), form: self.cnp.unwrap_or(c.cnp) },
+            echo: Echo {
+                interval: self.cnp_interval.unwrap_or(Duration::us(c.cnp_us)),
+                form: self.cnp.unwrap_or(c.cnp),
+            },
             window: self.window.map_or(u64::MAX, |w| w.0),
         }
     }
@@ -482,7 +516,8 @@ impl Dcqcn {
         s.next_increase = now + self.increase_interval;
     }
 
-    /// Raises the rate by one step. The `hpcc` family has one stage count, before the step; the classic family has two, after the step.
+    /// Raises the rate by one step. The `hpcc` family has one stage count, before the step; the classic
+    /// family has two, after the step.
     fn increase(&self, s: &mut State, stage: Option<u32>) {
         let step = match stage {
             Some(stage) if stage < self.steps => 0.0,
@@ -617,11 +652,18 @@ mod tests {
         }
     }
 
-    /// The wait after a packet of 1048 B that starts at 1 ms, with rate and target at the minimum after a cut.
+    /// The wait after a packet of 1048 B that starts at 1 ms, with rate and target at the minimum after a
+    /// cut.
     fn longest_gap(params: &Params) -> Duration {
         let d = params.resolve(Rate::gbps(100));
         let now = Moment::ms(1);
-        let mut s = State { rate: d.minimum, target: d.minimum, is_active: true, next_increase: now + d.increase_interval, ..d.start() };
+        let mut s = State {
+            rate: d.minimum,
+            target: d.minimum,
+            is_active: true,
+            next_increase: now + d.increase_interval,
+            ..d.start()
+        };
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1048, 0);
         d.on_sent(&mut s, &mut packet, Sent { key: 0, bytes: 1048, is_queue_empty: false, now })
     }
@@ -634,10 +676,16 @@ mod tests {
         // A gap that is settled as the packet before starts is that of the minimum rate: 8.384 ms.
         assert_eq!(longest_gap(&Params { pacing: Some(Pacing::Gap), ..mellanox }), Duration(8_384_000_000));
         // The codes of ns-3: 8384 bits at 100 Mb/s and at 1 Gb/s.
-        assert_eq!(longest_gap(&Params { preset: Preset::Conweave, ..Params::default() }), Duration(83_840_000));
+        assert_eq!(
+            longest_gap(&Params { preset: Preset::Conweave, ..Params::default() }),
+            Duration(83_840_000)
+        );
         assert_eq!(longest_gap(&Params { preset: Preset::Hpcc, ..Params::default() }), Duration(8_384_000));
         // The paper: five steps of fast recovery at 40 Mb/s, 55 us each, are more than a packet takes.
-        assert_eq!(longest_gap(&Params { preset: Preset::Paper, ..Params::default() }), Duration(209_600_000));
+        assert_eq!(
+            longest_gap(&Params { preset: Preset::Paper, ..Params::default() }),
+            Duration(209_600_000)
+        );
     }
 
     #[test]
@@ -650,7 +698,8 @@ mod tests {
         assert_eq!(d.on_sent(&mut s, &mut packet, sent), Duration::ns(100));
         let cnp = Packet::new(Kind::Cnp, 0, 0, 0, 64, 0);
         d.on_notice(&mut s, &cnp, Moment::ns(20));
-        // The paper cuts at once, by half: what is left of the packet, 80 ns at 100 Gb/s, takes twice as long.
+        // The paper cuts at once, by half: what is left of the packet, 80 ns at 100 Gb/s, takes twice as
+        // long.
         assert_eq!(d.due(&s, Moment::ns(100)), Moment::ns(180));
     }
 

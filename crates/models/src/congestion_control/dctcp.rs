@@ -1,10 +1,12 @@
-//! DCTCP, Data Center TCP (Alizadeh et al., SIGCOMM 2010), as hardware senders implement it: a rate and the window for the rate.
+//! DCTCP, Data Center TCP (Alizadeh et al., SIGCOMM 2010), as hardware senders implement it: a rate and the
+//! window for the rate.
 //!
-//! Models: each ACK returns the mark of its packet. Once per round trip the share of marked ACKs moves an average α by the gain `g`. The
-//! first mark of a round trip cuts the rate by α/2; a round trip without a cut adds AI. The window is the bandwidth-delay product times the
-//! rate's share of the line. Source: the public ns-3 code of HPCC (`rdma-hw.cc`), which paces DCTCP; the paper has a window alone;
-//! `docs/models/dctcp.md`. Simplifications: no slow start: a flow begins at line rate with a window of the product; losses change no rate.
-//! Invariants: minimum rate ≤ rate ≤ line rate; α within 0..1; one cut in a window.
+//! Models: each ACK returns the mark of its packet. Once per round trip the share of marked ACKs moves an
+//! average α by the gain `g`. The first mark of a round trip cuts the rate by α/2; a round trip without a cut
+//! adds AI. The window is the bandwidth-delay product times the rate's share of the line. Source: the public
+//! ns-3 code of HPCC (`rdma-hw.cc`), which paces DCTCP; the paper has a window alone; `docs/models/dctcp.md`.
+//! Simplifications: no slow start: a flow begins at line rate with a window of the product; losses change no
+//! rate. Invariants: minimum rate ≤ rate ≤ line rate; α within 0..1; one cut in a window.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,12 +23,14 @@ use crate::param_error::ParamError;
 pub struct Params {
     /// Weight of the last round trip in alpha, 0 to 1.
     pub g: f64,
-    /// Additive increase (AI) a round trip. Default: a packet a round trip; 615Mbps for 1000 B and 13 us, the value of HPCC's script.
+    /// Additive increase (AI) a round trip. Default: a packet a round trip; 615Mbps for 1000 B and 13 us, the
+    /// value of HPCC's script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additive_increase: Option<Rate>,
     /// No flow goes slower.
     pub minimum_rate: Rate,
-    /// The longest round trip without queues. The largest window is the line's rate times this round trip. Default: that of the network.
+    /// The longest round trip without queues. The largest window is the line's rate times this round trip.
+    /// Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
 }
@@ -100,7 +104,10 @@ impl Control for Dctcp {
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.g > 0.0 && params.g <= 1.0) {
-            return Err(("g", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.g)));
+            return Err((
+                "g",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", params.g),
+            ));
         }
         check_bounds(params.minimum_rate, params.round_trip)?;
         hosts.must_answer("no mark")
@@ -201,7 +208,8 @@ mod tests {
     #[test]
     fn without_marks_alpha_decays_by_its_gain_once_a_round_trip() {
         let (d, mut s) = (dctcp(), dctcp().start());
-        // The first ACK sees 151 packets sent; a round trip ends with the ACK beyond them, and lasts 151 ACKs.
+        // The first ACK sees 151 packets sent; a round trip ends with the ACK beyond them, and lasts 151
+        // ACKs.
         let round = WINDOW + 1;
         for k in 1..=20 {
             hear(&d, &mut s, if k == 1 { 0 } else { 1 + (k - 1) * round }, 1 + k * round, |_| false);
@@ -250,7 +258,8 @@ mod tests {
 
     #[test]
     fn one_step_by_hand() {
-        // After two round trips of which one answer in four was marked: the marks of the first count with the second's.
+        // After two round trips of which one answer in four was marked: the marks of the first count with the
+        // second's.
         let (d, mut s) = (dctcp(), dctcp().start());
         hear(&d, &mut s, 0, 2 + WINDOW, |seq| seq % 4 == 3);
         // 38 of 152 answers, in a batch of 152: α = 15/16 + 1/16·(38/152) of what it was, 1.

@@ -1,11 +1,13 @@
-//! HPCC, High Precision Congestion Control (Li et al., SIGCOMM 2019): a window and a rate from in-band telemetry.
+//! HPCC, High Precision Congestion Control (Li et al., SIGCOMM 2019): a window and a rate from in-band
+//! telemetry.
 //!
-//! Models: single rate with fast reaction. Each ACK brings the state of every output on the path. The most utilised output moves an average
-//! U by the time that passed. With c = U/η the rate is Rc/c + AI if c ≥ 1 or after `max_stage` additive steps, and Rc + AI otherwise; Rc
-//! follows once per round trip. The window is the bandwidth-delay product times the rate's share of the line. Source: the paper and the
-//! authors' public ns-3 code (`rdma-hw.cc`, `run.py`); `docs/models/hpcc.md`. Simplifications: exact fields; a record of another output
-//! means a new path, and comparison begins anew. Invariants: minimum rate ≤ rate ≤ line rate; a rate follows from Rc, never from a rate of
-//! the same round trip.
+//! Models: single rate with fast reaction. Each ACK brings the state of every output on the path. The most
+//! utilised output moves an average U by the time that passed. With c = U/η the rate is Rc/c + AI if c ≥ 1 or
+//! after `max_stage` additive steps, and Rc + AI otherwise; Rc follows once per round trip. The window is the
+//! bandwidth-delay product times the rate's share of the line. Source: the paper and the authors' public ns-3
+//! code (`rdma-hw.cc`, `run.py`); `docs/models/hpcc.md`. Simplifications: exact fields; a record of another
+//! output means a new path, and comparison begins anew. Invariants: minimum rate ≤ rate ≤ line rate; a rate
+//! follows from Rc, never from a rate of the same round trip.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +39,13 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { eta: 0.95, max_stage: 0, additive_increase: None, minimum_rate: Rate::gbps(1), round_trip: None }
+        Self {
+            eta: 0.95,
+            max_stage: 0,
+            additive_increase: None,
+            minimum_rate: Rate::gbps(1),
+            round_trip: None,
+        }
     }
 }
 
@@ -120,7 +128,8 @@ impl Law {
         Self::due(pace) - sent.now
     }
 
-    /// Returns the start of the next packet. A new rate also applies to a wait that has begun, from its start on.
+    /// Returns the start of the next packet. A new rate also applies to a wait that has begun, from its start
+    /// on.
     pub fn due(pace: &Pace) -> Moment {
         pace.sent + Duration::of_real(pace.bytes as f64 * 8e12 / pace.rate)
     }
@@ -154,8 +163,8 @@ state!(State {
 });
 
 impl Hpcc {
-    /// Returns the utilisation of the most utilised output since the previous ACK, and the time between the records. None without
-    /// comparable records.
+    /// Returns the utilisation of the most utilised output since the previous ACK, and the time between the
+    /// records. None without comparable records.
     fn measure(&self, last: &[Hop], now: &[Hop]) -> Option<(f64, f64)> {
         let mut most: Option<(f64, f64)> = None;
         for (before, hop) in last.iter().zip(now) {
@@ -193,8 +202,10 @@ impl Control for Hpcc {
     const LABEL: &'static str = "HPCC";
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
-    const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("telemetry", "HPCC never reacts, as no switch writes telemetry of outputs; set switch.telemetry without pint"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some((
+        "telemetry",
+        "HPCC never reacts, as no switch writes telemetry of outputs; set switch.telemetry without pint",
+    ));
 
     fn settled(params: &Params, line: Line) -> Params {
         Params {
@@ -212,7 +223,10 @@ impl Control for Hpcc {
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.eta > 0.0 && params.eta <= 1.0) {
-            return Err(("eta", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.eta)));
+            return Err((
+                "eta",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", params.eta),
+            ));
         }
         check_bounds(params.minimum_rate, params.round_trip)?;
         hosts.must_answer("no telemetry")
@@ -297,6 +311,8 @@ mod tests {
         let (a, b) = (hop(Moment::us(1), 0, 0), Hop { port: PortId(2), ..hop(Moment::us(2), 9_000_000, 0) });
         assert_eq!(hpcc.measure(&[a], &[b]), None);
         assert_eq!(hpcc.measure(&[a], &[a, b]), None);
-        assert!(hpcc.measure(&[a], &[hop(Moment::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9));
+        assert!(
+            hpcc.measure(&[a], &[hop(Moment::us(2), 12_500, 0)]).is_some_and(|m| (m.0 - 1.0).abs() < 1e-9)
+        );
     }
 }

@@ -1,10 +1,11 @@
 //! HPCC-PINT: HPCC with one small number per packet instead of a record per output.
 //!
-//! Models: the answer brings the utilisation of the most utilised output, which switches averaged over a round trip
-//! (`mechanisms/telemetry/pint.rs`). Rate and window follow the number by the rule of `hpcc.rs`, so the source remembers no output. Each
-//! answer is used with a probability. Source: Ben Basat et al., "PINT" (SIGCOMM 2020); the public ns-3 code of HPCC (`pint.cc`);
-//! `docs/models/hpcc_pint.md`. Simplifications: those of HPCC's rule and of PINT. NACKs and SACKs bring nothing. A new path needs no rule,
-//! since nothing is compared. Invariants: those of HPCC.
+//! Models: the answer brings the utilisation of the most utilised output, which switches averaged over a
+//! round trip (`mechanisms/telemetry/pint.rs`). Rate and window follow the number by the rule of `hpcc.rs`,
+//! so the source remembers no output. Each answer is used with a probability. Source: Ben Basat et al.,
+//! "PINT" (SIGCOMM 2020); the public ns-3 code of HPCC (`pint.cc`); `docs/models/hpcc_pint.md`.
+//! Simplifications: those of HPCC's rule and of PINT. NACKs and SACKs bring nothing. A new path needs no
+//! rule, since nothing is compared. Invariants: those of HPCC.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,8 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        let hpcc::Params { eta, max_stage, additive_increase, minimum_rate, round_trip } = hpcc::Params::default();
+        let hpcc::Params { eta, max_stage, additive_increase, minimum_rate, round_trip } =
+            hpcc::Params::default();
         Self { eta, max_stage, additive_increase, minimum_rate, round_trip, probability: 1.0 }
     }
 }
@@ -79,8 +81,10 @@ impl Control for HpccPint {
     const LABEL: &'static str = "HPCC-PINT";
     const COUNTS: &'static [Count] = &[];
     const HEARS_ACKS: bool = true;
-    const LISTENS_TO: Option<(&'static str, &'static str)> =
-        Some(("pint", "HPCC-PINT never reacts, as no switch writes PINT telemetry; set switch.telemetry.pint"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some((
+        "pint",
+        "HPCC-PINT never reacts, as no switch writes PINT telemetry; set switch.telemetry.pint",
+    ));
 
     fn settled(params: &Params, line: Line) -> Params {
         let hpcc::Params { additive_increase, round_trip, .. } = Hpcc::settled(&params.law(), line);
@@ -94,7 +98,10 @@ impl Control for HpccPint {
 
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         if !(params.probability > 0.0 && params.probability <= 1.0) {
-            return Err(("probability", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.probability)));
+            return Err((
+                "probability",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", params.probability),
+            ));
         }
         Hpcc::validate(&params.law(), hosts)
     }
@@ -112,7 +119,9 @@ impl Control for HpccPint {
 
     fn on_ack(&self, s: &mut State, ack: &Ack<'_>) {
         let Some(utilisation) = ack.beside.map(|t| t.utilisation).filter(|u| *u > 0.0) else { return };
-        if s.draws.as_mut().is_some_and(|draws| draws.uniform() >= self.probability) || Law::begin(&mut s.pace, ack) {
+        if s.draws.as_mut().is_some_and(|draws| draws.uniform() >= self.probability)
+            || Law::begin(&mut s.pace, ack)
+        {
             return;
         }
         self.law.follow(&mut s.pace, utilisation, ack);
@@ -169,7 +178,10 @@ mod tests {
         assert_eq!(hear(2.0, 2), 47_540_000_000, "100 Gb/s · 0.95/2 and 40 Mb/s");
         assert_eq!(hear(1.9, 101), 50_040_000_000, "from the line's rate, and not from that before");
         // The first answer of the next round trip sets what the others follow from.
-        assert_eq!([(1.9, 102), (1.9, 103), (0.95, 104)].map(|(u, n)| hear(u, n)), [50_040_000_000, 25_060_000_000, 50_080_000_000]);
+        assert_eq!(
+            [(1.9, 102), (1.9, 103), (0.95, 104)].map(|(u, n)| hear(u, n)),
+            [50_040_000_000, 25_060_000_000, 50_080_000_000]
+        );
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! A rate limiter: the next packet may start when the bits of the previous packet have passed at the rates since its start.
+//! A rate limiter: the next packet may start when the bits of the previous packet have passed at the rates
+//! since its start.
 //!
-//! Models: the limiter of an adapter, which keeps counting while a packet waits. A rising rate shortens the wait, and a falling rate
-//! extends the wait. Rates change with notifications and timers. The timers are known in advance, so the start is computed over the changes
-//! to come, and again after each notification. Invariants: with one rate the wait is the packet's time at this rate; the bits that pass are
-//! the integral of the rate.
+//! Models: the limiter of an adapter, which keeps counting while a packet waits. A rising rate shortens the
+//! wait, and a falling rate extends the wait. Rates change with notifications and timers. The timers are
+//! known in advance, so the start is computed over the changes to come, and again after each notification.
+//! Invariants: with one rate the wait is the packet's time at this rate; the bits that pass are the integral
+//! of the rate.
 
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::Moment;
@@ -42,8 +44,8 @@ impl Limiter {
         *self = Self { owed: bytes as f64 * 8.0, since: now };
     }
 
-    /// Returns the start of the next packet without further notifications. The state is that of the last [`Self::settle`] or
-    /// [`Self::send`].
+    /// Returns the start of the next packet without further notifications. The state is that of the last
+    /// [`Self::settle`] or [`Self::send`].
     pub fn due<S: Clone>(&self, state: &S, law: &impl Law<S>) -> Moment {
         let (mut left, ends) = (*self, self.ends(law.rate(state)));
         if ends <= law.next_change(state) {
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn bits_go_through_at_whatever_the_rate_is() {
-        // 1000 bits: at 100 Mb/s 10 us; 100, 200 and 400 bits in three microseconds, and 300 of 800 in the fourth.
+        // 1000 bits: at 100 Mb/s 10 us; 100, 200 and 400 bits in three microseconds, and 300 of 800 in the
+        // fourth.
         let mut limiter = Limiter::default();
         limiter.send(125, Moment::us(5));
         assert_eq!(limiter.due(&(1e8, Moment::NEVER), &Doubling), Moment::us(15));
@@ -118,7 +121,10 @@ mod tests {
         assert_eq!(limiter.due(&state, &Doubling), Moment::us(8) + Duration::ns(375));
         // Halfway nothing is other than before; then the rate falls to a tenth.
         let limiter = limiter.settle(&mut state, &Doubling, Moment::ns(6500));
-        assert_eq!((state, limiter.due(&state, &Doubling)), ((2e8, Moment::us(7)), Moment::us(8) + Duration::ns(375)));
+        assert_eq!(
+            (state, limiter.due(&state, &Doubling)),
+            ((2e8, Moment::us(7)), Moment::us(8) + Duration::ns(375))
+        );
         assert_eq!(limiter.due(&(2e7, Moment::NEVER), &Doubling), Moment::ns(6500) + Duration::us(40));
     }
 

@@ -1,4 +1,5 @@
-//! Congestion control: the rate and the window of a flow. The registry of congestion controls is in this file.
+//! Congestion control: the rate and the window of a flow. The registry of congestion controls is in this
+//! file.
 
 pub mod contract;
 mod limiter;
@@ -11,8 +12,9 @@ use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::pulls::Rules;
 
-/// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module and a type. The module is the
-/// key in the table and holds `Params`; the comment is the documentation of the key.
+/// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module
+/// and a type. The module is the key in the table and holds `Params`; the comment is the documentation of the
+/// key.
 macro_rules! registry {
     (($d:tt) $(#[doc = $about:literal])* table; $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*) => {
         $(pub mod $module;)*
@@ -80,7 +82,8 @@ macro_rules! registry {
                 Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Control>::settled(p, line)),)* }
             }
 
-            /// The mechanism of switches that the given congestion control needs, and the warning for scenarios without the mechanism.
+            /// The mechanism of switches that the given congestion control needs, and the warning for
+            /// scenarios without the mechanism.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
             }
@@ -181,7 +184,8 @@ macro_rules! registry {
 
 registry! {
     ($)
-    /// `host.congestion_control`: at most one congestion control (`rccc` may stand beside it). Default: line rate.
+    /// `host.congestion_control`: at most one congestion control (`rccc` may stand beside it). Default: line
+    /// rate.
     table;
     /// DCQCN.
     dcqcn: Dcqcn,
@@ -201,7 +205,8 @@ registry! {
     timely: Timely,
     /// NSCC, Ultra Ethernet's, from marks, delays and trims.
     nscc: Nscc,
-    /// RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it.
+    /// RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given
+    /// beside it.
     rccc: Rccc,
 }
 

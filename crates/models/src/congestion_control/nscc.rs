@@ -1,12 +1,14 @@
 //! NSCC, Network Signal-based Congestion Control of Ultra Ethernet: a window from marks, delays and trims.
 //!
-//! Models: each answer tells the delay above the smallest round trip, and the mark of its packet. Without a mark the window grows: below
-//! the target by the distance, above by a fair share, and without delay for a whole window by a quarter of the arrivals. A mark with a
-//! delay above the target cuts once per round trip, by `gamma` of the excess of an average delay. A trimmed packet takes its size. Quick
-//! adaption: after a trim, or a delay of four targets, the window falls to the recent arrivals if these are below an eighth of the largest
-//! window. Source: the public simulator of Ultra Ethernet (`uec.cpp`), not the text of the specification; `docs/models/nscc.md`.
-//! Simplifications: no penalty by receivers; the smallest round trip is learned from the flow's own answers. Invariants: a packet ≤ window
-//! ≤ `maximum` products; k trimmed packets take k packets, or less with quick adaption.
+//! Models: each answer tells the delay above the smallest round trip, and the mark of its packet. Without a
+//! mark the window grows: below the target by the distance, above by a fair share, and without delay for a
+//! whole window by a quarter of the arrivals. A mark with a delay above the target cuts once per round trip,
+//! by `gamma` of the excess of an average delay. A trimmed packet takes its size. Quick adaption: after a
+//! trim, or a delay of four targets, the window falls to the recent arrivals if these are below an eighth of
+//! the largest window. Source: the public simulator of Ultra Ethernet (`uec.cpp`), not the text of the
+//! specification; `docs/models/nscc.md`. Simplifications: no penalty by receivers; the smallest round trip is
+//! learned from the flow's own answers. Invariants: a packet ≤ window ≤ `maximum` products; k trimmed packets
+//! take k packets, or less with quick adaption.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,14 +23,16 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// The longest round trip without queues. A flow's smallest round trip begins with this value and only falls. Default: that of the
-    /// network.
+    /// The longest round trip without queues. A flow's smallest round trip begins with this value and only
+    /// falls. Default: that of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
-    /// Target delay. Default: three quarters of the round trip if switches trim packets, otherwise the round trip.
+    /// Target delay. Default: three quarters of the round trip if switches trim packets, otherwise the round
+    /// trip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Duration>,
-    /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and 150KB of product.
+    /// Packets by which a window grows each round trip of 12us, for each 12us of distance to the target and
+    /// 150KB of product.
     pub proportional_increase: f64,
     /// Packets by which a window above the target grows each window, for each 150KB of product.
     pub fair_increase: f64,
@@ -69,7 +73,8 @@ const WEIGHT: f64 = 0.0125;
 const NO_DELAY: f64 = 1e6;
 /// Packets that arrive between two growths, unless a round trip passes.
 const BATCH: f64 = 8.0;
-/// Quick adaption: the delay in targets that triggers it, and the inverse share of the largest window above which it does not act.
+/// Quick adaption: the delay in targets that triggers it, and the inverse share of the largest window above
+/// which it does not act.
 const LONG: f64 = 4.0;
 const GATE: f64 = 8.0;
 
@@ -139,7 +144,8 @@ impl state::State for State {
             walk.value(word.word());
         }
         walk.value((*base, *is_fast, *is_triggered).word());
-        // A round trip after a cut it does not matter any more when that was: the smallest round trip does not grow.
+        // A round trip after a cut it does not matter any more when that was: the smallest round trip does
+        // not grow.
         let recent = last_cut.as_mut().filter(|cut| walk.now().since(**cut).real() <= *base);
         walk.value(recent.is_some().into());
         if let Some(cut) = recent {
@@ -158,7 +164,8 @@ impl Nscc {
         (self.maximum * s.base).max(self.packet)
     }
 
-    /// Lets the window fall to the arrived bytes if quick adaption is due. True when the present answer is to be ignored.
+    /// Lets the window fall to the arrived bytes if quick adaption is due. True when the present answer is to
+    /// be ignored.
     fn adapts(&self, s: &mut State, is_bad: bool, is_loss: bool, delay: f64, ack: &Ack<'_>) -> bool {
         if !self.quick_adapt {
             return false;
@@ -276,7 +283,11 @@ impl Control for Nscc {
     fn settled(params: &Params, line: Line) -> Params {
         let round_trip = params.round_trip.unwrap_or(line.answered);
         let target = if line.trims { Duration(round_trip.ps() / 4 * 3) } else { round_trip };
-        Params { round_trip: Some(round_trip), target: Some(params.target.unwrap_or(target)), ..params.clone() }
+        Params {
+            round_trip: Some(round_trip),
+            target: Some(params.target.unwrap_or(target)),
+            ..params.clone()
+        }
     }
 
     fn new(params: &Params, line: Line) -> Self {
@@ -308,7 +319,10 @@ impl Control for Nscc {
             }
         }
         if !(params.gamma > 0.0 && params.gamma <= 1.0) {
-            return Err(("gamma", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.gamma)));
+            return Err((
+                "gamma",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", params.gamma),
+            ));
         }
         let gains = [
             ("proportional_increase", params.proportional_increase),

@@ -1,8 +1,8 @@
 //! QCN (IEEE 802.1Qau-2010), the reaction point: a rate limiter at the source of a flow.
-//! A message cuts the rate by the quantised feedback over 128, at most by half. A byte counter and a timer recover the
-//! rate: each event closes half of the gap to the rate before the cut (fast recovery). From the fifth cycle of a
-//! counter on the target rises in additive steps, and in hyper-active steps when both counters are there. Cycles are
-//! then half as long.
+//! A message cuts the rate by the quantised feedback over 128, at most by half. A byte counter and a timer
+//! recover the rate: each event closes half of the gap to the rate before the cut (fast recovery). From the
+//! fifth cycle of a counter on the target rises in additive steps, and in hyper-active steps when both
+//! counters are there. Cycles are then half as long.
 //! A limiter ends at line rate with an empty queue.
 //! Simplification: one limiter a flow (`limiter.rs`). Invariant: minimum rate ≤ rate ≤ target ≤ line rate.
 //! Source: the IEEE8021-CN-MIB; the fifth event is additive already, as in the public ns-3 code of DCQCN
@@ -95,7 +95,8 @@ impl Control for Qcn {
     type Params = Params;
     type State = State;
     const LABEL: &'static str = "QCN";
-    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("qcn", "no switch has congestion points; set switch.flow_control.qcn"));
+    const LISTENS_TO: Option<(&'static str, &'static str)> =
+        Some(("qcn", "no switch has congestion points; set switch.flow_control.qcn"));
 
     fn new(params: &Params, line: Line) -> Self {
         Self::new(params, line.rate)
@@ -110,7 +111,10 @@ impl Control for Qcn {
         }
         for (key, share) in [("gd", params.gd), ("min_decrease_factor", params.min_decrease_factor)] {
             if !(share > 0.0 && share <= 1.0) {
-                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
+                return Err((
+                    key,
+                    format!("{share} is out of range; allowed are numbers above 0 and up to 1"),
+                ));
             }
         }
         if params.minimum_rate.0 < 1_000 {
@@ -207,7 +211,8 @@ impl Qcn {
             s.target = s.rate;
         }
         s.is_limited = true;
-        s.rate = (s.rate * (1.0 - self.gd * f64::from(feedback)).max(self.min_decrease_factor)).max(self.minimum);
+        s.rate =
+            (s.rate * (1.0 - self.gd * f64::from(feedback)).max(self.min_decrease_factor)).max(self.minimum);
         (s.byte_stage, s.timer_stage) = (0, 0);
         s.left = self.bytes;
         s.next_timer = now + self.timer;
@@ -277,7 +282,9 @@ mod tests {
         for k in 0..4 {
             q.count_bytes(&mut s, 150_000, false, Moment::us(4 + k));
         }
-        assert!(((target - s.rate) / (target - low) - 1.0 / 16.0).abs() < 1e-9 && (s.target - target).abs() < 1.0);
+        assert!(
+            ((target - s.rate) / (target - low) - 1.0 / 16.0).abs() < 1e-9 && (s.target - target).abs() < 1.0
+        );
         q.count_bytes(&mut s, 150_000, false, Moment::us(9));
         assert!((s.target - target - 5e6).abs() < 1.0);
         // Cycles are half as long now; the timer's five stages bring the larger steps.

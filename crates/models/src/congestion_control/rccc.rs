@@ -1,12 +1,15 @@
-//! RCCC, Receiver-Credit Congestion Control of Ultra Ethernet: receivers grant credit as fast as the receiver's line takes packets.
+//! RCCC, Receiver-Credit Congestion Control of Ultra Ethernet: receivers grant credit as fast as the
+//! receiver's line takes packets.
 //!
-//! Models: a flow begins with credit for `maximum` products, which lapses with the first answer. Each packet states the credit that its
-//! flow wants. The pacer of the receiving host (`pulls/`) serves flows in turn with `batch` bytes, at `rate` of the line. While no flow
-//! wants credit, flows get up to `maximum` products unasked. A flow without credit requests credit after its timeout. `oversubscription`
-//! lowers the grants by trims on the path and marks. Beside NSCC both must allow a packet. Source: the public simulator of Ultra Ethernet
-//! (`uec.cpp`), not the text of the specification; EQDS (NSDI 2022); `docs/models/rccc.md`. Simplifications: a flow wants all its bytes;
-//! flows of a host do not share requests; finished flows get no credit. Invariants: credit granted is credit spent, lapsed and left; credit
-//! falls below zero by less than a packet.
+//! Models: a flow begins with credit for `maximum` products, which lapses with the first answer. Each packet
+//! states the credit that its flow wants. The pacer of the receiving host (`pulls/`) serves flows in turn
+//! with `batch` bytes, at `rate` of the line. While no flow wants credit, flows get up to `maximum` products
+//! unasked. A flow without credit requests credit after its timeout. `oversubscription` lowers the grants by
+//! trims on the path and marks. Beside NSCC both must allow a packet. Source: the public simulator of Ultra
+//! Ethernet (`uec.cpp`), not the text of the specification; EQDS (NSDI 2022); `docs/models/rccc.md`.
+//! Simplifications: a flow wants all its bytes; flows of a host do not share requests; finished flows get no
+//! credit. Invariants: credit granted is credit spent, lapsed and left; credit falls below zero by less than
+//! a packet.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +29,8 @@ pub struct Params {
     pub round_trip: Option<Duration>,
     /// The largest and the first credit of a flow, in products of a host's rate and the round trip.
     pub maximum: f64,
-    /// Credit of a pull at most, in bytes; the public simulator has four packets of 4096 B for any packet size.
+    /// Credit of a pull at most, in bytes; the public simulator has four packets of 4096 B for any packet
+    /// size.
     pub batch: Bytes,
     /// Bytes in which credit is counted.
     pub quantum: Bytes,
@@ -105,7 +109,8 @@ impl Control for Rccc {
     fn pulls(params: &Params, line: Line) -> Option<Rules> {
         let params = &Self::settled(params, line);
         let (quantum, largest) = (params.quantum.0, line.framing.largest());
-        let most = ((params.maximum * line.product(params.round_trip.unwrap_or_default())) as u64).max(largest);
+        let most =
+            ((params.maximum * line.product(params.round_trip.unwrap_or_default())) as u64).max(largest);
         let batch = (params.batch.0 / quantum).max(1);
         let time = Duration::of_real(line.rate.time(quantum).real() / params.rate);
         let adaption = params.oversubscription.as_ref().map(|o| Adaption {
@@ -131,7 +136,10 @@ impl Control for Rccc {
             return Err(("quantum", format!("{} is out of range; allowed are 64B to 64KiB", params.quantum)));
         }
         if params.batch < params.quantum || params.batch.0 > 1 << 30 {
-            let why = format!("{} is out of range; allowed are a quantum of {} and up to 1GiB", params.batch, params.quantum);
+            let why = format!(
+                "{} is out of range; allowed are a quantum of {} and up to 1GiB",
+                params.batch, params.quantum
+            );
             return Err(("batch", why));
         }
         check_share("rate", params.rate)?;
@@ -171,7 +179,8 @@ mod tests {
 
     #[test]
     fn rules_are_those_of_the_reference() {
-        // 100 Gb/s and 12 us: 150,000 B. Four packets of 4096 B are 64 quanta of 256 B, each of which takes 20.48 ns / 0.99.
+        // 100 Gb/s and 12 us: 150,000 B. Four packets of 4096 B are 64 quanta of 256 B, each of which takes
+        // 20.48 ns / 0.99.
         let framing = Framing { payload: 4086, header: 64, control: 64, minimum: 64 };
         let line = Line { framing, ..Line::for_tests(Duration::us(12)) };
         let rules = Rccc::pulls(&Params::default(), line).unwrap();
@@ -179,7 +188,12 @@ mod tests {
         let Demand::Targets(targets) = rules.demand else { panic!("it grants bytes") };
         assert_eq!((targets.quantum, targets.most, targets.largest), (256, 225_000, 4150));
         // A flow may always have a packet, and a pull grants whole quanta.
-        let tiny = Params { round_trip: Some(Duration::ns(10)), quantum: Bytes(1024), batch: Bytes(2000), ..Params::default() };
+        let tiny = Params {
+            round_trip: Some(Duration::ns(10)),
+            quantum: Bytes(1024),
+            batch: Bytes(2000),
+            ..Params::default()
+        };
         let rules = Rccc::pulls(&tiny, line).unwrap();
         assert_eq!((rules.first, rules.batch), (4150, 1));
     }

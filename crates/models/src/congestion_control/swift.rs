@@ -1,12 +1,14 @@
 //! Swift (Kumar et al., SIGCOMM 2020, section 3): a window that follows the delay of each packet.
 //!
-//! Models: the fabric window. Below the target delay the window grows by `additive_increase` packets a round trip; above the target the
-//! window shrinks, at most once a round trip, by `beta` of the excess, at most by `max_decrease`. The target is a base, a step per switch,
-//! and flow scaling: α/√window + β within 0..`scaling_range`. Below one packet a flow sends one packet each round trip ÷ window. Source:
-//! the paper, and htsim (`swift.cpp`) for values that the paper does not give; `docs/models/swift.md`. Simplifications: hosts have no
-//! queues, so no endpoint window; a packet that was sent more than once tells no delay; a reported loss cuts like a hole in SACKs; the
-//! first window is the bandwidth-delay product. Invariants: minimum ≤ window ≤ maximum; a round trip keeps at least 1 − `max_decrease` of
-//! the window, except after timeouts in a row.
+//! Models: the fabric window. Below the target delay the window grows by `additive_increase` packets a round
+//! trip; above the target the window shrinks, at most once a round trip, by `beta` of the excess, at most by
+//! `max_decrease`. The target is a base, a step per switch, and flow scaling: α/√window + β within
+//! 0..`scaling_range`. Below one packet a flow sends one packet each round trip ÷ window. Source: the paper,
+//! and htsim (`swift.cpp`) for values that the paper does not give; `docs/models/swift.md`. Simplifications:
+//! hosts have no queues, so no endpoint window; a packet that was sent more than once tells no delay; a
+//! reported loss cuts like a hole in SACKs; the first window is the bandwidth-delay product. Invariants:
+//! minimum ≤ window ≤ maximum; a round trip keeps at least 1 − `max_decrease` of the window, except after
+//! timeouts in a row.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,7 +98,8 @@ pub struct State {
     /// The last measured round trip.
     rtt: Duration,
     last_decrease: Option<Moment>,
-    /// Timeouts in a row. Timeouts of one round trip count as one, since each packet of a lost window has its own timeout.
+    /// Timeouts in a row. Timeouts of one round trip count as one, since each packet of a lost window has its
+    /// own timeout.
     timeouts: u32,
     last_timeout: Option<Moment>,
 }
@@ -170,14 +173,18 @@ impl Control for Swift {
         if params.base_target < Duration::ns(10) || params.base_target > Duration::ms(1_000) {
             return Err(("base_target", "allowed are 10ns to 1s".into()));
         }
-        for (key, time) in [("hop_target", Some(params.hop_target)), ("scaling_range", params.scaling_range)] {
+        for (key, time) in [("hop_target", Some(params.hop_target)), ("scaling_range", params.scaling_range)]
+        {
             if time.is_some_and(|t| t > Duration::ms(1_000)) {
                 return Err((key, "allowed are 0ns to 1s".into()));
             }
         }
         for (key, share) in [("beta", params.beta), ("max_decrease", params.max_decrease)] {
             if !(share > 0.0 && share <= 1.0) {
-                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
+                return Err((
+                    key,
+                    format!("{share} is out of range; allowed are numbers above 0 and up to 1"),
+                ));
             }
         }
         let windows = [
@@ -194,10 +201,16 @@ impl Control for Swift {
             }
         }
         if params.scaling_min >= params.scaling_max {
-            return Err(("scaling_min", format!("{} must be below scaling_max, {}", params.scaling_min, params.scaling_max)));
+            return Err((
+                "scaling_min",
+                format!("{} must be below scaling_max, {}", params.scaling_min, params.scaling_max),
+            ));
         }
         if let Some(maximum) = params.maximum_window.filter(|m| *m < params.minimum_window) {
-            return Err(("maximum_window", format!("{maximum} is below minimum_window, {}", params.minimum_window)));
+            return Err((
+                "maximum_window",
+                format!("{maximum} is below minimum_window, {}", params.minimum_window),
+            ));
         }
         if params.retx_reset_threshold == 0 {
             return Err(("retx_reset_threshold", "must be above zero".into()));
@@ -206,7 +219,13 @@ impl Control for Swift {
     }
 
     fn start(&self) -> State {
-        State { window: self.initial, rtt: self.round_trip, last_decrease: None, timeouts: 0, last_timeout: None }
+        State {
+            window: self.initial,
+            rtt: self.round_trip,
+            last_decrease: None,
+            timeouts: 0,
+            last_timeout: None,
+        }
     }
 
     fn on_sent(&self, s: &mut State, _: &mut Packet, _: Sent) -> Duration {
@@ -252,7 +271,8 @@ mod tests {
 
     /// The target does not depend on the path: 20 us and flow scaling.
     fn swift(initial_window: f64) -> Swift {
-        let params = Params { hop_target: Duration::ZERO, initial_window: Some(initial_window), ..Params::default() };
+        let params =
+            Params { hop_target: Duration::ZERO, initial_window: Some(initial_window), ..Params::default() };
         Swift::new(&params, Line::for_tests(Duration::us(12)))
     }
 
@@ -282,7 +302,15 @@ mod tests {
     fn flow_scaling_is_that_of_the_paper() {
         let c = swift(1.0);
         assert!(near(c.alpha, 32.66 * US) && near(c.offset, -3.266 * US));
-        for (window, us) in [(0.01, 100.0), (0.1, 100.0), (1.0, 29.39), (4.0, 13.065), (16.0, 4.899), (100.0, 0.0), (1e4, 0.0)] {
+        for (window, us) in [
+            (0.01, 100.0),
+            (0.1, 100.0),
+            (1.0, 29.39),
+            (4.0, 13.065),
+            (16.0, 4.899),
+            (100.0, 0.0),
+            (1e4, 0.0),
+        ] {
             assert!((c.scaling(window) - us * US).abs() < 0.01 * US, "{window}: {}", c.scaling(window));
         }
         let with_hops = Swift { hop: 3.0 * US, ..swift(1.0) };
@@ -306,8 +334,12 @@ mod tests {
     #[test]
     fn a_decrease_is_bounded_and_comes_once_a_round_trip() {
         // Twice the target: 1 − 0.8·½ = 0.6; from 8/3 of it on, one half.
-        for (rtt, share) in [(Duration::us(40), 0.6), (Duration::us(25), 1.0 - 0.8 * 0.2), (Duration::us(54), 0.5), (Duration::ms(9), 0.5)]
-        {
+        for (rtt, share) in [
+            (Duration::us(40), 0.6),
+            (Duration::us(25), 1.0 - 0.8 * 0.2),
+            (Duration::us(54), 0.5),
+            (Duration::ms(9), 0.5),
+        ] {
             let c = swift(1000.0);
             let mut s = c.start();
             assert!(near(hear(&c, &mut s, rtt, Moment::us(100)), 1000.0 * share), "{rtt}");

@@ -1,11 +1,12 @@
 //! TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows the change of round trips.
 //!
-//! Models: once per round trip one sample is compared with the sample before; the average difference, divided by a fixed round trip, is the
-//! gradient. Below `t_low` the rate rises; above `t_high` the rate falls by the excess; in between the rate rises with a gradient of zero
-//! or less, and falls by a positive gradient. A rise adds AI, and HAI after `hai_threshold` rises in a row. Source: the public ns-3 code of
-//! HPCC (`rdma-hw.cc`), where `alpha` weighs the new sample; with `window` its `timely_vwin`; `docs/models/timely.md`. Simplifications:
-//! ACKs go before data; a packet that was sent more than once gives no sample; losses change no rate. Invariants: minimum rate ≤ rate ≤
-//! line rate.
+//! Models: once per round trip one sample is compared with the sample before; the average difference, divided
+//! by a fixed round trip, is the gradient. Below `t_low` the rate rises; above `t_high` the rate falls by the
+//! excess; in between the rate rises with a gradient of zero or less, and falls by a positive gradient. A
+//! rise adds AI, and HAI after `hai_threshold` rises in a row. Source: the public ns-3 code of HPCC
+//! (`rdma-hw.cc`), where `alpha` weighs the new sample; with `window` its `timely_vwin`;
+//! `docs/models/timely.md`. Simplifications: ACKs go before data; a packet that was sent more than once gives
+//! no sample; losses change no rate. Invariants: minimum rate ≤ rate ≤ line rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,7 +156,10 @@ impl Control for Timely {
     fn validate(params: &Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
         for (key, share) in [("alpha", params.alpha), ("beta", params.beta)] {
             if !(share > 0.0 && share <= 1.0) {
-                return Err((key, format!("{share} is out of range; allowed are numbers above 0 and up to 1")));
+                return Err((
+                    key,
+                    format!("{share} is out of range; allowed are numbers above 0 and up to 1"),
+                ));
             }
         }
         for (key, time) in [("t_low", params.t_low), ("t_high", params.t_high), ("min_rtt", params.min_rtt)] {

@@ -1,11 +1,11 @@
 //! Parts of completion times, and contributions of packets to pauses (`probe.delays`).
 //!
-//! A completion time has two parts, before and after the start of the *completing packet* at its source. The time at
-//! the source is cut at each change of the reason for waiting. The time in a queue is cut by the actions of the port.
-//! Nodes record both for packets that may complete their flow: the last packet, retransmissions, and any packet under
-//! reordering. The completing packet is known at the end of the flow (`scenario/delays.rs`). Invariants: the parts of
-//! a passage, or of a source between two such packets, add up to the time between the ends. A node without a recorder
-//! behaves equally, at the cost of one check.
+//! A completion time has two parts, before and after the start of the *completing packet* at its source. The
+//! time at the source is cut at each change of the reason for waiting. The time in a queue is cut by the
+//! actions of the port. Nodes record both for packets that may complete their flow: the last packet,
+//! retransmissions, and any packet under reordering. The completing packet is known at the end of the flow
+//! (`scenario/delays.rs`). Invariants: the parts of a passage, or of a source between two such packets, add
+//! up to the time between the ends. A node without a recorder behaves equally, at the cost of one check.
 
 mod part;
 mod port;
@@ -75,7 +75,11 @@ impl<'de> Deserialize<'de> for Traced {
                 f.write_str("a list of flows by number, such as [3, 46], or \"all\"")
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Traced, E> {
-                if text == "all" { Ok(Traced::All) } else { Err(E::invalid_value(de::Unexpected::Str(text), &self)) }
+                if text == "all" {
+                    Ok(Traced::All)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Traced, A::Error> {
                 let mut list = BTreeSet::new();
@@ -215,7 +219,8 @@ impl Recorder {
 
     /// True if a packet may complete a recorded flow.
     fn may_complete(&self, packet: &Packet) -> bool {
-        let is_candidate = self.reorders || packet.has(Packet::LAST | Packet::MESSAGE) || packet.has(Packet::RETRANSMITTED);
+        let is_candidate =
+            self.reorders || packet.has(Packet::LAST | Packet::MESSAGE) || packet.has(Packet::RETRANSMITTED);
         packet.is_data() && is_candidate && self.traced.has(packet.flow())
     }
 
@@ -224,7 +229,16 @@ impl Recorder {
         if self.may_complete(packet) {
             let parts = vec![Part { cause: Some(cause), ..Part::new(Kind::Processing, now - came) }];
             let (flow, node) = (packet.flow(), self.node);
-            self.passages.push(Passage { flow, node, port, arrived: came, reaches: now, stays: true, before: None, parts });
+            self.passages.push(Passage {
+                flow,
+                node,
+                port,
+                arrived: came,
+                reaches: now,
+                stays: true,
+                before: None,
+                parts,
+            });
         }
     }
 
@@ -233,7 +247,13 @@ impl Recorder {
         self.entering = Some((*packet, port, queue));
         if self.may_complete(packet) {
             self.ports[port].enter(now);
-            self.waiting[port].push_back(Waiting { flow: packet.flow(), seq: packet.seq(), arrived: now, since: now, parts: Vec::new() });
+            self.waiting[port].push_back(Waiting {
+                flow: packet.flow(),
+                seq: packet.seq(),
+                arrived: now,
+                since: now,
+                parts: Vec::new(),
+            });
         }
     }
 
@@ -279,7 +299,8 @@ impl Recorder {
                 parts,
             });
         }
-        source.sending = if packet.has(Packet::RETRANSMITTED) { Kind::Retransmission } else { Kind::Transmission };
+        source.sending =
+            if packet.has(Packet::RETRANSMITTED) { Kind::Retransmission } else { Kind::Transmission };
         add(&mut source.parts, Part::new(source.sending, start.ends - start.now));
     }
 
@@ -314,7 +335,9 @@ impl Recorder {
 
     /// Records the move of a waiting packet to another queue.
     pub fn on_pour(&mut self, packet: &Packet, port: PortId, from: QueueId, now: Moment) {
-        if let Some(waiting) = self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())) {
+        if let Some(waiting) =
+            self.waiting[port].iter_mut().find(|w| (w.flow, w.seq) == (packet.flow(), packet.seq()))
+        {
             self.ports[port].sweep(from, waiting.since, now, &mut |part| add(&mut waiting.parts, part));
             waiting.since = now;
         }
@@ -323,7 +346,10 @@ impl Recorder {
     /// Removes a dropped packet.
     pub fn on_discard(&mut self, packet: &Packet, port: PortId) {
         let waiting = &mut self.waiting[port];
-        let found = waiting.iter().position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq())).and_then(|at| waiting.remove(at));
+        let found = waiting
+            .iter()
+            .position(|w| (w.flow, w.seq) == (packet.flow(), packet.seq()))
+            .and_then(|at| waiting.remove(at));
         if let Some(gone) = found {
             self.ports[port].leave(gone.arrived);
         }
@@ -348,13 +374,22 @@ impl Recorder {
         }
     }
 
-    /// Records a message posted to an active connection, as a passage without a next node. Later parts belong to this
-    /// message as well.
+    /// Records a message posted to an active connection, as a passage without a next node. Later parts belong
+    /// to this message as well.
     pub fn post(&mut self, flow: u32, now: Moment) {
         let Some(source) = self.sources.get_mut(&flow) else { return };
         let (node, port) = (self.node, source.port);
         let before = Some(source.cut(now, &mut self.ports[port]));
-        self.passages.push(Passage { flow, node, port, arrived: now, reaches: Moment::NEVER, stays: false, before, parts: Vec::new() });
+        self.passages.push(Passage {
+            flow,
+            node,
+            port,
+            arrived: now,
+            reaches: Moment::NEVER,
+            stays: false,
+            before,
+            parts: Vec::new(),
+        });
     }
 
     /// Records the reason for waiting of a flow, from now or from the end of its frame on.
@@ -415,7 +450,14 @@ impl Recorder {
     }
 
     /// Records the contributions of waiting bytes to a requested pause.
-    pub fn on_pausing(&mut self, because: Because, cause: &'static str, core: &Core, out: impl Fn(&Packet) -> PortId, now: Moment) {
+    pub fn on_pausing(
+        &mut self,
+        because: Because,
+        cause: &'static str,
+        core: &Core,
+        out: impl Fn(&Packet) -> PortId,
+        now: Moment,
+    ) {
         let counts = |p: &Packet, out: PortId| {
             p.is_data()
                 && match because {
@@ -425,19 +467,29 @@ impl Recorder {
                 }
         };
         let mut bytes: BTreeMap<(PortId, QueueId, u32), u64> = BTreeMap::new();
-        let queues = PortId::each(&core.ports).flat_map(|(port, p)| QueueId::each(&p.queues).skip(1).map(move |q| (port, q)));
+        let queues = PortId::each(&core.ports)
+            .flat_map(|(port, p)| QueueId::each(&p.queues).skip(1).map(move |q| (port, q)));
         let queued = queues.flat_map(|(port, (number, q))| q.packets.iter().map(move |p| (p, port, number)));
-        let at_inputs = core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port())));
+        let at_inputs =
+            core.inputs.iter().flatten().map(|p| (p, out(p), core.queue_for(p.class(), p.in_port())));
         let entering = self.entering.as_ref().map(|(p, port, queue)| (p, *port, *queue));
-        for (packet, port, queue) in queued.chain(at_inputs).chain(entering).filter(|(p, port, _)| counts(p, *port)) {
+        for (packet, port, queue) in
+            queued.chain(at_inputs).chain(entering).filter(|(p, port, _)| counts(p, *port))
+        {
             *bytes.entry((port, queue, packet.flow())).or_default() += u64::from(packet.bytes());
         }
-        let none = Contribution { at: now, node: self.node, cause, because, place: None, flow: None, bytes: 0 };
+        let none =
+            Contribution { at: now, node: self.node, cause, because, place: None, flow: None, bytes: 0 };
         if bytes.is_empty() {
             self.contributions.push(none);
         }
         let all = bytes.into_iter();
-        let all = all.map(|((port, queue, flow), bytes)| Contribution { place: Some((port, queue)), flow: Some(flow), bytes, ..none });
+        let all = all.map(|((port, queue, flow), bytes)| Contribution {
+            place: Some((port, queue)),
+            flow: Some(flow),
+            bytes,
+            ..none
+        });
         self.contributions.extend(all);
     }
 }

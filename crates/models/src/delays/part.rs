@@ -26,7 +26,8 @@ pub enum Kind {
     Window,
     /// The receiver has not pulled the flow's next packet.
     AwaitingPull,
-    /// Every packet is sent and some are not acknowledged: the source waits for an acknowledgement or a timeout.
+    /// Every packet is sent and some are not acknowledged: the source waits for an acknowledgement or a
+    /// timeout.
     AwaitingAck,
     /// The application has handed over no data to send.
     AppLimited,
@@ -89,7 +90,8 @@ pub(super) fn add(parts: &mut Vec<Part>, part: Part) {
     if part.time == Duration::ZERO {
         return;
     }
-    let is_like = |p: &&mut Part| (p.kind, p.flow, p.cause, p.from) == (part.kind, part.flow, part.cause, part.from);
+    let is_like =
+        |p: &&mut Part| (p.kind, p.flow, p.cause, p.from) == (part.kind, part.flow, part.cause, part.from);
     match parts.iter_mut().rev().find(is_like) {
         Some(like) => like.time += part.time,
         None => parts.push(part),

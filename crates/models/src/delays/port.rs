@@ -27,8 +27,8 @@ struct Block {
     to: Moment,
 }
 
-/// History of a port. Keeps the last frame and all frames since the earliest waiting packet, active blocks, and
-/// earlier blocks back to the same moment.
+/// History of a port. Keeps the last frame and all frames since the earliest waiting packet, active blocks,
+/// and earlier blocks back to the same moment.
 #[derive(Debug, Clone, Default)]
 pub struct PortLog {
     frames: VecDeque<Frame>,
@@ -73,15 +73,17 @@ impl PortLog {
 
     /// Ends a block.
     pub fn unblock(&mut self, queue: QueueId, cause: &'static str, now: Moment) {
-        if let Some(block) = self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Moment::NEVER)) {
+        if let Some(block) =
+            self.blocks.iter_mut().find(|b| (b.queue, b.cause, b.to) == (queue, cause, Moment::NEVER))
+        {
             block.to = now;
         }
         let earliest = self.earliest(now);
         self.blocks.retain(|b| b.to > earliest);
     }
 
-    /// Cuts the waiting time in a queue into parts, in order and without gaps. Time shared by a pause and a frame
-    /// belongs to the pause. Time shared by two pauses belongs to the earlier pause.
+    /// Cuts the waiting time in a queue into parts, in order and without gaps. Time shared by a pause and a
+    /// frame belongs to the pause. Time shared by two pauses belongs to the earlier pause.
     pub fn sweep(&self, queue: QueueId, from: Moment, to: Moment, part: &mut impl FnMut(Part)) {
         let mut at = from;
         for block in self.blocks.iter().filter(|b| b.queue == queue) {
@@ -89,7 +91,12 @@ impl PortLog {
             if start < end {
                 self.sweep_frames(at, start, part);
                 let pause = Some((block.first, block.from));
-                part(Part { cause: Some(block.cause), from: Some(start), pause, ..Part::new(Kind::Paused, end - start) });
+                part(Part {
+                    cause: Some(block.cause),
+                    from: Some(start),
+                    pause,
+                    ..Part::new(Kind::Paused, end - start)
+                });
                 at = end;
             }
         }

@@ -40,9 +40,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Returns a flow that has just joined the turns of a queue; the log of the port counts the flow as waiting.
+    /// Returns a flow that has just joined the turns of a queue; the log of the port counts the flow as
+    /// waiting.
     pub fn new(port: PortId, queue: QueueId, held_by: Option<&'static str>, now: Moment) -> Self {
-        Self { port, wait: Wait::Turn(queue), since: now, held_by, parts: Vec::new(), sending: Kind::Transmission }
+        Self {
+            port,
+            wait: Wait::Turn(queue),
+            since: now,
+            held_by,
+            parts: Vec::new(),
+            sending: Kind::Transmission,
+        }
     }
 
     /// Changes the reason for waiting, from now or from the end of the own frame on.
@@ -50,7 +58,9 @@ impl Source {
         let parts = &mut self.parts;
         let mut waited = |kind, cause| add(parts, Part { cause, ..Part::new(kind, now.since(self.since)) });
         match self.wait {
-            Wait::Turn(queue) if now > self.since => log.sweep(queue, self.since, now, &mut |part| add(parts, part)),
+            Wait::Turn(queue) if now > self.since => {
+                log.sweep(queue, self.since, now, &mut |part| add(parts, part))
+            }
             Wait::Turn(_) => {}
             Wait::SourceHeld => waited(Kind::SourceHeld, self.held_by),
             Wait::Pacing => waited(Kind::Pacing, None),
@@ -70,7 +80,9 @@ impl Source {
         let ahead = self.since.since(now);
         self.turn_to(self.wait, now, log);
         let mut parts = std::mem::take(&mut self.parts);
-        if let Some(frame) = parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead) {
+        if let Some(frame) =
+            parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead)
+        {
             frame.time -= ahead;
             add(&mut self.parts, Part::new(self.sending, ahead));
         }
@@ -82,7 +94,9 @@ impl Source {
         self.turn_to(self.wait, now, &mut logs[self.port]);
         self.leave(&mut logs[self.port]);
         let ahead = self.since.since(now);
-        if let Some(frame) = self.parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead) {
+        if let Some(frame) =
+            self.parts.iter_mut().rev().find(|part| part.kind == self.sending && part.time >= ahead)
+        {
             frame.time -= ahead;
         }
         (self.port, self.since) = (to, now);

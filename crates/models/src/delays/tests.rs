@@ -6,7 +6,10 @@ const NS: fn(u64) -> Moment = Moment::ns;
 type Piece = (Kind, Option<u32>, Option<&'static str>, Option<u64>, u64);
 
 fn pieces(parts: &[Part]) -> Vec<Piece> {
-    parts.iter().map(|p| (p.kind, p.flow, p.cause, p.from.map(|at| at.ps() / 1000), p.time.ps() / 1000)).collect()
+    parts
+        .iter()
+        .map(|p| (p.kind, p.flow, p.cause, p.from.map(|at| at.ps() / 1000), p.time.ps() / 1000))
+        .collect()
 }
 
 fn swept(log: &PortLog, queue: QueueId, from: u64, to: u64) -> Vec<Piece> {
@@ -25,16 +28,27 @@ fn time_in_a_queue_is_that_of_frames_pauses_and_nobody() {
         log.send(flow, NS(from), NS(to));
     }
     let behind = |flow, time| (Kind::Queueing, Some(flow), None, None, time);
-    let expected = [behind(1, 50 + 40), behind(2, 100), (Kind::Control, None, None, None, 10), (Kind::HolBlocking, None, None, None, 90)];
+    let expected = [
+        behind(1, 50 + 40),
+        behind(2, 100),
+        (Kind::Control, None, None, None, 10),
+        (Kind::HolBlocking, None, None, None, 90),
+    ];
     assert_eq!(swept(&log, QueueId(1), 50, 340), expected);
-    // A pause precedes frames of the port sent meanwhile, in its queue only. The second pause ends after the first.
+    // A pause precedes frames of the port sent meanwhile, in its queue only. The second pause ends after the
+    // first.
     log.block(QueueId(1), QueueId(1), "pfc", NS(150));
     log.block(QueueId(1), QueueId(1), "sfc", NS(180));
     log.unblock(QueueId(1), "pfc", NS(220));
     log.unblock(QueueId(1), "sfc", NS(260));
     let paused = |cause, from, time| (Kind::Paused, None, Some(cause), Some(from), time);
-    let expected =
-        [behind(1, 90), behind(2, 50), paused("pfc", 150, 70), paused("sfc", 220, 40), (Kind::HolBlocking, None, None, None, 40)];
+    let expected = [
+        behind(1, 90),
+        behind(2, 50),
+        paused("pfc", 150, 70),
+        paused("sfc", 220, 40),
+        (Kind::HolBlocking, None, None, None, 40),
+    ];
     assert_eq!(swept(&log, QueueId(1), 50, 340), expected);
     assert_eq!(swept(&log, QueueId(2), 150, 200), [behind(2, 50)]);
 }
@@ -51,21 +65,29 @@ fn a_log_goes_back_as_far_as_somebody_waits() {
     for from in [300, 400, 500] {
         send(&mut log, from);
     }
-    assert_eq!(swept(&log, QueueId(1), 250, 600), [(Kind::Queueing, Some(7), None, None, 350)], "the frame that was on the wire is there");
+    assert_eq!(
+        swept(&log, QueueId(1), 250, 600),
+        [(Kind::Queueing, Some(7), None, None, 350)],
+        "the frame that was on the wire is there"
+    );
     log.leave(NS(250));
     send(&mut log, 600);
     assert_eq!(swept(&log, QueueId(1), 250, 700)[0].4, 450, "one of two still waits");
     log.leave(NS(250));
     send(&mut log, 700);
-    assert_eq!(swept(&log, QueueId(1), 250, 800)[0].0, Kind::HolBlocking, "nobody waits, and what was before is forgotten");
+    assert_eq!(
+        swept(&log, QueueId(1), 250, 800)[0].0,
+        Kind::HolBlocking,
+        "nobody waits, and what was before is forgotten"
+    );
 }
 
 #[test]
 fn what_keeps_a_source_changes_while_its_frame_is_on_the_wire() {
     let mut recorder = Recorder::new(0, 1, Traced::All, false);
     recorder.start(7, 2, PortId(0), QueueId(1), NS(0));
-    // The frame of the flow ends at 100. A hold begins at 50, and counts from the end of the frame. At 180 the flow
-    // waits for its turn.
+    // The frame of the flow ends at 100. A hold begins at 50, and counts from the end of the frame. At 180
+    // the flow waits for its turn.
     recorder.sends(7, Wait::Turn(QueueId(1)), NS(0), NS(100));
     recorder.hold(7, "sfc", NS(50));
     recorder.wait(7, Wait::SourceHeld, NS(50));
@@ -90,9 +112,13 @@ fn only_packets_that_may_complete_their_flow_are_followed() {
         packet.set(flag);
         packet
     };
-    let may = |traced: Traced, reorders, packet: Packet| Recorder::new(0, 1, traced, reorders).may_complete(&packet);
+    let may = |traced: Traced, reorders, packet: Packet| {
+        Recorder::new(0, 1, traced, reorders).may_complete(&packet)
+    };
     let some = || Traced::Flows(Arc::from([3, 7]));
-    assert!(may(some(), false, packet(7, Packet::LAST)) && may(some(), false, packet(3, Packet::RETRANSMITTED)));
+    assert!(
+        may(some(), false, packet(7, Packet::LAST)) && may(some(), false, packet(3, Packet::RETRANSMITTED))
+    );
     assert!(!may(some(), false, packet(5, Packet::LAST)) && !may(Traced::All, false, packet(7, 0)));
     assert!(may(Traced::All, true, packet(7, 0)));
 }
@@ -106,7 +132,9 @@ fn bytes_of_a_pause_are_those_it_is_for() {
         packet.set_tag(5);
         packet
     };
-    for (port, flow, in_port, class) in [(1, 10, 0, 1), (1, 10, 0, 1), (2, 11, 0, 1), (2, 12, 0, 0), (2, 13, 1, 1)] {
+    for (port, flow, in_port, class) in
+        [(1, 10, 0, 1), (1, 10, 0, 1), (2, 11, 0, 1), (2, 12, 0, 0), (2, 13, 1, 1)]
+    {
         core.ports[port].push(QueueId::at(usize::from(1 + class)), packet(flow, PortId(in_port), class));
     }
     let mut recorder = Recorder::new(4, 3, Traced::All, false);

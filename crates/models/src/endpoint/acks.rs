@@ -13,14 +13,28 @@ use crate::transport::contract::{News, Progress};
 impl Sender {
     /// Passes an answer to congestion control; `before` packets had arrived earlier.
     #[cold]
-    fn hear(&mut self, packet: &Packet, before: u32, news: News, beside: Option<&Metadata>, config: &Config, now: Moment) {
+    fn hear(
+        &mut self,
+        packet: &Packet,
+        before: u32,
+        news: News,
+        beside: Option<&Metadata>,
+        config: &Config,
+        now: Moment,
+    ) {
         let payload = config.framing.payload;
         let Progress { unacknowledged, next, .. } = self.progress;
-        let bytes = u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before)) * payload;
+        let bytes =
+            u64::from(config.transport.delivered(&self.progress, &self.transport).saturating_sub(before))
+                * payload;
         let copy = packet.copy();
-        let rtt = self.stamps.as_mut().and_then(|stamps| stamps.on_answer(packet.answers(), copy, unacknowledged, now));
+        let rtt = self
+            .stamps
+            .as_mut()
+            .and_then(|stamps| stamps.on_answer(packet.answers(), copy, unacknowledged, now));
         if let Some(round_trip) = rtt {
-            let is_excused = packet.has(Packet::ECHO) || news.loss.is_some() || !self.waits_for_control(config, now);
+            let is_excused =
+                packet.has(Packet::ECHO) || news.loss.is_some() || !self.waits_for_control(config, now);
             self.judge(round_trip, bytes, is_excused, config, now);
         }
         let ack = Ack {
@@ -86,7 +100,11 @@ impl Endpoint {
         let before = config.transport.delivered(&s.progress, &s.transport);
         let mut is_news = false;
         for from_there in beside.iter().flat_map(|record| &record.also) {
-            is_news |= config.transport.on_also(&mut s.progress, &mut s.transport, packet.seq().wrapping_add_signed(*from_there));
+            is_news |= config.transport.on_also(
+                &mut s.progress,
+                &mut s.transport,
+                packet.seq().wrapping_add_signed(*from_there),
+            );
         }
         let mut news = config.transport.on_answer(&mut s.progress, &mut s.transport, packet);
         news.is_news |= is_news;
@@ -105,7 +123,9 @@ impl Endpoint {
         if let Some(messages) = &mut s.messages {
             messages.forget(s.progress.unacknowledged);
         }
-        if s.progress.unacknowledged >= s.progress.packets && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
+        if s.progress.unacknowledged >= s.progress.packets
+            && s.messages.as_ref().is_none_or(|messages| messages.is_closed)
+        {
             self.finish(slot, now);
             return false;
         }

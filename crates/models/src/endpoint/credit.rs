@@ -36,8 +36,8 @@ impl Sender {
         let (credit, rules) = (self.credit.as_ref()?, config.pulls.as_ref()?);
         let Demand::Targets(targets) = &rules.demand else { return None };
         let framing = &config.framing;
-        let known =
-            config.transport.delivered(&self.progress, &self.transport) + config.transport.in_flight(&self.progress, &self.transport);
+        let known = config.transport.delivered(&self.progress, &self.transport)
+            + config.transport.in_flight(&self.progress, &self.transport);
         let mut waits = u64::from(self.progress.packets.saturating_sub(known)) * framing.largest();
         if let Some(messages) = &self.messages {
             waits -= messages.short(self.progress.next, framing);
@@ -82,7 +82,8 @@ impl Endpoint {
     /// Handles a pull for a flow of this host, or a request for a flow that ends here.
     pub fn on_pull(&mut self, packet: &Packet, effects: &mut Effects) {
         if self.is_own(packet.flow()) {
-            if let (Some(frames::Pull { total: Granted(total) }), Some(slot)) = (packet.payload(), self.slot(packet.flow()))
+            if let (Some(frames::Pull { total: Granted(total) }), Some(slot)) =
+                (packet.payload(), self.slot(packet.flow()))
                 && let (Some(s), Some(rules)) = (&mut self.senders[slot], &self.config.pulls)
                 && let Some(credit) = &mut s.credit
             {
@@ -120,7 +121,13 @@ impl Endpoint {
         let target = s.target(&self.config).filter(|_| is_stuck)?;
         let flow = s.flow;
         self.counters.requests += 1;
-        let mut frame = Packet::with(frames::Pull { total: Granted(target) }, flow, s.dst, self.config.framing.control, s.class);
+        let mut frame = Packet::with(
+            frames::Pull { total: Granted(target) },
+            flow,
+            s.dst,
+            self.config.framing.control,
+            s.class,
+        );
         frame.set_path(s.path);
         Some(frame)
     }

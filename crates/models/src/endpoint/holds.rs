@@ -22,9 +22,15 @@ impl Endpoint {
         Some(until)
     }
 
-    /// Holds all present and future flows to a destination. A time in the past ends the hold. Returns the flows to check at the end of the
-    /// hold.
-    pub fn hold_destination(&mut self, dst: u32, until: Moment, cause: &'static str, now: Moment) -> Vec<u32> {
+    /// Holds all present and future flows to a destination. A time in the past ends the hold. Returns the
+    /// flows to check at the end of the hold.
+    pub fn hold_destination(
+        &mut self,
+        dst: u32,
+        until: Moment,
+        cause: &'static str,
+        now: Moment,
+    ) -> Vec<u32> {
         self.held_destinations.retain(|_, held| *held > now);
         if until > now {
             let held = self.held_destinations.entry(dst).or_insert(until);
@@ -32,7 +38,8 @@ impl Endpoint {
         } else {
             self.held_destinations.remove(&dst);
         }
-        let mut flows: Vec<u32> = self.senders.iter().flatten().filter(|s| s.dst == dst).map(|s| s.flow).collect();
+        let mut flows: Vec<u32> =
+            self.senders.iter().flatten().filter(|s| s.dst == dst).map(|s| s.flow).collect();
         if flows.is_empty() {
             *self.late_holds.entry(cause).or_default() += 1;
         }

@@ -1,9 +1,9 @@
 //! Jitter: packets that start late at random, as those of adapters do.
 //!
-//! Models: the next packet of a flow starts late by a uniform share of the packet's time on the wire. Without jitter two senders of equal
-//! rates stay in step, and one of them may find no room each time (a phase effect: Floyd and Jacobson 1992). A flow alone is slowed by half
-//! of the share on average. Simplification: with a draw per packet no traffic repeats, so no traffic is fast-forwarded. Source:
-//! `docs/models/host.md`.
+//! Models: the next packet of a flow starts late by a uniform share of the packet's time on the wire. Without
+//! jitter two senders of equal rates stay in step, and one of them may find no room each time (a phase
+//! effect: Floyd and Jacobson 1992). A flow alone is slowed by half of the share on average. Simplification:
+//! with a draw per packet no traffic repeats, so no traffic is fast-forwarded. Source: `docs/models/host.md`.
 
 use xoff_units::Duration;
 

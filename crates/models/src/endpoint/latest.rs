@@ -1,4 +1,5 @@
-//! The last gain of a packet and the last start of a flow at a host: the basis for finding runs without progress.
+//! The last gain of a packet and the last start of a flow at a host: the basis for finding runs without
+//! progress.
 
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;

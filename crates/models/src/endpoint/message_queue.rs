@@ -34,7 +34,8 @@ state!(Ending {
 pub(super) struct Messages {
     pub(super) endings: VecDeque<Ending>,
     pub(super) log: Arc<MessageLog>,
-    /// The message of the last lookup, from its first packet to the packet after its last. Most packets end no message.
+    /// The message of the last lookup, from its first packet to the packet after its last. Most packets end
+    /// no message.
     pub(super) within: Cell<(u32, u32)>,
     /// Payload of all posted messages.
     pub bytes: u64,
@@ -129,7 +130,14 @@ impl Messages {
     }
 
     /// Posts a message. Returns the packets of the connection including the message.
-    pub(super) fn hand(&mut self, post: &Post, packets: u32, is_last: bool, framing: &Framing, now: Moment) -> u32 {
+    pub(super) fn hand(
+        &mut self,
+        post: &Post,
+        packets: u32,
+        is_last: bool,
+        framing: &Framing,
+        now: Moment,
+    ) -> u32 {
         let own = framing.packets(post.bytes) as u32;
         let last = (post.bytes - u64::from(own - 1) * framing.payload) as u16;
         let end = packets + own;

@@ -1,9 +1,11 @@
 //! Connections: flows that carry messages posted during the run.
 //!
-//! A connection begins with the first message, is idle without data, and ends when the last message is acknowledged. Congestion control and
-//! transport keep their state, also while the connection is idle, as adapters do. A rate that rises by time alone, such as DCQCN's, rises
-//! meanwhile. Messages leave in the order of posting. A message is delivered after all messages before, as on a reliable RDMA connection.
-//! An idle connection sets no timer. With NDP the first packets after an idle time go unasked. Source: `docs/models/jobs.md`.
+//! A connection begins with the first message, is idle without data, and ends when the last message is
+//! acknowledged. Congestion control and transport keep their state, also while the connection is idle, as
+//! adapters do. A rate that rises by time alone, such as DCQCN's, rises meanwhile. Messages leave in the
+//! order of posting. A message is delivered after all messages before, as on a reliable RDMA connection. An
+//! idle connection sets no timer. With NDP the first packets after an idle time go unasked. Source:
+//! `docs/models/jobs.md`.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -48,8 +50,8 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// Posts a message to its connection. Returns the connection if the message starts the connection; otherwise the connection may be able
-    /// to send.
+    /// Posts a message to its connection. Returns the connection if the message starts the connection;
+    /// otherwise the connection may be able to send.
     pub fn post(&mut self, post: &Post, effects: &mut Effects) -> Option<FlowSpec> {
         let place = self.connections.binary_search_by_key(&post.flow, |c| c.spec.flow).ok()?;
         let connection = &mut self.connections[place];
@@ -73,7 +75,8 @@ impl Endpoint {
         }
         let spec = self.connections[place].spec;
         let log = self.connections[place].log.clone();
-        let mut messages = Messages { endings: VecDeque::new(), log, within: Cell::default(), bytes: 0, is_closed: false };
+        let mut messages =
+            Messages { endings: VecDeque::new(), log, within: Cell::default(), bytes: 0, is_closed: false };
         messages.hand(post, 0, is_last, framing, now);
         self.opening = Some(Box::new(messages));
         Some(spec)

@@ -1,8 +1,9 @@
 //! The endpoint: the network interface of a host, where flows start and end.
 //!
-//! A flow waits for its turn in a queue of its port and produces a packet at the moment of transmission, so a pause, a new rate or a new
-//! window applies to the very next packet. Invariants: a flow is in the round of its queue, or an event (the end of a hold, the pacing
-//! timer, the window, new data) brings the flow back; each packet is delivered once, in order.
+//! A flow waits for its turn in a queue of its port and produces a packet at the moment of transmission, so a
+//! pause, a new rate or a new window applies to the very next packet. Invariants: a flow is in the round of
+//! its queue, or an event (the end of a hold, the pacing timer, the window, new data) brings the flow back;
+//! each packet is delivered once, in order.
 
 mod acks;
 mod classify;
@@ -58,7 +59,8 @@ const DUPLICATES: Count = Count::number("spurious_retransmissions", "spurious re
 const HELD_BACK: Count = Count::number("held_back", "packets held back by full sources");
 
 /// Counts of endpoints with any transport.
-pub const GROUP: Group = Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK], listens_to: None };
+pub const GROUP: Group =
+    Group { name: "transport", label: "transport", counts: &[DUPLICATES, HELD_BACK], listens_to: None };
 
 /// The progress of a flow.
 #[derive(Debug, Clone, Copy)]
@@ -187,7 +189,9 @@ impl state::State for Endpoint {
             arrived,
             late_holds,
         } = self;
-        for total in [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications] {
+        for total in
+            [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications]
+        {
             walk.total(total);
         }
         latest.walk(walk);
@@ -205,25 +209,32 @@ impl state::State for Endpoint {
             sender.walk_deadline(walk);
         }
         walk.value(free.word());
-        // A flow that has arrived whole is told by its sender; the places of the others are nobody's business.
+        // A flow that has arrived whole is told by its sender; the places of the others are nobody's
+        // business.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
             walk.of_flow(*flow);
             receivers[index(*place)].walk(walk);
         });
-        for (at, flow) in first_timeouts {
-            walk.reminder(at);
-            walk.value(u64::from(*flow));
-        }
+        walk_first_timeouts(first_timeouts, walk);
         walk.within("pulls", |walk| pacer.walk(walk));
         weight.walk(walk);
         if !homes.is_empty() {
             walk.refuse();
         }
         // Nor is one that begins from outside.
-        walk.same(starts.iter().fold(wide(starts.len()), |hash, start| fold(hash, start.peek().map_or(0, Moment::ps))));
+        let next = starts.iter().map(|start| start.peek().map_or(0, Moment::ps));
+        walk.same(next.fold(wide(starts.len()), fold));
         walk.same(waiting.iter().map(|(missing, _)| u64::from(*missing)).sum());
         walk.outside(|walk| walk_to_come(starts, waiting, dependents, arrivals, walk));
         walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
+    }
+}
+
+/// Shows the first timeouts of flows.
+fn walk_first_timeouts(first_timeouts: &mut VecDeque<(Moment, u32)>, walk: &mut StateVisitor<'_>) {
+    for (at, flow) in first_timeouts {
+        walk.reminder(at);
+        walk.value(u64::from(*flow));
     }
 }
 
@@ -249,7 +260,13 @@ fn walk_to_come(
 
 impl Endpoint {
     /// A host without flows yet.
-    pub fn new(node: u32, config: Arc<Config>, weight: Option<Weight>, starts: Vec<Start>, waiting: Vec<(Vec<u32>, FlowSpec)>) -> Self {
+    pub fn new(
+        node: u32,
+        config: Arc<Config>,
+        weight: Option<Weight>,
+        starts: Vec<Start>,
+        waiting: Vec<(Vec<u32>, FlowSpec)>,
+    ) -> Self {
         let mut dependents: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         let waiting = waiting
             .into_iter()
@@ -305,13 +322,18 @@ impl Endpoint {
     /// The progress of the flows that started here.
     pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
         // A flow that requests credit reads its remaining packets, up to the maximum request.
-        let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
+        let ahead =
+            self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
         let asks = self.config.pulls.as_ref().is_some_and(|rules| matches!(rules.demand, Demand::Targets(_)));
         self.senders.iter().flatten().map(move |s| UnderWay {
             flow: s.flow,
             passed: s.progress.unacknowledged,
             sent: s.progress.highest,
-            alike: s.messages.as_ref().map_or(s.progress.packets, |messages| messages.first_end()).saturating_sub(1 + ahead),
+            alike: s
+                .messages
+                .as_ref()
+                .map_or(s.progress.packets, |messages| messages.first_end())
+                .saturating_sub(1 + ahead),
             credit: s.credit.as_ref().map(|credit| (credit.pulled(), if asks { credit.pulled() } else { 0 })),
             message: s.messages.as_ref().map(|messages| (messages.first_packets(), self.to_come(s.flow))),
         })
@@ -319,12 +341,18 @@ impl Endpoint {
 
     /// Messages of a connection that are still to be posted.
     fn to_come(&self, flow: u32) -> u32 {
-        self.connections.binary_search_by_key(&flow, |c| c.spec.flow).map_or(0, |place| self.connections[place].to_come)
+        self.connections
+            .binary_search_by_key(&flow, |c| c.spec.flow)
+            .map_or(0, |place| self.connections[place].to_come)
     }
 
     /// Messages posted here and not delivered at the other end.
     pub fn undelivered(&self) -> impl Iterator<Item = MessageId> {
-        self.senders.iter().flatten().filter_map(|s| s.messages.as_ref()).flat_map(|messages| messages.undelivered())
+        self.senders
+            .iter()
+            .flatten()
+            .filter_map(|s| s.messages.as_ref())
+            .flat_map(|messages| messages.undelivered())
     }
 
     /// Returns the cycle of a rank here, if the rank repeats operations.
@@ -335,7 +363,11 @@ impl Endpoint {
     /// Reads the memory that the next packets of the first flows need.
     #[inline]
     pub fn touch(&self) -> u64 {
-        let sender = self.senders.first().and_then(Option::as_ref).map_or(0, |s| s.next_send.0 ^ s.deadline.0 ^ u64::from(s.progress.next));
+        let sender = self
+            .senders
+            .first()
+            .and_then(Option::as_ref)
+            .map_or(0, |s| s.next_send.0 ^ s.deadline.0 ^ u64::from(s.progress.next));
         let slot = self.slots.last().map_or(0, |slot| u64::from(*slot));
         self.accepted ^ sender ^ slot ^ self.receivers.first().map_or(0, Receiver::touch)
     }
@@ -371,7 +403,8 @@ impl Endpoint {
         self.senders.iter().flatten().all(|s| s.is_idle(&self.config))
     }
 
-    /// True when a flow can send or waits for an answer, or when a flow starts here without a further event elsewhere.
+    /// True when a flow can send or waits for an answer, or when a flow starts here without a further event
+    /// elsewhere.
     pub fn goes_on(&self, now: Moment) -> bool {
         let is_released = |(missing, spec): &(u32, FlowSpec)| *missing == 0 && spec.start >= now;
         self.senders.iter().flatten().any(|s| !s.is_idle(&self.config))

@@ -44,10 +44,16 @@ fn apart(packet: &Packet, records: &mut Records) -> (Packet, Option<u32>) {
     packet.side().map_or((*packet, None), |slot| (packet.alone(records.get(slot)), Some(slot)))
 }
 
-/// Completes the answer to a packet: other arrived packets, and the packet's tag if needed. An ACK takes over the side record of the
-/// packet.
+/// Completes the answer to a packet: other arrived packets, and the packet's tag if needed. An ACK takes over
+/// the side record of the packet.
 #[inline]
-fn complete(slot: Option<u32>, mut reply: Option<Packet>, also: &[u32], tag: Option<u32>, records: &mut Records) -> Option<Packet> {
+fn complete(
+    slot: Option<u32>,
+    mut reply: Option<Packet>,
+    also: &[u32],
+    tag: Option<u32>,
+    records: &mut Records,
+) -> Option<Packet> {
     if let Some(slot) = slot {
         match &mut reply {
             Some(ack) if ack.kind() == Kind::Ack => *ack = ack.at_side(slot),
@@ -96,8 +102,14 @@ impl Endpoint {
         place
     }
 
-    /// Handles a header of a trimmed packet that ends at this host. Returns the answer, which goes before the effects.
-    pub fn on_header(&mut self, header: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
+    /// Handles a header of a trimmed packet that ends at this host. Returns the answer, which goes before the
+    /// effects.
+    pub fn on_header(
+        &mut self,
+        header: &Packet,
+        records: &mut Records,
+        effects: &mut Effects,
+    ) -> Option<Packet> {
         let (header, slot) = &apart(header, records);
         let place = self.receiver(header.flow());
         if place == ALL_HERE {
@@ -119,7 +131,12 @@ impl Endpoint {
 
     /// Handles a data packet for this host. Returns the answer, which goes before the effects.
     #[inline]
-    pub fn on_data(&mut self, packet: &Packet, records: &mut Records, effects: &mut Effects) -> Option<Packet> {
+    pub fn on_data(
+        &mut self,
+        packet: &Packet,
+        records: &mut Records,
+        effects: &mut Effects,
+    ) -> Option<Packet> {
         let (packet, slot) = &apart(packet, records);
         self.delivered_bytes += u64::from(packet.bytes());
         let (now, place) = (effects.now, self.receiver(packet.flow()));
@@ -195,15 +212,19 @@ impl Endpoint {
         }
     }
 
-    /// Starts the flows that waited only for this flow, which has arrived here or whose last packet has left. A flow with a later start of
-    /// its own starts then.
+    /// Starts the flows that waited only for this flow, which has arrived here or whose last packet has left.
+    /// A flow with a later start of its own starts then.
     pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
         for i in self.dependents.remove(&flow).unwrap_or_default() {
             let (missing, spec) = &mut self.waiting[index(i)];
             *missing -= 1;
             if *missing == 0 {
                 let is_due = spec.start <= effects.now;
-                effects.push(if is_due { Effect::Start(*spec) } else { Effect::Alarm(token::RELEASED, spec.start, i) });
+                effects.push(if is_due {
+                    Effect::Start(*spec)
+                } else {
+                    Effect::Alarm(token::RELEASED, spec.start, i)
+                });
             }
         }
     }

@@ -1,8 +1,11 @@
 //! The turns of a flow, from its start to its last packet: the time and the packet of each transmission.
 
+use std::collections::VecDeque;
+
 use crate::ids::{PortId, QueueId};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
+use super::config::Config;
 use super::sender::{Sender, Told};
 use super::turn::{Requeue, Turn};
 use super::{Endpoint, NO_SLOT, token};
@@ -15,9 +18,37 @@ use crate::pulls::Credit;
 use crate::routing::{Paths, Routes};
 use crate::transport::contract::Progress;
 
+/// Sets the deadline of a flow after a packet, and the alarm of its first timeout.
+fn expect_ack(
+    s: &mut Sender,
+    config: &Config,
+    first_timeouts: &mut VecDeque<(Moment, u32)>,
+    effects: &mut Effects,
+) {
+    if !config.transport.acknowledges() {
+        return;
+    }
+    s.deadline = config.transport.deadline(&s.progress, &s.transport, effects.now);
+    if !s.is_rto_set {
+        s.is_rto_set = true;
+        let first = effects.now + config.transport.timeouts().0;
+        if first_timeouts.is_empty() {
+            effects.push(Effect::Alarm(token::FIRST_RTO, first, 0));
+        }
+        first_timeouts.push_back((first, s.flow));
+    }
+}
+
 impl Endpoint {
-    /// Returns the port of a flow among `choices`, if the host has a rule of its own; `rate` returns a port's rate.
-    pub fn first_hop(&mut self, spec: &FlowSpec, choices: &[PortId], rate: impl Fn(PortId) -> Rate, now: Moment) -> Option<PortId> {
+    /// Returns the port of a flow among `choices`, if the host has a rule of its own; `rate` returns a port's
+    /// rate.
+    pub fn first_hop(
+        &mut self,
+        spec: &FlowSpec,
+        choices: &[PortId],
+        rate: impl Fn(PortId) -> Rate,
+        now: Moment,
+    ) -> Option<PortId> {
         let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
         let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
         let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
@@ -29,8 +60,15 @@ impl Endpoint {
         self.config.classify.class(spec)
     }
 
-    /// Starts a flow in a queue of a port. Returns the slot, for the node to list the flow, and the end of the hold of the destination.
-    pub fn start(&mut self, spec: &FlowSpec, port: PortId, queue: QueueId, now: Moment) -> (u32, Option<Moment>) {
+    /// Starts a flow in a queue of a port. Returns the slot, for the node to list the flow, and the end of
+    /// the hold of the destination.
+    pub fn start(
+        &mut self,
+        spec: &FlowSpec,
+        port: PortId,
+        queue: QueueId,
+        now: Moment,
+    ) -> (u32, Option<Moment>) {
         self.latest.begun_at = now;
         let place = index(spec.flow - self.first_flow);
         if self.slots.len() <= place {
@@ -39,7 +77,9 @@ impl Endpoint {
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
         let scheme = &self.config.schemes[port];
         let messages = self.opening.take();
-        let packets = messages.as_ref().map_or_else(|| self.config.framing.packets(spec.size) as u32, |messages| messages.packets());
+        let packets = messages
+            .as_ref()
+            .map_or_else(|| self.config.framing.packets(spec.size) as u32, |messages| messages.packets());
         let last = spec.size.wrapping_sub(u64::from(packets - 1) * self.config.framing.payload) as u16;
         let sender = Sender {
             flow: spec.flow,
@@ -58,10 +98,15 @@ impl Endpoint {
             stamps: scheme.hears_acks().then(Box::default),
             progress: Progress { packets, ..Progress::default() },
             transport: self.config.transport.sender(),
-            credit: self.config.pulls.as_ref().map(|rules| Box::new(Credit::new(rules, packets, &mut self.counters))),
+            credit: self
+                .config
+                .pulls
+                .as_ref()
+                .map(|rules| Box::new(Credit::new(rules, packets, &mut self.counters))),
             rate: scheme.start(),
             next_send: now,
-            told: held_until.map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
+            told: held_until
+                .map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
             deadline: Moment::NEVER,
             retransmitted: 0,
         };
@@ -83,7 +128,9 @@ impl Endpoint {
         let Some(s) = &mut self.senders[index(slot)] else { return Turn::Leave };
         let next = config.transport.next(&s.progress, &s.transport);
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
-        let may_go = |seq: &u32| s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq);
+        let may_go = |seq: &u32| {
+            s.next_send <= now && s.held_until() <= now && s.may_send(*seq, config) && s.has_arrived(*seq)
+        };
         let Some(seq) = next.filter(may_go) else {
             s.is_listed = false;
             return Turn::Leave;
@@ -116,37 +163,28 @@ impl Endpoint {
                 packet.set_copy(stamps.on_sent(seq, now));
             }
             let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
-            s.next_send = now
-                + scheme.on_sent(
-                    &mut s.rate,
-                    &mut packet,
-                    OnWire { key: config.sources.keys.of(s.flow), bytes: u64::from(bytes), is_queue_empty, now },
-                );
+            let key = config.sources.keys.of(s.flow);
+            let sent = OnWire { key, bytes: u64::from(bytes), is_queue_empty, now };
+            s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, sent);
             resumes = s.next_send;
         }
         if let Some(jitter) = &config.jitter {
             self.latest.drawn += 1;
             resumes = s.jitter(jitter, &packet, config, [now, resumes.max(ends)]);
         }
-        if config.transport.acknowledges() {
-            s.deadline = config.transport.deadline(&s.progress, &s.transport, now);
-            if !s.is_rto_set {
-                s.is_rto_set = true;
-                let first = now + config.transport.timeouts().0;
-                if self.first_timeouts.is_empty() {
-                    effects.push(Effect::Alarm(token::FIRST_RTO, first, 0));
-                }
-                self.first_timeouts.push_back((first, s.flow));
-            }
-        }
+        expect_ack(s, config, &mut self.first_timeouts, effects);
         let next = config.transport.next(&s.progress, &s.transport);
-        if config.transport.coalesces() && (packet.has(Packet::RETRANSMITTED) || next.is_none_or(|seq| !s.may_send(seq, config))) {
+        if config.transport.coalesces()
+            && (packet.has(Packet::RETRANSMITTED) || next.is_none_or(|seq| !s.may_send(seq, config)))
+        {
             packet.set(Packet::ASKS);
         }
         resumes = resumes.max(next.map_or(now, |seq| s.arrives(seq)));
         if next.is_none() {
             s.is_listed = false;
-            if !config.transport.acknowledges() && s.messages.as_ref().is_none_or(|messages| messages.is_closed) {
+            if !config.transport.acknowledges()
+                && s.messages.as_ref().is_none_or(|messages| messages.is_closed)
+            {
                 self.let_go(slot, now);
             }
             Turn::SendAndLeave(packet)
@@ -200,7 +238,9 @@ impl Endpoint {
         if s.is_idle(&self.config) {
             return Some(Wait::AppLimited);
         }
-        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else { return Some(Wait::Ack) };
+        let Some(next) = self.config.transport.next(&s.progress, &s.transport) else {
+            return Some(Wait::Ack);
+        };
         let arrives = s.arrives(next);
         Some(if s.held_until() > now {
             Wait::SourceHeld
@@ -225,8 +265,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns a flow whose first timeout is due; otherwise sets the timer for the next. First timeouts come in the order of first packets,
-    /// so one timer serves all flows. Finished flows are skipped.
+    /// Returns a flow whose first timeout is due; otherwise sets the timer for the next. First timeouts come
+    /// in the order of first packets, so one timer serves all flows. Finished flows are skipped.
     pub fn next_timeout(&mut self, effects: &mut Effects) -> Option<u32> {
         while let Some((deadline, flow)) = self.first_timeouts.front().copied() {
             let is_over = self.slot(flow).is_none();
@@ -247,7 +287,8 @@ impl Endpoint {
         self.senders[index(slot)].as_ref().map_or(u32::MAX, |s| s.flow)
     }
 
-    /// Moves the rest of a flow to another class. Returns port, slot and the previous queue, if the flow still sends.
+    /// Moves the rest of a flow to another class. Returns port, slot and the previous queue, if the flow
+    /// still sends.
     pub fn set_class(&mut self, flow: u32, class: u8) -> Option<(PortId, u32, QueueId)> {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;
@@ -255,9 +296,14 @@ impl Endpoint {
         Some((s.port, number(slot), std::mem::replace(&mut s.queue, QueueId(1 + u16::from(class)))))
     }
 
-    /// Returns flows on a port that routing no longer allows, or away from an own port that is allowed again, each with the new port.
+    /// Returns flows on a port that routing no longer allows, or away from an own port that is allowed again,
+    /// each with the new port.
     pub fn misplaced(&self, routes: &Routes) -> Vec<(u32, PortId)> {
-        let senders = self.slots.iter().filter(|slot| **slot != NO_SLOT).filter_map(|slot| self.senders[index(*slot)].as_ref());
+        let senders = self
+            .slots
+            .iter()
+            .filter(|slot| **slot != NO_SLOT)
+            .filter_map(|slot| self.senders[index(*slot)].as_ref());
         let place = |s: &Sender| {
             let choices = routes.choices(s.dst);
             let is_good = |port: PortId| choices.contains(&port);
@@ -270,7 +316,8 @@ impl Endpoint {
         senders.filter_map(place).collect()
     }
 
-    /// Moves the rest of a flow to another port. Returns the slot, the previous port and the queue, if the flow still sends.
+    /// Moves the rest of a flow to another port. Returns the slot, the previous port and the queue, if the
+    /// flow still sends.
     pub fn set_port(&mut self, flow: u32, port: PortId) -> Option<(u32, PortId, QueueId)> {
         let slot = self.slot(flow)?;
         let s = self.senders[slot].as_mut()?;

@@ -1,8 +1,9 @@
 //! Start times of a flow's packets: round-trip times, and the time that a flow stays slow on an empty path.
 //!
-//! Models: a packet and its answer carry the number of the copy ([`Packet::copy`]), so an answer is compared with the start of the answered
-//! copy. Copies after the third have no number and give no round trip (Karn and Partridge 1987). An answer to no single packet gives no
-//! round trip. Invariant: no round trip is below the least of the flow's path.
+//! Models: a packet and its answer carry the number of the copy ([`Packet::copy`]), so an answer is compared
+//! with the start of the answered copy. Copies after the third have no number and give no round trip (Karn
+//! and Partridge 1987). An answer to no single packet gives no round trip. Invariant: no round trip is below
+//! the least of the flow's path.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -76,7 +77,8 @@ impl Stamps {
         copies.last
     }
 
-    /// Records the answer to a copy of a packet, and the ACK of all packets before `to`; returns the round trip.
+    /// Records the answer to a copy of a packet, and the ACK of all packets before `to`; returns the round
+    /// trip.
     pub fn on_answer(&mut self, seq: u32, copy: u8, to: u32, now: Moment) -> Option<Duration> {
         let start = match copy {
             0 => self.starts.get_mut(index(seq.wrapping_sub(self.first))),
@@ -122,7 +124,8 @@ mod tests {
         let mut s = Stamps::default();
         let at = |s: &mut Stamps, seq, us| s.on_sent(seq, Moment::us(us));
         assert_eq!((at(&mut s, 0, 1), at(&mut s, 1, 2)), (0, 0));
-        // The header of packet 1 is answered; its second copy times out, and a third starts. The answer of the second comes late.
+        // The header of packet 1 is answered; its second copy times out, and a third starts. The answer of
+        // the second comes late.
         assert_eq!(s.on_answer(1, 0, 0, Moment::us(12)), Some(Duration::us(10)));
         assert_eq!((at(&mut s, 1, 20), at(&mut s, 1, 40)), (1, 2));
         assert_eq!(s.on_answer(1, 1, 0, Moment::us(41)), Some(Duration::us(21)));

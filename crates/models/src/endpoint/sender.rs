@@ -83,11 +83,11 @@ state!(Sender {
 const _: () = assert!(size_of::<Option<Sender>>() <= 144, "a flow that waits for its turn takes this");
 
 impl Sender {
-    /// Shows the time of the retransmission. A connection without packets in flight waits for no answer until the next packet, which sets
-    /// the time anew.
+    /// Shows the time of the retransmission. A connection without packets in flight waits for no answer until
+    /// the next packet, which sets the time anew.
     pub fn walk_deadline(&mut self, walk: &mut StateVisitor<'_>) {
-        let waits_for_none =
-            self.messages.as_ref().is_some_and(|messages| !messages.is_closed) && self.progress.unacknowledged >= self.progress.packets;
+        let waits_for_none = self.messages.as_ref().is_some_and(|messages| !messages.is_closed)
+            && self.progress.unacknowledged >= self.progress.packets;
         if waits_for_none { walk.reminder(&mut self.deadline) } else { walk.due(&mut self.deadline) }
     }
 
@@ -109,7 +109,8 @@ impl Sender {
     /// Returns a packet for transmission.
     #[inline]
     pub fn packet(&mut self, seq: u32, config: &Config) -> Packet {
-        let mut packet = Packet::new(Kind::Data, self.flow, seq, self.dst, self.wire(seq, &config.framing), self.class);
+        let mut packet =
+            Packet::new(Kind::Data, self.flow, seq, self.dst, self.wire(seq, &config.framing), self.class);
         packet.set_path(self.path);
         if let Some(messages) = &mut self.messages {
             packet.set(messages.flags(seq, self.progress.packets));
@@ -123,11 +124,19 @@ impl Sender {
         packet
     }
 
-    /// Returns the time of the next turn after a packet that starts now; without jitter the time is `resumes`.
+    /// Returns the time of the next turn after a packet that starts now; without jitter the time is
+    /// `resumes`.
     #[cold]
-    pub fn jitter(&mut self, jitter: &Jitter, packet: &Packet, config: &Config, [now, resumes]: [Moment; 2]) -> Moment {
+    pub fn jitter(
+        &mut self,
+        jitter: &Jitter,
+        packet: &Packet,
+        config: &Config,
+        [now, resumes]: [Moment; 2],
+    ) -> Moment {
         let key = config.sources.keys.of(self.flow);
-        self.next_send = self.next_send.max(resumes + jitter.after(key, packet.seq(), packet.copy(), resumes - now));
+        self.next_send =
+            self.next_send.max(resumes + jitter.after(key, packet.seq(), packet.copy(), resumes - now));
         self.next_send
     }
 
@@ -161,7 +170,8 @@ impl Sender {
     #[inline]
     pub fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
-        !is_held || self.in_flight(config) * config.framing.payload < config.schemes[self.port].window(&self.rate)
+        !is_held
+            || self.in_flight(config) * config.framing.payload < config.schemes[self.port].window(&self.rate)
     }
 
     /// Packets under way.

@@ -1,9 +1,11 @@
 //! Flows that stay slow on an empty path.
 //!
-//! Models: at an answer with a round trip, the rate of a flow is the payload in flight divided by the round trip (Little's law). A round
-//! trip is *slow* if the rate is below a tenth of the slowest link on the path, only window or pace holds the flow, and no answer carries a
-//! mark, reports a loss or exceeds the least round trip by more than a tenth. A slow round trip is *stuck* if the payload in flight did not
-//! grow since the slow round trip before. Limits: a flow beside others below the capacity of their links is judged as well.
+//! Models: at an answer with a round trip, the rate of a flow is the payload in flight divided by the round
+//! trip (Little's law). A round trip is *slow* if the rate is below a tenth of the slowest link on the path,
+//! only window or pace holds the flow, and no answer carries a mark, reports a loss or exceeds the least
+//! round trip by more than a tenth. A slow round trip is *stuck* if the payload in flight did not grow since
+//! the slow round trip before. Limits: a flow beside others below the capacity of their links is judged as
+//! well.
 
 use std::sync::Arc;
 
@@ -16,8 +18,8 @@ use crate::topology::{PortSpec, Topology};
 /// Shares of a rate, and of a round trip, below which a flow is slow and a path empty.
 const TENTH: u64 = 10;
 
-/// The slowest link on the path of a flow: the minimum of its first port, of the links between forwarding nodes, and of the slowest port of
-/// the destination. No path has a slower link.
+/// The slowest link on the path of a flow: the minimum of its first port, of the links between forwarding
+/// nodes, and of the slowest port of the destination. No path has a slower link.
 #[derive(Debug, Clone, Default)]
 pub struct Bottlenecks {
     own: Vec<Rate>,
@@ -29,8 +31,12 @@ impl Bottlenecks {
     /// Returns the bottlenecks of a network.
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>]) -> Self {
         let forwards = |n: u32| topology.nodes[index(n)].forwards;
-        let between = topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| l.link.rate).min();
-        let into = ports.iter().map(|ports| ports.iter().map(|p| p.link.rate).min().unwrap_or(Rate(u64::MAX))).collect();
+        let between =
+            topology.links.iter().filter(|l| forwards(l.a) && forwards(l.b)).map(|l| l.link.rate).min();
+        let into = ports
+            .iter()
+            .map(|ports| ports.iter().map(|p| p.link.rate).min().unwrap_or(Rate(u64::MAX)))
+            .collect();
         Self { own: Vec::new(), between, into }
     }
 
@@ -88,8 +94,8 @@ impl Slow {
     pub fn on_answer(&mut self, answer: &Answer) {
         let Answer { under_way, round_trip, least, is_excused, slowest, now } = *answer;
         let is_late = round_trip.ps() - least.ps() > least.ps() / TENTH;
-        let is_fast =
-            u128::from(under_way) * 8 * 1_000_000_000_000 * u128::from(TENTH) > u128::from(slowest.0) * u128::from(round_trip.ps());
+        let is_fast = u128::from(under_way) * 8 * 1_000_000_000_000 * u128::from(TENTH)
+            > u128::from(slowest.0) * u128::from(round_trip.ps());
         if is_excused || is_late || is_fast {
             self.since = None;
             return;
@@ -122,7 +128,8 @@ mod tests {
         assert_eq!((s.round_trips, s.stuck), (4, 4));
         s.on_answer(&Answer { under_way: 2000, ..answer(5) });
         assert_eq!((s.round_trips, s.stuck), (5, 4));
-        // 100 Gb/s for 10 us are 125 KB: a tenth is not slow, nor is a flow that is excused or has a queue before it.
+        // 100 Gb/s for 10 us are 125 KB: a tenth is not slow, nor is a flow that is excused or has a queue
+        // before it.
         let others = [
             Answer { under_way: 12_501, ..answer(7) },
             Answer { is_excused: true, ..answer(7) },

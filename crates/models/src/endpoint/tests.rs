@@ -98,7 +98,10 @@ fn on_data(e: &mut Endpoint, packet: &Packet, now: Moment) -> Vec<Effect> {
 }
 
 fn answers(effects: &[Effect]) -> Vec<Packet> {
-    effects.iter().filter_map(|effect| if let Effect::Answer(frame) = effect { Some(*frame) } else { None }).collect()
+    effects
+        .iter()
+        .filter_map(|effect| if let Effect::Answer(frame) = effect { Some(*frame) } else { None })
+        .collect()
 }
 
 /// The packets of a flow's turns, one each time the line is free, until it leaves the round.
@@ -146,9 +149,17 @@ fn a_flow_makes_a_packet_a_turn_and_leaves_with_its_last() {
         seen.push((is_listed, packet.map(|p| (p.seq(), p.bytes(), p.class(), p.dst(), p.has(Packet::LAST)))));
     }
     let packet = |seq, bytes, is_last| Some((seq, bytes, 1, 2, is_last));
-    let expected = [(true, packet(0, 1250, false)), (true, packet(1, 1250, false)), (false, packet(2, 750, true)), (false, None)];
+    let expected = [
+        (true, packet(0, 1250, false)),
+        (true, packet(1, 1250, false)),
+        (false, packet(2, 750, true)),
+        (false, None),
+    ];
     assert_eq!(seen, expected);
-    assert_eq!((e.injected_bytes, e.is_quiet(), e.requeue(7, Moment::ZERO + RTO)), (3250, false, Requeue::No));
+    assert_eq!(
+        (e.injected_bytes, e.is_quiet(), e.requeue(7, Moment::ZERO + RTO)),
+        (3250, false, Requeue::No)
+    );
 }
 
 #[test]
@@ -156,13 +167,16 @@ fn a_flow_that_is_slower_than_its_line_waits_for_its_pace() {
     // Its rate gives a packet 100 ns; this line is free after 50.
     let mut e = windowed();
     let slot = start(&mut e, 7, 5000, Moment::ZERO);
-    let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO)) else { panic!("it does not wait") };
+    let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO)) else {
+        panic!("it does not wait")
+    };
     assert_eq!(at, Moment::ZERO + FULL);
     assert_eq!(e.requeue(7, Moment::ns(60)), Requeue::No, "its timer is set");
     assert_eq!(e.requeue(7, Moment::ZERO + FULL), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(e.requeue(7, Moment::ZERO + FULL), Requeue::No, "it is listed");
     // A flow that cannot send leaves; with the timer gone it asks for one of its own.
-    let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO + FULL)) else {
+    let Turn::SendThenWait(_, at) = e.turn(slot, |_| Duration::ns(50), &mut effects(Moment::ZERO + FULL))
+    else {
         panic!("it does not wait")
     };
     assert_eq!(at, Moment::ZERO + FULL * 2);
@@ -293,7 +307,10 @@ fn a_timeout_restarts_with_each_packet_and_sends_from_the_oldest_again() {
     // The last packet left after 100 ns, which moved the deadline.
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO), (Some(Moment::ZERO + RTO + FULL), false));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO + FULL), (Some(Moment::ZERO + RTO * 2 + FULL), true));
-    assert_eq!(e.requeue(7, Moment::ZERO + RTO + FULL), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
+    assert_eq!(
+        e.requeue(7, Moment::ZERO + RTO + FULL),
+        Requeue::Now { slot, port: PortId(0), queue: QueueId(2) }
+    );
     assert_eq!(drain(&mut e, slot, Moment::ZERO + RTO + FULL), [0, 1]);
     e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::ZERO + RTO + Duration::us(1));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO * 2 + FULL), (None, false));
@@ -359,11 +376,16 @@ fn what_the_network_says_is_counted_for_the_host_and_for_flows_under_way() {
 #[test]
 fn a_receiver_acknowledges_to_the_end_whatever_comes_again() {
     let (later, soon) = (spec(7, 1000), spec(8, 1000));
-    let mut e = host(&Table::default(), &CongestionControl::default(), vec![(vec![100, 101], later), (vec![100], soon)]);
+    let mut e = host(
+        &Table::default(),
+        &CongestionControl::default(),
+        vec![(vec![100, 101], later), (vec![100], soon)],
+    );
     let mut take = |packet: Packet, now: Moment| {
         let all = on_data(&mut e, &packet, now);
         let frames = answers(&all);
-        let released = |effect: &Effect| if let Effect::Start(spec) = effect { Some(spec.flow) } else { None };
+        let released =
+            |effect: &Effect| if let Effect::Start(spec) = effect { Some(spec.flow) } else { None };
         let released: Vec<_> = all.iter().filter_map(released).collect();
         assert_eq!((frames.len(), all.len()), (1, 1 + released.len()), "it sets no timer");
         (frames.first().map(|f| (f.kind(), f.flow(), f.seq(), f.dst(), f.bytes(), f.class())), released)
@@ -408,18 +430,25 @@ fn an_answer_takes_the_way_back() {
 #[test]
 fn marks_are_echoed_once_an_interval_as_packet_or_on_the_ack() {
     for form in [Form::Packet, Form::Ack] {
-        let params = dcqcn::Params { cnp_interval: Some(Duration::us(4)), cnp: Some(form), ..dcqcn::Params::default() };
+        let params = dcqcn::Params {
+            cnp_interval: Some(Duration::us(4)),
+            cnp: Some(form),
+            ..dcqcn::Params::default()
+        };
         let control = CongestionControl { dcqcn: Some(params), ..CongestionControl::default() };
         let mut e = host(&Table::default(), &control, Vec::new());
         let mut told = Vec::new();
         // The third packet has no mark; the second and the fourth come within 4 us of the echo before.
-        for (seq, (us, is_marked)) in [(1, true), (3, true), (4, false), (5, true), (6, true)].into_iter().enumerate() {
+        for (seq, (us, is_marked)) in
+            [(1, true), (3, true), (4, false), (5, true), (6, true)].into_iter().enumerate()
+        {
             let mut packet = data(100, number(seq), false);
             if is_marked {
                 packet.set(Packet::CE);
             }
             let frames = answers(&on_data(&mut e, &packet, Moment::us(us)));
-            let by_packet = frames.get(1).is_some_and(|f| f.kind() == Kind::Cnp && f.dst() == 1 && f.flow() == 100);
+            let by_packet =
+                frames.get(1).is_some_and(|f| f.kind() == Kind::Cnp && f.dst() == 1 && f.flow() == 100);
             let by_ack = frames[0].has(Packet::ECHO);
             assert!(!by_packet || form == Form::Packet);
             assert!(!by_ack || form == Form::Ack);

@@ -1,13 +1,13 @@
 //! Faults of a run: links, nodes and hosts that fail at given or drawn moments.
-//! Each `[[fault]]` entry acts on every link, node or host that it names, at moments of its own ([`schedule`]).
-//! [`plan`] finds the ports; `node/fault.rs` acts. Outages follow `reference/README.md`.
-//! Simplifications: a link is down both ways at one moment, and both ends know at once; a frame in transmission
-//! occupies its port to its end; a node that is down keeps its knowledge; headroom, thresholds, windows and line rates
-//! of congestion controls stay under another rate or delay.
-//! Invariants: a fault acts after arrivals and before transmissions of its moment, for any threads and windows; no
-//! frame overtakes another on a link; each lost frame counts for one fault.
-//! Source: public reports on failing links, and on pause storms of interfaces (Guo et al., "RDMA over Commodity
-//! Ethernet at Scale", SIGCOMM 2016); `docs/models/faults.md`.
+//! Each `[[fault]]` entry acts on every link, node or host that it names, at moments of its own
+//! ([`schedule`]). [`plan`] finds the ports; `node/fault.rs` acts. Outages follow `reference/README.md`.
+//! Simplifications: a link is down both ways at one moment, and both ends know at once; a frame in
+//! transmission occupies its port to its end; a node that is down keeps its knowledge; headroom, thresholds,
+//! windows and line rates of congestion controls stay under another rate or delay.
+//! Invariants: a fault acts after arrivals and before transmissions of its moment, for any threads and
+//! windows; no frame overtakes another on a link; each lost frame counts for one fault.
+//! Source: public reports on failing links, and on pause storms of interfaces (Guo et al., "RDMA over
+//! Commodity Ethernet at Scale", SIGCOMM 2016); `docs/models/faults.md`.
 
 pub mod plan;
 pub mod schedule;
@@ -48,8 +48,8 @@ pub struct Fault {
     /// Duration of the fault. Default: for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// Links, by the names of their ends: `leaf0-spine1` for both directions, `leaf0 -> spine1` for frames of leaf0;
-    /// `*` stands for any characters.
+    /// Links, by the names of their ends: `leaf0-spine1` for both directions, `leaf0 -> spine1` for frames of
+    /// leaf0; `*` stands for any characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// Nodes by name, with all their links; `*` stands for any characters.
@@ -71,19 +71,19 @@ pub struct Fault {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "Propagation::some_time")]
     #[schemars(with = "Option<Propagation>")]
     pub delay: Option<Duration>,
-    /// Probability of damage of each bit of a link. A frame with a damaged bit is lost where the frame arrives. With 1
-    /// a link silently loses all frames.
+    /// Probability of damage of each bit of a link. A frame with a damaged bit is lost where the frame
+    /// arrives. With 1 a link silently loses all frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bit_error_rate: Option<f64>,
     /// The host reads no frame, and its interface pauses all classes of the neighbour.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stall: bool,
-    /// Factor of the host's computation times in jobs (a straggler), also for a computation in progress, while the
-    /// fault lasts.
+    /// Factor of the host's computation times in jobs (a straggler), also for a computation in progress,
+    /// while the fault lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<f64>,
-    /// Repeated failures: the time from a repair, or `at`, until the next failure. Each link, node or host draws
-    /// separately.
+    /// Repeated failures: the time from a repair, or `at`, until the next failure. Each link, node or host
+    /// draws separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_between_failures: Option<Time>,
     /// With `time_between_failures`: the time from a failure until its repair.
@@ -107,8 +107,13 @@ const LONGEST: Duration = Duration::ms(1_000);
 impl Fault {
     /// Refuses values without a meaning: the key below the entry, and the reason.
     pub fn validate(&self, end: Moment) -> Result<(), ParamError> {
-        let given = |flags: &[(&'static str, bool)]| flags.iter().filter(|f| f.1).map(|f| f.0).collect::<Vec<_>>();
-        let targets = given(&[("link", self.link.is_some()), ("node", self.node.is_some()), ("host", self.host.is_some())]);
+        let given =
+            |flags: &[(&'static str, bool)]| flags.iter().filter(|f| f.1).map(|f| f.0).collect::<Vec<_>>();
+        let targets = given(&[
+            ("link", self.link.is_some()),
+            ("node", self.node.is_some()),
+            ("host", self.host.is_some()),
+        ]);
         let effects = given(&[
             ("state", self.state.is_some()),
             ("rate", self.rate.is_some()),
@@ -143,10 +148,16 @@ impl Fault {
             return Err(("delay", format!("{delay} is above the maximum of {LONGEST}")));
         }
         if let Some(p) = self.bit_error_rate.filter(|p| !(*p > 0.0 && *p <= 1.0)) {
-            return Err(("bit_error_rate", format!("{p} is out of range; allowed are numbers above 0 and up to 1")));
+            return Err((
+                "bit_error_rate",
+                format!("{p} is out of range; allowed are numbers above 0 and up to 1"),
+            ));
         }
         if let Some(times) = self.compute.filter(|times| !(*times > 1.0 && *times <= 1e6)) {
-            return Err(("compute", format!("{times} is out of range; allowed are numbers above 1 and up to 1000000")));
+            return Err((
+                "compute",
+                format!("{times} is out of range; allowed are numbers above 1 and up to 1000000"),
+            ));
         }
         self.validate_times(end)
     }
@@ -162,15 +173,23 @@ impl Fault {
             (None, None) => Ok(()),
             (Some(between), Some(repair)) => {
                 if self.duration.is_some() {
-                    return Err(("duration", "not allowed with time_to_repair, which draws each duration; remove one of them".into()));
+                    return Err((
+                        "duration",
+                        "not allowed with time_to_repair, which draws each duration; remove one of them"
+                            .into(),
+                    ));
                 }
                 between.validate().map_err(|why| ("time_between_failures", why))?;
                 repair.validate().map_err(|why| ("time_to_repair", why))
             }
-            (Some(_), None) => Err(("time_to_repair", "missing; repeated failures need a time to repair".into())),
-            (None, Some(_)) => {
-                Err(("time_to_repair", "not allowed without time_between_failures; add time_between_failures, or use duration".into()))
+            (Some(_), None) => {
+                Err(("time_to_repair", "missing; repeated failures need a time to repair".into()))
             }
+            (None, Some(_)) => Err((
+                "time_to_repair",
+                "not allowed without time_between_failures; add time_between_failures, or use duration"
+                    .into(),
+            )),
         }
     }
 }
@@ -203,8 +222,14 @@ mod tests {
             (r#"{"host": "a", "compute": 0.5}"#, "compute"),
             (r#"{"link": "a-b", "state": "down", "at": "2s"}"#, "at"),
             (r#"{"link": "a-b", "state": "down", "duration": "0s"}"#, "duration"),
-            (r#"{"link": "a-b", "state": "down", "time_between_failures": {"exponential": "1ms"}}"#, "time_to_repair"),
-            (r#"{"link": "a-b", "state": "down", "time_to_repair": {"exponential": "1ms"}}"#, "time_to_repair"),
+            (
+                r#"{"link": "a-b", "state": "down", "time_between_failures": {"exponential": "1ms"}}"#,
+                "time_to_repair",
+            ),
+            (
+                r#"{"link": "a-b", "state": "down", "time_to_repair": {"exponential": "1ms"}}"#,
+                "time_to_repair",
+            ),
             (
                 r#"{"link": "a-b", "state": "down", "duration": "1us", "time_between_failures": {"fixed": "1ms"}, "time_to_repair": {"fixed": "1ms"}}"#,
                 "duration",

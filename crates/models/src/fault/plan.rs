@@ -117,12 +117,16 @@ impl Plan {
                 return Err((format!("fault[{i}].{key}"), unknown(key, fault, topology)));
             }
             if plan.units.len() + targets.len() > MAX_UNITS {
-                return Err((format!("fault[{i}].{key}"), format!("too many failing links and nodes; the maximum is {MAX_UNITS}")));
+                return Err((
+                    format!("fault[{i}].{key}"),
+                    format!("too many failing links and nodes; the maximum is {MAX_UNITS}"),
+                ));
             }
             for target in targets {
                 let schedule = match (fault.time_between_failures, fault.time_to_repair) {
                     (Some(between), Some(repair)) => {
-                        // The first entry that draws for a target has the same draws, whatever is listed before it.
+                        // The first entry that draws for a target has the same draws, whatever is listed
+                        // before it.
                         let turn = turns.entry(key_of(target)).or_insert(0_u64);
                         *turn += 1;
                         let entity = mix(*turn) ^ key_of(target);
@@ -152,11 +156,14 @@ impl Plan {
     /// Returns the shortest delay and the highest rate of a port's transmissions.
     pub fn bounds(&self, node: u32, port: PortId, spec: &PortSpec) -> (Duration, Rate) {
         let sends = |part: &&Part| part.places.iter().any(|place| place.port == port && place.sends);
-        self.parts(node).iter().filter(sends).fold((spec.link.delay, spec.link.rate), |(delay, rate), part| match part.what {
-            What::Rate(other) => (delay, rate.max(other)),
-            What::Delay(other) => (delay.min(other), rate),
-            What::Down(_) | What::Errors(_) | What::Stall | What::Compute(_) => (delay, rate),
-        })
+        self.parts(node).iter().filter(sends).fold(
+            (spec.link.delay, spec.link.rate),
+            |(delay, rate), part| match part.what {
+                What::Rate(other) => (delay, rate.max(other)),
+                What::Delay(other) => (delay.min(other), rate),
+                What::Down(_) | What::Errors(_) | What::Stall | What::Compute(_) => (delay, rate),
+            },
+        )
     }
 
     /// Returns the name of a fault's link, node or host.
@@ -179,7 +186,9 @@ impl Plan {
     pub fn links(&self, unit: u32, ports: &[Vec<PortSpec>]) -> Vec<(u32, PortId)> {
         match self.units[index(unit)].target {
             Target::Link(ends, _) => ends.to_vec(),
-            Target::Node(node) => PortId::each(&ports[index(node)]).flat_map(|(port, p)| [(node, port), (p.peer, p.peer_port)]).collect(),
+            Target::Node(node) => PortId::each(&ports[index(node)])
+                .flat_map(|(port, p)| [(node, port), (p.peer, p.peer_port)])
+                .collect(),
             Target::Host(_) => Vec::new(),
         }
     }
@@ -249,7 +258,8 @@ fn ends(topology: &Topology) -> Vec<[(u32, PortId); 2]> {
 fn targets(fault: &Fault, topology: &Topology, ends: &[[(u32, PortId); 2]]) -> (&'static str, Vec<Target>) {
     let name = |node: u32| topology.nodes[index(node)].name.as_str();
     let nodes = |pattern: &str, is_meant: fn(bool) -> bool| -> Vec<u32> {
-        let meant = |n: &u32| is_meant(topology.nodes[index(*n)].is_host) && names::matches(pattern, name(*n));
+        let meant =
+            |n: &u32| is_meant(topology.nodes[index(*n)].is_host) && names::matches(pattern, name(*n));
         (0..number(topology.nodes.len())).filter(meant).collect()
     };
     if let Some(pattern) = &fault.node {
@@ -262,7 +272,9 @@ fn targets(fault: &Fault, topology: &Topology, ends: &[[(u32, PortId); 2]]) -> (
     let link = |[a, b]: &[(u32, PortId); 2]| {
         let ways = match pattern.split_once("->") {
             Some((from, to)) => {
-                let leads = |a: u32, b: u32| names::matches(from.trim(), name(a)) && names::matches(to.trim(), name(b));
+                let leads = |a: u32, b: u32| {
+                    names::matches(from.trim(), name(a)) && names::matches(to.trim(), name(b))
+                };
                 [leads(a.0, b.0), leads(b.0, a.0)]
             }
             None => {
@@ -282,11 +294,23 @@ fn unknown(key: &str, fault: &Fault, topology: &Topology) -> String {
         names::some(meant.map(|n| n.name.clone()))
     };
     match key {
-        "node" => format!("no node is called `{}`; nodes are {}", fault.node.as_deref().unwrap_or_default(), all(|_| true)),
-        "host" => format!("no host is called `{}`; hosts are {}", fault.host.as_deref().unwrap_or_default(), all(|is_host| is_host)),
+        "node" => format!(
+            "no node is called `{}`; nodes are {}",
+            fault.node.as_deref().unwrap_or_default(),
+            all(|_| true)
+        ),
+        "host" => format!(
+            "no host is called `{}`; hosts are {}",
+            fault.host.as_deref().unwrap_or_default(),
+            all(|is_host| is_host)
+        ),
         _ => {
             let links = topology.links.iter().map(|l| format!("{}-{}", name(l.a), name(l.b)));
-            format!("no link is called `{}`; links are {}", fault.link.as_deref().unwrap_or_default(), names::some(links))
+            format!(
+                "no link is called `{}`; links are {}",
+                fault.link.as_deref().unwrap_or_default(),
+                names::some(links)
+            )
         }
     }
 }
@@ -298,11 +322,13 @@ mod tests {
     use super::*;
     use crate::topology::{Link, Shape, leaf_spine};
 
-    /// Two leaves (nodes 4 and 5) with two hosts each, and two spines (6 and 7); ports 2 and 3 of a leaf lead to
-    /// spines.
+    /// Two leaves (nodes 4 and 5) with two hosts each, and two spines (6 and 7); ports 2 and 3 of a leaf lead
+    /// to spines.
     fn clos() -> Topology {
         let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
-        leaf_spine::Params { leaves: 2, spines: 2, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }.build().unwrap()
+        leaf_spine::Params { leaves: 2, spines: 2, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }
+            .build()
+            .unwrap()
     }
 
     fn plan(text: &str) -> Result<Plan, (String, String)> {
@@ -318,7 +344,10 @@ mod tests {
         };
         assert_eq!(named(r#"{"link": "spine1-leaf0", "state": "down"}"#), ["leaf0-spine1"]);
         assert_eq!(named(r#"{"link": "leaf*-spine1", "state": "down"}"#), ["leaf0-spine1", "leaf1-spine1"]);
-        assert_eq!(named(r#"{"link": "spine* -> leaf0", "rate": "1Gbps"}"#), ["spine0 -> leaf0", "spine1 -> leaf0"]);
+        assert_eq!(
+            named(r#"{"link": "spine* -> leaf0", "rate": "1Gbps"}"#),
+            ["spine0 -> leaf0", "spine1 -> leaf0"]
+        );
         assert_eq!(named(r#"{"host": "*", "stall": true}"#).len(), 4);
     }
 
@@ -326,11 +355,17 @@ mod tests {
     fn both_ends_feel_it_and_all_neighbours_of_a_node() {
         let one_way = plan(r#"{"link": "leaf0 -> spine1", "rate": "1Gbps"}"#).unwrap();
         let place = |port, sends| Place { port: PortId(port), sends, receives: !sends };
-        assert_eq!((&one_way.parts(4)[0].places[..], &one_way.parts(7)[0].places[..]), (&[place(3, true)][..], &[place(0, false)][..]));
+        assert_eq!(
+            (&one_way.parts(4)[0].places[..], &one_way.parts(7)[0].places[..]),
+            (&[place(3, true)][..], &[place(0, false)][..])
+        );
         assert!(one_way.parts(5).is_empty() && one_way.parts(0).is_empty());
         let node = plan(r#"{"node": "leaf1", "state": "down"}"#).unwrap();
         let felt = |n: u32| node.parts(n).iter().map(|p| (p.places.len(), p.is_whole)).collect::<Vec<_>>();
-        assert_eq!([felt(5), felt(2), felt(6), felt(0)], [vec![(4, true)], vec![(1, false)], vec![(1, false)], vec![]]);
+        assert_eq!(
+            [felt(5), felt(2), felt(6), felt(0)],
+            [vec![(4, true)], vec![(1, false)], vec![(1, false)], vec![]]
+        );
         assert_eq!(node.links(0, &clos().ports()).len(), 8);
     }
 
@@ -356,15 +391,20 @@ mod tests {
         let faults: Vec<Fault> = faults.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
         let (topology, gbps) = (clos(), Rate::gbps);
         let (plan, ports) = (Plan::new(&faults, &topology, 1).unwrap(), topology.ports());
-        let bounds = |node: u32, port: u16| plan.bounds(node, PortId(port), &ports[index(node)][PortId(port)]);
-        assert_eq!([bounds(4, 2), bounds(6, 0)], [(Duration::ns(5), gbps(400)), (Duration::ns(5), gbps(100))]);
+        let bounds =
+            |node: u32, port: u16| plan.bounds(node, PortId(port), &ports[index(node)][PortId(port)]);
+        assert_eq!(
+            [bounds(4, 2), bounds(6, 0)],
+            [(Duration::ns(5), gbps(400)), (Duration::ns(5), gbps(100))]
+        );
         assert_eq!(bounds(4, 3), (Duration::us(1), gbps(100)));
     }
 
     #[test]
     fn links_draw_for_themselves() {
         let text = r#"{"link": "leaf*-spine*", "state": "down", "time_between_failures": {"exponential": "1ms"}, "time_to_repair": {"exponential": "1ms"}}"#;
-        let mut firsts: Vec<Moment> = plan(text).unwrap().units.into_iter().map(|mut u| u.schedule.next().unwrap().start).collect();
+        let mut firsts: Vec<Moment> =
+            plan(text).unwrap().units.into_iter().map(|mut u| u.schedule.next().unwrap().start).collect();
         firsts.sort();
         firsts.dedup();
         assert_eq!(firsts.len(), 4);

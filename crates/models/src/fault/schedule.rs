@@ -1,6 +1,6 @@
 //! Moments of a fault: one spell, or drawn spells.
-//! Each component that needs the moments draws them from a stream of the same key: both ends of a link, the routes of
-//! all nodes, and the table of faults. No spell is drawn before its time.
+//! Each component that needs the moments draws them from a stream of the same key: both ends of a link, the
+//! routes of all nodes, and the table of faults. No spell is drawn before its time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,9 @@ impl Time {
             return Err(format!("{most} is out of range; allowed are 1ns to {LONGEST}"));
         }
         match self {
-            Self::Uniform([least, most]) if least > most => Err(format!("{least} is longer than {most}; write the shorter first")),
+            Self::Uniform([least, most]) if least > most => {
+                Err(format!("{least} is longer than {most}; write the shorter first"))
+            }
             Self::Fixed(_) | Self::Exponential(_) | Self::Uniform(_) => Ok(()),
         }
     }
@@ -119,7 +121,8 @@ mod tests {
 
     #[test]
     fn times_have_the_mean_of_their_distribution_and_two_that_draw_agree() {
-        let schedule = |between, repair| Schedule::drawn(Moment::us(3), between, repair, Stream::new(7, 1, "fault"));
+        let schedule =
+            |between, repair| Schedule::drawn(Moment::us(3), between, repair, Stream::new(7, 1, "fault"));
         let us = Duration::us;
         for (between, repair, means) in [
             (Time::Exponential(us(100)), Time::Exponential(us(10)), [100.0, 10.0]),
@@ -127,8 +130,12 @@ mod tests {
         ] {
             let outages: Vec<Outage> = schedule(between, repair).take(20_000).collect();
             assert_eq!(outages, schedule(between, repair).take(20_000).collect::<Vec<_>>());
-            assert!(outages.windows(2).all(|w| w[0].end.unwrap() < w[1].start) && outages[0].start > Moment::us(3));
-            let up = outages.windows(2).map(|w| w[1].start - w[0].end.unwrap()).fold(Duration::ZERO, |a, b| a + b);
+            assert!(
+                outages.windows(2).all(|w| w[0].end.unwrap() < w[1].start)
+                    && outages[0].start > Moment::us(3)
+            );
+            let up =
+                outages.windows(2).map(|w| w[1].start - w[0].end.unwrap()).fold(Duration::ZERO, |a, b| a + b);
             let down = outages.iter().map(|s| s.end.unwrap() - s.start).fold(Duration::ZERO, |a, b| a + b);
             for (sum, mean) in [(up, means[0]), (down, means[1])] {
                 let found = sum.real() / 1e6 / outages.len() as f64;

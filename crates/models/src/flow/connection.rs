@@ -17,11 +17,13 @@ pub struct Connection {
     pub log: Arc<MessageLog>,
 }
 
-/// The messages of a connection that the receiver has not yet taken, each with the number of the first packet after the message.
+/// The messages of a connection that the receiver has not yet taken, each with the number of the first packet
+/// after the message.
 ///
-/// The receiver learns from the log which packets belong to which message. Example: message A has packets 0 to 4, and its entry is (5, A).
-/// A work request tells a real receiver the same. The two sides may run on different threads. A message enters the log before its packets
-/// leave, and the receiver reads the entry after all packets have arrived. The read does not depend on the progress of the sender.
+/// The receiver learns from the log which packets belong to which message. Example: message A has packets 0
+/// to 4, and its entry is (5, A). A work request tells a real receiver the same. The two sides may run on
+/// different threads. A message enters the log before its packets leave, and the receiver reads the entry
+/// after all packets have arrived. The read does not depend on the progress of the sender.
 #[derive(Debug, Default)]
 pub struct MessageLog(Mutex<VecDeque<(u32, Message)>>);
 

@@ -17,8 +17,9 @@ pub struct Offer {
     pub bytes: f64,
 }
 
-/// Flows of one host from a random stream, one flow at a time. The flows are not stored: a host with a million flows holds one. The
-/// number of flows is known before the run, because every flow of the scenario has a number.
+/// Flows of one host from a random stream, one flow at a time. The flows are not stored: a host with a
+/// million flows holds one. The number of flows is known before the run, because every flow of the scenario
+/// has a number.
 pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// The start of the next flow.
     fn peek(&self) -> Option<Moment>;
@@ -26,8 +27,8 @@ pub trait Drawn: std::fmt::Debug + Send + State + DynClone {
     /// Takes the next flow and draws the following flow.
     fn take(&mut self) -> Option<FlowSpec>;
 
-    /// Returns the class of the flows and the list of receivers. All hosts of a workload share the list. The list may contain the host,
-    /// which never sends to itself.
+    /// Returns the class of the flows and the list of receivers. All hosts of a workload share the list. The
+    /// list may contain the host, which never sends to itself.
     fn destinations(&self) -> (u8, &[u32]);
 
     /// Flows in all.

@@ -1,7 +1,7 @@
 //! Flows: the specification of a flow, its start, and the data that waits at its source.
 //!
-//! Listed flows wait in a list. Drawn flows are drawn one at a time from a stream of their source, when their time comes.
-//! A connection is a flow that carries messages.
+//! Listed flows wait in a list. Drawn flows are drawn one at a time from a stream of their source, when their
+//! time comes. A connection is a flow that carries messages.
 
 mod connection;
 mod drawn;

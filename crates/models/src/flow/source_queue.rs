@@ -30,11 +30,27 @@ state!(SourceQueue {
 });
 
 impl SourceQueue {
-    /// Divides the time from `start` to `end` into slots; each slot has a packet with probability `load`. Returns the queue, the time of
-    /// the first packet, and the number of packets, or `None` without a packet. Example: 1,000 slots at load 0.3 have about 300 packets.
-    pub fn in_slots(stream: Stream, slot: Duration, load: f64, start: Moment, end: Moment, room: u32) -> Option<(Self, Moment, u32)> {
-        let mut feed =
-            Self { stream, slot, log_none: libm::log(1.0 - load), next: start, arrived: 0, left: u32::MAX, room, is_held: false };
+    /// Divides the time from `start` to `end` into slots; each slot has a packet with probability `load`.
+    /// Returns the queue, the time of the first packet, and the number of packets, or `None` without a
+    /// packet. Example: 1,000 slots at load 0.3 have about 300 packets.
+    pub fn in_slots(
+        stream: Stream,
+        slot: Duration,
+        load: f64,
+        start: Moment,
+        end: Moment,
+        room: u32,
+    ) -> Option<(Self, Moment, u32)> {
+        let mut feed = Self {
+            stream,
+            slot,
+            log_none: libm::log(1.0 - load),
+            next: start,
+            arrived: 0,
+            left: u32::MAX,
+            room,
+            is_held: false,
+        };
         let gap = feed.gap();
         feed.next += gap - slot;
         let (first, mut dry) = (feed.next, feed.clone());
@@ -66,10 +82,10 @@ impl SourceQueue {
 
     /// Lets packets arrive up to `now`. `sent` is the number of packets that the flow has sent.
     ///
-    /// At most `room` packets wait. A packet that finds `room` packets waiting is held: the packet arrives at the first call that finds
-    /// room, and later packets move by the same time. Example: with room for 2 and nothing sent, packets are due at 1, 2 and 3 µs. The
-    /// third packet is held. The flow sends a packet at 9 µs, and the third packet arrives at 9 µs. Returns 1 for a newly held packet,
-    /// and 0 otherwise.
+    /// At most `room` packets wait. A packet that finds `room` packets waiting is held: the packet arrives at
+    /// the first call that finds room, and later packets move by the same time. Example: with room for 2 and
+    /// nothing sent, packets are due at 1, 2 and 3 µs. The third packet is held. The flow sends a packet at 9
+    /// µs, and the third packet arrives at 9 µs. Returns 1 for a newly held packet, and 0 otherwise.
     #[inline]
     pub fn advance(&mut self, sent: u32, now: Moment) -> u64 {
         let mut held = 0;

@@ -1,13 +1,13 @@
-//! Collectives: messages by which the ranks of a job reduce, gather or exchange data. A message may leave once all
-//! its inputs have arrived whole at the sender. `docs/models/collective.md` defines the algorithms. `channels` share
-//! the data and run in parallel; pieces of a `chunk` continue independently, in order between two ranks. For
-//! indivisible data the first shares have one byte more. Simplifications: reducing takes no time and no memory; all
-//! channels order ranks equally; no 16-byte padding or flag protocols of NCCL; no trees of reducers; no other
-//! topologies inside a server. Invariants: ranks together send exactly the bytes of the algorithm; no data is sent
-//! before its arrival.
-//! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and trees, and
-//! NCCL's tests for bandwidths; NVLS, `CollNet` and `SHArP` (Graham et al. 2016) for switches; `LogGOPSim`'s
-//! `Schedgen` for the rest.
+//! Collectives: messages by which the ranks of a job reduce, gather or exchange data. A message may leave
+//! once all its inputs have arrived whole at the sender. `docs/models/collective.md` defines the algorithms.
+//! `channels` share the data and run in parallel; pieces of a `chunk` continue independently, in order
+//! between two ranks. For indivisible data the first shares have one byte more. Simplifications: reducing
+//! takes no time and no memory; all channels order ranks equally; no 16-byte padding or flag protocols of
+//! NCCL; no trees of reducers; no other topologies inside a server. Invariants: ranks together send exactly
+//! the bytes of the algorithm; no data is sent before its arrival.
+//! Source: NVIDIA's NCCL (`all_reduce.h`, `reduce_scatter.h`, `all_gather.h`, `trees.cc`) for rings and
+//! trees, and NCCL's tests for bandwidths; NVLS, `CollNet` and `SHArP` (Graham et al. 2016) for switches;
+//! `LogGOPSim`'s `Schedgen` for the rest.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,10 +84,16 @@ impl Operation {
     /// Returns the algorithms of the operation, the default first.
     const fn algorithms(self) -> &'static [Algorithm] {
         match self {
-            Self::AllReduce => {
-                &[Algorithm::Ring, Algorithm::DoubleTree, Algorithm::HalvingDoubling, Algorithm::Hierarchical, Algorithm::InNetwork]
+            Self::AllReduce => &[
+                Algorithm::Ring,
+                Algorithm::DoubleTree,
+                Algorithm::HalvingDoubling,
+                Algorithm::Hierarchical,
+                Algorithm::InNetwork,
+            ],
+            Self::ReduceScatter | Self::AllGather => {
+                &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::InNetwork]
             }
-            Self::ReduceScatter | Self::AllGather => &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::InNetwork],
             Self::AllToAll => &[Algorithm::Direct, Algorithm::Rounds],
             Self::Broadcast | Self::Reduce => &[Algorithm::Chain, Algorithm::InNetwork],
             Self::Barrier => &[Algorithm::Dissemination, Algorithm::InNetwork],
@@ -143,8 +149,8 @@ pub struct Collective {
     pub operation: Operation,
     /// Algorithm.
     pub algorithm: Algorithm,
-    /// Vector of each rank; for `all_gather` the result of each rank, for `all_to_all` all data of a rank for other
-    /// ranks.
+    /// Vector of each rank; for `all_gather` the result of each rank, for `all_to_all` all data of a rank for
+    /// other ranks.
     pub size: Bytes,
     /// Channels that share the data and run in parallel.
     pub channels: u64,
@@ -154,8 +160,8 @@ pub struct Collective {
     pub group: Option<u64>,
 }
 
-/// Returns the bytes of the shares whose number leaves `rest` when divided by `by`, among `n` shares; the first
-/// shares have one byte more.
+/// Returns the bytes of the shares whose number leaves `rest` when divided by `by`, among `n` shares; the
+/// first shares have one byte more.
 const fn share(bytes: u64, n: usize, rest: usize, by: usize) -> u64 {
     let (n, rest, by) = (wide(n), wide(rest), wide(by));
     n / by * (bytes / n) + (bytes % n + by - 1 - rest) / by
@@ -174,8 +180,16 @@ struct Sends {
 
 impl Sends {
     /// Adds a message of a line in a step, after the arrival of other messages; returns its index.
-    fn send(&mut self, (line, step): (usize, usize), from: usize, to: usize, bytes: u64, after: Vec<usize>) -> usize {
-        let piece = Piece { from: number(from), to: number(to), channel: line as u16, step: number(step), bytes };
+    fn send(
+        &mut self,
+        (line, step): (usize, usize),
+        from: usize,
+        to: usize,
+        bytes: u64,
+        after: Vec<usize>,
+    ) -> usize {
+        let piece =
+            Piece { from: number(from), to: number(to), channel: line as u16, step: number(step), bytes };
         self.list.push((piece, after));
         self.list.len() - 1
     }
@@ -204,7 +218,9 @@ impl Collective {
                     for tree in 0..2 {
                         let bytes = share(bytes, 2, tree, 2);
                         let parents = parents(n, tree);
-                        (0..pieces).for_each(|p| in_tree(&mut sends, 2 * channel + tree, &parents, share(bytes, pieces, p, pieces)));
+                        (0..pieces).for_each(|p| {
+                            in_tree(&mut sends, 2 * channel + tree, &parents, share(bytes, pieces, p, pieces))
+                        });
                     }
                 }
                 Algorithm::Direct => {
@@ -223,13 +239,16 @@ impl Collective {
                         let mut before = Vec::new();
                         for step in 0..n - 1 {
                             let is_back = self.operation == Operation::Reduce;
-                            let (from, to) = if is_back { (n - 1 - step, n - 2 - step) } else { (step, step + 1) };
+                            let (from, to) =
+                                if is_back { (n - 1 - step, n - 2 - step) } else { (step, step + 1) };
                             before = vec![sends.send((channel, step), from, to, bytes, before)];
                         }
                     }
                 }
                 Algorithm::InNetwork => {
-                    (0..pieces).for_each(|p| in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces)));
+                    (0..pieces).for_each(|p| {
+                        in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces))
+                    });
                 }
                 _ => self.in_steps(&mut sends, channel, bytes, pieces),
             }
@@ -237,8 +256,8 @@ impl Collective {
         Ok(sends.list)
     }
 
-    /// Adds messages in steps: in each step a rank sends one message and receives one message. The message of the
-    /// previous step must have arrived; for a barrier, all received messages.
+    /// Adds messages in steps: in each step a rank sends one message and receives one message. The message of
+    /// the previous step must have arrived; for a barrier, all received messages.
     fn in_steps(&self, sends: &mut Sends, channel: usize, bytes: u64, pieces: usize) {
         let n = sends.ranks;
         let (first, end) = self.steps(n);
@@ -282,7 +301,8 @@ impl Collective {
             Algorithm::HalvingDoubling => {
                 let half = index(n.ilog2());
                 let bit = 1 << if step < half { step } else { 2 * half - 1 - step };
-                // In the first half, the shares of the other half of the ranks; in the second half, all known shares.
+                // In the first half, the shares of the other half of the ranks; in the second half, all known
+                // shares.
                 let whose = if step < half { rank ^ bit } else { rank };
                 (rank ^ bit, share(bytes, n, whose % (2 * bit), 2 * bit))
             }
@@ -290,12 +310,17 @@ impl Collective {
                 let group = self.group_of(n);
                 let (servers, server, at) = (n / group, rank / group, rank % group);
                 let among = 2 * (servers - 1);
-                let within = |step| (server * group + (at + 1) % group, share(bytes, group, block(at, group, step), group));
+                let within = |step| {
+                    (server * group + (at + 1) % group, share(bytes, group, block(at, group, step), group))
+                };
                 match step.checked_sub(group - 1) {
                     None => within(step),
                     Some(step) if step < among => {
                         let own = share(bytes, group, at, group);
-                        ((server + 1) % servers * group + at, share(own, servers, block(server, servers, step), servers))
+                        (
+                            (server + 1) % servers * group + at,
+                            share(own, servers, block(server, servers, step), servers),
+                        )
                     }
                     Some(_) => within(step - among),
                 }
@@ -309,6 +334,28 @@ impl Collective {
         }
     }
 
+    /// Refuses a group that does not fit the algorithm or the number of ranks.
+    fn check_group(&self, n: usize) -> Result<(), ParamError> {
+        let wrong = |name: &'static str, why: String| Err((name, why));
+        let algorithm = self.algorithm;
+        match self.group {
+            None if algorithm == Algorithm::Hierarchical => {
+                wrong("group", "missing; hierarchical needs the number of ranks of a group".into())
+            }
+            Some(_) if algorithm != Algorithm::Hierarchical => wrong(
+                "group",
+                format!("`{}` has no groups; remove it, or use hierarchical", algorithm.name()),
+            ),
+            Some(group) if group < 2 || group >= wide(n) || !(wide(n)).is_multiple_of(group) => {
+                let why = format!(
+                    "{group} is out of range; {n} ranks need two or more groups of equal size, each with two or more ranks"
+                );
+                wrong("group", why)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses invalid parameters; returns the number of pieces of each message.
     fn check(&self, n: usize) -> Result<usize, ParamError> {
         let wrong = |name: &'static str, why: String| Err((name, why));
@@ -319,24 +366,22 @@ impl Collective {
         let known = self.operation.algorithms();
         if !known.contains(&algorithm) {
             let names: Vec<_> = known.iter().map(|a| a.name()).collect();
-            return wrong("algorithm", format!("{operation} has no algorithm `{}`; allowed are {}", algorithm.name(), names.join(", ")));
+            return wrong(
+                "algorithm",
+                format!(
+                    "{operation} has no algorithm `{}`; allowed are {}",
+                    algorithm.name(),
+                    names.join(", ")
+                ),
+            );
         }
         if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
-            return wrong("algorithm", format!("halving and doubling needs a power of two of ranks; {n} were given; use ring"));
+            return wrong(
+                "algorithm",
+                format!("halving and doubling needs a power of two of ranks; {n} were given; use ring"),
+            );
         }
-        match self.group {
-            None if algorithm == Algorithm::Hierarchical => {
-                return wrong("group", "missing; hierarchical needs the number of ranks of a group".into());
-            }
-            Some(_) if algorithm != Algorithm::Hierarchical => {
-                return wrong("group", format!("`{}` has no groups; remove it, or use hierarchical", algorithm.name()));
-            }
-            Some(group) if group < 2 || group >= wide(n) || !(wide(n)).is_multiple_of(group) => {
-                let why = format!("{group} is out of range; {n} ranks need two or more groups of equal size, each with two or more ranks");
-                return wrong("group", why);
-            }
-            _ => {}
-        }
+        self.check_group(n)?;
         if self.channels == 0 || self.channels > 64 {
             return wrong("channels", format!("{} is out of range; allowed are 1 to 64", self.channels));
         }
@@ -371,7 +416,9 @@ impl Collective {
         if messages > MAX_MESSAGES || 3 * messages > MAX_WAITS {
             return wrong(
                 "",
-                format!("too many messages: {messages}; the maximum is {MAX_MESSAGES}; give fewer channels or larger pieces"),
+                format!(
+                    "too many messages: {messages}; the maximum is {MAX_MESSAGES}; give fewer channels or larger pieces"
+                ),
             );
         }
         if self.size.0 < lines.saturating_mul(pieces).saturating_mul(shares) {
@@ -402,7 +449,8 @@ fn parents(n: usize, tree: usize) -> Vec<Option<usize>> {
     (0..n).map(|rank| first(swap(rank)).map(back)).collect()
 }
 
-/// Adds messages of a piece to the reducer, whose index follows the ranks, and of the result to its receivers.
+/// Adds messages of a piece to the reducer, whose index follows the ranks, and of the result to its
+/// receivers.
 fn in_network(sends: &mut Sends, line: usize, operation: Operation, bytes: u64) {
     let n = sends.ranks;
     let shares = if operation.is_shared() { n } else { 1 };
@@ -531,7 +579,8 @@ mod tests {
     /// True if a message carries a share: the message grows by a byte if only this share does.
     fn brings(p: &Collective, n: usize, step: usize, rank: usize, wanted: usize) -> bool {
         let larger = |count: u64| p.message(n, step, rank, 8 * wide(n) + count).1;
-        // A hierarchy cuts shares within shares: the bytes beyond a multiple go to the first shares of the first cut.
+        // A hierarchy cuts shares within shares: the bytes beyond a multiple go to the first shares of the
+        // first cut.
         let order = |share: usize| match p.group {
             Some(g) => share % (n / g as usize) * g as usize + share / (n / g as usize),
             None => share,
@@ -554,9 +603,11 @@ mod tests {
         }
     }
 
-    /// Returns the known ranks of each rank at the end, if each message carries all known ranks of the sender.
+    /// Returns the known ranks of each rank at the end, if each message carries all known ranks of the
+    /// sender.
     fn known(messages: &Messages, n: usize) -> Vec<u64> {
-        let places = messages.iter().flat_map(|m| [m.0.from, m.0.to]).max().map_or(n, |last| n.max(index(last) + 1));
+        let places =
+            messages.iter().flat_map(|m| [m.0.from, m.0.to]).max().map_or(n, |last| n.max(index(last) + 1));
         let mut knows: Vec<u64> = (0..places).map(|rank| 1 << rank).collect();
         let mut brought = vec![0; messages.len()];
         for (place, (piece, after)) in messages.iter().enumerate() {
@@ -573,15 +624,22 @@ mod tests {
             assert!(known(&Collective::barrier().messages(n).unwrap(), n).iter().all(|k| *k == all), "{n}");
             let reduce = Collective::new(Operation::Reduce, Bytes(1000)).messages(n).unwrap();
             assert_eq!((reduce.len(), known(&reduce, n)[0]), (n - 1, all));
-            let cast = Collective { chunk: Some(Bytes(300)), ..Collective::new(Operation::Broadcast, Bytes(1000)) };
+            let cast =
+                Collective { chunk: Some(Bytes(300)), ..Collective::new(Operation::Broadcast, Bytes(1000)) };
             let cast = cast.messages(n).unwrap();
             assert_eq!(cast.len(), 4 * (n - 1));
             // Through a reducer, whose bit follows the bits of the ranks.
-            for (operation, whose) in [(Operation::AllReduce, all), (Operation::Barrier, all), (Operation::Broadcast, 1)] {
+            for (operation, whose) in
+                [(Operation::AllReduce, all), (Operation::Barrier, all), (Operation::Broadcast, 1)]
+            {
                 let of = known(&params(operation, Algorithm::InNetwork, 1000).messages(n).unwrap(), n);
                 assert!(of[..n].iter().all(|k| k & whose == whose), "{n} {operation:?}: {of:?}");
             }
-            assert_eq!(known(&params(Operation::Reduce, Algorithm::InNetwork, 1000).messages(n).unwrap(), n)[0] & all, all);
+            assert_eq!(
+                known(&params(Operation::Reduce, Algorithm::InNetwork, 1000).messages(n).unwrap(), n)[0]
+                    & all,
+                all
+            );
             assert!(known(&cast, n).iter().all(|k| k & 1 == 1));
         }
     }
@@ -601,9 +659,13 @@ mod tests {
                 }
             }
             let is_inner = |tree: &[Option<usize>], rank| tree.contains(&Some(rank));
-            assert!(n % 2 == 1 || (0..n).all(|rank| !(is_inner(&trees[0], rank) && is_inner(&trees[1], rank))), "{n}");
+            assert!(
+                n % 2 == 1 || (0..n).all(|rank| !(is_inner(&trees[0], rank) && is_inner(&trees[1], rank))),
+                "{n}"
+            );
         }
-        // NCCL's trees of eight ranks: rank 0 above 4, rank 4 above 2 and 6, ranks 2 and 6 above the odd ranks.
+        // NCCL's trees of eight ranks: rank 0 above 4, rank 4 above 2 and 6, ranks 2 and 6 above the odd
+        // ranks.
         let expected = [None, Some(2), Some(4), Some(2), Some(0), Some(6), Some(4), Some(6)];
         assert_eq!(parents(8, 0), expected);
     }
@@ -616,8 +678,16 @@ mod tests {
             assert!(format!("{key}: {why}").starts_with(what), "{key}: {why}");
         };
         refused(reduce(Algorithm::Ring), 1, "hosts: a collective needs two ranks");
-        refused(reduce(Algorithm::HalvingDoubling), 6, "algorithm: halving and doubling needs a power of two of ranks");
-        refused(params(Operation::AllGather, Algorithm::DoubleTree, 1000), 4, "algorithm: all_gather has no algorithm `double_tree`");
+        refused(
+            reduce(Algorithm::HalvingDoubling),
+            6,
+            "algorithm: halving and doubling needs a power of two of ranks",
+        );
+        refused(
+            params(Operation::AllGather, Algorithm::DoubleTree, 1000),
+            4,
+            "algorithm: all_gather has no algorithm `double_tree`",
+        );
         refused(reduce(Algorithm::Direct), 4, "algorithm: all_reduce has no algorithm `direct`");
         refused(reduce(Algorithm::Hierarchical), 4, "group: missing");
         for group in [0, 1, 3, 4] {
@@ -627,8 +697,16 @@ mod tests {
         for channels in [0, 65] {
             refused(Collective { channels, ..reduce(Algorithm::Ring) }, 4, "channels: ");
         }
-        refused(Collective { chunk: Some(Bytes(0)), ..reduce(Algorithm::Ring) }, 4, "chunk: 0 is out of range");
+        refused(
+            Collective { chunk: Some(Bytes(0)), ..reduce(Algorithm::Ring) },
+            4,
+            "chunk: 0 is out of range",
+        );
         refused(Collective { size: Bytes(7), ..reduce(Algorithm::Ring) }, 8, "size: 7B is too small");
-        refused(Collective { size: Bytes(1 << 40), chunk: Some(Bytes(1)), ..reduce(Algorithm::Ring) }, 8, ": too many messages");
+        refused(
+            Collective { size: Bytes(1 << 40), chunk: Some(Bytes(1)), ..reduce(Algorithm::Ring) },
+            8,
+            ": too many messages",
+        );
     }
 }

@@ -21,8 +21,8 @@ pub enum Work {
     Send(u32),
     /// Ends at the arrival of the message.
     Receive(u32),
-    /// Takes part in a collective; ends when all messages to this rank have arrived and the last packet of all
-    /// messages from this rank has started.
+    /// Takes part in a collective; ends when all messages to this rank have arrived and the last packet of
+    /// all messages from this rank has started.
     Collective {
         /// The collective's number.
         number: u32,
@@ -128,7 +128,8 @@ impl Rank {
     /// Returns an operation on a cycle of dependencies, if any.
     pub fn circle(&self) -> Option<u32> {
         let mut missing = self.needs.clone();
-        let mut ready: Vec<u32> = (0..).zip(&missing).filter(|(_, needs)| **needs == 0).map(|(place, _)| place).collect();
+        let mut ready: Vec<u32> =
+            (0..).zip(&missing).filter(|(_, needs)| **needs == 0).map(|(place, _)| place).collect();
         while let Some(place) = ready.pop() {
             for next in self.then(place) {
                 missing[index(*next)] -= 1;
@@ -137,8 +138,8 @@ impl Rank {
                 }
             }
         }
-        // An operation behind a cycle is not on the cycle. Following missing dependencies backward leads to the
-        // cycle.
+        // An operation behind a cycle is not on the cycle. Following missing dependencies backward leads to
+        // the cycle.
         let mut before = vec![None; missing.len()];
         for place in (0..number(missing.len())).filter(|place| missing[index(*place)] > 0) {
             for next in self.then(place) {
@@ -231,7 +232,9 @@ pub struct Graph {
 impl Graph {
     /// Returns a host with ranks of both jobs.
     pub fn first_shared_host(&self, other: &Self) -> Option<u32> {
-        let hosts = |graph: &Self| -> Vec<u32> { graph.ranks[..index(graph.processors)].iter().map(|rank| rank.node).collect() };
+        let hosts = |graph: &Self| -> Vec<u32> {
+            graph.ranks[..index(graph.processors)].iter().map(|rank| rank.node).collect()
+        };
         let known: BTreeSet<u32> = hosts(other).into_iter().collect();
         hosts(self).into_iter().find(|host| known.contains(host))
     }
@@ -241,9 +244,9 @@ impl Graph {
         self.ranks[..index(self.processors)].iter().map(|rank| wide(rank.operations().len())).sum()
     }
 
-    /// Returns the connection of a message between its ranks, from the number of the shared operation and the index
-    /// of the message. Each group has connections of its own, as communicators of NCCL have, and so do messages
-    /// between two ranks.
+    /// Returns the connection of a message between its ranks, from the number of the shared operation and the
+    /// index of the message. Each group has connections of its own, as communicators of NCCL have, and so do
+    /// messages between two ranks.
     pub const fn line(&self, group: Option<u32>, channel: u16, number: u32, place: u32) -> u64 {
         match self.lines {
             Lines::Shared(spread) => {
@@ -274,8 +277,8 @@ impl Graph {
         }
     }
 
-    /// Sorts shared operations into series: collectives of a group, and messages of a channel from one rank to
-    /// another.
+    /// Sorts shared operations into series: collectives of a group, and messages of a channel from one rank
+    /// to another.
     fn arrange(&mut self) {
         let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         for (number_of, shared) in (0..).zip(&self.shared) {
@@ -303,7 +306,9 @@ impl Graph {
         let mut collectives: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for (number, one) in (0..).zip(&self.shared) {
             match one.what {
-                What::Message { from, to, channel, bytes } => add(from, to, self.line(None, channel, number, 0), bytes, 1),
+                What::Message { from, to, channel, bytes } => {
+                    add(from, to, self.line(None, channel, number, 0), bytes, 1)
+                }
                 What::Collective { shape, group } => {
                     let like = match self.lines {
                         Lines::Shared(spread) => number % u32::from(spread),
@@ -437,7 +442,8 @@ impl Builder {
     /// Returns the reducer of a group, by its index after the ranks.
     fn reducer(&mut self, group: u32) -> Result<u32, ParamError> {
         let reaches = self.reducers.iter().map(|(reach, _)| reach);
-        let place = Reach::closest(reaches, &self.graph.groups[index(group)].ranks).ok_or_else(Reach::none)?;
+        let place =
+            Reach::closest(reaches, &self.graph.groups[index(group)].ranks).ok_or_else(Reach::none)?;
         let (reach, known) = &mut self.reducers[place];
         Ok(*known.get_or_insert_with(|| {
             self.nodes.push(reach.node);
@@ -504,13 +510,19 @@ impl Builder {
 impl Draft {
     fn rank(self, node: u32) -> Rank {
         let Self { operations, needs, pairs } = self;
-        let place_of = (0..).zip(&operations).filter_map(|(place, o)| Some((o.work.number()?, place))).collect();
+        let place_of =
+            (0..).zip(&operations).filter_map(|(place, o)| Some((o.work.number()?, place))).collect();
         let then = Lists::new(operations.len(), pairs.into_iter());
         Rank { node, operations, needs, then, place_of }
     }
 }
 
-fn place_of<T: Copy>(known: &mut FxHashMap<String, T>, list: &mut Vec<String>, name: &str, place: impl Fn(usize) -> T) -> T {
+fn place_of<T: Copy>(
+    known: &mut FxHashMap<String, T>,
+    list: &mut Vec<String>,
+    name: &str,
+    place: impl Fn(usize) -> T,
+) -> T {
     if let Some(place) = known.get(name) {
         return *place;
     }

@@ -1,8 +1,10 @@
-//! Jobs: ranks at hosts, each with a program of operations that compute, send, receive, or take part in a collective.
+//! Jobs: ranks at hosts, each with a program of operations that compute, send, receive, or take part in a
+//! collective.
 //!
-//! The program of a rank runs at its host. The program sees arrivals of messages at the host, departures of own
-//! messages, and its timers. The [`Graph`] is common to all ranks and constant. Messages are created when due.
-//! Simplifications: a rank is a host; a receiver has room for unexpected messages; reducing takes no time.
+//! The program of a rank runs at its host. The program sees arrivals of messages at the host, departures of
+//! own messages, and its timers. The [`Graph`] is common to all ranks and constant. Messages are created when
+//! due. Simplifications: a rank is a host; a receiver has room for unexpected messages; reducing takes no
+//! time.
 
 pub mod collective;
 pub mod graph;

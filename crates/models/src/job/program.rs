@@ -89,10 +89,25 @@ impl Program {
         connections.sort_unstable();
         let whole = LoopRegion::whole(number(graph.ranks[index(rank)].operations().len()));
         let stretches = [whole.clone(), whole];
-        let (waiting, active, early, over) = (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
+        let (waiting, active, early, over) =
+            (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());
         let units = FxHashMap::default();
-        Self { graph, job, rank, waiting, active, early, connections, over, ended, ready, due, units, stretches }
+        Self {
+            graph,
+            job,
+            rank,
+            waiting,
+            active,
+            early,
+            connections,
+            over,
+            ended,
+            ready,
+            due,
+            units,
+            stretches,
+        }
     }
 
     pub(super) fn own(&self) -> &Rank {
@@ -128,7 +143,9 @@ impl Program {
     /// Posts a message of a shared operation.
     fn post(&self, number: u32, place: u32, after: After) -> Effect {
         let (to, line, bytes) = match self.graph.shared[index(number)].what {
-            What::Message { to, channel, bytes, .. } => (to, self.graph.line(None, channel, number, 0), bytes),
+            What::Message { to, channel, bytes, .. } => {
+                (to, self.graph.line(None, channel, number, 0), bytes)
+            }
             What::Collective { shape, group } => {
                 let piece = self.graph.shapes[index(shape)].piece(place);
                 let to = self.graph.groups[index(group)].at(piece.to);
@@ -194,7 +211,8 @@ impl Program {
         };
         active.to_come -= 1;
         let is_over = active.to_come == 0 && active.to_leave == 0;
-        if let Work::Collective { number, place: own } = self.graph.ranks[index(self.rank)].operations()[index(place)].work
+        if let Work::Collective { number, place: own } =
+            self.graph.ranks[index(self.rank)].operations()[index(place)].work
             && let What::Collective { shape, .. } = self.graph.shared[index(number)].what
         {
             let shape = &self.graph.shapes[index(shape)];
@@ -275,7 +293,8 @@ impl Programs {
     /// Returns operations that wait for messages: job, rank and index.
     pub fn waiting(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
         self.0.iter().flat_map(|program| {
-            let mut places: Vec<u32> = program.active.iter().filter(|(_, a)| a.to_come > 0).map(|(place, _)| *place).collect();
+            let mut places: Vec<u32> =
+                program.active.iter().filter(|(_, a)| a.to_come > 0).map(|(place, _)| *place).collect();
             places.sort_unstable();
             places.into_iter().map(move |place| (program.job, program.rank, place))
         })

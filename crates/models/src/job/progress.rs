@@ -1,7 +1,8 @@
-//! Progress of programs: the state of a program that decides later events, relative to the position in a loop.
+//! Progress of programs: the state of a program that decides later events, relative to the position in a
+//! loop.
 //!
-//! Within messages, a program only waits. In steps, a collective advances by equal messages. In layers, all begun
-//! operations count relative to the start of the current period ([`LoopRegion`]).
+//! Within messages, a program only waits. In steps, a collective advances by equal messages. In layers, all
+//! begun operations count relative to the start of the current period ([`LoopRegion`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +26,9 @@ impl State for Programs {
                     continue;
                 }
                 PeriodKind::Steps => program.walk_messages(walk),
-                PeriodKind::Packets => walk.same(program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum()),
+                PeriodKind::Packets => walk.same(
+                    program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum(),
+                ),
             }
             // What a program has done, it does not do again.
             walk.same(u64::from(program.over.0) << 32 | wide(program.over.1.len()));
@@ -56,9 +59,11 @@ impl Row for Ended {
 }
 
 impl Program {
-    /// Operations that were begun, or are about to be, have places relative to the period; those that wait beyond the stretch wait for less and less.
+    /// Operations that were begun, or are about to be, have places relative to the period; those that wait
+    /// beyond the stretch wait for less and less.
     fn walk_operations(&mut self, walk: &mut StateVisitor<'_>) {
-        // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another situation.
+        // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another
+        // situation.
         let (by, end) = match walk.kind() {
             PeriodKind::BusyPeriods => (0, u32::MAX),
             kind => (self.stretches[level(kind)].by, self.stretches[level(kind)].end),
@@ -128,7 +133,8 @@ impl Program {
     /// Finds the stretches that it is in; says what that took.
     fn follow(&mut self, kind: PeriodKind) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
-        // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have one that holds shorter ones.
+        // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have
+        // one that holds shorter ones.
         let mut shorter = LoopRegion::whole(number(self.own().operations().len()));
         for region in &mut self.stretches[..=level(kind)] {
             if first >= region.end {
@@ -152,7 +158,9 @@ impl Program {
     fn rank_progress(&self, kind: PeriodKind) -> RankProgress {
         // What waits from a quiet moment on counts by what it waits for alone.
         let (region, begun, end) = match kind {
-            PeriodKind::BusyPeriods => (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0),
+            PeriodKind::BusyPeriods => {
+                (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0)
+            }
             _ => {
                 let region = &self.stretches[level(kind)];
                 (region.clone(), region.begin(self.over.0), region.end)
@@ -183,9 +191,9 @@ impl Program {
                 What::Message { bytes, .. } => framing.packets(bytes),
                 What::Collective { .. } => 0,
             },
-            Work::Collective { number, place: own } => {
-                self.shape(number).map_or(0, |shape| shape.sends(own).map(|m| framing.packets(shape.piece(m).bytes)).sum())
-            }
+            Work::Collective { number, place: own } => self
+                .shape(number)
+                .map_or(0, |shape| shape.sends(own).map(|m| framing.packets(shape.piece(m).bytes)).sum()),
             Work::Compute(_) | Work::Receive(_) => 0,
         };
         let LoopRegion { start, by, end, .. } = self.stretches[level(kind)];
@@ -201,12 +209,19 @@ impl Program {
     fn walk_messages(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { graph, job, rank, active, .. } = self;
         walk.keyed(active, |walk, place, active| {
-            if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operations()[index(*place)].work
+            if let Work::Collective { number, place: own } =
+                graph.ranks[index(*rank)].operations()[index(*place)].work
                 && let What::Collective { shape, .. } = graph.shared[index(number)].what
             {
                 let shape = &graph.shapes[index(shape)];
                 for run in shape.runs(own) {
-                    active.walk_run(walk.further(*job, number, run.start), shape, &run, shape.sends(own).start, walk);
+                    active.walk_run(
+                        walk.further(*job, number, run.start),
+                        shape,
+                        &run,
+                        shape.sends(own).start,
+                        walk,
+                    );
                 }
             }
             walk.total(&mut active.to_come);
@@ -218,7 +233,9 @@ impl Program {
     fn collectives(&self) -> impl Iterator<Item = CollectiveProgress> {
         self.active.iter().flat_map(move |(place, active)| {
             let collective = match self.own().operations()[index(*place)].work {
-                Work::Collective { number, place: own } => self.shape(number).map(|shape| (number, own, shape)),
+                Work::Collective { number, place: own } => {
+                    self.shape(number).map(|shape| (number, own, shape))
+                }
                 _ => None,
             };
             collective.into_iter().flat_map(move |(number, own, shape)| {
@@ -241,9 +258,16 @@ impl Active {
         run.clone().find(|place| self.missing[index(place - first)] > 0).unwrap_or(run.end)
     }
 
-    /// What those messages of a run that were not handed over still wait for, where they have got some of it: so many places further on, if
-    /// messages go by.
-    fn walk_run(&mut self, further: u32, shape: &Shape, run: &Range<u32>, first: u32, walk: &mut StateVisitor<'_>) {
+    /// What those messages of a run that were not handed over still wait for, where they have got some of it:
+    /// so many places further on, if messages go by.
+    fn walk_run(
+        &mut self,
+        further: u32,
+        shape: &Shape,
+        run: &Range<u32>,
+        first: u32,
+        walk: &mut StateVisitor<'_>,
+    ) {
         let posted = self.posted(run, first);
         let known: Vec<(u32, u16)> = (posted..run.end)
             .map(|place| (place, self.missing[index(place - first)]))
@@ -298,13 +322,14 @@ pub struct RankProgress {
 }
 
 impl RankProgress {
-    /// Returns the repetitions before an operation differs, after `further` operations since earlier progress. Returns
-    /// `None` if these operations are no multiple of a period.
+    /// Returns the repetitions before an operation differs, after `further` operations since earlier
+    /// progress. Returns `None` if these operations are no multiple of a period.
     pub fn fits(&self, further: u32, before: &Self) -> Option<u64> {
         let mut times = u32::MAX;
         for (place, missing) in &self.beyond {
             let then = before.beyond.iter().find(|then| then.0 == *place)?.1;
-            times = times.min(missing.saturating_sub(1).checked_div(then.checked_sub(*missing)?).unwrap_or(u32::MAX));
+            times = times
+                .min(missing.saturating_sub(1).checked_div(then.checked_sub(*missing)?).unwrap_or(u32::MAX));
         }
         let LoopRegion { start, by, end, .. } = &self.region;
         if further > 0 {

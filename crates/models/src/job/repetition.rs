@@ -1,8 +1,11 @@
-//! Stretches of a rank's program in which operations are like those before them: the layers of a model, its micro-batches.
+//! Stretches of a rank's program in which operations are like those before them: the layers of a model, its
+//! micro-batches.
 //!
-//! An operation is like another when it takes as long or sends as much to the same ranks, by the same connections, waits for as many, and lets
-//! go those that are as much further on, or the same as the other: those are beyond the stretch, as the optimizer is that waits for all layers.
-//! Whatever several ranks do together is known by its place in a *series*: the collectives of a group, or the messages from one rank to another.
+//! An operation is like another when it takes as long or sends as much to the same ranks, by the same
+//! connections, waits for as many, and lets go those that are as much further on, or the same as the other:
+//! those are beyond the stretch, as the optimizer is that waits for all layers. Whatever several ranks do
+//! together is known by its place in a *series*: the collectives of a group, or the messages from one rank to
+//! another.
 
 use std::ops::Range;
 
@@ -13,7 +16,8 @@ use super::graph::{Graph, What, Work};
 /// No period of more operations is looked for.
 const LONGEST: u32 = 16_384;
 
-/// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there is one.
+/// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there
+/// is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRegion {
     /// The first.
@@ -77,19 +81,26 @@ impl Graph {
         }
     }
 
-    /// Whether an operation of a rank is like the one `by` before it; and the first of those that both let go.
+    /// Whether an operation of a rank is like the one `by` before it; and the first of those that both let
+    /// go.
     fn is_like(&self, rank: u32, place: u32, by: u32) -> Option<u32> {
         let rank = &self.ranks[index(rank)];
         let (a, b) = (rank.operations()[index(place - by)], rank.operations()[index(place)]);
         let is_alike = match (a.work, b.work) {
             (Work::Compute(a), Work::Compute(b)) => a == b,
             (Work::Send(a), Work::Send(b)) | (Work::Receive(a), Work::Receive(b)) => self.are_like(a, b),
-            (Work::Collective { number: a, place: at }, Work::Collective { number: b, place: too }) => at == too && self.are_like(a, b),
+            (Work::Collective { number: a, place: at }, Work::Collective { number: b, place: too }) => {
+                at == too && self.are_like(a, b)
+            }
             _ => false,
         };
         let (before, then) = (rank.then(place - by), rank.then(place));
         let needs = rank.needs();
-        if !is_alike || a.unit != b.unit || needs[index(place - by)] != needs[index(place)] || before.len() != then.len() {
+        if !is_alike
+            || a.unit != b.unit
+            || needs[index(place - by)] != needs[index(place)]
+            || before.len() != then.len()
+        {
             return None;
         }
         let mut end = u32::MAX;
@@ -103,9 +114,15 @@ impl Graph {
         Some(end)
     }
 
-    /// Whether each of these operations of a rank is like the one `by` before it, as are all that wait for it, and all series that they take
-    /// part in go on from one to the other as `strides` says.
-    pub fn are_again(&self, rank: u32, mut places: Range<u32>, by: u32, strides: impl Fn(u32) -> u32) -> bool {
+    /// Whether each of these operations of a rank is like the one `by` before it, as are all that wait for
+    /// it, and all series that they take part in go on from one to the other as `strides` says.
+    pub fn are_again(
+        &self,
+        rank: u32,
+        mut places: Range<u32>,
+        by: u32,
+        strides: impl Fn(u32) -> u32,
+    ) -> bool {
         let operations = self.ranks[index(rank)].operations();
         let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
         places.end <= number(operations.len())
@@ -137,7 +154,9 @@ impl Graph {
             What::Message { from, .. } => from,
         };
         let (over, rank) = (over(first)?, &self.ranks[index(first)]);
-        Some(number(numbers.partition_point(|number| rank.place_of(*number).is_some_and(|place| place < over))))
+        Some(number(
+            numbers.partition_point(|number| rank.place_of(*number).is_some_and(|place| place < over)),
+        ))
     }
 
     /// Whether two are the same thing among the same ranks by the same connections.
@@ -145,8 +164,8 @@ impl Graph {
         self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)
     }
 
-    /// The stretch with the shortest period, of so many operations, that goes from a place of a rank's program on for a period more at least; and
-    /// what it took to find it, in operations that were compared.
+    /// The stretch with the shortest period, of so many operations, that goes from a place of a rank's
+    /// program on for a period more at least; and what it took to find it, in operations that were compared.
     pub fn region(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<LoopRegion>, u64) {
         let operations = number(self.ranks[index(rank)].operations().len());
         let mut cost = 0;
@@ -199,7 +218,8 @@ mod tests {
         Operation { work, name: 0, iteration: 0, unit: 0 }
     }
 
-    /// A model of eight layers, whose fifth takes longer if asked, twice; each layer computes and reduces, and an optimizer waits for all of them.
+    /// A model of eight layers, whose fifth takes longer if asked, twice; each layer computes and reduces,
+    /// and an optimizer waits for all of them.
     fn job(slow: u64, lines: Lines) -> Graph {
         let mut builder = Builder::new(0, Moment::ZERO, vec![0, 1], lines, Vec::new());
         let group = builder.group("all", vec![0, 1]);
@@ -214,13 +234,15 @@ mod tests {
                     let of = rank as usize;
                     let time = Duration(1000 + if layer == 4 { slow } else { 0 });
                     let compute = builder.add(rank, operation(Work::Compute(time)), last[of].as_slice());
-                    let reduce = builder.add(rank, operation(Work::Collective { number, place: rank }), &[compute]);
+                    let reduce =
+                        builder.add(rank, operation(Work::Collective { number, place: rank }), &[compute]);
                     last[of] = Some(reduce);
                     layers[of].push(reduce);
                 }
             }
             for rank in 0..2 {
-                last[rank] = Some(builder.add(rank as u32, operation(Work::Compute(Duration(5000))), &layers[rank]));
+                last[rank] =
+                    Some(builder.add(rank as u32, operation(Work::Compute(Duration(5000))), &layers[rank]));
             }
         }
         builder.build()
@@ -232,10 +254,21 @@ mod tests {
         let (region, _) = graph.region(1, 2, 1..u32::MAX);
         let series = graph.turn(3).0;
         // The first layer waits for nothing; the last lets the optimizer go alone.
-        assert_eq!(region, Some(LoopRegion { start: 2, by: 2, end: 15, strides: vec![SeriesStride { series, first: 1, by: 1 }] }));
+        assert_eq!(
+            region,
+            Some(LoopRegion {
+                start: 2,
+                by: 2,
+                end: 15,
+                strides: vec![SeriesStride { series, first: 1, by: 1 }]
+            })
+        );
         let region = region.unwrap();
         assert_eq!((region.begin(2), region.begin(7), region.periods(7)), (2, 6, 2));
-        assert_eq!((graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)), (Some(3), None, 2));
+        assert_eq!(
+            (graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)),
+            (Some(3), None, 2)
+        );
         // Iterations are, from where layers are not any more.
         assert_eq!(graph.region(0, 16, 1..u32::MAX).0, None, "there is no third");
         assert_eq!(graph.region(0, 2, 1..2).0, None, "none is shorter");

@@ -69,7 +69,8 @@ impl Collective {
 }
 
 impl Shape {
-    /// Returns the shape for `ranks` ranks, from messages with the list indices of their predecessors at the sender.
+    /// Returns the shape for `ranks` ranks, from messages with the list indices of their predecessors at the
+    /// sender.
     pub fn new(ranks: u32, of: Collective, made: &Messages) -> Self {
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|place| made[*place].0.from);
@@ -79,7 +80,9 @@ impl Shape {
         }
         let pieces: Vec<Piece> = order.iter().map(|old| made[*old].0).collect();
         let first = (0..=ranks).map(|rank| number(pieces.partition_point(|p| p.from < rank))).collect();
-        let pairs = order.iter().flat_map(|old| made[*old].1.iter().map(|before| (place_of[*before], place_of[*old])));
+        let pairs = order
+            .iter()
+            .flat_map(|old| made[*old].1.iter().map(|before| (place_of[*before], place_of[*old])));
         let then = Lists::new(made.len(), pairs);
         let needs = order.iter().map(|old| made[*old].1.len() as u16).collect();
         let mut receives = vec![0; index(ranks)];
@@ -137,13 +140,15 @@ impl Shape {
         })
     }
 
-    /// Returns the first message of a run, from `place` on, that differs from its predecessor at distance `further`:
-    /// in bytes, or in the number of dependencies or successors, or with a successor at another distance than
-    /// `further` of the successor's run. Returns the end of the run if no message differs.
+    /// Returns the first message of a run, from `place` on, that differs from its predecessor at distance
+    /// `further`: in bytes, or in the number of dependencies or successors, or with a successor at another
+    /// distance than `further` of the successor's run. Returns the end of the run if no message differs.
     pub fn alike(&self, run: &Range<u32>, place: u32, further: impl Fn(u32) -> u32) -> u32 {
         let by = further(run.start);
         let is_like = |place: u32| {
-            let Some(before) = place.checked_sub(by).filter(|before| *before >= run.start) else { return false };
+            let Some(before) = place.checked_sub(by).filter(|before| *before >= run.start) else {
+                return false;
+            };
             let goes_on = |then: &u32| then + further(self.run_of(*then));
             (self.piece(before).bytes, self.needs(before)) == (self.piece(place).bytes, self.needs(place))
                 && self.then(before).iter().map(goes_on).eq(self.then(place).iter().copied())
@@ -165,7 +170,9 @@ mod tests {
     use super::*;
 
     fn ring(operation: Operation, bytes: u64) -> Shape {
-        Collective { algorithm: Algorithm::Ring, ..Collective::new(operation, Bytes(bytes)) }.shape(8).unwrap()
+        Collective { algorithm: Algorithm::Ring, ..Collective::new(operation, Bytes(bytes)) }
+            .shape(8)
+            .unwrap()
     }
 
     /// Returns the run of a rank in a ring of one channel.
@@ -188,7 +195,10 @@ mod tests {
                 assert_eq!(shape.alike(&run, run.start + 2, |_| 1), run.end - 1);
                 assert_eq!(shape.alike(&run, run.start + 3, |_| 2), run.end - 1);
                 // The receiver would be another rank.
-                assert_eq!(shape.alike(&run, run.start + 2, |other| if other == run.start { 1 } else { 2 }), run.start + 2);
+                assert_eq!(
+                    shape.alike(&run, run.start + 2, |other| if other == run.start { 1 } else { 2 }),
+                    run.start + 2
+                );
                 assert_eq!(shape.alike(&run, run.start, |_| 1), run.start, "none is before it");
             }
         }
@@ -208,7 +218,9 @@ mod tests {
 
     #[test]
     fn each_channel_is_a_run() {
-        let shape = Collective { channels: 3, ..Collective::new(Operation::AllGather, Bytes(24_000)) }.shape(8).unwrap();
+        let shape = Collective { channels: 3, ..Collective::new(Operation::AllGather, Bytes(24_000)) }
+            .shape(8)
+            .unwrap();
         for own in 0..8 {
             let runs: Vec<_> = shape.runs(own).collect();
             assert_eq!(runs.iter().map(ExactSizeIterator::len).collect::<Vec<_>>(), [7, 7, 7]);

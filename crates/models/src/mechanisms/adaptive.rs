@@ -1,13 +1,14 @@
 //! Adaptive routing: each packet, or each flowlet, takes the least loaded good port on a shortest path.
-//! The load of a port is the time that a packet would wait there: the rest of the frame on the wire, and the waiting
-//! data, at the present rate. Ports with a dead link are not chosen while another is left. With `load_update_interval`
-//! nodes tell neighbours their loads, and a path is as loaded as the worse of its two hops.
-//! Simplifications: exact loads, where switches have bands and weigh recently sent bytes; updates are not repeated;
-//! ports to hosts are not told.
-//! Invariants: choices are on shortest paths; packets of equal size differ by one at most, by port, in the wait they
-//! cause.
-//! Source: SAI's `saiars.h`, Juniper's pages on DLB and GLB, and CONGA (Alizadeh et al., SIGCOMM 2014, section 3.4);
-//! `docs/models/adaptive.md`.
+//! The load of a port is the time that a packet would wait there: the rest of the frame on the wire, and the
+//! waiting data, at the present rate. Ports with a dead link are not chosen while another is left. With
+//! `load_update_interval` nodes tell neighbours their loads, and a path is as loaded as the worse of its two
+//! hops.
+//! Simplifications: exact loads, where switches have bands and weigh recently sent bytes; updates are not
+//! repeated; ports to hosts are not told.
+//! Invariants: choices are on shortest paths; packets of equal size differ by one at most, by port, in the
+//! wait they cause.
+//! Source: SAI's `saiars.h`, Juniper's pages on DLB and GLB, and CONGA (Alizadeh et al., SIGCOMM 2014,
+//! section 3.4); `docs/models/adaptive.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,9 @@ use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames;
 use crate::ids::PortId;
-use crate::mechanism::{Dequeued, Enqueued, Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches};
+use crate::mechanism::{
+    Dequeued, Enqueued, Hooks, Install, Properties, Site, ValidationContext, Verdict, Watches,
+};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -43,8 +46,8 @@ pub struct Params {
     pub per: Per,
     /// With `flowlet`: a longer gap between two packets of a flow ends the flowlet.
     pub timeout: Duration,
-    /// Least interval between two load updates of a port to the neighbours. Default: no updates; each node knows its
-    /// own load alone.
+    /// Least interval between two load updates of a port to the neighbours. Default: no updates; each node
+    /// knows its own load alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_update_interval: Option<Duration>,
 }
@@ -137,12 +140,23 @@ impl Install for Adaptive {
             told: vec![Load::NONE; ports],
             next: vec![Moment::ZERO; ports],
             is_timed: vec![false; ports],
-            heard: site.ports.iter().map(|port| vec![Load::NONE; site.map.wiring.ports[index(port.peer)].len()]).collect(),
+            heard: site
+                .ports
+                .iter()
+                .map(|port| vec![Load::NONE; site.map.wiring.ports[index(port.peer)].len()])
+                .collect(),
             frame_bytes: site.framing.control,
             frames: 0,
         });
         let flowlets = (params.per == Per::Flowlet).then(|| flowlet::Table::new(params.timeout));
-        site.forwards.then(|| Self { is_up: vec![true; ports], flowlets, load_update, best: Vec::new(), chosen: 0, stuck: 0 })
+        site.forwards.then(|| Self {
+            is_up: vec![true; ports],
+            flowlets,
+            load_update,
+            best: Vec::new(),
+            chosen: 0,
+            stuck: 0,
+        })
     }
 
     fn properties(_: &Params) -> Properties {
@@ -150,7 +164,9 @@ impl Install for Adaptive {
     }
 
     fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
-        if let Some(far) = params.load_update_interval.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far)) {
+        if let Some(far) =
+            params.load_update_interval.filter(|far| !(Duration::ns(100)..=Duration::ms(1)).contains(far))
+        {
             return Err(("load_update_interval", format!("{far} is out of range; allowed are 100ns to 1ms")));
         }
         Ok(())
@@ -169,7 +185,10 @@ impl LoadUpdate {
     fn heard(&self, core: &Core, port: PortId, destination: u32) -> Load {
         let routes = &core.routing.routes[index(core.ports[port].peer)];
         let loads = routes.choices(destination).iter().map(|far| self.heard[port][*far]);
-        let best = loads.reduce(|best, load| if (!load.is_up, load.wait) < (!best.is_up, best.wait) { load } else { best });
+        let best =
+            loads.reduce(
+                |best, load| if (!load.is_up, load.wait) < (!best.is_up, best.wait) { load } else { best },
+            );
         best.unwrap_or(Load::NONE)
     }
 
@@ -177,7 +196,10 @@ impl LoadUpdate {
     fn tell(&mut self, to: PortId, of: PortId, effects: &mut Effects) {
         let Load { is_up, wait } = self.told[of];
         let wait = u32::try_from(wait.ps() / 1000).unwrap_or(u32::MAX);
-        effects.push(Effect::Send(to, Packet::with(frames::Load { port: of.0, is_up, wait }, u32::MAX, 0, self.frame_bytes, 0)));
+        effects.push(Effect::Send(
+            to,
+            Packet::with(frames::Load { port: of.0, is_up, wait }, u32::MAX, 0, self.frame_bytes, 0),
+        ));
         self.frames += 1;
     }
 
@@ -197,7 +219,8 @@ impl LoadUpdate {
         }
         self.told[port] = load;
         self.next[port] = effects.now + self.every;
-        let others: Vec<PortId> = self.neighbours.iter().copied().filter(|to| *to != port && is_up[*to]).collect();
+        let others: Vec<PortId> =
+            self.neighbours.iter().copied().filter(|to| *to != port && is_up[*to]).collect();
         for to in others {
             self.tell(to, port, effects);
         }
@@ -214,12 +237,21 @@ impl Adaptive {
     }
 
     /// Returns the least loaded good port, if any.
-    fn best(&mut self, destination: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn best(
+        &mut self,
+        destination: u32,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         self.best.clear();
         let mut least = None;
         for port in choices.iter().copied().filter(|port| self.is_up[*port]) {
             let near = wait(core, port, effects.now);
-            let far = self.load_update.as_ref().map_or(Load::NONE, |load_update| load_update.heard(core, port, destination));
+            let far = self
+                .load_update
+                .as_ref()
+                .map_or(Load::NONE, |load_update| load_update.heard(core, port, destination));
             let load = (!far.is_up, near.max(far.wait), near);
             if least.is_none_or(|least| load < least) {
                 least = Some(load);
@@ -240,10 +272,20 @@ impl Adaptive {
 impl Hooks for Adaptive {
     fn watches(&self) -> Watches {
         let watches = Watches::ROUTE.and(Watches::LINK);
-        if self.load_update.is_some() { watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL) } else { watches }
+        if self.load_update.is_some() {
+            watches.and(Watches::ENQUEUE).and(Watches::DEQUEUE).and(Watches::CONTROL)
+        } else {
+            watches
+        }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         let (flow, now) = (packet.flow(), effects.now);
         let kept = self.flowlets.as_mut().and_then(|flowlets| flowlets.go_on(flow, now));
         // Routes may be others meanwhile.
@@ -270,7 +312,9 @@ impl Hooks for Adaptive {
     }
 
     fn on_control(&mut self, packet: &Packet, port: PortId, _: &Core, _: &mut Effects) -> Verdict {
-        let (Some(load_update), Some(frames::Load { port: far, is_up, wait })) = (&mut self.load_update, packet.payload()) else {
+        let (Some(load_update), Some(frames::Load { port: far, is_up, wait })) =
+            (&mut self.load_update, packet.payload())
+        else {
             return Verdict::Pass;
         };
         if let Some(heard) = load_update.heard[port].get_mut(usize::from(far)) {
@@ -287,8 +331,12 @@ impl Hooks for Adaptive {
             return;
         }
         if is_up {
-            let others: Vec<PortId> =
-                load_update.neighbours.iter().copied().filter(|of| *of != port && load_update.told[*of] != Load::NONE).collect();
+            let others: Vec<PortId> = load_update
+                .neighbours
+                .iter()
+                .copied()
+                .filter(|of| *of != port && load_update.told[*of] != Load::NONE)
+                .collect();
             for of in others {
                 load_update.tell(port, of, effects);
             }
@@ -332,19 +380,25 @@ mod tests {
 
     #[test]
     fn packets_of_one_size_differ_by_one_at_most() {
-        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
+        let (mut adaptive, mut core, mut effects) =
+            (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
         for n in 0..4000 {
             let port = choose(&mut adaptive, &core, &mut effects).unwrap();
             core.ports[port].queues[1].bytes.add(1000);
             let waiting = WAYS.map(|port| core.waiting_bytes(port));
-            assert!(waiting.iter().max().unwrap() - waiting.iter().min().unwrap() <= 1000, "{n}: {waiting:?}");
+            assert!(
+                waiting.iter().max().unwrap() - waiting.iter().min().unwrap() <= 1000,
+                "{n}: {waiting:?}"
+            );
         }
     }
 
     #[test]
     fn a_slow_port_or_a_long_frame_counts_as_the_time_that_it_takes() {
-        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
-        // Behind 1000 B at 10 Gb/s, 800 ns; behind 9000 B at 100 Gb/s, 720 ns; behind frames on wires, 750 ns and more.
+        let (mut adaptive, mut core, mut effects) =
+            (adaptive(Per::Packet), Core::for_tests(6, 1), Effects::for_tests(1));
+        // Behind 1000 B at 10 Gb/s, 800 ns; behind 9000 B at 100 Gb/s, 720 ns; behind frames on wires, 750 ns
+        // and more.
         core.ports[2].serializer = xoff_units::Rate::gbps(10).serializer();
         core.ports[2].queues[1].bytes.add(1000);
         core.ports[3].queues[1].bytes.add(9000);
@@ -358,7 +412,8 @@ mod tests {
     #[test]
     fn dead_ports_are_never_taken_and_without_others_nobody_chooses() {
         for per in [Per::Packet, Per::Flowlet] {
-            let (mut adaptive, core, mut effects) = (adaptive(per), Core::for_tests(6, 1), Effects::for_tests(1));
+            let (mut adaptive, core, mut effects) =
+                (adaptive(per), Core::for_tests(6, 1), Effects::for_tests(1));
             let mut left = WAYS.to_vec();
             while !left.is_empty() {
                 for _ in 0..100 {
@@ -377,7 +432,8 @@ mod tests {
 
     #[test]
     fn a_flowlet_keeps_its_port_whatever_waits_there() {
-        let (mut adaptive, mut core, mut effects) = (adaptive(Per::Flowlet), Core::for_tests(6, 1), Effects::for_tests(1));
+        let (mut adaptive, mut core, mut effects) =
+            (adaptive(Per::Flowlet), Core::for_tests(6, 1), Effects::for_tests(1));
         let first = choose(&mut adaptive, &core, &mut effects).unwrap();
         core.ports[first].queues[1].bytes.add(9000);
         for _ in 0..100 {

@@ -1,10 +1,10 @@
-//! BCN (Backward Congestion Notification), the congestion point: a switch output that sends signed feedback to sources.
-//! Each output samples an arriving frame every `sample_base` bytes and a random part of `jitter`. The feedback in pages
-//! of 64 bytes is Fb = Qoff − w·Qdelta, with Qoff = Qeq − q within ±Qeq, and Qdelta, the change since the last sample,
-//! within ±2 Qeq.
-//! Negative feedback goes to the source of the sampled frame. Positive feedback goes there only if the frame names this
-//! point, and the queue is below `q_eq`. Above `q_sc` the message is BCN(0,0), above `max_above` BCN(max).
-//! Simplifications: a message carries Fb; dropped frames are neither sampled nor counted.
+//! BCN (Backward Congestion Notification), the congestion point: a switch output that sends signed feedback
+//! to sources. Each output samples an arriving frame every `sample_base` bytes and a random part of `jitter`.
+//! The feedback in pages of 64 bytes is Fb = Qoff − w·Qdelta, with Qoff = Qeq − q within ±Qeq, and Qdelta,
+//! the change since the last sample, within ±2 Qeq.
+//! Negative feedback goes to the source of the sampled frame. Positive feedback goes there only if the frame
+//! names this point, and the queue is below `q_eq`. Above `q_sc` the message is BCN(0,0), above `max_above`
+//! BCN(max). Simplifications: a message carries Fb; dropped frames are neither sampled nor counted.
 //! Invariants: feedback is within ±(1 + 2w) Qeq; only BCN(0,0) has feedback zero.
 //! Source: the BCN hot-spot document (802.1au contribution); `docs/models/bcn.md`.
 
@@ -47,7 +47,15 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { q_eq: Bytes(375 * 64), w: 2, sample_base: Bytes(150_000), jitter: Bytes(5_000), q_sc: None, max_above: None, edges: true }
+        Self {
+            q_eq: Bytes(375 * 64),
+            w: 2,
+            sample_base: Bytes(150_000),
+            jitter: Bytes(5_000),
+            q_sc: None,
+            max_above: None,
+            edges: true,
+        }
     }
 }
 
@@ -109,7 +117,10 @@ impl Install for Bcn {
         check(context, params.q_eq, params.sample_base, params.w)?;
         let most = (1 + 2 * u64::from(params.w)).saturating_mul(params.q_eq.0 / u64::from(PAGE));
         if most > i32::MAX as u64 {
-            return Err(("w", format!("feedback of up to {most}, (1 + 2 w) q_eq in pages, exceeds the maximum of 2^31 - 1")));
+            return Err((
+                "w",
+                format!("feedback of up to {most}, (1 + 2 w) q_eq in pages, exceeds the maximum of 2^31 - 1"),
+            ));
         }
         if params.jitter.0 >= 1 << 40 {
             return Err(("jitter", format!("{} is out of range; must be below 1TB", params.jitter)));
@@ -120,7 +131,8 @@ impl Install for Bcn {
 
 impl Bcn {
     fn new(params: &Params, points: Points, ports: usize) -> Self {
-        let above = |level: Option<Bytes>| level.map_or(u32::MAX, |bytes| bytes.0.min(u64::from(u32::MAX)) as u32);
+        let above =
+            |level: Option<Bytes>| level.map_or(u32::MAX, |bytes| bytes.0.min(u64::from(u32::MAX)) as u32);
         Self {
             q_eq: (params.q_eq.0 / u64::from(PAGE)) as i64,
             w: i64::from(params.w),
@@ -168,7 +180,10 @@ impl Hooks for Bcn {
             } else if queue > self.max_above || fb < 0 {
                 self.negative += 1;
                 Some(if queue > self.max_above { -(1 + 2 * self.w) * self.q_eq } else { fb })
-            } else if fb > 0 && event.packet.tag() == self.points.id(event.port) && i64::from(queue / PAGE) < self.q_eq {
+            } else if fb > 0
+                && event.packet.tag() == self.points.id(event.port)
+                && i64::from(queue / PAGE) < self.q_eq
+            {
                 self.positive += 1;
                 Some(fb)
             } else {
@@ -201,7 +216,10 @@ mod tests {
     use crate::routing::Sources;
 
     fn point(params: &Params) -> (Bcn, Effects) {
-        (Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10], ..Sources::default() }), 1), Effects::for_tests(1))
+        (
+            Bcn::new(params, Points::new(5, Sources { first: vec![0, 0, 0, 10], ..Sources::default() }), 1),
+            Effects::for_tests(1),
+        )
     }
 
     /// Lets a sampled frame arrive at a queue of `queue` bytes; returns the feedback of the message.
@@ -252,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_variants_act_above_their_levels() {
-        let levels = Params { q_sc: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
+        let levels =
+            Params { q_sc: Some(Bytes(200_000)), max_above: Some(Bytes(100_000)), ..Params::default() };
         let (mut bcn, mut effects) = point(&levels);
         let mut core = Core::for_tests(1, 1);
         let mut at = |queue: u32| sample(&mut bcn, &mut effects, &mut core, queue, 0);
@@ -268,7 +287,11 @@ mod tests {
         let mut at = Vec::new();
         for k in 0..100_000_u32 {
             let before = bcn.samples;
-            bcn.on_enqueue(&Enqueued { packet: &packet, port: PortId(0), queue: QueueId(1) }, &core, &mut effects);
+            bcn.on_enqueue(
+                &Enqueued { packet: &packet, port: PortId(0), queue: QueueId(1) },
+                &core,
+                &mut effects,
+            );
             effects.take();
             if bcn.samples > before {
                 at.push(k);

@@ -1,10 +1,10 @@
-//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): flows get queues of their own, and a hop pauses the
-//! upstream queue of a flow whose queue fills.
-//! An output has `queues` data queues. A flow without packets here for `sticky` gets the lowest free queue, or a random
-//! queue when all are in use. A packet above the threshold C·H/n is counted, and its upstream queue is paused while any
-//! of its counted packets is here. Hosts assign queues in the same way.
-//! Simplifications: the queue number is the tag of packets, without bytes on the wire; pause frames are not repeated;
-//! queues take turns by packets. `resume = "threshold"` is ours.
+//! BFC, Backpressure Flow Control (Goyal et al., NSDI 2022): flows get queues of their own, and a hop pauses
+//! the upstream queue of a flow whose queue fills.
+//! An output has `queues` data queues. A flow without packets here for `sticky` gets the lowest free queue,
+//! or a random queue when all are in use. A packet above the threshold C·H/n is counted, and its upstream
+//! queue is paused while any of its counted packets is here. Hosts assign queues in the same way.
+//! Simplifications: the queue number is the tag of packets, without bytes on the wire; pause frames are not
+//! repeated; queues take turns by packets. `resume = "threshold"` is ours.
 //! Invariants: the packets of a flow are in one queue at a time; each pause has its resume.
 //! Source: the public code of Pyrrha, which holds BFC (`docs/models/bfc.md`).
 
@@ -22,7 +22,10 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames;
-use crate::mechanism::{Departure, Dequeued, Enqueued, Hooks, Install, PortShape, Properties, Site, ValidationContext, Verdict, Watches};
+use crate::mechanism::{
+    Departure, Dequeued, Enqueued, Hooks, Install, PortShape, Properties, Site, ValidationContext, Verdict,
+    Watches,
+};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 use crate::queueing::port::{Purpose, QueueSpec};
@@ -140,7 +143,9 @@ impl Bfc {
     fn free(&mut self, port: PortId, now: Moment, core: &Core, any: impl FnOnce(u64) -> u64) -> QueueId {
         let lanes = &self.lanes[port];
         let is_free = |q: &usize| {
-            lanes[*q].users == 0 && lanes[*q].kept_until.is_none_or(|until| until < now) && !core.ports[port].queues[q + 1].is_blocked()
+            lanes[*q].users == 0
+                && lanes[*q].kept_until.is_none_or(|until| until < now)
+                && !core.ports[port].queues[q + 1].is_blocked()
         };
         if let Some(queue) = (0..lanes.len()).find(is_free) {
             return QueueId::at(1 + queue);
@@ -198,7 +203,11 @@ impl Install for Bfc {
             resume: params.resume,
             frame_bytes: site.framing.control,
             hops: site.ports.iter().map(|p| hop(p.link.delay)).collect(),
-            lanes: core.ports.iter().map(|p| p.queues[1..].iter().map(|_| BfcQueue::default()).collect()).collect(),
+            lanes: core
+                .ports
+                .iter()
+                .map(|p| p.queues[1..].iter().map(|_| BfcQueue::default()).collect())
+                .collect(),
             table: FxHashMap::default(),
             keys: site.sources.keys.clone(),
             table_size: params.entries * params.queues * number(site.ports.len().max(1)),
@@ -215,7 +224,10 @@ impl Install for Bfc {
             assigns_queues: true,
             plans_queues: true,
             tags_data: true,
-            if_frames_are_lost: Some((true, "does not repeat a lost frame, and a queue could stay paused; remove the fault or bfc")),
+            if_frames_are_lost: Some((
+                true,
+                "does not repeat a lost frame, and a queue could stay paused; remove the fault or bfc",
+            )),
             refuses_relayed_sources: Some(("", why)),
             ..Properties::default()
         }
@@ -252,11 +264,19 @@ impl Install for Bfc {
 
 impl Hooks for Bfc {
     fn watches(&self) -> Watches {
-        let all = [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::DEPARTURE, Watches::CONTROL, Watches::LINK];
+        let all = [
+            Watches::ASSIGN,
+            Watches::ENQUEUE,
+            Watches::DEQUEUE,
+            Watches::DEPARTURE,
+            Watches::CONTROL,
+            Watches::LINK,
+        ];
         all.into_iter().fold(Watches::PLACE, Watches::and)
     }
 
-    /// Gives a flow of this host a queue until its last packet leaves. Later retransmissions may share the queue.
+    /// Gives a flow of this host a queue until its last packet leaves. Later retransmissions may share the
+    /// queue.
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         let key = u64::from(self.keys.of(packet.flow()));
         let queue = self.free(port, Moment::ZERO, core, |n| mix(key) % n);
@@ -272,7 +292,13 @@ impl Hooks for Bfc {
         event.packet.set_tag(u32::from(event.queue.0));
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         let (now, sticky) = (effects.now, self.hops[packet.in_port()].1);
         let key = self.key(packet, port);
         let kept = self.table.get(&key).filter(|e| e.packets > 0 || now - e.last <= sticky).map(|e| e.queue);
@@ -319,7 +345,8 @@ impl Hooks for Bfc {
         }
         let paused = std::mem::take(&mut self.lanes[port][queue.index() - 1].paused);
         let bytes = u64::from(core.ports[port].queues[queue].bytes.bytes());
-        let (over, under): (Vec<_>, Vec<_>) = paused.into_iter().partition(|at| bytes > self.threshold(at.0, port, core));
+        let (over, under): (Vec<_>, Vec<_>) =
+            paused.into_iter().partition(|at| bytes > self.threshold(at.0, port, core));
         self.lanes[port][queue.index() - 1].paused = over;
         for at in under {
             self.release(at, effects);
@@ -329,7 +356,11 @@ impl Hooks for Bfc {
     fn on_control(&mut self, frame: &Packet, port: PortId, _: &Core, effects: &mut Effects) -> Verdict {
         let Some(frames::Bfc { queue, is_pause }) = frame.payload() else { return Verdict::Pass };
         let queues = Queues::One(QueueId(queue));
-        effects.push(if is_pause { Effect::Block(port, queues, Asker::Neighbour) } else { Effect::Unblock(port, queues) });
+        effects.push(if is_pause {
+            Effect::Block(port, queues, Asker::Neighbour)
+        } else {
+            Effect::Unblock(port, queues)
+        });
         Verdict::Consume
     }
 
@@ -400,14 +431,22 @@ mod tests {
             packet.set_tag(from);
             let queue = self.bfc.assign_queue(&mut packet, PortId(2), &self.core, &mut self.effects).unwrap();
             self.core.ports[2].queues[queue].bytes.add(SIZE);
-            self.bfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(2), queue }, &self.core, &mut self.effects);
+            self.bfc.on_enqueue(
+                &Enqueued { packet: &packet, port: PortId(2), queue },
+                &self.core,
+                &mut self.effects,
+            );
             queue
         }
 
         fn leave(&mut self, flow: u32, queue: QueueId) {
             self.core.ports[2].queues[queue].bytes.sub(SIZE);
             let packet = Packet::new(Kind::Data, flow, 0, 9, SIZE, 0);
-            self.bfc.on_dequeue(&Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true }, &self.core, &mut self.effects);
+            self.bfc.on_dequeue(
+                &Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true },
+                &self.core,
+                &mut self.effects,
+            );
         }
 
         /// Returns the frames to neighbours: port, upstream queue, and true for a pause.
@@ -425,7 +464,10 @@ mod tests {
     #[test]
     fn a_flow_gets_the_lowest_queue_that_nobody_uses() {
         let mut s = Switch::new(Resume::Counted);
-        assert_eq!([s.arrive(1, PortId(0), 1), s.arrive(2, PortId(0), 2), s.arrive(1, PortId(0), 1)], [1, 2, 1].map(QueueId));
+        assert_eq!(
+            [s.arrive(1, PortId(0), 1), s.arrive(2, PortId(0), 2), s.arrive(1, PortId(0), 1)],
+            [1, 2, 1].map(QueueId)
+        );
         // Flow 1 has left, and keeps its queue for 4 us after its last arrival.
         s.leave(1, QueueId(1));
         s.leave(1, QueueId(1));
@@ -493,19 +535,25 @@ mod tests {
         let asked: Vec<Effect> = s.effects.take().into_iter().map(|e| e.1).collect();
         assert!(matches!(
             asked[..],
-            [Effect::Block(PortId(1), Queues::One(QueueId(5)), Asker::Neighbour), Effect::Unblock(PortId(1), Queues::One(QueueId(5)))]
+            [
+                Effect::Block(PortId(1), Queues::One(QueueId(5)), Asker::Neighbour),
+                Effect::Unblock(PortId(1), Queues::One(QueueId(5)))
+            ]
         ));
     }
 
     #[test]
     fn a_host_gives_each_flow_a_queue_until_its_last_packet_leaves() {
         let mut s = Switch::new(Resume::Counted);
-        let place = |s: &mut Switch, flow| s.bfc.place_flow(&mut Packet::new(Kind::Data, flow, 0, 9, 0, 0), PortId(0), &s.core).unwrap();
+        let place = |s: &mut Switch, flow| {
+            s.bfc.place_flow(&mut Packet::new(Kind::Data, flow, 0, 9, 0, 0), PortId(0), &s.core).unwrap()
+        };
         assert_eq!([place(&mut s, 1), place(&mut s, 2)], [QueueId(1), QueueId(2)]);
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, SIZE, 0);
         let leave = |s: &mut Switch, packet: &mut Packet| {
             let mut records = crate::packet_metadata::Records::default();
-            let mut event = Departure { packet, port: PortId(0), queue: QueueId(1), is_own: true, records: &mut records };
+            let mut event =
+                Departure { packet, port: PortId(0), queue: QueueId(1), is_own: true, records: &mut records };
             s.bfc.on_departure(&mut event, &s.core, &mut s.effects);
         };
         leave(&mut s, &mut packet);

@@ -1,12 +1,14 @@
-//! Congestion Isolation (IEEE 802.1Qcz): a switch moves congesting flows into a congested queue, and asks the upstream neighbour to do the
-//! same (CIM) before PFC pauses the queue.
-//! Two classes of the scenario are the two queues, and each switch decides about a packet's queue anew. A packet is selected by the RED
-//! curve of the non-congested queue at enqueue, and is marked when placed into the congested queue. A flow returns when it has no packet
-//! there and the queue is below `low`, or after `aging_time`. Each output has a table of isolated flows.
-//! Simplifications: a CIM names flow and offending packet; one CIM a flow until taken back.
-//! Invariants: packets of a flow keep their order (`isolation.rs`) unless `preserve_order` is false; every CIM is taken back; no table
-//! exceeds its size.
-//! Source: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018); `docs/models/congestion_isolation.md`.
+//! Congestion Isolation (IEEE 802.1Qcz): a switch moves congesting flows into a congested queue, and asks the
+//! upstream neighbour to do the same (CIM) before PFC pauses the queue.
+//! Two classes of the scenario are the two queues, and each switch decides about a packet's queue anew. A
+//! packet is selected by the RED curve of the non-congested queue at enqueue, and is marked when placed into
+//! the congested queue. A flow returns when it has no packet there and the queue is below `low`, or after
+//! `aging_time`. Each output has a table of isolated flows. Simplifications: a CIM names flow and offending
+//! packet; one CIM a flow until taken back.
+//! Invariants: packets of a flow keep their order (`isolation.rs`) unless `preserve_order` is false; every
+//! CIM is taken back; no table exceeds its size.
+//! Source: "Simulation Analysis of Congestion Isolation" (802.1 contribution, 2018);
+//! `docs/models/congestion_isolation.md`.
 
 use crate::ids::{PortId, QueueId};
 use schemars::JsonSchema;
@@ -18,7 +20,9 @@ use crate::core::{Core, Queueing};
 use crate::count::{Count, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames::{Cim, Index};
-use crate::mechanism::{Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches};
+use crate::mechanism::{
+    Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches,
+};
 use crate::mechanisms::isolation::{Isolation, Order};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -27,15 +31,15 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// With fewer bytes in the non-congested queue no flow is selected. With fewer bytes in the congested queue flows
-    /// return.
+    /// With fewer bytes in the non-congested queue no flow is selected. With fewer bytes in the congested
+    /// queue flows return.
     pub low: Bytes,
     /// With more bytes in the non-congested queue every flow is selected.
     pub high: Bytes,
     /// Probability of selection at `high`; below `high` the probability falls linearly to 0 at `low`.
     pub pmax: f64,
-    /// A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together hold as
-    /// many from the neighbour.
+    /// A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together
+    /// hold as many from the neighbour.
     pub cim_threshold: Bytes,
     /// Marked packets of an isolated flow.
     pub mark: Mark,
@@ -45,8 +49,8 @@ pub struct Params {
     pub congested_class: u8,
     /// Size of an output's flow table. Further flows stay in the non-congested queue.
     pub max_flows: u32,
-    /// A flow without packets in the congested queue for this time returns, however full the queue is. Default: a flow
-    /// returns only when the queue is below `low`.
+    /// A flow without packets in the congested queue for this time returns, however full the queue is.
+    /// Default: a flow returns only when the queue is below `low`.
     pub aging_time: Option<Duration>,
     /// Packets of a flow in both queues keep their order. The document does not say whether they do.
     pub preserve_order: bool,
@@ -165,7 +169,8 @@ impl Install for CongestionIsolation {
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
-        let why = "PFC pauses the congested class of a neighbour before the first CIM, and packets may be lost";
+        let why =
+            "PFC pauses the congested class of a neighbour before the first CIM, and packets may be lost";
         let xoff = Bytes(levels.xoff);
         let late = if levels.is_dynamic {
             format!("XOFF is at most {xoff}, and falls as the buffer fills")
@@ -179,11 +184,20 @@ impl Install for CongestionIsolation {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if params.class == params.congested_class {
-            return Err(("congested_class", "must differ from class, the class of the non-congested queue".into()));
+            return Err((
+                "congested_class",
+                "must differ from class, the class of the non-congested queue".into(),
+            ));
         }
         for (key, class) in [("class", params.class), ("congested_class", params.congested_class)] {
             if class >= context.classes {
-                return Err((key, format!("{class} is out of range; the switches have {} (switch.classes)", context.classes)));
+                return Err((
+                    key,
+                    format!(
+                        "{class} is out of range; the switches have {} (switch.classes)",
+                        context.classes
+                    ),
+                ));
             }
         }
         if params.max_flows == 0 {
@@ -199,13 +213,22 @@ impl Install for CongestionIsolation {
             return Err(("high", format!("{} must be above low, {}", params.high, params.low)));
         }
         if params.cim_threshold.0 >= 1 << 32 {
-            return Err(("cim_threshold", format!("{} is out of range; must be below 4GiB", params.cim_threshold)));
+            return Err((
+                "cim_threshold",
+                format!("{} is out of range; must be below 4GiB", params.cim_threshold),
+            ));
         }
         if !(0.0..=1.0).contains(&params.pmax) {
-            return Err(("pmax", format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax)));
+            return Err((
+                "pmax",
+                format!("{} is out of range; allowed are numbers from 0 to 1", params.pmax),
+            ));
         }
         if context.queueing == Queueing::Iq {
-            return Err(("class", "isolation needs a queue for each class, and switch.queueing is iq; use oq or voq".into()));
+            return Err((
+                "class",
+                "isolation needs a queue for each class, and switch.queueing is iq; use oq or voq".into(),
+            ));
         }
         Ok(())
     }
@@ -309,9 +332,11 @@ impl CongestionIsolation {
 impl Hooks for CongestionIsolation {
     fn watches(&self) -> Watches {
         match (self.is_switch, self.obeys) {
-            (true, _) => [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::CONTROL, Watches::LINK]
-                .into_iter()
-                .fold(Watches::PLACE, Watches::and),
+            (true, _) => {
+                [Watches::ASSIGN, Watches::ENQUEUE, Watches::DEQUEUE, Watches::CONTROL, Watches::LINK]
+                    .into_iter()
+                    .fold(Watches::PLACE, Watches::and)
+            }
             (false, true) => Watches::CONTROL.and(Watches::PLACE),
             (false, false) => Watches::PLACE,
         }
@@ -325,7 +350,13 @@ impl Hooks for CongestionIsolation {
         None
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         let class = packet.class();
         if class != self.class && class != self.congested {
             return None;
@@ -334,7 +365,8 @@ impl Hooks for CongestionIsolation {
         let own = core.queue_for(self.class, input);
         let mut is_selecting = false;
         if !self.flows.contains(flow) {
-            let bytes: u32 = core.queues_of(port, self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
+            let bytes: u32 =
+                core.queues_of(port, self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
             is_selecting = self.is_selected(packet, bytes, effects);
             if !is_selecting {
                 packet.set_class(self.class);
@@ -392,7 +424,8 @@ impl Hooks for CongestionIsolation {
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
         let Some(Cim { is_add, .. }) = packet.payload() else { return Verdict::Pass };
         if !self.is_switch {
-            effects.push(Effect::ClassOfFlow(packet.flow(), if is_add { self.congested } else { self.class }));
+            effects
+                .push(Effect::ClassOfFlow(packet.flow(), if is_add { self.congested } else { self.class }));
         } else if is_add {
             // Downstream is not told if there is no room: it takes back in any case what it asked for.
             if self.isolate(packet.flow(), port) {
@@ -408,14 +441,17 @@ impl Hooks for CongestionIsolation {
         Verdict::Consume
     }
 
-    /// Voids the CIMs of a neighbour whose link goes down, and repeats our CIMs when the link comes back. A host keeps
-    /// its flows as they are.
+    /// Voids the CIMs of a neighbour whose link goes down, and repeats our CIMs when the link comes back. A
+    /// host keeps its flows as they are.
     fn on_link(&mut self, port: PortId, is_up: bool, core: &Core, effects: &mut Effects) {
         for flow in self.flows.numbers() {
             let Some(moved) = self.flows.get_mut(flow) else { continue };
             if is_up && moved.state.told == Some(port) {
                 self.message(port, flow, true, 0, effects);
-            } else if !is_up && moved.state.output == port && std::mem::take(&mut moved.state.on_requested_checkpoint) && moved.inside == 0
+            } else if !is_up
+                && moved.state.output == port
+                && std::mem::take(&mut moved.state.on_requested_checkpoint)
+                && moved.inside == 0
             {
                 self.empty(flow, effects);
             }
@@ -507,14 +543,18 @@ mod tests {
             classes.push((packet.class(), packet.has(Packet::CE)));
         }
         assert_eq!(classes, [(0, true), (0, true), (0, true), (1, false), (1, false), (0, true)]);
-        // The table of the other output has room, and none is needed for a neighbour's wish that finds its flow there.
+        // The table of the other output has room, and none is needed for a neighbour's wish that finds its
+        // flow there.
         let ask = |flow| Packet::with(Cim { is_add: true, offending: Index(0) }, flow, 0, 64, 0);
         for (flow, port) in [(8, 1), (0, 0), (9, 0)] {
             isolation.on_control(&ask(flow), PortId(port), &core, &mut effects);
         }
         let mut counts = Vec::new();
         isolation.counts(Moment::ZERO, &mut |count: Count, n| counts.push((count.name, n)));
-        assert_eq!(counts, [("isolated_flows", 4), ("flow_table_full", 3), ("aged_flows", 0), ("messages", 0)]);
+        assert_eq!(
+            counts,
+            [("isolated_flows", 4), ("flow_table_full", 3), ("aged_flows", 0), ("messages", 0)]
+        );
     }
 
     #[test]
@@ -525,7 +565,11 @@ mod tests {
         isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
         let (congested, group) = (core.queue_for(0, PortId(1)), core.group(PortId(1), 0));
         let mut told = |core: &Core| {
-            isolation.on_enqueue(&Enqueued { packet: &first, port: PortId(0), queue: congested }, core, &mut effects);
+            isolation.on_enqueue(
+                &Enqueued { packet: &first, port: PortId(0), queue: congested },
+                core,
+                &mut effects,
+            );
             effects.take().len()
         };
         for _ in 0..tell / 1000 - 1 {
@@ -544,17 +588,35 @@ mod tests {
             core.ports[0].queues[congested].bytes.add(1000);
         }
         let age = Duration::us(10);
-        let (mut isolation, mut effects) =
-            switch(&Params { max_flows: 1, aging_time: Some(age), cim_threshold: Bytes(1), ..Params::default() });
+        let (mut isolation, mut effects) = switch(&Params {
+            max_flows: 1,
+            aging_time: Some(age),
+            cim_threshold: Bytes(1),
+            ..Params::default()
+        });
         let mut first = packet(5);
         isolation.assign_queue(&mut first, PortId(0), &core, &mut effects);
-        isolation.on_enqueue(&Enqueued { packet: &first, port: PortId(0), queue: congested }, &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &first, port: PortId(0), queue: congested, is_whole: true }, &core, &mut effects);
+        isolation.on_enqueue(
+            &Enqueued { packet: &first, port: PortId(0), queue: congested },
+            &core,
+            &mut effects,
+        );
+        isolation.on_dequeue(
+            &Dequeued { packet: &first, port: PortId(0), queue: congested, is_whole: true },
+            &core,
+            &mut effects,
+        );
         let sent = |effects: &mut Effects| -> Vec<(u32, u32, u32)> {
             effects
                 .take()
                 .iter()
-                .filter_map(|e| if let Effect::Send(PortId(1), f) = e.1 { Some((f.flow(), f.seq(), f.says())) } else { None })
+                .filter_map(|e| {
+                    if let Effect::Send(PortId(1), f) = e.1 {
+                        Some((f.flow(), f.seq(), f.says()))
+                    } else {
+                        None
+                    }
+                })
                 .collect()
         };
         assert_eq!(sent(&mut effects), [(5, 1, 7)]);
@@ -562,11 +624,18 @@ mod tests {
         effects.now = Moment::us(4);
         let mut second = packet(5);
         isolation.assign_queue(&mut second, PortId(0), &core, &mut effects);
-        isolation.on_dequeue(&Dequeued { packet: &second, port: PortId(0), queue: congested, is_whole: true }, &core, &mut effects);
+        isolation.on_dequeue(
+            &Dequeued { packet: &second, port: PortId(0), queue: congested, is_whole: true },
+            &core,
+            &mut effects,
+        );
         effects.now = Moment::ZERO + age;
         isolation.on_timer(5, &core, &mut effects);
-        let timers: Vec<Moment> =
-            effects.take().iter().filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None }).collect();
+        let timers: Vec<Moment> = effects
+            .take()
+            .iter()
+            .filter_map(|e| if let Effect::Timer(at, 5) = e.1 { Some(at) } else { None })
+            .collect();
         assert_eq!((timers, isolation.flows.contains(5)), (vec![Moment::us(14)], true));
         effects.now = Moment::us(14);
         isolation.on_timer(5, &core, &mut effects);

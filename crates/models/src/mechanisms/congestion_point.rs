@@ -1,5 +1,5 @@
-//! Congestion points of BCN and QCN: the outputs that have congestion points, their numbers, and the frame to a source.
-//! Source: `docs/models/bcn.md` and `docs/models/qcn.md`.
+//! Congestion points of BCN and QCN: the outputs that have congestion points, their numbers, and the frame to
+//! a source. Source: `docs/models/bcn.md` and `docs/models/qcn.md`.
 
 use std::sync::Arc;
 
@@ -24,11 +24,15 @@ pub struct Points {
 }
 
 impl Points {
-    /// Makes the congestion points of a switch. Hosts have none; switches with hosts have some only if `edges`.
+    /// Makes the congestion points of a switch. Hosts have none; switches with hosts have some only if
+    /// `edges`.
     pub fn at(site: &Site<'_>, edges: bool) -> Option<Self> {
         let has_points = site.forwards && !site.is_host && (edges || site.hosts.is_empty());
         has_points.then(|| Self {
-            first: 1 + site.map.wiring.ports[..site.id as usize].iter().map(|ports| number(ports.len())).sum::<u32>(),
+            first: 1 + site.map.wiring.ports[..site.id as usize]
+                .iter()
+                .map(|ports| number(ports.len()))
+                .sum::<u32>(),
             frame_bytes: site.framing.control,
             sources: site.sources.clone(),
         })
@@ -48,24 +52,36 @@ impl Points {
     /// Sends feedback to the source of the sampled frame.
     pub fn tell(&self, sampled: &Enqueued<'_>, feedback: impl Payload, effects: &mut Effects) {
         let flow = sampled.packet.flow();
-        let frame = Packet::with(feedback, flow, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
+        let frame =
+            Packet::with(feedback, flow, self.sources.of(flow), self.frame_bytes, sampled.packet.class());
         effects.push(Effect::Emit(frame));
     }
 }
 
 /// Checks the settings of congestion points.
-pub fn check(context: &ValidationContext<'_>, q_eq: Bytes, sample_base: Bytes, w: u32) -> Result<(), ParamError> {
+pub fn check(
+    context: &ValidationContext<'_>,
+    q_eq: Bytes,
+    sample_base: Bytes,
+    w: u32,
+) -> Result<(), ParamError> {
     if q_eq.0 < 1_000 || q_eq.0 >= 1 << 30 {
         return Err(("q_eq", format!("{q_eq} is out of range; must be 1KB or more and below 1GiB")));
     }
     if sample_base.0 == 0 || sample_base.0 >= 1 << 40 {
-        return Err(("sample_base", format!("{sample_base} is out of range; must be above zero and below 1TB")));
+        return Err((
+            "sample_base",
+            format!("{sample_base} is out of range; must be above zero and below 1TB"),
+        ));
     }
     if w > 1_000 {
         return Err(("w", format!("{w} is out of range; allowed are 0 to 1000")));
     }
     if context.queueing == Queueing::Iq {
-        return Err(("q_eq", "congestion points need output queues, and switch.queueing is iq; use oq or voq".into()));
+        return Err((
+            "q_eq",
+            "congestion points need output queues, and switch.queueing is iq; use oq or voq".into(),
+        ));
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! DRILL(d, m): each packet goes to the shortest of a few local queues, d drawn at random and m remembered.
-//! At each node with a choice a packet looks at `memory` remembered ports and at `samples` drawn ports, and takes the
-//! port with the fewest waiting bytes. Of equal ports the first port looked at wins, remembered ports first. The
-//! `memory` best ports are remembered.
-//! Simplifications: one forwarding engine a node; memory for each set of equal ports, where the public code has memory
-//! for each destination; no frame on the wire in the load; no weights of asymmetric paths; no reordering buffer.
-//! Invariants: choices are on shortest paths; no port looked at had fewer waiting bytes.
-//! Source: Ghorbani et al., "DRILL: micro load balancing for low-latency data center networks" (SIGCOMM 2017), and
-//! `ConWeave`'s public ns-3 code; `docs/models/drill.md`.
+//! At each node with a choice a packet looks at `memory` remembered ports and at `samples` drawn ports, and
+//! takes the port with the fewest waiting bytes. Of equal ports the first port looked at wins, remembered
+//! ports first. The `memory` best ports are remembered.
+//! Simplifications: one forwarding engine a node; memory for each set of equal ports, where the public code
+//! has memory for each destination; no frame on the wire in the load; no weights of asymmetric paths; no
+//! reordering buffer. Invariants: choices are on shortest paths; no port looked at had fewer waiting bytes.
+//! Source: Ghorbani et al., "DRILL: micro load balancing for low-latency data center networks" (SIGCOMM
+//! 2017), and `ConWeave`'s public ns-3 code; `docs/models/drill.md`.
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -99,7 +99,13 @@ impl Hooks for Drill {
         Watches::ROUTE
     }
 
-    fn route(&mut self, _: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn route(
+        &mut self,
+        _: &mut Packet,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         self.draw(choices, effects.stream());
         if !self.best.contains_key(choices) {
             self.best.insert(choices.into(), Vec::new());
@@ -159,13 +165,21 @@ mod tests {
 
     #[test]
     fn shares_follow_from_the_ranks_of_queues() {
-        // Of two different ports out of four the shortest is among them in 1/2 of all draws, and is best of the rest in 1/3, 1/6, 0.
-        // Four standard deviations of a binomial count of 40,000 are 400 at most.
-        for (samples, shares) in [(1, [10_000; 4]), (2, [20_000, 13_333, 6_667, 0]), (3, [30_000, 10_000, 0, 0]), (9, [40_000, 0, 0, 0])] {
+        // Of two different ports out of four the shortest is among them in 1/2 of all draws, and is best of
+        // the rest in 1/3, 1/6, 0. Four standard deviations of a binomial count of 40,000 are 400 at most.
+        for (samples, shares) in [
+            (1, [10_000; 4]),
+            (2, [20_000, 13_333, 6_667, 0]),
+            (3, [30_000, 10_000, 0, 0]),
+            (9, [40_000, 0, 0, 0]),
+        ] {
             let mut switch = Switch::new(samples, 0);
             switch.wait([1000, 2000, 3000, 4000]);
             let counts = switch.chosen();
-            assert!(counts.iter().zip(shares).all(|(n, share)| n.abs_diff(share) < 400), "{samples}: {counts:?}");
+            assert!(
+                counts.iter().zip(shares).all(|(n, share)| n.abs_diff(share) < 400),
+                "{samples}: {counts:?}"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! ECN marking at an output: RED or a step, by the bytes that a departing data packet leaves behind.
-//! The count is that of the packet's queue, or of all data queues of the output (`scope`). RED marks nothing up to
-//! `kmin`, linearly to `pmax` at `kmax`, and every packet above, at dequeue on the instantaneous length. `classes`
-//! selects the classes that mark, as profiles of vendors' switches do.
+//! The count is that of the packet's queue, or of all data queues of the output (`scope`). RED marks nothing
+//! up to `kmin`, linearly to `pmax` at `kmax`, and every packet above, at dequeue on the instantaneous
+//! length. `classes` selects the classes that mark, as profiles of vendors' switches do.
 //! Simplification: no average of the queue.
 //! Source: RED as in the public ns-3 codes of HPCC and `ConWeave` (`docs/models/ecn.md`).
 
@@ -14,7 +14,9 @@ use xoff_units::Bytes;
 use crate::core::{Core, Queueing};
 use crate::count::Count;
 use crate::effects::Effects;
-use crate::mechanism::{Dequeued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext, Watches};
+use crate::mechanism::{
+    Dequeued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext, Watches,
+};
 use crate::param_error::ParamError;
 
 /// `switch.ecn`: one of `red` and `step`.
@@ -39,7 +41,8 @@ pub struct Params {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The queue of the packet; with virtual output queues (`voq`) all queues of the packet's class and output.
+    /// The queue of the packet; with virtual output queues (`voq`) all queues of the packet's class and
+    /// output.
     #[default]
     Queue,
     /// All data queues of the output, of all classes.
@@ -102,7 +105,8 @@ impl Install for Ecn {
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
         let marker = Marker::new(params);
-        (site.forwards && (!site.is_host || site.relay.ecn)).then(|| Self { markers: vec![marker; site.ports.len()] })
+        (site.forwards && (!site.is_host || site.relay.ecn))
+            .then(|| Self { markers: vec![marker; site.ports.len()] })
     }
 
     fn install_at(&mut self, port: PortId, params: &Params) {
@@ -128,14 +132,20 @@ impl Install for Ecn {
                 }
             }
             (None, Some(step)) if step.threshold.0 >= 1 << 32 => {
-                return Err(("step.threshold", format!("{} is too large; must be below 4GiB", step.threshold)));
+                return Err((
+                    "step.threshold",
+                    format!("{} is too large; must be below 4GiB", step.threshold),
+                ));
             }
             (None, Some(_)) => {}
             _ => return Err(("", "give exactly one of red and step".into())),
         }
         if let Some(classes) = &params.classes {
             if let Some(class) = classes.iter().find(|c| **c >= context.classes) {
-                let why = format!("{class} is out of range; the switches have {} (switch.classes)", context.classes);
+                let why = format!(
+                    "{class} is out of range; the switches have {} (switch.classes)",
+                    context.classes
+                );
                 return Err(("classes", why));
             }
             if classes.is_empty() {
@@ -167,8 +177,12 @@ impl Install for Ecn {
 impl Marker {
     fn new(params: &Params) -> Self {
         let step = params.step.as_ref().map_or(0, |step| step.threshold.0);
-        let (kmin, kmax, pmax) = params.red.as_ref().map_or((step, step, 1.0), |red| (red.kmin.0, red.kmax.0, red.pmax));
-        let classes = params.classes.as_ref().map_or(u8::MAX, |list| list.iter().fold(0, |bits, class| bits | 1 << class));
+        let (kmin, kmax, pmax) =
+            params.red.as_ref().map_or((step, step, 1.0), |red| (red.kmin.0, red.kmax.0, red.pmax));
+        let classes = params
+            .classes
+            .as_ref()
+            .map_or(u8::MAX, |list| list.iter().fold(0, |bits, class| bits | 1 << class));
         Self { kmin: kmin as u32, kmax: kmax as u32, pmax, scope: params.scope, classes }
     }
 
@@ -191,14 +205,18 @@ impl Hooks for Ecn {
     #[inline]
     fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let marker = &self.markers[event.port];
-        if marker.classes != u8::MAX && marker.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0 {
+        if marker.classes != u8::MAX
+            && marker.classes >> core.ports[event.port].queues[event.queue].class() & 1 == 0
+        {
             return;
         }
         let queue = match marker.scope {
             Scope::Queue => core.egress_bytes(event.port, event.queue),
             Scope::Port => core.waiting_bytes(event.port),
         };
-        if queue > marker.kmin && (queue > marker.kmax || effects.draw_share(event.packet, marker.probability(queue))) {
+        if queue > marker.kmin
+            && (queue > marker.kmax || effects.draw_share(event.packet, marker.probability(queue)))
+        {
             effects.mark();
         }
     }
@@ -227,7 +245,12 @@ mod tests {
         [0, 1, 2].map(|class| {
             let packet = Packet::new(Kind::Data, 0, 0, 1, 1500, class);
             ecn.on_dequeue(
-                &Dequeued { packet: &packet, port: PortId(0), queue: QueueId::at(usize::from(1 + class)), is_whole: true },
+                &Dequeued {
+                    packet: &packet,
+                    port: PortId(0),
+                    queue: QueueId::at(usize::from(1 + class)),
+                    is_whole: true,
+                },
                 &core,
                 &mut effects,
             );

@@ -1,11 +1,11 @@
-//! Flowlet switching (`LetFlow`): a flow keeps its port until a gap longer than `timeout`, and then draws a random
-//! port.
+//! Flowlet switching (`LetFlow`): a flow keeps its port until a gap longer than `timeout`, and then draws a
+//! random port.
 //! A flow that meets a queue slows down and makes gaps, and so leaves a congested path sooner.
-//! Simplifications: exact gaps, where switches check an age bit; an entry for each flow, where switches share entries
-//! by a hash. Each switch draws for itself.
+//! Simplifications: exact gaps, where switches check an age bit; an entry for each flow, where switches share
+//! entries by a hash. Each switch draws for itself.
 //! Invariants: choices are on shortest paths; a flow changes its port at a node only after a longer gap.
-//! Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI 2017); the
-//! timeout is from `ConWeave`'s public ns-3 code (`docs/models/flowlet.md`).
+//! Source: Vanini et al., "Let it flow: resilient asymmetric load balancing with flowlet switching" (NSDI
+//! 2017); the timeout is from `ConWeave`'s public ns-3 code (`docs/models/flowlet.md`).
 
 use crate::ids::PortId;
 use rustc_hash::FxHashMap;
@@ -120,7 +120,13 @@ impl Hooks for Flowlet {
         Watches::ROUTE
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        _: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         let now = effects.now;
         if let Some(port) = self.table.go_on(packet.flow(), now) {
             return Some(port);
@@ -142,8 +148,8 @@ mod tests {
     use super::*;
     use crate::frames::Kind;
 
-    /// Returns the number of choices of each of four ports over 40,000 packets of a flow that come `gap` apart, and the
-    /// number of flowlets.
+    /// Returns the number of choices of each of four ports over 40,000 packets of a flow that come `gap`
+    /// apart, and the number of flowlets.
     fn chosen(gap: Duration) -> ([u32; 4], u64) {
         let (mut flowlet, core) = (Flowlet::new(Duration::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
@@ -152,7 +158,9 @@ mod tests {
         for seq in 0..40_000 {
             packet.set_seq(seq);
             effects.now += gap;
-            let port = flowlet.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
+            let port = flowlet
+                .route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects)
+                .unwrap();
             counts[port.index() - 2] += 1;
         }
         (counts, flowlet.begun)
@@ -171,7 +179,8 @@ mod tests {
 
     #[test]
     fn flows_that_are_over_take_no_room() {
-        // A packet of a new flow each microsecond: 101 of them are not over. One goes on all the time, and keeps its port.
+        // A packet of a new flow each microsecond: 101 of them are not over. One goes on all the time, and
+        // keeps its port.
         let (mut flowlet, core) = (Flowlet::new(Duration::us(100)), Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut send = |flow| {

@@ -1,7 +1,7 @@
 //! Flows moved from their own queue into another queue of the same output, in order of packets.
-//! The packets of a flow in its own queue leave before the flow's packets in the other queue. The other queue is
-//! blocked (its *gate* is closed) while its first packet belongs to a flow with packets in the own queue. Flows behind
-//! the first packet wait with it, as in any queue.
+//! The packets of a flow in its own queue leave before the flow's packets in the other queue. The other queue
+//! is blocked (its *gate* is closed) while its first packet belongs to a flow with packets in the own queue.
+//! Flows behind the first packet wait with it, as in any queue.
 //! A mechanism decides about the way back, when the other queue holds no packet of the flow.
 //! [`Order::Free`] has no gates: packets may overtake one another.
 //! Source: `docs/models/sfc.md` and `docs/models/congestion_isolation.md`.
@@ -42,7 +42,8 @@ pub struct Moved<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Isolation<T> {
     flows: FxHashMap<u32, Moved<T>>,
-    /// For each blocked output and queue: the flow of the first packet, whose earlier packets must leave first.
+    /// For each blocked output and queue: the flow of the first packet, whose earlier packets must leave
+    /// first.
     gates: FxHashMap<(PortId, QueueId), u32>,
     order: Order,
 }
@@ -107,14 +108,23 @@ impl<T: Default> Isolation<T> {
     }
 
     /// Counts a packet of a moved flow that joins `queue`; `own` is the flow's own queue.
-    pub fn enter(&mut self, flow: u32, port: PortId, own: QueueId, queue: QueueId, core: &Core, effects: &mut Effects) {
+    pub fn enter(
+        &mut self,
+        flow: u32,
+        port: PortId,
+        own: QueueId,
+        queue: QueueId,
+        core: &Core,
+        effects: &mut Effects,
+    ) {
         let Some(moved) = self.flows.get_mut(&flow) else { return };
         moved.inside += 1;
         let queues = &core.ports[port].queues;
         if moved.place.is_none() {
             moved.place = Some((port, queue));
             if self.order == Order::Kept {
-                moved.before = number(queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count());
+                moved.before =
+                    number(queues[own].packets.iter().filter(|p| p.is_data() && p.flow() == flow).count());
             }
         }
         // Behind others it waits anyway; and where packets are sprayed, others of its flow go by other ports.
@@ -124,13 +134,23 @@ impl<T: Default> Isolation<T> {
     }
 
     /// Counts a packet that left `queue`. True for the last packet of a moved flow in the other queue.
-    pub fn leave(&mut self, flow: u32, port: PortId, queue: QueueId, core: &Core, effects: &mut Effects) -> bool {
+    pub fn leave(
+        &mut self,
+        flow: u32,
+        port: PortId,
+        queue: QueueId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> bool {
         let Some(moved) = self.flows.get_mut(&flow) else { return false };
         if moved.place == Some((port, queue)) {
             moved.inside -= 1;
             let was_last = moved.inside == 0;
-            let next = core.ports[port].queues[queue].packets.front().filter(|p| p.is_data()).map(Packet::flow);
-            match next.filter(|next| self.flows.get(next).is_some_and(|m| m.before > 0 && m.place == Some((port, queue)))) {
+            let next =
+                core.ports[port].queues[queue].packets.front().filter(|p| p.is_data()).map(Packet::flow);
+            match next.filter(|next| {
+                self.flows.get(next).is_some_and(|m| m.before > 0 && m.place == Some((port, queue)))
+            }) {
                 Some(next) => self.close((port, queue), next, effects),
                 None => self.open((port, queue), None, effects),
             }
@@ -148,10 +168,12 @@ impl<T: Default> Isolation<T> {
         false
     }
 
-    /// Takes back a packet that joined the other queue and was dropped. True when no packet of the flow is in the other
-    /// queue.
+    /// Takes back a packet that joined the other queue and was dropped. True when no packet of the flow is in
+    /// the other queue.
     pub fn refuse(&mut self, flow: u32, port: PortId, queue: QueueId, effects: &mut Effects) -> bool {
-        let Some(moved) = self.flows.get_mut(&flow).filter(|m| m.place == Some((port, queue))) else { return false };
+        let Some(moved) = self.flows.get_mut(&flow).filter(|m| m.place == Some((port, queue))) else {
+            return false;
+        };
         moved.inside -= 1;
         let was_last = moved.inside == 0;
         if was_last {
@@ -255,7 +277,8 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_flow_further_back() {
-        // Flow 6 has nothing before, and is first in the other queue; flow 5 behind it closes the gate when it comes first.
+        // Flow 6 has nothing before, and is first in the other queue; flow 5 behind it closes the gate when
+        // it comes first.
         let (mut core, mut isolation, mut effects) = holding(&[5, 5]);
         for flow in [6, 5] {
             isolation.entry(flow);
@@ -341,7 +364,11 @@ mod tests {
             join(&mut isolation, flow, &mut core, &mut effects);
         }
         assert_eq!(gates(&mut effects), [true]);
-        assert!(isolation.remove(5, &mut effects).is_some_and(|m| m.inside == 1 && m.place == Some((PortId(0), OTHER))));
+        assert!(
+            isolation
+                .remove(5, &mut effects)
+                .is_some_and(|m| m.inside == 1 && m.place == Some((PortId(0), OTHER)))
+        );
         assert_eq!(gates(&mut effects), [false]);
         pop(&mut isolation, OWN, &mut core, &mut effects);
         assert!(isolation.remove(5, &mut effects).is_none());

@@ -1,5 +1,5 @@
-//! Mechanisms at switches and network interfaces: marking, flow control, congestion points, routing; and their
-//! registry.
+//! Mechanisms at switches and network interfaces: marking, flow control, congestion points, routing; and
+//! their registry.
 
 mod congestion_point;
 mod isolation;
@@ -14,8 +14,8 @@ use crate::count::{Group, Tally, listened};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
-    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, Place, PortShape, Properties, QueueAt, Site,
-    ValidationContext, Verdict, Watches,
+    Admit, Crossing, Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Other, Place, PortShape,
+    Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -23,8 +23,9 @@ use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
 
-/// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names a module,
-/// which is the key in its table and holds `Params`, and the mechanism's type. The line's comment documents the key.
+/// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names
+/// a module, which is the key in its table and holds `Params`, and the mechanism's type. The line's comment
+/// documents the key.
 macro_rules! registry {
     (($d:tt) $($(#[doc = $about:literal])* $table:ident at $path:literal in $field:ident {
         $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*
@@ -152,13 +153,25 @@ impl Hooks for Mechanism {
     fn watches(&self) -> Watches {
         each!(self, m => m.watches())
     }
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         each!(self, m => m.route(packet, choices, core, effects))
     }
     fn place_flow(&mut self, packet: &mut Packet, port: PortId, core: &Core) -> Option<QueueId> {
         each!(self, m => m.place_flow(packet, port, core))
     }
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         each!(self, m => m.assign_queue(packet, port, core, effects))
     }
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, effects: &mut Effects) -> Admit {
@@ -247,7 +260,14 @@ pub trait Part {
     /// See [`Install::most_relays`].
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)>;
     /// See [`Install::queue_toward`].
-    fn queue_toward(&self, wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId>;
+    fn queue_toward(
+        &self,
+        wiring: &Wiring,
+        node: u32,
+        port: PortId,
+        next: PortId,
+        third: Option<PortId>,
+    ) -> Option<QueueId>;
     /// See [`Install::waits_for`].
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt>;
     /// See [`Install::install`].
@@ -304,7 +324,14 @@ impl<M: Install> Part for Given<'_, M> {
     fn most_relays(&self, above: u32) -> Option<(&'static str, u32, &'static str)> {
         M::most_relays(self.params, above)
     }
-    fn queue_toward(&self, wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
+    fn queue_toward(
+        &self,
+        wiring: &Wiring,
+        node: u32,
+        port: PortId,
+        next: PortId,
+        third: Option<PortId>,
+    ) -> Option<QueueId> {
         M::queue_toward(wiring, node, port, next, third)
     }
     fn waits_for(&self, wiring: &Wiring, queue: QueueAt) -> Vec<QueueAt> {
@@ -345,7 +372,13 @@ impl Tables {
     }
 
     /// Refuses keys without a meaning: the key, the problem, and the remedy.
-    pub fn validate(&self, classes: u8, queueing: Queueing, memory: &buffer::Params, framing: &Framing) -> Result<(), (String, String)> {
+    pub fn validate(
+        &self,
+        classes: u8,
+        queueing: Queueing,
+        memory: &buffer::Params,
+        framing: &Framing,
+    ) -> Result<(), (String, String)> {
         let all = self.others();
         let parts = self.parts();
         for part in &parts {
@@ -356,13 +389,19 @@ impl Tables {
         for (does, what) in EXCLUSIVE {
             let mut owners = parts.iter().filter(|p| does(&p.properties()));
             if let (Some(first), Some(second)) = (owners.next(), owners.next()) {
-                return Err((second.path().into(), format!("{what}, as does {}; remove one of the two", first.name())));
+                return Err((
+                    second.path().into(),
+                    format!("{what}, as does {}; remove one of the two", first.name()),
+                ));
             }
         }
         if let (Some(routes), Some(foretells)) =
             (parts.iter().find(|p| p.properties().routes), all.iter().find(|o| o.properties.foretells_routes))
         {
-            let why = format!("not allowed with {}, which relies on the ports chosen by ECMP; remove one of the two", foretells.name);
+            let why = format!(
+                "not allowed with {}, which relies on the ports chosen by ECMP; remove one of the two",
+                foretells.name
+            );
             return Err((routes.path().into(), why));
         }
         Ok(())
@@ -407,9 +446,14 @@ impl Mechanisms {
     /// Makes the list, in the order of hook calls.
     pub fn new(list: Vec<Mechanism>) -> Self {
         let watches: Vec<_> = list.iter().map(Mechanism::watches).collect();
-        let among = |hook| watches.iter().enumerate().fold(0, |bits, (i, w)| bits | u16::from(w.has(hook)) << i);
+        let among =
+            |hook| watches.iter().enumerate().fold(0, |bits, (i, w)| bits | u16::from(w.has(hook)) << i);
         let all = watches.iter().fold(Watches::NONE, |all, w| all.and(*w));
-        Self { wanting: std::array::from_fn(|number| among(Watches::numbered(number))), all, list: list.into() }
+        Self {
+            wanting: std::array::from_fn(|number| among(Watches::numbered(number))),
+            all,
+            list: list.into(),
+        }
     }
 
     /// True when any mechanism watches a hook.
@@ -420,7 +464,13 @@ impl Mechanisms {
 
     /// Calls `f` for each mechanism that watches `hook`.
     #[inline]
-    pub fn each(&mut self, hook: Watches, core: &Core, effects: &mut Effects, mut f: impl FnMut(&mut Mechanism, &Core, &mut Effects)) {
+    pub fn each(
+        &mut self,
+        hook: Watches,
+        core: &Core,
+        effects: &mut Effects,
+        mut f: impl FnMut(&mut Mechanism, &Core, &mut Effects),
+    ) {
         let mut wanting = self.wanting[hook.number()];
         while wanting != 0 {
             let owner = wanting.trailing_zeros() as u8;
@@ -431,7 +481,13 @@ impl Mechanisms {
     }
 
     /// Calls `f` for the mechanism of this number.
-    pub fn one(&mut self, owner: u8, core: &Core, effects: &mut Effects, f: impl FnOnce(&mut Mechanism, &Core, &mut Effects)) {
+    pub fn one(
+        &mut self,
+        owner: u8,
+        core: &Core,
+        effects: &mut Effects,
+        f: impl FnOnce(&mut Mechanism, &Core, &mut Effects),
+    ) {
         effects.owner = owner;
         f(&mut self.list[usize::from(owner)], core, effects);
     }

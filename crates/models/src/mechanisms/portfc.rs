@@ -1,11 +1,11 @@
 //! `PortFC`: flow control by egress port in networks whose nodes relay.
-//! A switch sorts the packets of an output by their output at the next switch (IHFQ), with a direct queue (DDQ) for
-//! packets that end behind the output. At `X_OFF` of all IHFQs together, or of the DDQ, the switch sends a pause to all
-//! other neighbours. A node relays pauses of direct queues.
-//! Resolved where the paper is silent (`docs/models/portfc.md`): a pause flag for each output and kind of queue; frames
-//! name switch and output; queue indices skip the receiver's own port; a packet is counted before the test.
-//! Ours: an output toward another switch has a queue for each output there. Simplification: frames are neither lost nor
-//! refreshed.
+//! A switch sorts the packets of an output by their output at the next switch (IHFQ), with a direct queue
+//! (DDQ) for packets that end behind the output. At `X_OFF` of all IHFQs together, or of the DDQ, the switch
+//! sends a pause to all other neighbours. A node relays pauses of direct queues.
+//! Resolved where the paper is silent (`docs/models/portfc.md`): a pause flag for each output and kind of
+//! queue; frames name switch and output; queue indices skip the receiver's own port; a packet is counted
+//! before the test. Ours: an output toward another switch has a queue for each output there. Simplification:
+//! frames are neither lost nor refreshed.
 //! Invariant: a pause travels at most three hops between nodes that relay. Two relays on a path are refused.
 //! Source: the `PortFC` paper, sections III-B to III-D, Algorithms 1 to 4.
 
@@ -20,7 +20,8 @@ use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames;
 use crate::mechanism::{
-    Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PortShape, Properties, QueueAt, Site, ValidationContext, Verdict, Watches,
+    Dequeued, Enqueued, Hooks, Ingress, Install, Levels, PortShape, Properties, QueueAt, Site,
+    ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -33,8 +34,8 @@ use crate::topology::{PortSpec, Wiring};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Pause when the inter-hop queues of an output hold this many bytes together. Default: 6 products of the link's
-    /// rate and delay, and at least 6 packets.
+    /// Pause when the inter-hop queues of an output hold this many bytes together. Default: 6 products of the
+    /// link's rate and delay, and at least 6 packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
     /// Resume at this many bytes or fewer. Default: 4 products, and at least 4 packets.
@@ -56,8 +57,8 @@ fn rank(output: PortId, own: PortId) -> usize {
 /// Meaning of the queues of an output of a node or switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outputs {
-    /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, and a queue for relayed
-    /// packets.
+    /// A node's output to a switch: `kinds` × (outputs of the switch − 1) queues for own flows, and a queue
+    /// for relayed packets.
     Node {
         /// The switch.
         switch: u32,
@@ -68,15 +69,17 @@ enum Outputs {
         /// Kinds of own flows, by the number of switches on the path: a port each.
         kinds: usize,
     },
-    /// A switch's output to a node: a queue for each output of each switch behind the node, and the direct queue.
+    /// A switch's output to a node: a queue for each output of each switch behind the node, and the direct
+    /// queue.
     ToNode {
-        /// For each port of the node: the switch at the port, our index of the switch's first output, and the node's
-        /// port at the switch.
+        /// For each port of the node: the switch at the port, our index of the switch's first output, and the
+        /// node's port at the switch.
         behind: Vec<Option<(u32, usize, PortId)>>,
         /// Number of inter-hop queues.
         count: usize,
     },
-    /// A switch's output to another switch: a queue for each of that switch's outputs, without the output back to us.
+    /// A switch's output to another switch: a queue for each of that switch's outputs, without the output
+    /// back to us.
     ToSwitch {
         /// The switch.
         switch: u32,
@@ -123,8 +126,8 @@ impl Outputs {
         }
     }
 
-    /// Returns the queues that a frame holds or releases. The frame names an output of `switch`, and its direct queue
-    /// or its inter-hop queues.
+    /// Returns the queues that a frame holds or releases. The frame names an output of `switch`, and its
+    /// direct queue or its inter-hop queues.
     fn held_by(&self, switch: u32, output: PortId, is_direct: bool) -> Vec<QueueId> {
         match self {
             Self::Node { switch: ours, own, others, kinds } if *ours == switch && *own != output => {
@@ -135,7 +138,9 @@ impl Outputs {
                 let found = behind.iter().flatten().find(|b| b.0 == switch && b.2 != output);
                 found.map(|(_, first, own)| QueueId::at(1 + first + rank(output, *own))).into_iter().collect()
             }
-            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => vec![QueueId::at(1 + rank(output, *own))],
+            Self::ToSwitch { switch: ours, own, .. } if *ours == switch && *own != output => {
+                vec![QueueId::at(1 + rank(output, *own))]
+            }
             Self::Node { .. } | Self::ToSwitch { .. } => Vec::new(),
         }
     }
@@ -161,17 +166,28 @@ fn queue(map: &Map, outputs: &Outputs, packet: &Packet, peer: u32) -> QueueId {
         Outputs::ToNode { behind, count } => {
             let port = map.routes[index(peer)].port_after(packet, 1);
             match behind.get(port.index()).copied().flatten() {
-                Some((switch, first, own)) => 1 + first + rank(map.routes[index(switch)].port_after(packet, 2), own),
+                Some((switch, first, own)) => {
+                    1 + first + rank(map.routes[index(switch)].port_after(packet, 2), own)
+                }
                 None => 1 + count,
             }
         }
-        Outputs::ToSwitch { switch, own, .. } => 1 + rank(map.routes[index(*switch)].port_after(packet, 1), *own),
+        Outputs::ToSwitch { switch, own, .. } => {
+            1 + rank(map.routes[index(*switch)].port_after(packet, 1), *own)
+        }
     })
 }
 
-/// Returns the queue at a switch's output for packets that take output `next` at the node behind the output, and
-/// `third` at the switch after the node. Outputs of nodes give none, as no queue waits for a node's queues.
-fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
+/// Returns the queue at a switch's output for packets that take output `next` at the node behind the output,
+/// and `third` at the switch after the node. Outputs of nodes give none, as no queue waits for a node's
+/// queues.
+fn queue_toward(
+    wiring: &Wiring,
+    node: u32,
+    port: PortId,
+    next: PortId,
+    third: Option<PortId>,
+) -> Option<QueueId> {
     match Outputs::new(wiring, node, port) {
         Outputs::ToNode { behind, .. } => {
             let (_, first, own) = behind.get(next.index()).copied().flatten()?;
@@ -182,8 +198,8 @@ fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: O
     }
 }
 
-/// Returns the queues for which a paused queue waits, as switch, output and queue: the edges of the pause-dependency
-/// graph.
+/// Returns the queues for which a paused queue waits, as switch, output and queue: the edges of the
+/// pause-dependency graph.
 fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<QueueAt> {
     let outputs = Outputs::new(wiring, node, port);
     let switches: Vec<u32> = match &outputs {
@@ -201,7 +217,12 @@ fn waits_for(wiring: &Wiring, node: u32, port: PortId, queue: QueueId) -> Vec<Qu
                 list.push((switch, output, direct));
             }
             if !passes_a_node && outputs.held_by(switch, output, false).contains(&queue) {
-                list.extend(QueueId::all(1 + there.queues()).skip(1).filter(|q| Some(*q) != direct).map(|q| (switch, output, q)));
+                list.extend(
+                    QueueId::all(1 + there.queues())
+                        .skip(1)
+                        .filter(|q| Some(*q) != direct)
+                        .map(|q| (switch, output, q)),
+                );
             }
         }
     }
@@ -226,7 +247,11 @@ impl Output {
     /// Returns the bytes of the direct queue, or of all inter-hop queues.
     fn bytes(&self, core: &Core, port: PortId, is_direct: bool) -> u32 {
         let queues = &core.ports[port].queues;
-        if is_direct { queues[self.direct].bytes.bytes() } else { queues[1..self.direct.index()].iter().map(|q| q.bytes.bytes()).sum() }
+        if is_direct {
+            queues[self.direct].bytes.bytes()
+        } else {
+            queues[1..self.direct.index()].iter().map(|q| q.bytes.bytes()).sum()
+        }
     }
 }
 
@@ -254,7 +279,14 @@ state!(PortFc {
 });
 
 impl PortFc {
-    fn tell_others(&mut self, port: PortId, is_pause: bool, is_direct: bool, core: &Core, effects: &mut Effects) {
+    fn tell_others(
+        &mut self,
+        port: PortId,
+        is_pause: bool,
+        is_direct: bool,
+        core: &Core,
+        effects: &mut Effects,
+    ) {
         let payload = frames::PortFc { output: u32::from(port.0), is_pause, is_direct };
         let frame = Packet::with(payload, self.id, 0, self.frame_bytes, 0);
         for other in PortId::all(core.ports.len()).filter(|p| *p != port) {
@@ -264,8 +296,8 @@ impl PortFc {
     }
 }
 
-/// Returns the thresholds: 6 and 4 products of rate and one-way delay (section V-A of the paper), with a packet as the
-/// least product.
+/// Returns the thresholds: 6 and 4 products of rate and one-way delay (section V-A of the paper), with a
+/// packet as the least product.
 fn levels(params: &Params, port: &PortSpec, largest: u64) -> [(u32, u32); 2] {
     let product = (port.link.rate.real() / 8e12 * port.link.delay.real()) as u64;
     let product = product.max(largest);
@@ -286,14 +318,17 @@ impl Install for PortFc {
     const COUNTS: &'static [Count] = &[PAUSES, FRAMES, RELAYED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
-        let outputs: Vec<Outputs> = PortId::all(site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
+        let outputs: Vec<Outputs> =
+            PortId::all(site.ports.len()).map(|p| Outputs::new(&site.map.wiring, site.id, p)).collect();
         let detection = if site.is_host { &[] } else { site.ports }
             .iter()
             .zip(&outputs)
             .map(|(port, outputs)| Output {
                 levels: levels(params, port, site.framing.largest()),
                 is_paused: [false; 2],
-                direct: QueueId::at(outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. }))),
+                direct: QueueId::at(
+                    outputs.queues() + usize::from(matches!(outputs, Outputs::ToSwitch { .. })),
+                ),
             })
             .collect();
         Some(Self {
@@ -316,14 +351,20 @@ impl Install for PortFc {
             assigns_queues: true,
             plans_queues: true,
             foretells_routes: true,
-            if_frames_are_lost: Some((false, "counts frames in flight and does not recover from losses; remove the fault or portfc")),
+            if_frames_are_lost: Some((
+                false,
+                "counts frames in flight and does not recover from losses; remove the fault or portfc",
+            )),
             ..Properties::default()
         }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
-            return Err(("xoff", format!("PortFC and {lossless} are mutually exclusive; remove one of the two")));
+            return Err((
+                "xoff",
+                format!("PortFC and {lossless} are mutually exclusive; remove one of the two"),
+            ));
         }
         if context.classes > 1 {
             return Err(("xoff", "PortFC has its own queues and one class; set switch.classes to 1".into()));
@@ -331,7 +372,10 @@ impl Install for PortFc {
         if context.queueing != Queueing::Oq {
             return Err(("xoff", "PortFC needs output queues; set switch.queueing to oq".into()));
         }
-        for (key, off, on) in [("xon", params.xoff, params.xon), ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon)] {
+        for (key, off, on) in [
+            ("xon", params.xoff, params.xon),
+            ("direct_xon", params.direct_xoff.or(params.xoff), params.direct_xon),
+        ] {
             if let (Some(off), Some(on)) = (off, on)
                 && on >= off
             {
@@ -355,7 +399,13 @@ impl Install for PortFc {
         for (key, (xoff, xon)) in ["xon", "direct_xon"].into_iter().zip(levels(params, port, largest)) {
             if xon > xoff {
                 let (xon, xoff) = (Bytes(xon.into()), Bytes(xoff.into()));
-                return Err((key, format!("{xon} is above X_OFF, {xoff} on links of {} and {}", port.link.rate, port.link.delay)));
+                return Err((
+                    key,
+                    format!(
+                        "{xon} is above X_OFF, {xoff} on links of {} and {}",
+                        port.link.rate, port.link.delay
+                    ),
+                ));
             }
         }
         Ok(())
@@ -378,7 +428,13 @@ impl Install for PortFc {
         Some(("", 1, "PortFC pauses reach the first relay only, and packets would be lost; use k = 1"))
     }
 
-    fn queue_toward(wiring: &Wiring, node: u32, port: PortId, next: PortId, third: Option<PortId>) -> Option<QueueId> {
+    fn queue_toward(
+        wiring: &Wiring,
+        node: u32,
+        port: PortId,
+        next: PortId,
+        third: Option<PortId>,
+    ) -> Option<QueueId> {
         queue_toward(wiring, node, port, next, third)
     }
 
@@ -397,9 +453,19 @@ impl Hooks for PortFc {
         Some(queue(&core.routing, &self.outputs[port], packet, core.ports[port].peer))
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        _: &mut Effects,
+    ) -> Option<QueueId> {
         let outputs = &self.outputs[port];
-        Some(if self.is_node { QueueId::at(outputs.queues()) } else { queue(&core.routing, outputs, packet, core.ports[port].peer) })
+        Some(if self.is_node {
+            QueueId::at(outputs.queues())
+        } else {
+            queue(&core.routing, outputs, packet, core.ports[port].peer)
+        })
     }
 
     /// Algorithm 1.
@@ -428,7 +494,9 @@ impl Hooks for PortFc {
 
     /// Algorithms 3 (at a node) and 4 (at a switch).
     fn on_control(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else { return Verdict::Pass };
+        let Some(frames::PortFc { output, is_pause, is_direct }) = packet.payload() else {
+            return Verdict::Pass;
+        };
         let output = PortId::at(index(output));
         for queue in self.outputs[port].held_by(packet.flow(), output, is_direct) {
             let held = &mut self.held[port][queue];
@@ -483,10 +551,18 @@ mod tests {
         map(&ndc::Params { n, k, link: link(), levels: Vec::new() }.build().unwrap())
     }
 
-    /// Returns the queue index at `node` toward `peer` for a packet of `node` to `dst`, counted from 0 as in the paper.
+    /// Returns the queue index at `node` toward `peer` for a packet of `node` to `dst`, counted from 0 as in
+    /// the paper.
     fn own(m: &Map, node: u32, peer: u32, dst: u32) -> usize {
         let port = m.wiring.ports[index(node)].iter().position(|p| p.peer == peer).unwrap();
-        queue(m, &Outputs::new(&m.wiring, node, PortId::at(port)), &Packet::new(Kind::Data, 0, 0, dst, 1048, 0), peer).index() - 1
+        queue(
+            m,
+            &Outputs::new(&m.wiring, node, PortId::at(port)),
+            &Packet::new(Kind::Data, 0, 0, dst, 1048, 0),
+            peer,
+        )
+        .index()
+            - 1
     }
 
     #[test]
@@ -495,14 +571,19 @@ mod tests {
         let t = ndc::Params { n: 4, k: 1, link: link(), levels: Vec::new() }.build().unwrap();
         let mut m = map(&t);
         m.routes = shortest(&t, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
-        // Node 15 to switch 19: four-hop flows F1 to F4 by way of nodes 12, 13, 14 and 12, two-hop flows F6 to F8 to those nodes.
+        // Node 15 to switch 19: four-hop flows F1 to F4 by way of nodes 12, 13, 14 and 12, two-hop flows F6
+        // to F8 to those nodes.
         for (dst, queue) in [(0, 0), (1, 1), (2, 2), (8, 0), (12, 3), (13, 4), (14, 5)] {
             assert_eq!(own(&m, 15, 19, dst), queue, "to {dst}");
         }
         // Switch 23 to node 15: F12 to F15 go on to nodes 12, 13, 14 and 14; F11 and F16 end at node 15.
         for (dst, queue) in [(12, 0), (13, 1), (14, 2), (15, 3)] {
             let packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
-            assert_eq!(super::queue(&m, &Outputs::new(&m.wiring, 23, PortId(3)), &packet, 15).index() - 1, queue, "to {dst}");
+            assert_eq!(
+                super::queue(&m, &Outputs::new(&m.wiring, 23, PortId(3)), &packet, 15).index() - 1,
+                queue,
+                "to {dst}"
+            );
         }
         // Relayed flows F9 and F10 have queue 2n − 2, the last.
         assert_eq!(Outputs::new(&m.wiring, 15, PortId(0)).queues() - 1, 6);
@@ -521,7 +602,8 @@ mod tests {
             let m = net(n, k);
             let hosts = m.wiring.is_host.iter().filter(|h| **h).count();
             assert_eq!(Outputs::new(&m.wiring, 0, PortId(0)).queues() as u64 + 1, (k + 1) * (n - 1) + 2);
-            // The paper's n + 1 names outputs of one next switch; with k levels behind a node there are k of them.
+            // The paper's n + 1 names outputs of one next switch; with k levels behind a node there are k of
+            // them.
             assert_eq!(Outputs::new(&m.wiring, hosts as u32, PortId(0)).queues() as u64 + 1, k * (n - 1) + 2);
         }
     }
@@ -530,14 +612,25 @@ mod tests {
     fn used(m: &Map) -> BTreeSet<QueueAt> {
         let mut used = BTreeSet::new();
         let hosts = (0..m.wiring.is_host.len() as u32).filter(|n| m.wiring.is_host[index(*n)]);
-        for (src, dst) in hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b))) {
+        for (src, dst) in
+            hosts.clone().flat_map(|a| hosts.clone().filter(move |b| *b != a).map(move |b| (a, b)))
+        {
             let mut packet = Packet::new(Kind::Data, 0, 0, dst, 1048, 0);
             let mut at = src;
             while at != dst {
                 let port = m.routes[index(at)].port(&packet);
-                let (outputs, peer) = (Outputs::new(&m.wiring, at, port), m.wiring.ports[index(at)][port].peer);
+                let (outputs, peer) =
+                    (Outputs::new(&m.wiring, at, port), m.wiring.ports[index(at)][port].peer);
                 let is_relayed = at != src && m.wiring.is_host[index(at)];
-                used.insert((at, port, if is_relayed { QueueId::at(outputs.queues()) } else { queue(m, &outputs, &packet, peer) }));
+                used.insert((
+                    at,
+                    port,
+                    if is_relayed {
+                        QueueId::at(outputs.queues())
+                    } else {
+                        queue(m, &outputs, &packet, peer)
+                    },
+                ));
                 packet.hop();
                 at = peer;
             }
@@ -569,12 +662,19 @@ mod tests {
             Some(most)
         }
         let mut known = BTreeMap::new();
-        of.iter().try_fold(0, |most, queue| Some(most.max(depth(m, of, *queue, &mut BTreeSet::new(), &mut known)?)))
+        of.iter().try_fold(0, |most, queue| {
+            Some(most.max(depth(m, of, *queue, &mut BTreeSet::new(), &mut known)?))
+        })
     }
 
     fn all_queues(m: &Map) -> BTreeSet<QueueAt> {
-        let ports = (0..m.wiring.ports.len() as u32).flat_map(|n| PortId::all(m.wiring.ports[index(n)].len()).map(move |p| (n, p)));
-        ports.flat_map(|(n, p)| QueueId::all(1 + Outputs::new(&m.wiring, n, p).queues()).skip(1).map(move |q| (n, p, q))).collect()
+        let ports = (0..m.wiring.ports.len() as u32)
+            .flat_map(|n| PortId::all(m.wiring.ports[index(n)].len()).map(move |p| (n, p)));
+        ports
+            .flat_map(|(n, p)| {
+                QueueId::all(1 + Outputs::new(&m.wiring, n, p).queues()).skip(1).map(move |q| (n, p, q))
+            })
+            .collect()
     }
 
     #[test]
@@ -589,12 +689,16 @@ mod tests {
     #[test]
     fn no_circle_of_pauses_between_rails() {
         let of = |aggregation| {
-            let t = rail::Params { servers: 3, gpus_per_server: 3, scale_up: link(), rail: link(), aggregation }.build().unwrap();
+            let t =
+                rail::Params { servers: 3, gpus_per_server: 3, scale_up: link(), rail: link(), aggregation }
+                    .build()
+                    .unwrap();
             let m = map(&t);
             longest_chain(&m, &used(&m))
         };
         assert_eq!(of(None), Some(2));
-        // From a node by a rail, an aggregation and another rail switch, and to the direct queue behind whom that one feeds.
+        // From a node by a rail, an aggregation and another rail switch, and to the direct queue behind whom
+        // that one feeds.
         assert_eq!(of(Some(rail::Aggregation { switches: 2, link: link(), segments: 2 })), Some(4));
     }
 }

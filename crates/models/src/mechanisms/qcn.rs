@@ -1,12 +1,12 @@
-//! QCN (Quantized Congestion Notification, IEEE 802.1Qau-2010), the congestion point: a switch output that reports
-//! congestion in six bits.
-//! Each output samples arriving frames by bytes. With Qoff = q − Qeq and Qdelta, the change since the last sample, the
-//! feedback is Fb = −(Qoff + w·Qdelta). Negative feedback goes to the source of the sampled frame as min(63, |Fb|·63 /
-//! (Qeq (2w + 1))).
-//! The interval to the next sample is 150, 75, 50, 37.5, 30, 25, 21.5 or 18.5 parts in 150 of `sample_base`, by the
-//! highest three bits, within ±`jitter`.
-//! Simplifications: a message carries the feedback alone; frames carry no CN-TAG, as a limiter holds one flow.
-//! Invariant: messages carry 1 to 63.
+//! QCN (Quantized Congestion Notification, IEEE 802.1Qau-2010), the congestion point: a switch output that
+//! reports congestion in six bits.
+//! Each output samples arriving frames by bytes. With Qoff = q − Qeq and Qdelta, the change since the last
+//! sample, the feedback is Fb = −(Qoff + w·Qdelta). Negative feedback goes to the source of the sampled frame
+//! as min(63, |Fb|·63 / (Qeq (2w + 1))).
+//! The interval to the next sample is 150, 75, 50, 37.5, 30, 25, 21.5 or 18.5 parts in 150 of `sample_base`,
+//! by the highest three bits, within ±`jitter`.
+//! Simplifications: a message carries the feedback alone; frames carry no CN-TAG, as a limiter holds one
+//! flow. Invariant: messages carry 1 to 63.
 //! Source: the IEEE8021-CN-MIB; `docs/models/qcn.md`.
 
 use schemars::JsonSchema;
@@ -23,7 +23,8 @@ use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationCon
 use crate::param_error::ParamError;
 
 /// Intervals by the highest three bits of the feedback, as shares of `sample_base`.
-const INTERVALS: [f64; 8] = [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
+const INTERVALS: [f64; 8] =
+    [1.0, 75.0 / 150.0, 50.0 / 150.0, 37.5 / 150.0, 30.0 / 150.0, 25.0 / 150.0, 21.5 / 150.0, 18.5 / 150.0];
 
 /// `switch.flow_control.qcn`: congestion points; the rate limiters are `host.congestion_control.qcn`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +95,10 @@ impl Install for Qcn {
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         check(context, params.q_eq, params.sample_base, params.w)?;
         if !(0.0..1.0).contains(&params.jitter) {
-            return Err(("jitter", format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter)));
+            return Err((
+                "jitter",
+                format!("{} is out of range; allowed are numbers from 0 to below 1", params.jitter),
+            ));
         }
         Ok(())
     }
@@ -106,7 +110,8 @@ impl Qcn {
         Self { params: params.clone(), outputs, points, samples: 0, messages: 0 }
     }
 
-    /// Returns the quantised feedback for a queue that was `before` at the last sample; zero without congestion.
+    /// Returns the quantised feedback for a queue that was `before` at the last sample; zero without
+    /// congestion.
     fn quantised(&self, before: u32, queue: u32) -> u32 {
         let (qeq, w) = (self.params.q_eq.0 as i64, i64::from(self.params.w));
         let worse = i64::from(queue) - qeq + w * (i64::from(queue) - i64::from(before));
@@ -127,7 +132,10 @@ impl Hooks for Qcn {
             let queue = core.waiting_bytes(event.port);
             let value = self.quantised(output.queue, queue);
             let context = 1.0 + self.params.jitter * (2.0 * effects.stream().uniform() - 1.0);
-            output = Output { left: self.params.sample_base.real() * INTERVALS[index(value) / 8] * context, queue };
+            output = Output {
+                left: self.params.sample_base.real() * INTERVALS[index(value) / 8] * context,
+                queue,
+            };
             self.samples += 1;
             if value > 0 {
                 self.messages += 1;
@@ -159,7 +167,10 @@ mod tests {
         assert_eq!(q.quantised(0, 60_667), 63);
         assert_eq!(q.quantised(0, 1_000_000), 63);
         assert_eq!(q.quantised(52_000, 52_000), 26_000 * 63 / 130_000);
-        assert_eq!((q.quantised(26_000, 26_000), q.quantised(60_000, 30_000), q.quantised(0, 8_000)), (0, 0, 0));
+        assert_eq!(
+            (q.quantised(26_000, 26_000), q.quantised(60_000, 30_000), q.quantised(0, 8_000)),
+            (0, 0, 0)
+        );
     }
 
     #[test]

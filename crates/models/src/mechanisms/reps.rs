@@ -1,12 +1,13 @@
-//! REPS, Recycled Entropy Packet Spraying (Bonato et al., 2024): hosts choose the paths of packets, and use the values of clean answers
-//! again.
-//! A source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow and value. The value of a
-//! packet whose answer bears no mark enters a ring of `buffer` values. The next packet takes the oldest unused value, or a random value of
-//! `entropy_values`. After a timeout a source may freeze: the flow goes round its ring, forgets the ring, and draws sixteen values.
-//! Simplifications: each packet is answered; a source remembers the values of its packets; the value is the tag of packets, without bytes
-//! on the wire. No bit map of penalties.
-//! Invariants: choices are on shortest paths; a value leads a flow to one port at a switch; a ring holds values of clean answers alone.
-//! Source: Ultra Ethernet's public simulator (`docs/models/reps.md`).
+//! REPS, Recycled Entropy Packet Spraying (Bonato et al., 2024): hosts choose the paths of packets, and use
+//! the values of clean answers again.
+//! A source writes an entropy value onto each packet, and switches choose among equal ports by a hash of flow
+//! and value. The value of a packet whose answer bears no mark enters a ring of `buffer` values. The next
+//! packet takes the oldest unused value, or a random value of `entropy_values`. After a timeout a source may
+//! freeze: the flow goes round its ring, forgets the ring, and draws sixteen values. Simplifications: each
+//! packet is answered; a source remembers the values of its packets; the value is the tag of packets, without
+//! bytes on the wire. No bit map of penalties.
+//! Invariants: choices are on shortest paths; a value leads a flow to one port at a switch; a ring holds
+//! values of clean answers alone. Source: Ultra Ethernet's public simulator (`docs/models/reps.md`).
 
 use std::collections::VecDeque;
 
@@ -65,7 +66,8 @@ pub struct Reps {
 
 impl State for Reps {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled } = self;
+        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled } =
+            self;
         walk.total(recycled);
         walk.keyed(flows.iter_mut(), |walk, flow, state| {
             walk.of_flow(*flow);
@@ -182,7 +184,10 @@ impl Install for Reps {
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         if !(2..=65_536).contains(&params.entropy_values) {
-            return Err(("entropy_values", format!("{} is out of range; allowed are 2 to 65536", params.entropy_values)));
+            return Err((
+                "entropy_values",
+                format!("{} is out of range; allowed are 2 to 65536", params.entropy_values),
+            ));
         }
         if !(1..=1024).contains(&params.buffer) {
             return Err(("buffer", format!("{} is out of range; allowed are 1 to 1024", params.buffer)));
@@ -213,8 +218,15 @@ impl Hooks for Reps {
         if self.is_host { at_switch.and(Watches::DEPARTURE).and(Watches::ANSWER) } else { at_switch }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
-        let hash = mix(u64::from(effects.key(packet.flow())) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        _: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
+        let hash =
+            mix(u64::from(effects.key(packet.flow())) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
         Some(choices[((hash * wide(choices.len())) >> 32) as usize])
     }
 
@@ -306,9 +318,13 @@ mod tests {
         let sent: Vec<u16> = (0..20).map(|_| h.send()).collect();
         assert_eq!(h.reps.recycled, 0);
         // Packets 4, 9 and 2 came through clean; 5 was marked and 6 was cut.
-        for (kind, came, is_marked) in
-            [(Kind::Sack, 4, false), (Kind::Sack, 5, true), (Kind::Sack, 9, false), (Kind::Nack, 6, false), (Kind::Sack, 2, false)]
-        {
+        for (kind, came, is_marked) in [
+            (Kind::Sack, 4, false),
+            (Kind::Sack, 5, true),
+            (Kind::Sack, 9, false),
+            (Kind::Nack, 6, false),
+            (Kind::Sack, 2, false),
+        ] {
             h.answer(kind, came, is_marked);
         }
         assert_eq!([h.send(), h.send(), h.send()], [sent[4], sent[9], sent[2]]);
@@ -370,9 +386,14 @@ mod tests {
         for value in 0..40_000 {
             let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
             packet.set_tag(value);
-            let port = switch.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
+            let port = switch
+                .route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects)
+                .unwrap();
             packet.set_seq(7);
-            assert_eq!(switch.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects), Some(port));
+            assert_eq!(
+                switch.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects),
+                Some(port)
+            );
             counts[port.index() - 2] += 1;
         }
         // Four standard deviations of a binomial count of mean 10,000 are 346.

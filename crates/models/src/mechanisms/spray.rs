@@ -1,9 +1,9 @@
 //! Packet spraying: each packet takes one of the ports on shortest paths by itself, whatever its flow.
-//! The port is drawn at random, or ports take turns for each set of choices, or a hash of the flow and an entropy value
-//! decides. The packets of a flow take the entropy values in turn.
+//! The port is drawn at random, or ports take turns for each set of choices, or a hash of the flow and an
+//! entropy value decides. The packets of a flow take the entropy values in turn.
 //! Invariant: choices are on shortest paths. Packets overtake one another.
-//! Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center networks" (INFOCOM 2013), for
-//! random choices; Ultra Ethernet's public simulator for entropy values (`docs/models/spray.md`).
+//! Source: Dixit, Prakash, Hu, Kompella, "On the impact of packet spraying in data center networks" (INFOCOM
+//! 2013), for random choices; Ultra Ethernet's public simulator for entropy values (`docs/models/spray.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,8 @@ pub enum Choice {
 pub struct Params {
     /// Rule for the choice of a port.
     pub choice: Choice,
-    /// With `entropy`: values of a flow. Packets take the values in turn, in an order that changes with each round.
+    /// With `entropy`: values of a flow. Packets take the values in turn, in an order that changes with each
+    /// round.
     pub entropy_values: u32,
 }
 
@@ -67,13 +68,17 @@ impl Install for Spray {
     const LABEL: &'static str = "packet spraying";
 
     fn install(params: &Params, site: &Site<'_>, _: &mut Core) -> Option<Self> {
-        let (choice, entropy_values, salt) = (params.choice, params.entropy_values, mix(u64::from(site.id) + 1));
+        let (choice, entropy_values, salt) =
+            (params.choice, params.entropy_values, mix(u64::from(site.id) + 1));
         site.forwards.then(|| Self { choice, turns: vec![0; site.ports.len()], entropy_values, salt })
     }
 
     fn validate(params: &Params, _: &ValidationContext<'_>) -> Result<(), ParamError> {
         if !(1..=65_536).contains(&params.entropy_values) {
-            return Err(("entropy_values", format!("{} is out of range; allowed are 1 to 65536", params.entropy_values)));
+            return Err((
+                "entropy_values",
+                format!("{} is out of range; allowed are 1 to 65536", params.entropy_values),
+            ));
         }
         Ok(())
     }
@@ -83,9 +88,11 @@ impl Install for Spray {
     }
 }
 
-/// Returns the value of a packet: the values in turn, shifted by a number drawn for each round and for retransmissions.
+/// Returns the value of a packet: the values in turn, shifted by a number drawn for each round and for
+/// retransmissions.
 fn entropy(key: u32, packet: &Packet, entropy_values: u32) -> u64 {
-    let (flow, turn, again) = (u64::from(key), packet.seq() / entropy_values, u64::from(packet.has(Packet::RETRANSMITTED)));
+    let (flow, turn, again) =
+        (u64::from(key), packet.seq() / entropy_values, u64::from(packet.has(Packet::RETRANSMITTED)));
     let shift = mix(mix(flow << 32 | u64::from(turn)) ^ again) >> 32;
     (u64::from(packet.seq()) + shift) % u64::from(entropy_values)
 }
@@ -95,7 +102,13 @@ impl Hooks for Spray {
         Watches::ROUTE
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], _: &Core, effects: &mut Effects) -> Option<PortId> {
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        _: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
         let n = wide(choices.len());
         let at = match self.choice {
             Choice::Random => effects.draw(packet, n),
@@ -106,7 +119,9 @@ impl Hooks for Spray {
             }
             Choice::Entropy => {
                 let key = effects.key(packet.flow());
-                let hash = mix(u64::from(key) ^ mix(entropy(key, packet, self.entropy_values) + 1) ^ self.salt) >> 32;
+                let hash =
+                    mix(u64::from(key) ^ mix(entropy(key, packet, self.entropy_values) + 1) ^ self.salt)
+                        >> 32;
                 (hash * n) >> 32
             }
         };
@@ -122,13 +137,16 @@ mod tests {
 
     /// Returns the number of choices of each of four ports over 40,000 packets.
     fn chosen(choice: Choice) -> [u32; 4] {
-        let (mut spray, core) = (Spray { choice, turns: vec![0; 6], entropy_values: 64, salt: 7 }, Core::for_tests(6, 1));
+        let (mut spray, core) =
+            (Spray { choice, turns: vec![0; 6], entropy_values: 64, salt: 7 }, Core::for_tests(6, 1));
         let mut effects = Effects::for_tests(1);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1000, 0);
         let mut counts = [0; 4];
         for seq in 0..40_000 {
             packet.set_seq(seq);
-            let port = spray.route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects).unwrap();
+            let port = spray
+                .route(&mut packet, &[PortId(2), PortId(3), PortId(4), PortId(5)], &core, &mut effects)
+                .unwrap();
             counts[port.index() - 2] += 1;
         }
         counts

@@ -1,9 +1,9 @@
 //! Packet trimming: a data packet without room loses its payload, and its header goes on before all data.
-//! A packet that would take its queue beyond `limit`, or has no room in the buffer, is cut to `size`. The header goes
-//! with the control frames, of which `turns` go before each packet of data. A trimmed packet is in no table of drops.
-//! Simplifications: the arriving packet is cut (NDP cuts the arriving or the last packet of the queue with equal
-//! chances); headers bear no mark and take no memory. With `headers` a header without room is dropped, or goes back to
-//! its source (`return_to_sender`).
+//! A packet that would take its queue beyond `limit`, or has no room in the buffer, is cut to `size`. The
+//! header goes with the control frames, of which `turns` go before each packet of data. A trimmed packet is
+//! in no table of drops. Simplifications: the arriving packet is cut (NDP cuts the arriving or the last
+//! packet of the queue with equal chances); headers bear no mark and take no memory. With `headers` a header
+//! without room is dropped, or goes back to its source (`return_to_sender`).
 //! Invariants: a data queue never exceeds `limit`; packets are delivered, cut or dropped.
 //! Source: NDP (Handley et al., SIGCOMM 2017, section 3.1); `docs/models/trimming.md`.
 
@@ -28,8 +28,8 @@ use crate::routing::Sources;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Largest data queue; with virtual output queues the queues of a class and output together. Default: the room of
-    /// the buffer.
+    /// Largest data queue; with virtual output queues the queues of a class and output together. Default: the
+    /// room of the buffer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Bytes>,
     /// Bytes of a header on the wire, with preamble and gap. Default: a control frame.
@@ -37,8 +37,8 @@ pub struct Params {
     pub size: Option<Bytes>,
     /// Control frames, headers included, that go before a waiting packet of data.
     pub turns: u8,
-    /// Bound of the control frames that wait at an output, judged when a packet is cut; NDP has twice `limit`. A header
-    /// beyond the bound is dropped. Default: no bound.
+    /// Bound of the control frames that wait at an output, judged when a packet is cut; NDP has twice
+    /// `limit`. A header beyond the bound is dropped. Default: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<Bytes>,
     /// Headers beyond the bound go back to their sources, which learn of the loss at once (NDP).
@@ -100,10 +100,18 @@ impl Install for Trimming {
         }
         if let Some(size) = params.size.filter(|size| size.0 < context.framing.minimum || size.0 > 65_535) {
             let smallest = context.framing.minimum;
-            return Err(("size", format!("{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B")));
+            return Err((
+                "size",
+                format!(
+                    "{size} is out of range; allowed are the smallest frame of {smallest} B and up to 65535B"
+                ),
+            ));
         }
         if let Some(limit) = params.limit.filter(|limit| limit.0 < context.framing.largest()) {
-            return Err(("limit", format!("{limit} is too low; must hold a packet of {} B", context.framing.largest())));
+            return Err((
+                "limit",
+                format!("{limit} is too low; must hold a packet of {} B", context.framing.largest()),
+            ));
         }
         if params.return_to_sender && params.headers.is_none() {
             return Err(("return_to_sender", "needs a limit of headers; set headers".into()));
@@ -114,7 +122,9 @@ impl Install for Trimming {
         if let Some(lossless) = context.other(|o| o.is_lossless) {
             return Err((
                 "",
-                format!("mutually exclusive with {lossless}, which pauses neighbours before the limit; remove one of the two"),
+                format!(
+                    "mutually exclusive with {lossless}, which pauses neighbours before the limit; remove one of the two"
+                ),
             ));
         }
         if context.queueing == Queueing::Iq {
@@ -143,7 +153,14 @@ impl Hooks for Trimming {
         let Some(sources) = &self.sources else { return Admit::Drop };
         self.trimmed += 1;
         self.bounced += 1;
-        effects.push(Effect::Emit(Packet::new(Kind::Header, packet.flow(), packet.seq(), sources.of(packet.flow()), size, packet.class())));
+        effects.push(Effect::Emit(Packet::new(
+            Kind::Header,
+            packet.flow(),
+            packet.seq(),
+            sources.of(packet.flow()),
+            size,
+            packet.class(),
+        )));
         Admit::Trim(0)
     }
 
@@ -162,13 +179,15 @@ mod tests {
 
     /// Returns the verdict on a packet of 1500 B behind `waits` bytes of its queue.
     fn admitted(limit: u64, waits: u16, buffer: Buffer) -> Admit {
-        let mut trimming = Trimming { limit, size: 64, headers: u64::MAX, sources: None, trimmed: 0, bounced: 0 };
+        let mut trimming =
+            Trimming { limit, size: 64, headers: u64::MAX, sources: None, trimmed: 0, bounced: 0 };
         let mut core = Core::for_tests(2, 2);
         core.buffer = buffer;
         core.ports[1].queues[2].bytes.add(waits);
         let mut packet = Packet::new(Kind::Data, 3, 0, 9, 1500, 1);
         let mut effects = Effects::for_tests(1);
-        let admit = trimming.admit(&mut packet, Place { port: PortId(1), queue: QueueId(2) }, &core, &mut effects);
+        let admit =
+            trimming.admit(&mut packet, Place { port: PortId(1), queue: QueueId(2) }, &core, &mut effects);
         assert_eq!(trimming.trimmed == 1, admit == Admit::Trim(64));
         admit
     }
@@ -179,7 +198,10 @@ mod tests {
         assert_eq!(admitted(12_000, 10_501, Buffer::Unlimited), Admit::Trim(64));
         assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(QueueId(2)));
         assert_eq!(admitted(u64::MAX, 10_501, Buffer::PerEgressQueue(12_000)), Admit::Trim(64));
-        assert_eq!(admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }), Admit::Trim(64));
+        assert_eq!(
+            admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }),
+            Admit::Trim(64)
+        );
     }
 
     #[test]
@@ -191,15 +213,21 @@ mod tests {
         let mut gone = Trimming { limit: 0, size: 64, headers: 200, sources: None, trimmed: 0, bounced: 0 };
         let place = Place { port: PortId(1), queue: QueueId(2) };
         for waits in 0..4 {
-            let (first, second) =
-                (back.admit(&mut packet, place, &core, &mut effects), gone.admit(&mut packet, place, &core, &mut effects));
-            let expected = if waits < 3 { (Admit::Trim(64), Admit::Trim(64)) } else { (Admit::Trim(0), Admit::Drop) };
+            let (first, second) = (
+                back.admit(&mut packet, place, &core, &mut effects),
+                gone.admit(&mut packet, place, &core, &mut effects),
+            );
+            let expected =
+                if waits < 3 { (Admit::Trim(64), Admit::Trim(64)) } else { (Admit::Trim(0), Admit::Drop) };
             assert_eq!((first, second), expected);
             core.ports[1].push(QueueId(0), Packet::new(Kind::Header, 3, 5, 9, 64, 1));
         }
         assert_eq!((back.trimmed, back.bounced, gone.trimmed, gone.bounced), (4, 1, 3, 0));
         let list = effects.take();
         let [(_, Effect::Emit(frame))] = list[..] else { panic!("one header goes back") };
-        assert_eq!((frame.kind(), frame.flow(), frame.seq(), frame.dst(), frame.bytes()), (Kind::Header, 3, 5, 1, 64));
+        assert_eq!(
+            (frame.kind(), frame.flow(), frame.seq(), frame.dst(), frame.bytes()),
+            (Kind::Header, 3, 5, 1, 64)
+        );
     }
 }

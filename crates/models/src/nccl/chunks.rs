@@ -1,8 +1,9 @@
 //! Chunks and slots: the units in which a channel hands data over.
 //!
-//! A connection has a buffer of slots. A chunk is the data of one hand-over. A slice is a part of a chunk and one message on the network.
-//! LL and LL128 send flags with the data, on NVLink and on the network alike. Source: NCCL 2.30.7, `init.cc` (`computeBuffSizes`),
-//! `enqueue.cc` (`calcCollChunking`), `device.h`, `primitives.h`.
+//! A connection has a buffer of slots. A chunk is the data of one hand-over. A slice is a part of a chunk and
+//! one message on the network. LL and LL128 send flags with the data, on NVLink and on the network alike.
+//! Source: NCCL 2.30.7, `init.cc` (`computeBuffSizes`), `enqueue.cc` (`calcCollChunking`), `device.h`,
+//! `primitives.h`.
 
 use super::servers::Generation;
 use super::tuning::{Algorithm, Choice, Operation, Protocol, Tuning};
@@ -53,7 +54,9 @@ impl Chunks {
                 Self { chunk: 4 * slot, slice: 2 * slot, slices: SLOTS / 2, wire_15, grain }
             }
             (Algorithm::NvlsTree, _) => whole(of_nvls_tree(tuning, channels, bytes)),
-            (Algorithm::Tree, Protocol::Ll128) => whole(of_tree_ll128(tuning, slot, bytes / u64::from(channels)) / grain * grain),
+            (Algorithm::Tree, Protocol::Ll128) => {
+                whole(of_tree_ll128(tuning, slot, bytes / u64::from(channels)) / grain * grain)
+            }
             _ => whole(slot / grain * grain),
         }
     }
@@ -64,7 +67,8 @@ impl Chunks {
     }
 }
 
-/// Returns the chunk of trees with LL128 for a part of a channel: smaller for deep trees, so that a chunk is on each level.
+/// Returns the chunk of trees with LL128 for a part of a channel: smaller for deep trees, so that a chunk is
+/// on each level.
 fn of_tree_ll128(tuning: &Tuning, slot: u64, part: u64) -> u64 {
     let servers = tuning.servers();
     let depth = 1.0 + f64::from(servers.servers.ilog2()) + 0.1 * f64::from(servers.gpus);

@@ -1,10 +1,11 @@
 //! Channels: the number and the speed of channels of a ring, of trees and of NVLS, in closed form.
 //!
-//! NCCL lists speeds of a channel and searches the number of channels with the greatest product of both. A channel of speed s takes s from
-//! each link of its way: NIC, PCIe, and NVLink of each GPU that the channel leaves. For equal GPUs at an NVSwitch the number is
-//! min(NICs ⌊min(nic / ⌊s⌋, pcie / s)⌋, ⌊nvlink / s⌋, 32).
-//! Source: NCCL 2.30.7, `graph/search.cc` (`ncclTopoCompute`, `ncclTopoDupChannels`), `graph/connect.cc` (`ncclTopoPostset`),
-//! `transport/nvls.cc` (`ncclNvlsTuning`).
+//! NCCL lists speeds of a channel and searches the number of channels with the greatest product of both. A
+//! channel of speed s takes s from each link of its way: NIC, PCIe, and NVLink of each GPU that the channel
+//! leaves. For equal GPUs at an NVSwitch the number is min(NICs ⌊min(nic / ⌊s⌋, pcie / s)⌋, ⌊nvlink / s⌋,
+//! 32).
+//! Source: NCCL 2.30.7, `graph/search.cc` (`ncclTopoCompute`, `ncclTopoDupChannels`), `graph/connect.cc`
+//! (`ncclTopoPostset`), `transport/nvls.cc` (`ncclNvlsTuning`).
 
 use super::servers::{Distance, Generation, MAX_CHANNELS, Servers};
 
@@ -15,9 +16,15 @@ const EPSILON: f64 = 1e-6;
 
 /// Speeds of a channel between servers, in GB/s, fastest first (`graph/search.cc`: `speedArrayInter`).
 const BETWEEN: [&[f64]; 3] = [
-    &[48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2, 0.24, 0.12],
+    &[
+        48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2, 0.24,
+        0.12,
+    ],
     &[48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0, 2.4, 1.2, 0.24, 0.12],
-    &[96.0, 86.0, 80.0, 48.0, 45.1, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0, 2.4, 1.2, 0.24, 0.12],
+    &[
+        96.0, 86.0, 80.0, 48.0, 45.1, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0, 2.4,
+        1.2, 0.24, 0.12,
+    ],
 ];
 /// Speeds of a channel within one server (`speedArrayIntra`).
 const WITHIN: [&[f64]; 3] = [
@@ -46,7 +53,8 @@ pub struct Graphs {
     pub tree: Graph,
     /// NVLS; no channels without NVLS.
     pub nvls: Graph,
-    /// True for trees whose links to the parent and to both children are at the first GPU of a server (pattern TREE).
+    /// True for trees whose links to the parent and to both children are at the first GPU of a server
+    /// (pattern TREE).
     pub is_tree_of_one_gpu: bool,
     /// Channels in use: thread blocks of rings and trees.
     pub in_use: u32,
@@ -67,7 +75,8 @@ impl Graphs {
             ring,
             tree: tree(servers, ring),
             nvls: nvls(servers),
-            is_tree_of_one_gpu: servers.gpus == 1 || (is_hopper && servers.servers > 1 && servers.distance == Distance::Pxn),
+            is_tree_of_one_gpu: servers.gpus == 1
+                || (is_hopper && servers.servers > 1 && servers.distance == Distance::Pxn),
             in_use: in_use.min(servers.max_ctas).max(servers.min_ctas),
             nvls_in_use: nvls_blocks(servers),
         }
@@ -96,7 +105,8 @@ fn at_nics(servers: &Servers, speed: f64) -> u32 {
 
 /// Returns the most channels of a ring of this speed.
 fn fits(servers: &Servers, speed: f64) -> u32 {
-    let by_nvlink = if servers.gpus > 1 { (servers.gpu.nvlink() / speed + EPSILON) as u32 } else { MAX_SEARCHED };
+    let by_nvlink =
+        if servers.gpus > 1 { (servers.gpu.nvlink() / speed + EPSILON) as u32 } else { MAX_SEARCHED };
     let by_nics = if servers.servers > 1 { at_nics(servers, speed) } else { MAX_SEARCHED };
     by_nics.min(by_nvlink).min(MAX_SEARCHED)
 }
@@ -121,7 +131,8 @@ fn ring(servers: &Servers) -> Graph {
         channels = more;
     }
     // Then the fastest speed at which as many channels fit.
-    speed = speeds.iter().copied().filter(|s| *s > speed && fits(servers, *s) >= channels).fold(speed, f64::max);
+    speed =
+        speeds.iter().copied().filter(|s| *s > speed && fits(servers, *s) >= channels).fold(speed, f64::max);
     Graph { channels, intra: speed, inter: speed }
 }
 
@@ -136,14 +147,18 @@ fn tree(servers: &Servers, ring: Graph) -> Graph {
     };
     let fitting = speeds.iter().copied().filter(|s| fits(servers, *s) >= channels || fits_tree(*s));
     let inter = fitting.fold(ring.inter, f64::max);
-    let by_nvlink = |speed: f64| servers.gpus == 1 || f64::from(channels) * speed <= servers.gpu.nvlink() + EPSILON;
+    let by_nvlink =
+        |speed: f64| servers.gpus == 1 || f64::from(channels) * speed <= servers.gpu.nvlink() + EPSILON;
     Graph { channels, intra: faster(speeds, inter, inter, by_nvlink), inter }
 }
 
 /// Returns the speed reached from `speed` in rising steps, each below twice `inter` before the step.
 fn faster(speeds: &[f64], speed: f64, inter: f64, fits: impl Fn(f64) -> bool) -> f64 {
     let rising = speeds.iter().rev().copied();
-    rising.fold(speed, |speed, next| if next > speed && speed < 2.0 * inter && fits(next) { next } else { speed })
+    rising.fold(
+        speed,
+        |speed, next| if next > speed && speed < 2.0 * inter && fits(next) { next } else { speed },
+    )
 }
 
 fn nvls(servers: &Servers) -> Graph {

@@ -172,8 +172,9 @@ impl Servers {
         }
     }
 
-    /// Returns the distance in a usual server. A ring whose last GPU has another NIC closes through the GPU of the ring's NIC (PXN, from
-    /// Hopper on) or over PCIe (up to Ampere). GPUs that share a NIC are next to the NIC.
+    /// Returns the distance in a usual server. A ring whose last GPU has another NIC closes through the GPU
+    /// of the ring's NIC (PXN, from Hopper on) or over PCIe (up to Ampere). GPUs that share a NIC are next to
+    /// the NIC.
     pub fn usual_distance(gpus: u32, nics: u32, gpu: Gpu) -> Distance {
         if gpus == 1 || nics < gpus {
             Distance::Pix

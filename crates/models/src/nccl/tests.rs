@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Choices at powers of two, by an independent program after NCCL's source: system, operation, then algorithm, protocol, channels, chunk and
-/// time in µs of each size.
+/// Choices at powers of two, by an independent program after NCCL's source: system, operation, then
+/// algorithm, protocol, channels, chunk and time in µs of each size.
 const CHOICES: &str = include_str!("choices.txt");
 
 fn gpu(name: &str) -> Gpu {
@@ -52,7 +52,8 @@ fn channels_and_choices_are_those_of_the_reference() {
             continue;
         }
         let operation = operation(words[6]);
-        let exponents: Vec<u32> = (3..35).filter(|e| operation == Operation::AllReduce || e % 3 == 0).collect();
+        let exponents: Vec<u32> =
+            (3..35).filter(|e| operation == Operation::AllReduce || e % 3 == 0).collect();
         assert_eq!(exponents.len(), words.len() - 7);
         for (exponent, expected) in exponents.into_iter().zip(&words[7..]) {
             let bytes = 1_u64 << exponent;
@@ -63,7 +64,12 @@ fn channels_and_choices_are_those_of_the_reference() {
                 Protocol::Ll128 => "LL128",
                 Protocol::Simple => "Simple",
             };
-            let ours = format!("{}:{protocol}:{}:{chunk}:{:.6}", letter(choice.algorithm), choice.channels, choice.time);
+            let ours = format!(
+                "{}:{protocol}:{}:{chunk}:{:.6}",
+                letter(choice.algorithm),
+                choice.channels,
+                choice.time
+            );
             assert_eq!(ours, **expected, "{} {} of 2^{exponent}", words[..6].join(" "), words[6]);
         }
     }
@@ -84,7 +90,8 @@ fn latencies_and_bandwidths_are_those_that_nccl_2_29_printed() {
     for (operation, algorithm, row) in printed {
         for (protocol, expected) in [Protocol::Ll, Protocol::Ll128, Protocol::Simple].into_iter().zip(row) {
             let cost = tuning.cost(operation, algorithm, protocol).map(|cost| (cost.latency, cost.bandwidth));
-            let near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 0.051 && (b - d).abs() < 0.051;
+            let near =
+                |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 0.051 && (b - d).abs() < 0.051;
             assert!(
                 cost.is_some() == expected.is_some() && cost.zip(expected).is_none_or(|(a, b)| near(a, b)),
                 "{operation:?} {algorithm:?} {protocol:?}: {cost:?}, printed {expected:?}"
@@ -138,7 +145,8 @@ fn an_impossible_combination_has_no_choice() {
 fn flags_travel_with_the_data() {
     let tuning = Tuning::new(Servers::new(2, 8, 8, 50.0, Gpu::H100));
     for (protocol, wire) in [(Protocol::Ll, 30_000), (Protocol::Ll128, 16_000), (Protocol::Simple, 15_000)] {
-        let choice = tuning.choose(Operation::AllReduce, 1 << 20, Some(Algorithm::Ring), Some(protocol)).unwrap();
+        let choice =
+            tuning.choose(Operation::AllReduce, 1 << 20, Some(Algorithm::Ring), Some(protocol)).unwrap();
         assert_eq!(Chunks::new(&tuning, Operation::AllReduce, choice, 1 << 20).wire(15_000), wire);
     }
 }

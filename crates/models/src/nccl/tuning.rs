@@ -1,7 +1,8 @@
 //! Choice of algorithm, protocol and channels: NCCL's model of latencies and bandwidths.
 //!
-//! The time of an operation of S bytes is latency × correction + S / (bandwidth × correction), and the least time wins. `docs/models/nccl.md`
-//! has the tables. Source: NCCL 2.30.7, `graph/tuning.cc` (`ncclTopoTuneModel`, `ncclTopoGetAlgoTime`), `enqueue.cc` (`topoGetAlgoInfo`).
+//! The time of an operation of S bytes is latency × correction + S / (bandwidth × correction), and the least
+//! time wins. `docs/models/nccl.md` has the tables. Source: NCCL 2.30.7, `graph/tuning.cc`
+//! (`ncclTopoTuneModel`, `ncclTopoGetAlgoTime`), `enqueue.cc` (`topoGetAlgoInfo`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,8 @@ pub enum Protocol {
     Simple,
 }
 
-const ALGORITHMS: [Algorithm; 5] = [Algorithm::Tree, Algorithm::Ring, Algorithm::Nvls, Algorithm::NvlsTree, Algorithm::Pat];
+const ALGORITHMS: [Algorithm; 5] =
+    [Algorithm::Tree, Algorithm::Ring, Algorithm::Nvls, Algorithm::NvlsTree, Algorithm::Pat];
 const PROTOCOLS: [Protocol; 3] = [Protocol::Ll, Protocol::Ll128, Protocol::Simple];
 
 /// Latency of an operation without a step, by protocol, in µs (`baseLatencies`).
@@ -111,15 +113,25 @@ const TREE_LL128: [[f64; 3]; 4] = [[20.0; 3], [20.0; 3], [36.7, 36.7, 29.0], [55
 /// Of a channel of trees (`perChMaxTreeBws`).
 const TREE: [[f64; 3]; 4] = [[26.5, 18.5, 10.0], [24.0, 23.6, 17.8], [38.7, 41.4, 36.0], [70.0, 42.8, 24.0]];
 /// Of a head of NVLSTree (`perChMaxNVLSTreeBws`).
-const NVLS_TREE: [[f64; 3]; 4] = [[26.5, 18.5, 10.0], [24.0, 23.6, 17.8], [0.0, 57.7, 45.5], [0.0, 96.0, 80.0]];
+const NVLS_TREE: [[f64; 3]; 4] =
+    [[26.5, 18.5, 10.0], [24.0, 23.6, 17.8], [0.0, 57.7, 45.5], [0.0, 96.0, 80.0]];
 /// Share of the rate that NVLS reaches (`nvlsEfficiency`).
 const NVLS_EFFICIENCY: [f64; 4] = [0.0, 0.0, 0.85, 0.74];
 
 /// Correction of the bandwidth of trees by ⌊log2(S / 64)⌋, for 64 B to 256 MB (`treeCorrectionFactor`).
 const CORRECTION: [[f64; 24]; 3] = [
-    [1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0],
-    [1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0],
-    [0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9],
+    [
+        1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+        1.0, 1.0, 1.0, 1.0,
+    ],
+    [
+        1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9,
+        0.9, 1.0, 1.0, 1.0,
+    ],
+    [
+        0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7,
+        0.8, 0.9, 0.9, 0.9,
+    ],
 ];
 
 /// Predicted cost of an algorithm with a protocol.
@@ -190,7 +202,9 @@ impl Tuning {
         let Servers { servers, gpus, .. } = self.servers;
         let is_known = match operation {
             Operation::Broadcast | Operation::Reduce => algorithm == Algorithm::Ring,
-            Operation::AllGather | Operation::ReduceScatter => matches!(algorithm, Algorithm::Ring | Algorithm::Pat | Algorithm::Nvls),
+            Operation::AllGather | Operation::ReduceScatter => {
+                matches!(algorithm, Algorithm::Ring | Algorithm::Pat | Algorithm::Nvls)
+            }
             Operation::AllReduce => algorithm != Algorithm::Pat,
         };
         let fits = match algorithm {
@@ -213,7 +227,8 @@ impl Tuning {
         if self.servers.gpu == Gpu::Rtx5090 {
             return false;
         }
-        let farthest = if self.servers.gpu.generation() >= Generation::Hopper { Distance::Pxn } else { Distance::Pxb };
+        let farthest =
+            if self.servers.gpu.generation() >= Generation::Hopper { Distance::Pxn } else { Distance::Pxb };
         self.servers.servers == 1 || self.servers.distance <= farthest
     }
 
@@ -274,7 +289,8 @@ impl Tuning {
             Algorithm::Nvls | Algorithm::NvlsTree => {
                 let gpus = f64::from(self.servers.gpus);
                 let within = graph.intra * NVLS_EFFICIENCY[row] * (channels - 1.0) / channels;
-                let within = within * if operation == Operation::AllReduce { 2.0 } else { (gpus - 1.0) / gpus };
+                let within =
+                    within * if operation == Operation::AllReduce { 2.0 } else { (gpus - 1.0) / gpus };
                 let is_tree = algorithm == Algorithm::NvlsTree;
                 let between = graph.inter * if is_tree && servers <= 2 { 2.0 } else { 1.0 };
                 let limit = if is_tree { NVLS_TREE[row][column] } else { f64::INFINITY };
@@ -327,7 +343,13 @@ impl Tuning {
     }
 
     /// Returns the predicted time of an operation of `bytes`, in µs; `bytes` as nccl-tests counts the size.
-    pub fn time(&self, operation: Operation, algorithm: Algorithm, protocol: Protocol, bytes: u64) -> Option<f64> {
+    pub fn time(
+        &self,
+        operation: Operation,
+        algorithm: Algorithm,
+        protocol: Protocol,
+        bytes: u64,
+    ) -> Option<f64> {
         let Cost { mut latency, mut bandwidth } = self.cost(operation, algorithm, protocol)?;
         if operation == Operation::AllReduce && bytes >= 64 {
             let corrected = match algorithm {
@@ -339,22 +361,35 @@ impl Tuning {
             bandwidth *= correction.get(index((bytes / 64).ilog2())).unwrap_or(&1.0);
         }
         let share = bytes / wide(index(self.graphs.in_use * self.servers.ranks()));
-        let is_ring = (operation, algorithm, protocol) == (Operation::AllReduce, Algorithm::Ring, Protocol::Simple);
+        let is_ring =
+            (operation, algorithm, protocol) == (Operation::AllReduce, Algorithm::Ring, Protocol::Simple);
         if is_ring && self.servers.servers > 1 && share >= 64 {
             latency *= if self.servers.gpu.generation() == Generation::Volta { 1.9 } else { 1.4 };
         }
         Some(latency + bytes as f64 / (1000.0 * bandwidth))
     }
 
-    /// Returns NCCL's choice for an operation of `bytes` among the given algorithms and protocols; `None` if none of them is possible.
-    pub fn choose(&self, operation: Operation, bytes: u64, algorithm: Option<Algorithm>, protocol: Option<Protocol>) -> Option<Choice> {
+    /// Returns NCCL's choice for an operation of `bytes` among the given algorithms and protocols; `None` if
+    /// none of them is possible.
+    pub fn choose(
+        &self,
+        operation: Operation,
+        bytes: u64,
+        algorithm: Option<Algorithm>,
+        protocol: Option<Protocol>,
+    ) -> Option<Choice> {
         let mut best: Option<Choice> = None;
         for a in ALGORITHMS.into_iter().filter(|a| algorithm.is_none_or(|given| given == *a)) {
             for p in PROTOCOLS.into_iter().filter(|p| protocol.is_none_or(|given| given == *p)) {
                 if let Some(time) = self.time(operation, a, p, bytes)
                     && best.is_none_or(|best| time < best.time)
                 {
-                    best = Some(Choice { algorithm: a, protocol: p, channels: self.channels(operation, a, p, bytes), time });
+                    best = Some(Choice {
+                        algorithm: a,
+                        protocol: p,
+                        channels: self.channels(operation, a, p, bytes),
+                        time,
+                    });
                 }
             }
         }

@@ -23,7 +23,8 @@ impl Lines {
     /// Computes the properties from a network.
     pub fn new(topology: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Self {
         let nominal = Line::nominal(settings.framing);
-        // Only users of acknowledgements or pulls, and components that declare the need, require the round trip.
+        // Only users of acknowledgements or pulls, and components that declare the need, require the round
+        // trip.
         let asks = |stack: &Stack| {
             Scheme::new(&stack.congestion_control, nominal).hears_acks()
                 || stack.congestion_control.pulls(nominal).is_some()
@@ -37,20 +38,35 @@ impl Lines {
         let largest = settings.framing.largest();
         let tail_of = |n: u32, port: PortId, [input, output]: [Serializer; 2]| {
             let cut = settings.cut_through(n, port, &topology.nodes[index(n)]);
-            cut.map_or(Duration::ZERO, |cut| input.time(largest) - cut_through::head(cut.header.0, largest, input, output))
+            cut.map_or(Duration::ZERO, |cut| {
+                input.time(largest) - cut_through::head(cut.header.0, largest, input, output)
+            })
         };
-        let longest =
-            |answer: u64| if needs_it { longest_round_trip(topology, ports, delay, tail_of, largest, answer) } else { Duration::ZERO };
+        let longest = |answer: u64| {
+            if needs_it {
+                longest_round_trip(topology, ports, delay, tail_of, largest, answer)
+            } else {
+                Duration::ZERO
+            }
+        };
         let (round_trip, answered) = (longest(0), longest(u64::from(settings.framing.control)));
         let trims = settings.mechanisms().any(|p| p.cuts_data);
-        Self { line: Line { seed: settings.seed, round_trip, answered, trims, ..nominal }, bottlenecks: Bottlenecks::new(topology, ports) }
+        Self {
+            line: Line { seed: settings.seed, round_trip, answered, trims, ..nominal },
+            bottlenecks: Bottlenecks::new(topology, ports),
+        }
     }
 
-    /// Returns an upper bound of a round trip without load: the longest link and slowest node at each of the maximum
-    /// number of hops.
+    /// Returns an upper bound of a round trip without load: the longest link and slowest node at each of the
+    /// maximum number of hops.
     pub(super) fn bound(topology: &Topology, settings: &Settings) -> Duration {
         let frames = settings.framing.largest() + u64::from(settings.framing.control);
-        let link = topology.links.iter().map(|l| l.link.delay * 2 + l.link.rate.time(frames)).max().unwrap_or_default();
+        let link = topology
+            .links
+            .iter()
+            .map(|l| l.link.delay * 2 + l.link.rate.time(frames))
+            .max()
+            .unwrap_or_default();
         let node = topology.nodes.iter().map(|node| settings.delay(node) * 2).max().unwrap_or_default();
         (link + node) * (MAX_SWITCHES as u64 + 1).min(topology.links.len() as u64)
     }
@@ -65,9 +81,13 @@ impl Lines {
         Protocol::new(&stack.transport, self.line)
     }
 
-    /// Returns the transport of hosts with ports of these rates, and the congestion control of each rate, with
-    /// derived defaults and values of presets.
-    pub fn settled(&self, rates: &[Rate], stack: &Stack) -> (transport::Table, Vec<(Rate, CongestionControl)>) {
+    /// Returns the transport of hosts with ports of these rates, and the congestion control of each rate,
+    /// with derived defaults and values of presets.
+    pub fn settled(
+        &self,
+        rates: &[Rate],
+        stack: &Stack,
+    ) -> (transport::Table, Vec<(Rate, CongestionControl)>) {
         let mut distinct = rates.to_vec();
         distinct.sort_unstable();
         distinct.dedup();

@@ -38,7 +38,9 @@ use crate::workload::AllFlows;
 
 /// Returns the counts of all components, given or not.
 pub fn groups() -> impl Iterator<Item = Group> {
-    let hosts = [endpoint::GROUP].into_iter().chain(transport::GROUPS.iter().chain(congestion_control::GROUPS).copied());
+    let hosts = [endpoint::GROUP]
+        .into_iter()
+        .chain(transport::GROUPS.iter().chain(congestion_control::GROUPS).copied());
     mechanisms::GROUPS.iter().copied().chain([node::ORDER, node::FAULT]).chain(hosts)
 }
 
@@ -49,29 +51,46 @@ struct DataQueues {
 }
 
 impl DataQueues {
-    /// Queues of classes. A switch with virtual output queues has one queue for each class and input; a relaying host
-    /// has a second queue for relayed packets.
+    /// Queues of classes. A switch with virtual output queues has one queue for each class and input; a
+    /// relaying host has a second queue for relayed packets.
     fn new(settings: &Settings, node: &NodeSpec, ports: usize, has_hosts: bool) -> Self {
         let classes = settings.counted_classes();
         let relays = node.is_host && node.forwards;
         let inputs = if settings.queueing == Queueing::Voq && !node.is_host { ports } else { 1 };
         // Queues of an interface are served in turn.
-        let turns = settings.turns.or((settings.mechanisms().interface_queues() > 1).then_some(Turns::Packets));
+        let turns =
+            settings.turns.or((settings.mechanisms().interface_queues() > 1).then_some(Turns::Packets));
         let strict = if turns.is_some() { settings.priority_classes.min(classes - 1) } else { classes };
         // The highest classes are served strictly first, one after another. The other classes take turns.
         let level = |class: u8| 2 * (classes - 1 - class).min(strict) + 1;
-        let relay_level = |class: u8| level(class) - u8::from(settings.relay.scheduler == Scheduler::RelayFirst);
-        let own = |class: u8| std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Class }, inputs);
+        let relay_level =
+            |class: u8| level(class) - u8::from(settings.relay.scheduler == Scheduler::RelayFirst);
+        let own = |class: u8| {
+            std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Class }, inputs)
+        };
         let mut data: Vec<QueueSpec> = (0..classes).flat_map(own).collect();
         if relays {
-            data.extend((0..classes).map(|class| QueueSpec { class, level: relay_level(class), purpose: Purpose::Relayed }));
+            data.extend((0..classes).map(|class| QueueSpec {
+                class,
+                level: relay_level(class),
+                purpose: Purpose::Relayed,
+            }));
         }
         if node.forwards && settings.mechanisms().any(|p| p.wants_congestion_queues) {
-            data.extend((0..classes).map(|class| QueueSpec { class, level: level(class), purpose: Purpose::Congestion }));
+            data.extend((0..classes).map(|class| QueueSpec {
+                class,
+                level: level(class),
+                purpose: Purpose::Congestion,
+            }));
         }
         if node.forwards && !node.is_host && has_hosts {
             let queues = usize::from(settings.mechanisms().reorder_queues());
-            let of = |class: u8| std::iter::repeat_n(QueueSpec { class, level: level(class), purpose: Purpose::Reorder }, queues);
+            let of = |class: u8| {
+                std::iter::repeat_n(
+                    QueueSpec { class, level: level(class), purpose: Purpose::Reorder },
+                    queues,
+                )
+            };
             data.extend((0..classes).flat_map(of));
         }
         // Levels without a queue would be looked at with every packet.
@@ -81,7 +100,11 @@ impl DataQueues {
         for queue in &mut data {
             queue.level = used.partition_point(|l| *l < queue.level) as u8;
         }
-        let otherwise = if relays && settings.relay.scheduler == Scheduler::PerFlow { Turns::Suppliers } else { Turns::Packets };
+        let otherwise = if relays && settings.relay.scheduler == Scheduler::PerFlow {
+            Turns::Suppliers
+        } else {
+            Turns::Packets
+        };
         Self { data, turns: turns.unwrap_or(otherwise) }
     }
 }
@@ -100,10 +123,12 @@ impl Configs {
             return known.2.clone();
         }
         let stack = &settings.stacks.list()[place];
-        let schemes: Vec<Scheme> = rates.iter().map(|rate| Scheme::new(&stack.congestion_control, self.lines.of(*rate))).collect();
+        let schemes: Vec<Scheme> =
+            rates.iter().map(|rate| Scheme::new(&stack.congestion_control, self.lines.of(*rate))).collect();
         let transport = Protocol::new(&stack.transport, self.lines.fastest(&rates));
         let whole = self.lines.whole(&rates);
-        let on_answers = settings.mechanisms().parts().iter().any(|p| p.listens_to().is_some()).then_some(Echo::EVERY);
+        let on_answers =
+            settings.mechanisms().parts().iter().any(|p| p.listens_to().is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
             echo: schemes.first().and_then(Scheme::echo).or(on_answers),
@@ -120,12 +145,14 @@ impl Configs {
         config
     }
 
-    /// Returns the configurations of all stacks at a host with these ports, if there are several stacks. A receiver
-    /// acts by the stack of the source.
+    /// Returns the configurations of all stacks at a host with these ports, if there are several stacks. A
+    /// receiver acts by the stack of the source.
     fn mixed(&mut self, ports: &[PortSpec], plan: &AllFlows, settings: &Settings) -> Option<Box<Mixed>> {
         let count = settings.stacks.list().len();
         let configs = || (0..count).map(|place| self.of(ports, place, plan, settings)).collect();
-        (count > 1).then(configs).map(|configs| Box::new(Mixed { configs, places: settings.stacks.places().clone() }))
+        (count > 1)
+            .then(configs)
+            .map(|configs| Box::new(Mixed { configs, places: settings.stacks.places().clone() }))
     }
 }
 
@@ -165,24 +192,28 @@ impl Builder<'_> {
     /// Both ends of the links of a node.
     fn ends(&self, node: u32) -> Vec<Ends<'_>> {
         let far = |port: &PortSpec| self.input(port.peer, port.peer_port);
-        let ends = |(number, port): (PortId, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
+        let ends =
+            |(number, port): (PortId, &PortSpec)| Ends { near: self.input(node, number), far: far(port) };
         PortId::each(&self.ports[index(node)]).map(ends).collect()
     }
 
     fn core(&self, node: u32, levels: &[Option<Levels>]) -> Core {
-        let (spec, ports, settings) = (&self.topology.nodes[index(node)], &self.ports[index(node)], self.settings);
+        let (spec, ports, settings) =
+            (&self.topology.nodes[index(node)], &self.ports[index(node)], self.settings);
         let port_shape = PortShape { wiring: &self.map.wiring, relay: &settings.relay };
         let plans = DataQueues::new(settings, spec, ports.len(), !self.hosts(node).is_empty());
         let list = PortId::each(ports)
             .map(|(i, p)| {
                 let planned = self.parts[0].iter().find_map(|part| part.queues(&port_shape, node, i));
-                let queues = QueuePlan { data: planned.unwrap_or_else(|| plans.data.clone()), turns: plans.turns };
+                let queues =
+                    QueuePlan { data: planned.unwrap_or_else(|| plans.data.clone()), turns: plans.turns };
                 let peer_delay = self.delay(p.peer);
                 Port::new(&queues, p.link.rate, p.link.delay + peer_delay, p.peer, peer_delay)
             })
             .collect();
         let queueing = if spec.is_host { Queueing::Oq } else { settings.queueing };
-        let buffer = if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
+        let buffer =
+            if spec.forwards { settings.buffer(node, levels, spec.is_host) } else { Buffer::Unlimited };
         let merges_classes = settings.mechanisms().interface_queues() > 1 && !spec.is_host;
         Core::new(node, list, Classes(settings.counted_classes()), queueing, buffer, merges_classes)
     }
@@ -190,7 +221,8 @@ impl Builder<'_> {
     /// Returns the cut-through input of a port, if any.
     fn cut(&self, node: u32, number: PortId) -> Option<cut_through::Input> {
         let params = self.settings.cut_through(node, number, &self.topology.nodes[index(node)])?;
-        let are_chosen = self.settings.mechanisms().any(|p| p.routes) || self.settings.failover.local_repair_delay.is_some();
+        let are_chosen = self.settings.mechanisms().any(|p| p.routes)
+            || self.settings.failover.local_repair_delay.is_some();
         Some(cut_through::Input::new(params, &self.ports[index(node)], node, number, are_chosen))
     }
 
@@ -203,7 +235,9 @@ impl Builder<'_> {
 
     /// Returns the hosts behind a node, with their ports.
     fn hosts(&self, node: u32) -> Vec<(u32, PortId)> {
-        let is_leaf = |p: &PortSpec| self.topology.nodes[index(p.peer)].is_host && !self.topology.nodes[index(p.peer)].forwards;
+        let is_leaf = |p: &PortSpec| {
+            self.topology.nodes[index(p.peer)].is_host && !self.topology.nodes[index(p.peer)].forwards
+        };
         PortId::each(&self.ports[index(node)]).filter(|p| is_leaf(p.1)).map(|(i, p)| (p.peer, i)).collect()
     }
 
@@ -238,10 +272,17 @@ impl Builder<'_> {
             list.push(mechanism);
         }
         let mechanisms = Mechanisms::new(list);
-        let effects = Effects::new(settings.seed, node, &plan.sources.keys, mechanisms.iter().map(mechanisms::Mechanism::name));
+        let effects = Effects::new(
+            settings.seed,
+            node,
+            &plan.sources.keys,
+            mechanisms.iter().map(mechanisms::Mechanism::name),
+        );
         // A reroute may also reorder packets of a flow.
         let is_rerouted = settings.failover.is_given() && !settings.failures.is_empty();
-        let reorders = settings.mechanisms().any(|p| p.routes || p.reorders) || settings.faults.overtake > 0 || is_rerouted;
+        let reorders = settings.mechanisms().any(|p| p.routes || p.reorders)
+            || settings.faults.overtake > 0
+            || is_rerouted;
         Node::new(core, self.map.clone(), spec.forwards, mechanisms, effects, endpoint)
             .with(settings.wanted.clone(), reorders, settings.acks, settings.faults)
             .cutting_through(self.cut_through(node))
@@ -250,12 +291,17 @@ impl Builder<'_> {
 
     /// Returns the faults of a node.
     fn failing(&self, node: u32) -> Option<Box<Failing>> {
-        let (settings, spec, ports) = (self.settings, &self.topology.nodes[index(node)], &self.ports[index(node)]);
-        // Bytes in flight at a pause of a neighbour have room at the interface; with credits, all bytes have room.
+        let (settings, spec, ports) =
+            (self.settings, &self.topology.nodes[index(node)], &self.ports[index(node)]);
+        // Bytes in flight at a pause of a neighbour have room at the interface; with credits, all bytes have
+        // room.
         let control = u64::from(settings.framing.control);
         let largest = settings.framing.largest();
-        let of = |p: &PortSpec| sizing::pfc_headroom(p.link.rate, p.link.delay, Duration::ZERO, largest, largest, control);
-        let headroom = ports.iter().map(|p| of(p).0 + of(p).1).max().unwrap_or(0) * u64::from(settings.classes);
+        let of = |p: &PortSpec| {
+            sizing::pfc_headroom(p.link.rate, p.link.delay, Duration::ZERO, largest, largest, control)
+        };
+        let headroom =
+            ports.iter().map(|p| of(p).0 + of(p).1).max().unwrap_or(0) * u64::from(settings.classes);
         let is_lossless = settings.mechanisms().any(|p| p.is_lossless);
         let pauses = settings.mechanisms().any(|p| p.pauses_neighbours);
         let room = if pauses {
@@ -267,13 +313,17 @@ impl Builder<'_> {
         };
         let parts = settings.failures.parts(node);
         let follows = !settings.wanted.delays.is_none();
-        // A host with another port leaves a port that is down, at the latest when all nodes know of the failure.
+        // A host with another port leaves a port that is down, at the latest when all nodes know of the
+        // failure.
         let is_served = spec.is_host && !spec.forwards && ports.len() > 1;
-        let local = settings.failover.local_repair_delay.or(settings.failover.convergence_time.filter(|_| is_served));
-        let retries: Vec<(PortId, Retry)> = PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
+        let local =
+            settings.failover.local_repair_delay.or(settings.failover.convergence_time.filter(|_| is_served));
+        let retries: Vec<(PortId, Retry)> =
+            PortId::all(ports.len()).filter_map(|port| Some((port, self.retry(node, port)?))).collect();
         (!parts.is_empty() || !retries.is_empty()).then(|| {
             let mut failing = Failing::new(parts, settings.seed, node, ports);
-            (failing.delay, failing.room, failing.local, failing.follows) = (self.delay(node), room, local, follows);
+            (failing.delay, failing.room, failing.local, failing.follows) =
+                (self.delay(node), room, local, follows);
             failing.control = settings.framing.control;
             for (port, retry) in retries {
                 failing.retries(port, retry);
@@ -286,9 +336,11 @@ impl Builder<'_> {
     fn retry(&self, node: u32, port: PortId) -> Option<Retry> {
         let (framing, spec) = (&self.settings.framing, &self.ports[index(node)][port]);
         let name = |node: u32| self.topology.nodes[index(node)].name.as_str();
-        let params = self.settings.retry.as_ref().filter(|retry| retry.is_for(name(node), name(spec.peer)))?;
+        let params =
+            self.settings.retry.as_ref().filter(|retry| retry.is_for(name(node), name(spec.peer)))?;
         // Time until a frame arrived, was handled, and its acknowledgement came back.
-        let answered = spec.link.delay * 2 + self.delay(spec.peer) + spec.link.rate.time(u64::from(framing.control));
+        let answered =
+            spec.link.delay * 2 + self.delay(spec.peer) + spec.link.rate.time(u64::from(framing.control));
         let sender = retry::Sender::new(params, framing.largest(), answered);
         Some(Retry { sender, receiver: retry::Receiver::new(params), sleeps: false, timer: Moment::NEVER })
     }
@@ -297,23 +349,39 @@ impl Builder<'_> {
     fn links(&self) -> Vec<LinkSpec> {
         let framing = &self.settings.framing;
         let own = self.parts[0].iter().filter_map(|p| p.properties().smallest_frame).min();
-        let smallest = framing.minimum.min(u64::from(own.map_or(framing.control, |own| own.min(framing.control)))).max(1);
+        let smallest = framing
+            .minimum
+            .min(u64::from(own.map_or(framing.control, |own| own.min(framing.control))))
+            .max(1);
         let nodes = self.ports.iter().enumerate();
         let link = |n: usize, p: usize, port: &PortSpec| {
             let (delay, rate) = self.settings.failures.bounds(number(n), PortId::at(p), port);
             let (peer, peer_port) = (port.peer, port.peer_port);
-            let header = self.settings.cut_through(peer, peer_port, &self.topology.nodes[index(peer)]).map(|cut| cut.header.0);
+            let header = self
+                .settings
+                .cut_through(peer, peer_port, &self.topology.nodes[index(peer)])
+                .map(|cut| cut.header.0);
             let handled_after = header.map_or(smallest, |header| header.min(smallest));
-            LinkSpec { from: (number(n), number(p)), to: (peer, u32::from(port.peer_port.0)), lookahead: delay + rate.time(handled_after) }
+            LinkSpec {
+                from: (number(n), number(p)),
+                to: (peer, u32::from(port.peer_port.0)),
+                lookahead: delay + rate.time(handled_after),
+            }
         };
         nodes.flat_map(|(n, list)| list.iter().enumerate().map(move |(p, port)| link(n, p, port))).collect()
     }
 }
 
 /// Builds all nodes and the engine.
-pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engine: EnginePlan) -> Result<Engine<Node>, PlanError> {
+pub fn build(
+    topology: &Topology,
+    mut plan: AllFlows,
+    settings: &Settings,
+    engine: EnginePlan,
+) -> Result<Engine<Node>, PlanError> {
     let ends = plan.ends(topology.nodes.len());
-    let routes = shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
+    let routes =
+        shortest(topology, plan.paths.clone(), &settings.first_hop, settings.seed, |node| ends[node]);
     let map = Arc::new(Map::new(routes, topology.wiring()));
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
@@ -328,7 +396,9 @@ pub fn build(topology: &Topology, mut plan: AllFlows, settings: &Settings, engin
         let (starts, waiting) = (starts.next().unwrap_or_default(), waiting.next().unwrap_or_default());
         let endpoint = spec.is_host.then(|| {
             let weight = match &settings.first_hop {
-                FirstHop::Asymmetric(ate) => Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP))),
+                FirstHop::Asymmetric(ate) => {
+                    Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP)))
+                }
                 FirstHop::Hash | FirstHop::Lowest | FirstHop::Highest => None,
             };
             let config = configs.of(&builder.ports[n], settings.stacks.place(n), &plan, settings);

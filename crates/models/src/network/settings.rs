@@ -73,16 +73,21 @@ impl Settings {
         &self.locals.list()[0].mechanisms
     }
 
-    /// Returns the transports for questions that do not depend on a line: the transport of most hosts, and transports
-    /// of overrides.
+    /// Returns the transports for questions that do not depend on a line: the transport of most hosts, and
+    /// transports of overrides.
     pub fn protocols(&self) -> Vec<Protocol> {
-        self.stacks.list().iter().map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing))).collect()
+        self.stacks
+            .list()
+            .iter()
+            .map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing)))
+            .collect()
     }
 
     /// Returns the given components, in the order of [`groups`].
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms().parts();
-        let mut names: Vec<&'static str> = mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
+        let mut names: Vec<&'static str> =
+            mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
         for (stack, protocol) in self.stacks.list().iter().zip(self.protocols()) {
             for name in stack.congestion_control.given().into_iter().chain([protocol.name()]) {
                 if !names.contains(&name) {
@@ -114,7 +119,13 @@ impl Settings {
     }
 
     /// Returns the ingress description of port `number` of a forwarding node.
-    pub fn ingress<'a>(&'a self, node: u32, number: PortId, ports: &'a [PortSpec], spec: &NodeSpec) -> Ingress<'a> {
+    pub fn ingress<'a>(
+        &'a self,
+        node: u32,
+        number: PortId,
+        ports: &'a [PortSpec],
+        spec: &NodeSpec,
+    ) -> Ingress<'a> {
         let (port, largest) = (&ports[number], self.framing.largest());
         let fastest = || ports.iter().map(|p| p.link.rate).fold(port.link.rate, Rate::max);
         let cut = self.cut_through(node, number, spec);
@@ -134,14 +145,16 @@ impl Settings {
         self.locals.at(index(node), number).mechanisms.levels(&self.ingress(node, number, ports, spec))
     }
 
-    /// Returns the number of classes counted at an ingress port: classes of switches, or queues of an interface.
+    /// Returns the number of classes counted at an ingress port: classes of switches, or queues of an
+    /// interface.
     pub fn counted_classes(&self) -> u8 {
         self.classes.max(self.mechanisms().interface_queues())
     }
 
     /// True if memory belongs to outputs: a lossy output-queued switch drops at the output.
     pub(super) fn counts_egress(&self) -> bool {
-        self.queueing == Queueing::Oq && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
+        self.queueing == Queueing::Oq
+            && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
     /// Returns the buffer of a forwarding node, with the levels of its ports.
@@ -151,11 +164,19 @@ impl Settings {
             BufferParams::Unlimited => Buffer::Unlimited,
             BufferParams::PerQueue(bytes) => {
                 let limit = bytes.0 as u32;
-                if self.counts_egress() { Buffer::PerEgressQueue(limit) } else { Buffer::PerIngressClass(limit) }
+                if self.counts_egress() {
+                    Buffer::PerEgressQueue(limit)
+                } else {
+                    Buffer::PerIngressClass(limit)
+                }
             }
             BufferParams::PerPort(bytes) => {
                 let (limit, used) = (bytes.0 as u32, vec![0; ports]);
-                if self.counts_egress() { Buffer::PerEgress { limit, used } } else { Buffer::PerIngress { limit, used } }
+                if self.counts_egress() {
+                    Buffer::PerEgress { limit, used }
+                } else {
+                    Buffer::PerIngress { limit, used }
+                }
             }
             BufferParams::Shared(shared) => {
                 let groups = PortId::each(levels).flat_map(|(port, levels)| {
@@ -174,7 +195,8 @@ impl Settings {
 
 #[cfg(test)]
 impl Settings {
-    /// Switches without limits or mechanisms, and hosts with Go-Back-N at line rate; a full packet takes 100 ns at 100 Gb/s.
+    /// Switches without limits or mechanisms, and hosts with Go-Back-N at line rate; a full packet takes 100
+    /// ns at 100 Gb/s.
     pub(crate) fn for_tests() -> Self {
         let framing = Framing::for_tests();
         Self {

@@ -36,21 +36,32 @@ impl Node {
         match effect {
             Effect::Send(port, frame) => self.queue_control(port, QueueId(0), frame, cx),
             Effect::Emit(frame) => self.queue_control(self.routes.port(&frame), QueueId(0), frame, cx),
-            Effect::Block(port, queues, asker) => self.block(port, queues, Cause::mechanism(owner), asker, cx.now()),
+            Effect::Block(port, queues, asker) => {
+                self.block(port, queues, Cause::mechanism(owner), asker, cx.now())
+            }
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::MoveQueue(port, from, to) => self.pour(port, from, to, cx),
             Effect::Pausing(because) => {
                 if let Some(recorder) = &mut self.delays {
                     let routes = &self.routes;
-                    recorder.on_pausing(because, self.mechanisms.name(owner), &self.core, |p| routes.port(p), cx.now());
+                    recorder.on_pausing(
+                        because,
+                        self.mechanisms.name(owner),
+                        &self.core,
+                        |p| routes.port(p),
+                        cx.now(),
+                    );
                 }
             }
             Effect::Unblock(port, queues) => self.unblock(port, queues, Cause::mechanism(owner), cx),
-            Effect::HoldQueue(port, queue) => self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now()),
+            Effect::HoldQueue(port, queue) => {
+                self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now())
+            }
             Effect::ReleaseQueue(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
-                self.mechanisms
-                    .each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| m.on_pause_request(port, class, is_on, core, fx));
+                self.mechanisms.each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| {
+                    m.on_pause_request(port, class, is_on, core, fx)
+                });
             }
             Effect::HoldFlow(flow, until) => {
                 if let Some(endpoint) = &mut self.endpoint
@@ -79,29 +90,33 @@ impl Node {
                     self.follow_hold(flow, owner, cx.now());
                 }
             }
-            Effect::ClassOfFlow(flow, class) => {
-                let Some(endpoint) = &mut self.endpoint else { return };
-                let Some((port, slot, from)) = endpoint.set_class(flow, class) else { return };
-                let queue = QueueId(1 + u16::from(class));
-                if queue == from {
-                    return;
-                }
-                // The old queue may be paused for long; the supplier waits in the new queue from now on.
-                self.core.ports[port].move_supplier(slot, from, queue);
-                self.kick(port, cx);
-                if self.is_watched {
-                    self.follow(flow, cx.now());
-                }
-            }
+            Effect::ClassOfFlow(flow, class) => self.change_class(flow, class, cx),
             Effect::Answer(frame) => self.send_on(self.routes.port(&frame), frame, cx),
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Post(post) => self.post(&post, cx),
             Effect::Operation(program, until, place) => {
-                let at = self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until));
+                let at =
+                    self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until));
                 cx.set_timer(at, token::pack(token::OPERATION, program, place));
             }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
+        }
+    }
+
+    /// Sends the rest of a flow of this node in another class.
+    fn change_class(&mut self, flow: u32, class: u8, cx: &mut Cx<'_>) {
+        let Some(endpoint) = &mut self.endpoint else { return };
+        let Some((port, slot, from)) = endpoint.set_class(flow, class) else { return };
+        let queue = QueueId(1 + u16::from(class));
+        if queue == from {
+            return;
+        }
+        // The old queue may be paused for long; the supplier waits in the new queue from now on.
+        self.core.ports[port].move_supplier(slot, from, queue);
+        self.kick(port, cx);
+        if self.is_watched {
+            self.follow(flow, cx.now());
         }
     }
 
@@ -119,14 +134,23 @@ impl Node {
     }
 
     /// Removes a dropped packet, taken from a queue of a port, from all counts.
-    pub(super) fn uncount(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    pub(super) fn uncount(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        packet: &Packet,
+        by: Option<&'static str>,
+        cx: &mut Cx<'_>,
+    ) {
         let group = self.core.group(packet.in_port(), packet.class());
         self.core.ports[port].queues[queue].bytes.sub(packet.bytes());
         let crossed = self.core.ingress[group].sub(packet.bytes());
         self.core.buffer.release(packet.in_port(), group, port, packet.bytes());
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet, port, queue, is_whole: true };
-            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
+                m.on_dequeue(&event, core, fx)
+            });
             self.effects.take_mark();
         }
         if let Some(recorder) = &mut self.delays {
@@ -180,7 +204,8 @@ impl Node {
         }
         if let (true, Some(queue)) = (is_new, first) {
             let class = p.queues[queue].class();
-            let pause = Pause { node: self.core.id, port, queue, class, cause: name, asker, start: now, end: None };
+            let pause =
+                Pause { node: self.core.id, port, queue, class, cause: name, asker, start: now, end: None };
             self.open_pauses.push(pause);
         }
     }
@@ -232,12 +257,13 @@ mod tests {
 
     #[test]
     fn what_is_poured_goes_on_behind_what_waits_there() {
-        // Two classes, both blocked from the start. A flow of three packets waits in each queue for host 2. At 5 us
-        // the packets of the first queue move to the end of the second queue, which opens. The first queue stays
-        // blocked and empty.
+        // Two classes, both blocked from the start. A flow of three packets waits in each queue for host 2.
+        // At 5 us the packets of the first queue move to the end of the second queue, which opens. The first
+        // queue stays blocked and empty.
         let settings = Settings { classes: 2, ..Settings::for_tests() };
         let flows = [(0, 2, 3000, Duration::ZERO), (1, 2, 3000, Duration::ZERO)];
-        let close = [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(queue))));
+        let close =
+            [1, 2].map(|queue| (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(queue))));
         let script = [
             close[0],
             close[1],
@@ -247,10 +273,16 @@ mod tests {
         ];
         let nodes = run(&settings, &flows, &script);
         let queues = &nodes[index(SWITCH)].core.ports[2].queues;
-        assert_eq!((queues[1].sent, queues[2].sent, queues[1].bytes.bytes(), queues[2].bytes.bytes()), (0, 6, 0, 0));
+        assert_eq!(
+            (queues[1].sent, queues[2].sent, queues[1].bytes.bytes(), queues[2].bytes.bytes()),
+            (0, 6, 0, 0)
+        );
         assert_eq!((queues[1].bytes.peak(), queues[2].bytes.peak()), (3750, 7500));
         // Six packets of 100 ns from 5 us on, and a link of 1 us.
-        assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(5000 + 300 + 1000)), (1, Moment::ns(5000 + 600 + 1000))]);
+        assert_eq!(
+            arrived(&nodes, 2),
+            [(0, Moment::ns(5000 + 300 + 1000)), (1, Moment::ns(5000 + 600 + 1000))]
+        );
     }
 
     /// Mechanism 0 is PFC and mechanism 1, at the switch, is BCN; neither acts without a script.
@@ -268,7 +300,9 @@ mod tests {
 
     /// Returns finished pauses: port, queue, class, cause, start and end in nanoseconds.
     fn rows(node: &Node) -> Vec<(u16, u16, u8, &'static str, u64, u64)> {
-        let row = |p: &Pause| (p.port.0, p.queue.0, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000);
+        let row = |p: &Pause| {
+            (p.port.0, p.queue.0, p.class, p.cause, p.start.ps() / 1000, p.end.unwrap().ps() / 1000)
+        };
         node.records.pauses.iter().map(row).collect()
     }
 
@@ -289,21 +323,32 @@ mod tests {
         ];
         let nodes = run(&settings(), &TEN, &script);
         let switch = &nodes[index(SWITCH)];
-        let expected = [(2, 1, 0, "pfc", 1000, 4000), (2, 1, 0, "bcn", 2000, 6000), (2, 1, 0, "reorder_gates", 5000, 9000)];
-        assert_eq!(rows(switch), expected, "what is held already begins no pause, and what is not held ends none");
+        let expected = [
+            (2, 1, 0, "pfc", 1000, 4000),
+            (2, 1, 0, "bcn", 2000, 6000),
+            (2, 1, 0, "reorder_gates", 5000, 9000),
+        ];
+        assert_eq!(
+            rows(switch),
+            expected,
+            "what is held already begins no pause, and what is not held ends none"
+        );
         // All ten packets leave from 9 us on, 100 ns each.
         assert_eq!(arrived(&nodes, 2), [(0, Moment::us(11))]);
         assert_eq!(switch.paused, [Duration::ZERO, Duration::ZERO, Duration::us(11)]);
         let by = [("bcn", Duration::us(4)), ("pfc", Duration::us(3)), ("reorder_gates", Duration::us(4))];
         assert_eq!(switch.paused_by.iter().map(|(name, time)| (*name, *time)).collect::<Vec<_>>(), by);
         let [open] = switch.open_pauses[..] else { panic!("the pause of class 1 lasts") };
-        assert_eq!((open.queue, open.class, open.cause, open.start, open.end), (QueueId(2), 1, "bcn", Moment::us(7), None));
+        assert_eq!(
+            (open.queue, open.class, open.cause, open.start, open.end),
+            (QueueId(2), 1, "bcn", Moment::us(7), None)
+        );
     }
 
     #[test]
     fn a_flow_of_the_host_is_held_and_released() {
-        // Three packets have started by 250 ns. Seven packets take 700 ns, and the last packet needs another 100 ns
-        // and 2 us.
+        // Three packets have started by 250 ns. Seven packets take 700 ns, and the last packet needs another
+        // 100 ns and 2 us.
         let hold = (0, Moment::ns(250), PFC, Effect::HoldFlow(0, Moment::us(5)));
         for (end, script) in [
             (Moment::us(5), vec![hold]),
@@ -339,7 +384,8 @@ mod tests {
     #[test]
     fn a_request_pauses_the_neighbour_without_the_delay_of_forwarding() {
         // Frames of 10 ns over 1 us. PFC counts the pause for any requester.
-        let ask = |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(PortId(1), 1, is_on));
+        let ask =
+            |us: u64, is_on: bool| (SWITCH, Moment::us(us), BCN, Effect::PauseNeighbour(PortId(1), 1, is_on));
         let settings = Settings { switch_delay: Duration::ns(300), ..settings() };
         let nodes = run(&settings, &[], &[ask(2, true), ask(5, false)]);
         assert_eq!(rows(&nodes[1]), [(0, 2, 1, "pfc", 3010, 6010)]);
@@ -360,8 +406,18 @@ mod tests {
             drops.iter().map(|d| (d.at, d.port.0, d.seq, d.by)).collect::<Vec<_>>(),
             (0..10).map(|n| (Moment::us(3), 2, n, Some("pfc"))).collect::<Vec<_>>()
         );
-        assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()), (10, 12_500, 0));
-        assert_eq!((switch.core.ingress[0].bytes(), switch.core.waiting_bytes(PortId(2)), switch.core.ports[2].waiting), (0, 0, 0));
+        assert_eq!(
+            (switch.counts.dropped, switch.counts.dropped_bytes, switch.queued_bytes()),
+            (10, 12_500, 0)
+        );
+        assert_eq!(
+            (
+                switch.core.ingress[0].bytes(),
+                switch.core.waiting_bytes(PortId(2)),
+                switch.core.ports[2].waiting
+            ),
+            (0, 0, 0)
+        );
         let [flow] = nodes[0].endpoint.as_ref().unwrap().sent[..] else { panic!("the flow is acknowledged") };
         assert_eq!((flow.retransmitted, arrived(&nodes, 2).len()), (10, 1));
     }

@@ -77,12 +77,13 @@ pub(super) struct Line {
     /// Conditions of incoming frames, the newest last; and the number of earlier conditions.
     pub(super) came: Vec<Condition>,
     pub(super) past: u16,
-    /// Number of changes of rate or delay of sent frames. Each frame carries the number, because the arrival time
-    /// alone does not identify the condition.
+    /// Number of changes of rate or delay of sent frames. Each frame carries the number, because the arrival
+    /// time alone does not identify the condition.
     pub(super) changes: u16,
     /// Random stream of damaged bits.
     pub(super) errors: Stream,
-    /// Arrival of the last frame sent before the delay changed, and the number of waits of the port for this moment.
+    /// Arrival of the last frame sent before the delay changed, and the number of waits of the port for this
+    /// moment.
     pub(super) arrived: Moment,
     pub(super) settling: u32,
     /// Wire bytes sent at earlier rates, and their transmission time.
@@ -142,8 +143,8 @@ impl State for Failing {
             room: _,
             control: _,
         } = self;
-        // Damage is drawn anew, unread frames grow, and waits for acknowledgements are recorded by the moment. These
-        // states never recur.
+        // Damage is drawn anew, unread frames grow, and waits for acknowledgements are recorded by the
+        // moment. These states never recur.
         let draws = felt.iter().any(|felt| felt.lasts && matches!(felt.part.what, What::Errors(_)));
         if draws || *follows || !stalls.is_empty() || !unread.is_empty() {
             walk.refuse();
@@ -167,8 +168,8 @@ impl State for Failing {
 }
 
 impl Line {
-    /// Shows the state. No state recurs while frames from before a failure or change may be in flight, or while a
-    /// link may retransmit.
+    /// Shows the state. No state recurs while frames from before a failure or change may be in flight, or
+    /// while a link may retransmit.
     fn walk(&self, walk: &mut StateVisitor<'_>) {
         let Self {
             downs,
@@ -258,7 +259,8 @@ impl Failing {
 
     /// Returns unread frames, and frames that will be retransmitted.
     pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
-        let held = self.lines.iter().filter_map(|line| line.retry.as_ref()).flat_map(|retry| &retry.receiver.held);
+        let held =
+            self.lines.iter().filter_map(|line| line.retry.as_ref()).flat_map(|retry| &retry.receiver.held);
         self.unread.iter().map(|unread| &unread.1).chain(held)
     }
 
@@ -308,9 +310,14 @@ impl Failing {
         }
     }
 
-    /// Returns the condition of a link in one direction, with all active faults. For several faults, the last in the
-    /// scenario counts.
-    pub(super) fn condition(&self, port: PortId, now: Moment, is_meant: impl Fn(&Place) -> bool) -> Condition {
+    /// Returns the condition of a link in one direction, with all active faults. For several faults, the last
+    /// in the scenario counts.
+    pub(super) fn condition(
+        &self,
+        port: PortId,
+        now: Moment,
+        is_meant: impl Fn(&Place) -> bool,
+    ) -> Condition {
         let mut link = self.lines[port].spec.link;
         for felt in self.felt.iter().filter(|felt| felt.at(port).is_some_and(&is_meant)) {
             match felt.part.what {
@@ -364,9 +371,15 @@ impl Failing {
         frame.set_changes(self.lines[port].changes);
     }
 
-    /// Returns the last failure of the link of a port while a frame was on the link, if enough of the frame had
-    /// arrived at `in_at`. `needed` is the time for that part at a rate.
-    pub(super) fn failure(&self, port: PortId, frame: &Packet, in_at: Moment, needed: impl Fn(Rate) -> Duration) -> Option<OutageId> {
+    /// Returns the last failure of the link of a port while a frame was on the link, if enough of the frame
+    /// had arrived at `in_at`. `needed` is the time for that part at a rate.
+    pub(super) fn failure(
+        &self,
+        port: PortId,
+        frame: &Packet,
+        in_at: Moment,
+        needed: impl Fn(Rate) -> Duration,
+    ) -> Option<OutageId> {
         let line = &self.lines[port];
         let (at, by) = *line.failures.iter().rev().find(|failure| failure.0 < in_at)?;
         let sent = line.came.get(usize::from(frame.changes().wrapping_sub(line.past)))?;

@@ -1,8 +1,8 @@
 //! Faults at a node: at the links of its ports, at the node, or at the host.
 //!
-//! Each end of a link acts independently, at the same moments. Outgoing frames wait, incoming frames are lost if they
-//! were on the link when the link went down, and mechanisms forget the state of the neighbour. See `fault/mod.rs`,
-//! and `reference/README.md` for the semantics of outages.
+//! Each end of a link acts independently, at the same moments. Outgoing frames wait, incoming frames are lost
+//! if they were on the link when the link went down, and mechanisms forget the state of the neighbour. See
+//! `fault/mod.rs`, and `reference/README.md` for the semantics of outages.
 
 use xoff_engine::Message as _;
 use xoff_units::{Duration, Rate, index};
@@ -31,7 +31,8 @@ impl Node {
     /// Returns the total sending time of a port.
     pub fn sending_time(&self, port: PortId) -> Duration {
         let p = &self.core.ports[port];
-        let (bytes, time) = self.failing.as_ref().map_or((0, Duration::ZERO), |failing| failing.lines[port].before);
+        let (bytes, time) =
+            self.failing.as_ref().map_or((0, Duration::ZERO), |failing| failing.lines[port].before);
         time + p.serializer.time(p.data_bytes + p.control_bytes - bytes)
     }
 
@@ -42,7 +43,9 @@ impl Node {
     }
 
     fn expect(&self, number: usize, cx: &mut Cx<'_>) {
-        let Some(outage) = self.failing.as_ref().and_then(|failing| failing.felt[number].outage) else { return };
+        let Some(outage) = self.failing.as_ref().and_then(|failing| failing.felt[number].outage) else {
+            return;
+        };
         for (at, payload) in [(Some(outage.start), number << 1), (outage.end, number << 1 | 1)] {
             if let Some(at) = at {
                 cx.set_timer(at, token::pack(token::FAULT, 0, payload as u32));
@@ -56,7 +59,8 @@ impl Node {
         let Some(failing) = &mut self.failing else { return };
         let felt = &mut failing.felt[number];
         felt.lasts = begins;
-        let (id, what, places, is_whole) = (felt.id(), felt.part.what, felt.part.places.clone(), felt.part.is_whole);
+        let (id, what, places, is_whole) =
+            (felt.id(), felt.part.what, felt.part.places.clone(), felt.part.is_whole);
         if is_whole && matches!(what, What::Down(_)) {
             mark(&mut failing.downs, id, begins);
         }
@@ -86,7 +90,11 @@ impl Node {
 
     /// True if the node has an active fault that affects arrivals.
     fn has_fault(&self) -> bool {
-        self.faults.vanish > 0 || self.failing.as_ref().is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
+        self.faults.vanish > 0
+            || self
+                .failing
+                .as_ref()
+                .is_some_and(|failing| failing.lines.iter().any(|line| !line.downs.is_empty()))
     }
 
     /// The link of a port goes down.
@@ -146,14 +154,24 @@ impl Node {
         }
     }
 
-    /// Tells mechanisms about a link of a port: they forget the state of the neighbour, or repeat their requests.
+    /// Tells mechanisms about a link of a port: they forget the state of the neighbour, or repeat their
+    /// requests.
     fn tell_of_link(&mut self, port: PortId, is_up: bool, cx: &mut Cx<'_>) {
-        self.mechanisms.each(Watches::LINK, &self.core, &mut self.effects, |m, core, fx| m.on_link(port, is_up, core, fx));
+        self.mechanisms.each(Watches::LINK, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_link(port, is_up, core, fx)
+        });
         self.apply(cx);
     }
 
     /// Drops packets that wait in a queue of a port.
-    fn empty(&mut self, port: PortId, queue: QueueId, by: OutageId, is_to_go: impl Fn(&Packet) -> bool, cx: &mut Cx<'_>) {
+    fn empty(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        by: OutageId,
+        is_to_go: impl Fn(&Packet) -> bool,
+        cx: &mut Cx<'_>,
+    ) {
         for packet in self.core.ports[port].take(queue, is_to_go) {
             if packet.is_data() {
                 self.uncount(port, queue, &packet, Some(FAULT.name), cx);
@@ -223,8 +241,9 @@ impl Node {
         }
         for port in PortId::all(self.core.ports.len()) {
             for class in self.core.classes.each() {
-                self.mechanisms
-                    .each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| m.on_pause_request(port, class, begins, core, fx));
+                self.mechanisms.each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| {
+                    m.on_pause_request(port, class, begins, core, fx)
+                });
             }
         }
         self.apply(cx);
@@ -248,7 +267,10 @@ impl Node {
         // Frames that end here, or at the interface, are not forwarded.
         let is_forwarded = !packet.is_link_local() && packet.dst() != self.core.id;
         let in_at = if is_forwarded { cx.now().saturating_sub(failing.delay) } else { cx.now() };
-        let head = self.cut_through.as_ref().and_then(|cut| cut.needed(port, packet, self.core.id, &self.core.routing));
+        let head = self
+            .cut_through
+            .as_ref()
+            .and_then(|cut| cut.needed(port, packet, self.core.id, &self.core.routing));
         let needed = |rate: Rate| head.unwrap_or_else(|| rate.time(u64::from(packet.bytes())));
         let lost_by = failing.downs.last().copied().or_else(|| failing.failure(port, packet, in_at, needed));
         if let Some(by) = lost_by {
@@ -273,7 +295,9 @@ impl Node {
     /// True if a frame stays unread at the interface, or is lost there.
     pub(super) fn leave_unread(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
         let Some(failing) = &mut self.failing else { return false };
-        let Some(by) = failing.stalls.last().copied().filter(|_| !packet.is_link_local()) else { return false };
+        let Some(by) = failing.stalls.last().copied().filter(|_| !packet.is_link_local()) else {
+            return false;
+        };
         if failing.unread_bytes + u64::from(packet.bytes()) > failing.room {
             self.lose_on_link(port, packet, by, cx);
         } else {
@@ -299,7 +323,17 @@ impl Node {
         let from = self.core.routing.wiring.ports[index(self.core.id)][port];
         let (flow, seq, bytes) = (packet.flow(), packet.seq(), packet.bytes());
         let (in_port, class, by) = (packet.in_port(), packet.class(), Some(FAULT.name));
-        self.records.drops.push(Drop { at: cx.now(), node: from.peer, port: from.peer_port, in_port, class, flow, seq, bytes, by });
+        self.records.drops.push(Drop {
+            at: cx.now(),
+            node: from.peer,
+            port: from.peer_port,
+            in_port,
+            class,
+            flow,
+            seq,
+            bytes,
+            by,
+        });
     }
 
     /// True if a data packet for a port is lost, as its link is down.
@@ -324,7 +358,9 @@ impl Node {
         if !failing.is_down(port) {
             return false;
         }
-        let by = failing.flushes(port).or_else(|| failing.lines[port].downs.first().map(|down| down.0).filter(|_| frame.is_link_local()));
+        let by = failing.flushes(port).or_else(|| {
+            failing.lines[port].downs.first().map(|down| down.0).filter(|_| frame.is_link_local())
+        });
         let Some(by) = by else { return false };
         failing.note(by, frame);
         if let Some(slot) = frame.side() {

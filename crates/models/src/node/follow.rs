@@ -8,10 +8,17 @@ use crate::delays::{Start, Wait};
 use crate::packet::Packet;
 
 impl Node {
-    /// Records the start of a frame on the link. The next node handles the frame once the bits sent until `handled`
-    /// have arrived.
+    /// Records the start of a frame on the link. The next node handles the frame once the bits sent until
+    /// `handled` have arrived.
     #[cold]
-    pub(super) fn watch(&mut self, port: PortId, queue: QueueId, frame: &Packet, now: Moment, handled: Moment) {
+    pub(super) fn watch(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        frame: &Packet,
+        now: Moment,
+        handled: Moment,
+    ) {
         if self.wanted.packets {
             self.trace(port, frame, true, now);
         }

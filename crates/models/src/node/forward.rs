@@ -34,7 +34,11 @@ impl Node {
             self.send_on(self.routes.port(&packet), packet, cx);
             return;
         }
-        let out = if self.mechanisms.want(Watches::ROUTE) { self.route(&mut packet, cx) } else { self.routes.port(&packet) };
+        let out = if self.mechanisms.want(Watches::ROUTE) {
+            self.route(&mut packet, cx)
+        } else {
+            self.routes.port(&packet)
+        };
         if self.has_fault && self.refuses(out, &packet, cx) {
             return;
         }
@@ -48,7 +52,8 @@ impl Node {
         let class = packet.class();
         let group = self.core.group(in_port, class);
         let queue = placed.unwrap_or_else(|| self.core.queue_for(class, in_port));
-        let (in_group, in_queue) = (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
+        let (in_group, in_queue) =
+            (self.core.ingress[group].bytes(), self.core.ports[out].queues[queue].bytes.bytes());
         if !self.core.buffer.admit(in_port, group, out, in_group, in_queue, packet.bytes()) {
             self.drop_packet(out, queue, &packet, None, cx);
             return;
@@ -73,7 +78,9 @@ impl Node {
         }
         if self.mechanisms.want(Watches::ENQUEUE) {
             let event = Enqueued { packet: &packet, port: out, queue };
-            self.mechanisms.each(Watches::ENQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_enqueue(&event, core, fx));
+            self.mechanisms.each(Watches::ENQUEUE, &self.core, &mut self.effects, |m, core, fx| {
+                m.on_enqueue(&event, core, fx)
+            });
             self.apply(cx);
         }
         if self.is_watched {
@@ -85,7 +92,10 @@ impl Node {
                 self.core.ports[out].push_supplier(queue, number(group));
                 self.kick(out, cx);
             }
-        } else if self.is_idle(out, cx) && cx.settled(out.index()) && !self.core.ports[out].queues[queue].is_blocked() {
+        } else if self.is_idle(out, cx)
+            && cx.settled(out.index())
+            && !self.core.ports[out].queues[queue].is_blocked()
+        {
             self.leave(out, queue, packet, cx);
         } else {
             self.core.ports[out].push(queue, packet);
@@ -114,8 +124,9 @@ impl Node {
         let choices = self.routes.choices(packet.dst());
         let mut port = None;
         if choices.len() > 1 && packet.path() < Paths::FIRST {
-            self.mechanisms
-                .each(Watches::ROUTE, &self.core, &mut self.effects, |m, core, fx| port = m.route(packet, choices, core, fx).or(port));
+            self.mechanisms.each(Watches::ROUTE, &self.core, &mut self.effects, |m, core, fx| {
+                port = m.route(packet, choices, core, fx).or(port)
+            });
         }
         let port = port.unwrap_or_else(|| self.routes.port(packet));
         self.apply(cx);
@@ -126,8 +137,9 @@ impl Node {
     #[cold]
     fn place(&mut self, port: PortId, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<QueueId> {
         let mut queue = None;
-        self.mechanisms
-            .each(Watches::ASSIGN, &self.core, &mut self.effects, |m, core, fx| queue = m.assign_queue(packet, port, core, fx).or(queue));
+        self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, core, fx| {
+            queue = m.assign_queue(packet, port, core, fx).or(queue)
+        });
         self.apply(cx);
         let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port()));
         match self.admit(port, queue, packet, cx) {
@@ -144,7 +156,13 @@ impl Node {
     }
 
     /// Returns the queue of an admitted packet, or the refusal.
-    fn admit(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) -> Result<QueueId, Refusal> {
+    fn admit(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        packet: &mut Packet,
+        cx: &mut Cx<'_>,
+    ) -> Result<QueueId, Refusal> {
         let mut place = Ok(queue);
         self.mechanisms.each(Watches::ADMIT, &self.core, &mut self.effects, |m, core, fx| {
             let Ok(queue) = place else { return };
@@ -184,8 +202,9 @@ impl Node {
 
     #[cold]
     pub(super) fn crossing(&mut self, port: PortId, class: u8, is_up: bool, cx: &mut Cx<'_>) {
-        self.mechanisms
-            .each(Watches::LEVEL, &self.core, &mut self.effects, |m, core, fx| m.on_level(Crossing { port, class, is_up }, core, fx));
+        self.mechanisms.each(Watches::LEVEL, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_level(Crossing { port, class, is_up }, core, fx)
+        });
         self.apply(cx);
     }
 
@@ -229,17 +248,32 @@ impl Node {
 
     /// Drops a packet, for lack of room or by a mechanism.
     #[cold]
-    fn drop_packet(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    fn drop_packet(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        packet: &Packet,
+        by: Option<&'static str>,
+        cx: &mut Cx<'_>,
+    ) {
         if self.mechanisms.want(Watches::ASSIGN) {
             let event = Enqueued { packet, port, queue };
-            self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, _, fx| m.on_drop(&event, fx));
+            self.mechanisms
+                .each(Watches::ASSIGN, &self.core, &mut self.effects, |m, _, fx| m.on_drop(&event, fx));
             self.apply(cx);
         }
         self.record_drop(port, queue, packet, by, cx);
     }
 
     /// A packet is gone.
-    pub(super) fn record_drop(&mut self, port: PortId, queue: QueueId, packet: &Packet, by: Option<&'static str>, cx: &mut Cx<'_>) {
+    pub(super) fn record_drop(
+        &mut self,
+        port: PortId,
+        queue: QueueId,
+        packet: &Packet,
+        by: Option<&'static str>,
+        cx: &mut Cx<'_>,
+    ) {
         self.counts.dropped += 1;
         self.counts.dropped_bytes += u64::from(packet.bytes());
         self.core.ports[port].queues[queue].dropped += 1;
@@ -248,6 +282,16 @@ impl Node {
         if let Some(slot) = packet.side() {
             cx.sides().give_back(slot);
         }
-        self.records.drops.push(Drop { at, node: self.core.id, port, in_port, class: packet.class(), flow, seq, bytes, by });
+        self.records.drops.push(Drop {
+            at,
+            node: self.core.id,
+            port,
+            in_port,
+            class: packet.class(),
+            flow,
+            seq,
+            bytes,
+            by,
+        });
     }
 }

@@ -39,8 +39,9 @@ impl Node {
         probe.set_class(endpoint.class_for(spec));
         let mut queue = None;
         if self.mechanisms.want(Watches::PLACE) {
-            self.mechanisms
-                .each(Watches::PLACE, &self.core, &mut self.effects, |m, core, _| queue = m.place_flow(&mut probe, port, core).or(queue));
+            self.mechanisms.each(Watches::PLACE, &self.core, &mut self.effects, |m, core, _| {
+                queue = m.place_flow(&mut probe, port, core).or(queue)
+            });
         }
         let class = probe.class();
         let queue = queue.unwrap_or(QueueId(1 + u16::from(class)));
@@ -98,23 +99,24 @@ impl Node {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let serializer = self.core.ports[port].serializer;
         let flow = endpoint.flow_of(supplier);
-        let packet = match endpoint.turn(supplier, |bytes| serializer.time(u64::from(bytes)), &mut self.effects) {
-            Turn::Send(packet) => {
-                self.core.ports[port].push_supplier_after(queue, supplier);
-                packet
-            }
-            Turn::SendThenWait(packet, at) => {
-                cx.set_timer(at, token::pack(token::PACE, 0, flow));
-                packet
-            }
-            Turn::SendAndLeave(packet) => packet,
-            Turn::Leave => {
-                endpoint.reclaim(supplier);
-                // The rate may have fallen while the flow was listed.
-                self.requeue(flow, cx);
-                return false;
-            }
-        };
+        let packet =
+            match endpoint.turn(supplier, |bytes| serializer.time(u64::from(bytes)), &mut self.effects) {
+                Turn::Send(packet) => {
+                    self.core.ports[port].push_supplier_after(queue, supplier);
+                    packet
+                }
+                Turn::SendThenWait(packet, at) => {
+                    cx.set_timer(at, token::pack(token::PACE, 0, flow));
+                    packet
+                }
+                Turn::SendAndLeave(packet) => packet,
+                Turn::Leave => {
+                    endpoint.reclaim(supplier);
+                    // The rate may have fallen while the flow was listed.
+                    self.requeue(flow, cx);
+                    return false;
+                }
+            };
         if self.is_watched {
             self.follow_turn(flow, cx.now(), cx.now() + serializer.time(u64::from(packet.bytes())));
         }
@@ -187,8 +189,8 @@ impl Node {
         self.answer(answer, cx);
     }
 
-    /// Sends the acknowledgement of a receiver, then carries out other effects. The acknowledgement bypasses the list
-    /// of effects, which saves a copy per packet.
+    /// Sends the acknowledgement of a receiver, then carries out other effects. The acknowledgement bypasses
+    /// the list of effects, which saves a copy per packet.
     #[inline]
     fn answer(&mut self, frame: Option<Packet>, cx: &mut Cx<'_>) {
         if let Some(frame) = frame {
@@ -199,14 +201,18 @@ impl Node {
 
     #[cold]
     pub(super) fn delivered(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) {
-        self.mechanisms.each(Watches::DELIVERED, &self.core, &mut self.effects, |m, core, fx| m.on_delivered(packet, port, core, fx));
+        self.mechanisms.each(Watches::DELIVERED, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_delivered(packet, port, core, fx)
+        });
         self.apply(cx);
     }
 
     #[cold]
     pub(super) fn answered(&mut self, answer: &Packet, cx: &mut Cx<'_>) {
         let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow()));
-        self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| m.on_answer(answer, is_over, core, fx));
+        self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_answer(answer, is_over, core, fx)
+        });
         self.apply(cx);
     }
 
@@ -219,7 +225,9 @@ impl Node {
         self.apply(cx);
         if went_back {
             if self.mechanisms.want(Watches::ANSWER) {
-                self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| m.on_silence(flow, core, fx));
+                self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| {
+                    m.on_silence(flow, core, fx)
+                });
                 self.apply(cx);
             }
             self.requeue(flow, cx);

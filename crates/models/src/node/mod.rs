@@ -1,8 +1,8 @@
 //! A node: an optional forwarder and an optional endpoint around ports.
 //!
-//! A switch forwards, a host has an endpoint, a relaying host has both. The stages of a data packet at a forwarder
-//! are fixed: route → assign queue → admit → enqueue → levels → select → dequeue → departure. Mechanisms hook into
-//! all stages except select, and answer with effects.
+//! A switch forwards, a host has an endpoint, a relaying host has both. The stages of a data packet at a
+//! forwarder are fixed: route → assign queue → admit → enqueue → levels → select → dequeue → departure.
+//! Mechanisms hook into all stages except select, and answer with effects.
 
 mod effects;
 pub mod failing;
@@ -64,22 +64,25 @@ state!(Counts {
 });
 
 /// `host.acks`: where the answers of receivers wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Acks {
     /// In the control queue, ahead of all data and never paused.
     #[default]
     Control,
-    /// In the queue of data of the same class, at hosts and switches. ACKs wait behind data and obey pauses. No
-    /// buffer counts ACKs, and no ACK is dropped. CNPs stay in the control queue.
+    /// In the queue of data of the same class, at hosts and switches. ACKs wait behind data and obey pauses.
+    /// No buffer counts ACKs, and no ACK is dropped. CNPs stay in the control queue.
     Data,
-    /// In the queue of data of the same class at switches, and ahead of all data at hosts, as in the public ns-3 code
-    /// of HPCC.
+    /// In the queue of data of the same class at switches, and ahead of all data at hosts, as in the public
+    /// ns-3 code of HPCC.
     Switches,
 }
 
 /// Counts of nodes beside mechanisms: queues that waited for packets of the same flow in another queue.
-pub const ORDER: Group = Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED], listens_to: None };
+pub const ORDER: Group =
+    Group { name: "reorder_gates", label: "reorder gates", counts: &[PAUSED], listens_to: None };
 
 /// Losses by faults, and queues that waited for a link that was down.
 pub const FAULT: Group = Group {
@@ -254,7 +257,8 @@ impl Node {
     #[must_use]
     pub fn with(self, wanted: Wanted, reorders: bool, acks: Acks, faults: Faults) -> Self {
         let next_sample = if wanted.queues == Duration::ZERO { Moment::NEVER } else { Moment::ZERO };
-        let recorder = || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
+        let recorder =
+            || Box::new(Recorder::new(self.core.id, self.core.ports.len(), wanted.delays.clone(), reorders));
         let delays = (wanted.delays != Traced::None).then(recorder);
         let faults = if self.forwards { faults } else { Faults::default() };
         let is_watched = wanted.packets || delays.is_some() || faults.hurry > 0;
@@ -297,8 +301,8 @@ impl Node {
         }
     }
 
-    /// Records the arrival of a frame. True if a fault ends the frame here. The frame is passed as a copy and need
-    /// not lie in memory.
+    /// Records the arrival of a frame. True if a fault ends the frame here. The frame is passed as a copy and
+    /// need not lie in memory.
     #[cold]
     fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
         if self.failing.is_some() && self.intercept(port, &packet, cx) {
@@ -317,7 +321,8 @@ impl EngineNode for Node {
     #[inline]
     fn touch(&self) -> u64 {
         let ports = self.core.ports.iter().fold(0, |sum, port| sum ^ port.touch());
-        let counters = self.core.ingress.iter().step_by(2).fold(0, |sum, counter| sum ^ u64::from(counter.bytes()));
+        let counters =
+            self.core.ingress.iter().step_by(2).fold(0, |sum, counter| sum ^ u64::from(counter.bytes()));
         let endpoint = self.endpoint.as_ref().map_or(0, |e| e.touch());
         ports ^ counters ^ endpoint ^ self.counts.data_hops
     }
@@ -372,7 +377,8 @@ impl EngineNode for Node {
             token::HOLD => self.requeue(payload, cx),
             token::RTO => self.time_out(payload, cx),
             token::FIRST_RTO => {
-                while let Some(flow) = self.endpoint.as_mut().and_then(|e| e.next_timeout(&mut self.effects)) {
+                while let Some(flow) = self.endpoint.as_mut().and_then(|e| e.next_timeout(&mut self.effects))
+                {
                     self.time_out(flow, cx);
                 }
                 self.apply(cx);
@@ -404,7 +410,8 @@ impl EngineNode for Node {
                 self.apply(cx);
             }
             _ => {
-                self.mechanisms.one(owner, &self.core, &mut self.effects, |m, core, fx| m.on_timer(payload, core, fx));
+                self.mechanisms
+                    .one(owner, &self.core, &mut self.effects, |m, core, fx| m.on_timer(payload, core, fx));
                 self.apply(cx);
             }
         }

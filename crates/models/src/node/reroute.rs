@@ -1,8 +1,8 @@
 //! Changes of routes: the ports that a node chooses afterwards, and the ports of its own flows.
 //!
-//! A flow whose port has no route any more moves to another port allowed by its host, and back once the own port has
-//! a route. Window, rate and sent packets stay unchanged. Flows of hosts that relay do not move, and neither do flows
-//! with queues assigned by a mechanism, which counts flows by port.
+//! A flow whose port has no route any more moves to another port allowed by its host, and back once the own
+//! port has a route. Window, rate and sent packets stay unchanged. Flows of hosts that relay do not move, and
+//! neither do flows with queues assigned by a mechanism, which counts flows by port.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ impl Node {
         &self.routes
     }
 
-    /// Reacts to a link that was down or up for `local_repair_delay`: the node avoids the port, or uses the port
-    /// again.
+    /// Reacts to a link that was down or up for `local_repair_delay`: the node avoids the port, or uses the
+    /// port again.
     pub(super) fn on_seen(&mut self, port: PortId, cx: &mut Cx<'_>) {
         if self.failing.as_mut().is_some_and(|failing| failing.sees(port, cx.now())) {
             self.choose_anew();
@@ -57,7 +57,11 @@ impl Node {
     }
 
     fn move_flow(&mut self, flow: u32, to: PortId, cx: &mut Cx<'_>) {
-        let Some((slot, from, queue)) = self.endpoint.as_mut().and_then(|endpoint| endpoint.set_port(flow, to)) else { return };
+        let Some((slot, from, queue)) =
+            self.endpoint.as_mut().and_then(|endpoint| endpoint.set_port(flow, to))
+        else {
+            return;
+        };
         if let Some(recorder) = &mut self.delays {
             recorder.change_port(flow, to, cx.now());
         }

@@ -1,7 +1,7 @@
 //! Link-level retry at a node; see `retry.rs`.
 //!
-//! The receiver keeps frames that it discards, and handles them at their retransmission, which is represented by one
-//! frame for the first of them. No frame is on a link twice, and counts of nodes and links stay valid.
+//! The receiver keeps frames that it discards, and handles them at their retransmission, which is represented
+//! by one frame for the first of them. No frame is on a link twice, and counts of nodes and links stay valid.
 
 use xoff_units::{Duration, Moment, index};
 
@@ -70,7 +70,8 @@ impl Node {
         cx.send_express(port.index(), comes, frame);
     }
 
-    /// Handles a timer: of a sender with epoch zero, or of a receiver at the arrival of the next retransmission.
+    /// Handles a timer: of a sender with epoch zero, or of a receiver at the arrival of the next
+    /// retransmission.
     pub(super) fn on_retry_timer(&mut self, payload: u32, cx: &mut Cx<'_>) {
         let (port, epoch) = (PortId::at(index(payload >> 8)), payload as u8);
         if epoch == 0 {
@@ -97,7 +98,13 @@ impl Node {
     }
 
     /// Handles an arrival on a link with retry, damaged or not; true if the frame ends here for now.
-    pub(super) fn hold_back(&mut self, port: PortId, packet: &Packet, damaged_by: Option<OutageId>, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn hold_back(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        damaged_by: Option<OutageId>,
+        cx: &mut Cx<'_>,
+    ) -> bool {
         let Some(retry) = self.retry(port) else { return false };
         let receiver = &mut retry.receiver;
         if !receiver.held.is_empty() {
@@ -139,7 +146,10 @@ impl Node {
 
     /// Handles the retransmission of the first held frame.
     fn comes_again(&mut self, port: PortId, cx: &mut Cx<'_>) {
-        let Some(bytes) = self.retry(port).and_then(|retry| retry.receiver.held.front()).map(Packet::bytes) else { return };
+        let Some(bytes) = self.retry(port).and_then(|retry| retry.receiver.held.front()).map(Packet::bytes)
+        else {
+            return;
+        };
         let damaged_by = self.failing.as_mut().and_then(|failing| failing.damage(port, bytes));
         if let Some(by) = damaged_by {
             if !self.roll_damage(port, by, true, cx) {
@@ -157,7 +167,10 @@ impl Node {
         if let Some(next) = receiver.held.front() {
             let (epoch, takes) = (receiver.epoch, u64::from(next.bytes()));
             let takes: Duration = self.core.ports[port].serializer.time(takes);
-            cx.set_timer(cx.now() + takes, token::pack(token::RETRY, 0, u32::from(port.0) << 8 | u32::from(epoch)));
+            cx.set_timer(
+                cx.now() + takes,
+                token::pack(token::RETRY, 0, u32::from(port.0) << 8 | u32::from(epoch)),
+            );
         }
     }
 

@@ -21,7 +21,13 @@ impl Node {
         if self.next_sample > now {
             return taken;
         }
-        let queues = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).filter(|q| q.bytes.bytes() > 0).count();
+        let queues = self
+            .core
+            .ports
+            .iter()
+            .flat_map(|p| p.queues.iter().skip(1))
+            .filter(|q| q.bytes.bytes() > 0)
+            .count();
         taken + wide(queues) * (1 + now.since(self.next_sample).0 / self.wanted.queues.0)
     }
 
@@ -52,12 +58,18 @@ impl Node {
         let ports = self.core.ports.iter().flat_map(|p| &p.queues).flat_map(|q| q.packets.iter());
         let cut = self.cut_through.iter().flat_map(|cut| cut.waiting());
         let unread = self.failing.iter().flat_map(|failing| failing.waiting());
-        ports.chain(self.core.inputs.iter().flatten()).chain(cut).chain(unread).filter(|p| p.side().is_some()).count()
+        ports
+            .chain(self.core.inputs.iter().flatten())
+            .chain(cut)
+            .chain(unread)
+            .filter(|p| p.side().is_some())
+            .count()
     }
 
     /// Returns the wire bytes of waiting data.
     pub fn queued_bytes(&self) -> u64 {
-        let ports = self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
+        let ports =
+            self.core.ports.iter().flat_map(|p| p.queues.iter().skip(1)).flat_map(|q| q.packets.iter());
         let unread = self.failing.iter().flat_map(|failing| failing.waiting());
         let all = ports.chain(self.core.inputs.iter().flatten()).chain(unread);
         all.filter(|p| p.is_data()).map(|p| u64::from(p.bytes())).sum()

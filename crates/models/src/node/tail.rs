@@ -1,5 +1,5 @@
-//! The last bit of a packet that was handled earlier (cut-through). Until the last bit, the input counts a packet
-//! that has started, and the rest of a trimmed packet waits.
+//! The last bit of a packet that was handled earlier (cut-through). Until the last bit, the input counts a
+//! packet that has started, and the rest of a trimmed packet waits.
 
 use super::{Cx, Node};
 use crate::cut_through::Rest;
@@ -16,7 +16,9 @@ impl Node {
         // A retransmitted copy is behind the leaving copy, whose last bit is outstanding.
         let queued = self.core.ports[rest.port].queues[rest.queue].packets.iter();
         let fetched = self.core.inputs.get(self.core.group(packet.in_port(), packet.class()));
-        if rest.packet.is_data() && queued.chain(fetched.into_iter().flatten()).any(|other| other.is_like(packet)) {
+        if rest.packet.is_data()
+            && queued.chain(fetched.into_iter().flatten()).any(|other| other.is_like(packet))
+        {
             return false;
         }
         cut.put_off(packet.in_port(), rest);
@@ -26,7 +28,10 @@ impl Node {
 
     /// Handles the arrival of the last bit of a packet handled earlier.
     pub(super) fn end_tail(&mut self, in_port: PortId, cx: &mut Cx<'_>) {
-        let Some(Rest { packet, port, queue }) = self.cut_through.as_mut().and_then(|cut| cut.rest(in_port)) else { return };
+        let Some(Rest { packet, port, queue }) = self.cut_through.as_mut().and_then(|cut| cut.rest(in_port))
+        else {
+            return;
+        };
         if !packet.is_data() {
             return self.send_control(port, packet, cx);
         }
@@ -37,7 +42,9 @@ impl Node {
         }
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet: &packet, port, queue, is_whole: true };
-            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_whole(&event, core, fx));
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
+                m.on_whole(&event, core, fx)
+            });
         }
         if crossed {
             self.crossing(in_port, packet.class(), false, cx);

@@ -62,9 +62,13 @@ impl EngineNode for Scripted {
 /// The switch of a star of three hosts, 0 to 2; port n leads to host n.
 pub(super) const SWITCH: u32 = 3;
 
-/// Runs flows (source, destination, payload, start) in a star of three hosts with links of 100 Gb/s and 1 us, and a script of
-/// (node, moment, number of the mechanism, effect), to the end.
-pub(super) fn run(settings: &Settings, flows: &[(u64, u64, u64, Duration)], script: &[(u32, Moment, u8, Effect)]) -> Vec<Node> {
+/// Runs flows (source, destination, payload, start) in a star of three hosts with links of 100 Gb/s and 1 us,
+/// and a script of (node, moment, number of the mechanism, effect), to the end.
+pub(super) fn run(
+    settings: &Settings,
+    flows: &[(u64, u64, u64, Duration)],
+    script: &[(u32, Moment, u8, Effect)],
+) -> Vec<Node> {
     run_and_cut(settings, flows, script, None)
 }
 
@@ -86,12 +90,19 @@ fn run_and_cut(
         via: Vec::new(),
     };
     let workload = Workload { flows: Some(flows.iter().map(flow).collect()), ..Workload::default() };
-    let plan = workload::make(&[workload], &topology, settings.classes, &settings.framing, settings.seed).unwrap();
+    let plan =
+        workload::make(&[workload], &topology, settings.classes, &settings.framing, settings.seed).unwrap();
     let nodes = build(&topology, plan, settings, Plan::default()).unwrap().into_nodes();
     let of = |node: u32| script.iter().filter(|s| s.0 == node).map(|s| (s.1, s.2, s.3)).collect();
-    let scripted: Vec<Scripted> = nodes.into_iter().map(|node| Scripted { script: of(node.core.id), node, cut }).collect();
+    let scripted: Vec<Scripted> =
+        nodes.into_iter().map(|node| Scripted { script: of(node.core.id), node, cut }).collect();
     let lookahead = link.delay + link.rate.time(125);
-    let both = |l: u32| [LinkSpec { from: (l, 0), to: (SWITCH, l), lookahead }, LinkSpec { from: (SWITCH, l), to: (l, 0), lookahead }];
+    let both = |l: u32| {
+        [
+            LinkSpec { from: (l, 0), to: (SWITCH, l), lookahead },
+            LinkSpec { from: (SWITCH, l), to: (l, 0), lookahead },
+        ]
+    };
     let links: Vec<LinkSpec> = (0..3).flat_map(both).collect();
     let mut engine = Engine::new(scripted, &[0; 4], &links, Plan::default()).unwrap();
     engine.run(|_| ControlFlow::Continue(()));
@@ -111,7 +122,8 @@ fn raw_frames() -> Settings {
 
 #[test]
 fn a_packet_and_its_answer_take_the_time_of_links_and_switch() {
-    // Stored and forwarded: 100 ns and 1 us on each link and 300 ns in the switch; the ACK takes 10 ns on each.
+    // Stored and forwarded: 100 ns and 1 us on each link and 300 ns in the switch; the ACK takes 10 ns on
+    // each.
     let settings = Settings { switch_delay: Duration::ns(300), ..Settings::for_tests() };
     let nodes = run(&settings, &[(0, 2, 1000, Duration::us(1))], &[]);
     assert_eq!(arrived(&nodes, 2), [(0, Moment::ns(1000 + 2500))]);
@@ -123,17 +135,25 @@ fn a_packet_and_its_answer_take_the_time_of_links_and_switch() {
 
 #[test]
 fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
-    // Two senders of four packets fill an output of 2500 bytes: each 100 ns one packet leaves and two packets arrive,
-    // the second by port 1. The first pair finds room.
+    // Two senders of four packets fill an output of 2500 bytes: each 100 ns one packet leaves and two packets
+    // arrive, the second by port 1. The first pair finds room.
     let local = Local { buffer: buffer::Params::PerPort(Bytes(2500)), ..Local::default() };
     let settings = Settings { locals: Locals::uniform(local), ..raw_frames() };
     let nodes = run(&settings, &[(0, 2, 4000, Duration::ZERO), (1, 2, 4000, Duration::ZERO)], &[]);
     let switch = &nodes[index(SWITCH)];
-    let drops: Vec<_> = switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();
-    assert_eq!(drops, [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), PortId(2), PortId(1), 1, seq, 1250)));
+    let drops: Vec<_> =
+        switch.records.drops.iter().map(|d| (d.at, d.port, d.in_port, d.flow, d.seq, d.bytes)).collect();
+    assert_eq!(
+        drops,
+        [1, 2, 3].map(|seq| (Moment::ns(1100 + 100 * u64::from(seq)), PortId(2), PortId(1), 1, seq, 1250))
+    );
     let queue = &switch.core.ports[2].queues[1];
-    assert_eq!((switch.counts.dropped, switch.counts.dropped_bytes, queue.dropped, queue.sent), (3, 3750, 3, 5));
-    // Packets of port 0 wait behind a packet of port 1. Two packets of port 0 wait at once, and never two of port 1.
+    assert_eq!(
+        (switch.counts.dropped, switch.counts.dropped_bytes, queue.dropped, queue.sent),
+        (3, 3750, 3, 5)
+    );
+    // Packets of port 0 wait behind a packet of port 1. Two packets of port 0 wait at once, and never two of
+    // port 1.
     let mut peaks: Vec<_> = switch.core.ingress[..2].iter().map(|c| (c.peak(), c.bytes())).collect();
     peaks.push((queue.bytes.peak(), queue.bytes.bytes()));
     assert_eq!(peaks, [(2500, 0), (1250, 0), (2500, 0)]);
@@ -143,7 +163,8 @@ fn what_finds_no_room_at_an_output_is_dropped_and_written_down() {
 
 #[test]
 fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
-    // The output to host 1 is closed from 0.5 to 5 us. The second packet of host 0 comes to the switch at 1.2 us, for host 2.
+    // The output to host 1 is closed from 0.5 to 5 us. The second packet of host 0 comes to the switch at 1.2
+    // us, for host 2.
     let close = [
         (SWITCH, Moment::ns(500), 0, Effect::HoldQueue(PortId(1), QueueId(1))),
         (SWITCH, Moment::us(5), 0, Effect::ReleaseQueue(PortId(1), QueueId(1))),
@@ -152,15 +173,19 @@ fn a_packet_waits_behind_those_for_other_outputs_in_one_fifo_alone() {
         // With virtual output queues, the queue of input 0 is the first of three.
         let settings = Settings { queueing, ..raw_frames() };
         let nodes = run(&settings, &[(0, 1, 1000, Duration::ZERO), (0, 2, 1000, Duration::ZERO)], &close);
-        assert_eq!((arrived(&nodes, 1), arrived(&nodes, 2)), (vec![(0, Moment::ns(6100))], vec![(1, Moment::ns(at))]), "{queueing:?}");
+        assert_eq!(
+            (arrived(&nodes, 1), arrived(&nodes, 2)),
+            (vec![(0, Moment::ns(6100))], vec![(1, Moment::ns(at))]),
+            "{queueing:?}"
+        );
         assert_eq!(nodes[3].queued_bytes(), 0);
     }
 }
 
 #[test]
 fn samples_show_what_waits_at_each_interval() {
-    // Three packets are in the queue at 1.4 us and leave from 2 us on: three wait at 2 us, two at 2.1 us, one at 2.2
-    // us.
+    // Three packets are in the queue at 1.4 us and leave from 2 us on: three wait at 2 us, two at 2.1 us, one
+    // at 2.2 us.
     let close = [
         (SWITCH, Moment::ZERO, 0, Effect::HoldQueue(PortId(2), QueueId(1))),
         (SWITCH, Moment::ns(2050), 0, Effect::ReleaseQueue(PortId(2), QueueId(1))),
@@ -168,15 +193,24 @@ fn samples_show_what_waits_at_each_interval() {
     let wanted = Wanted { queues: Duration::ns(100), ..Wanted::default() };
     let nodes = run(&Settings { wanted, ..raw_frames() }, &[(0, 2, 3000, Duration::ZERO)], &close);
     let samples = &nodes[index(SWITCH)].records.samples;
-    let seen: Vec<_> = samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
+    let seen: Vec<_> =
+        samples.iter().filter(|s| s.at >= Moment::us(2)).map(|s| (s.at, s.port, s.queue, s.bytes)).collect();
     // The packets start at 2.05, 2.15 and 2.25 us.
-    assert_eq!(seen, [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (Moment::ns(at), PortId(2), QueueId(1), bytes)));
+    assert_eq!(
+        seen,
+        [(2000, 3750), (2100, 2500), (2200, 1250)].map(|(at, bytes)| (
+            Moment::ns(at),
+            PortId(2),
+            QueueId(1),
+            bytes
+        ))
+    );
 }
 
 #[test]
 fn what_is_left_of_a_packet_tells_its_receiver_of_the_loss() {
-    // The third of ten packets is cut at the switch. The receiver asks for the packet a round trip later, and not
-    // after a timeout.
+    // The third of ten packets is cut at the switch. The receiver asks for the packet a round trip later, and
+    // not after a timeout.
     let settings = Settings::for_tests();
     let size = 10 * settings.framing.payload;
     let nodes = run_and_cut(&settings, &[(0, 1, size, Duration::ZERO)], &[], Some(2));

@@ -27,8 +27,8 @@ impl Node {
         p.waiting == 0 && !p.is_woken() && p.busy_until <= cx.now()
     }
 
-    /// Sends a control frame by a port: ahead of all data, never paused, and in no count. No other event of this
-    /// moment can precede the frame, which starts at once on an idle port.
+    /// Sends a control frame by a port: ahead of all data, never paused, and in no count. No other event of
+    /// this moment can precede the frame, which starts at once on an idle port.
     #[inline(always)]
     pub(super) fn send_control(&mut self, port: PortId, frame: Packet, cx: &mut Cx<'_>) {
         if self.is_idle(port, cx) {
@@ -60,7 +60,10 @@ impl Node {
             return self.send_control(port, frame, cx);
         }
         let queue = self.core.queue_for(frame.class(), frame.in_port());
-        if self.is_idle(port, cx) && cx.settled(port.index()) && !self.core.ports[port].queues[queue].is_blocked() {
+        if self.is_idle(port, cx)
+            && cx.settled(port.index())
+            && !self.core.ports[port].queues[queue].is_blocked()
+        {
             self.put_on_wire(port, queue, frame, cx);
         } else {
             self.queue_control(port, queue, frame, cx);
@@ -86,7 +89,9 @@ impl Node {
         }
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet: &packet, port, queue, is_whole };
-            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| m.on_dequeue(&event, core, fx));
+            self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
+                m.on_dequeue(&event, core, fx)
+            });
             if self.effects.take_mark() {
                 packet.set(Packet::CE);
                 self.counts.marked += 1;
@@ -154,7 +159,9 @@ impl Node {
     #[cold]
     pub(super) fn depart(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
-        self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| m.on_departure(&mut event, core, fx));
+        self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_departure(&mut event, core, fx)
+        });
     }
 
     #[cold]

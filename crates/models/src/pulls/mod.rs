@@ -1,9 +1,10 @@
 //! Pulls: receivers decide when senders send.
 //!
-//! A flow sends its first packets unasked, and each pull of the receiver is credit for more. All flows that end at a host share one
-//! *pacer*, which pulls as fast as the host's line takes the packets, flows in turn. A transport or a congestion control gives the
-//! [`Rules`]. Each pull carries the total granted since the flow began. Invariants: credit granted is credit spent, lapsed and left; credit
-//! falls below zero by less than a packet.
+//! A flow sends its first packets unasked, and each pull of the receiver is credit for more. All flows that
+//! end at a host share one *pacer*, which pulls as fast as the host's line takes the packets, flows in turn.
+//! A transport or a congestion control gives the [`Rules`]. Each pull carries the total granted since the
+//! flow began. Invariants: credit granted is credit spent, lapsed and left; credit falls below zero by less
+//! than a packet.
 
 mod pacer;
 mod rules;
@@ -98,7 +99,8 @@ impl Credit {
         self.left -= cost as i64;
     }
 
-    /// Returns the total demand in quanta of a flow that has `waits` bytes to send and may send `allowed` of them.
+    /// Returns the total demand in quanta of a flow that has `waits` bytes to send and may send `allowed` of
+    /// them.
     pub fn target(&self, targets: &Targets, waits: u64, allowed: u64) -> u32 {
         let wants = waits.min(allowed.saturating_add(targets.largest)).min(targets.most) as i64 - self.left;
         let least = if self.is_unheard && waits > 0 { targets.largest as i64 } else { 0 };
@@ -191,7 +193,9 @@ mod tests {
                     0 => credit.pull(&rules, credit.pulled + stream.below(20) as u32, &mut counters),
                     1 => credit.hear(&rules, &mut counters),
                     2 => credit.time_out(&rules, stream.below(5) as u32, &mut counters),
-                    _ if credit.is_open() => credit.spend(&rules, 1 + stream.below(1000) as u16, &mut counters),
+                    _ if credit.is_open() => {
+                        credit.spend(&rules, 1 + stream.below(1000) as u16, &mut counters)
+                    }
                     _ => {}
                 }
                 assert_eq!(counters.granted as i64, (counters.spent + counters.lapsed) as i64 + credit.left);
@@ -206,7 +210,8 @@ mod tests {
         let (rules, mut counters) = (rules(Demand::Targets(TARGETS)), CreditCounters::default());
         let mut credit = Credit::new(&rules, 9, &mut counters);
         let wanted = |credit: &Credit, waits, allowed| credit.target(&TARGETS, waits, allowed);
-        // Of 3000 bytes it has used 1000: a packet's worth, 4 quanta, as long as nothing was heard; then 8 for 2000.
+        // Of 3000 bytes it has used 1000: a packet's worth, 4 quanta, as long as nothing was heard; then 8
+        // for 2000.
         credit.spend(&rules, 1000, &mut counters);
         assert_eq!(wanted(&credit, 8000, u64::MAX), 4);
         credit.spend(&rules, 1000, &mut counters);
@@ -226,7 +231,8 @@ mod tests {
 
     #[test]
     fn packets_that_nobody_pulls_go_after_a_timeout() {
-        let (rules, mut counters) = (Rules { first: 3, ..rules(Demand::Arrivals) }, CreditCounters::default());
+        let (rules, mut counters) =
+            (Rules { first: 3, ..rules(Demand::Arrivals) }, CreditCounters::default());
         let mut credit = Credit::new(&rules, 2, &mut counters);
         credit.spend(&rules, 1500, &mut counters);
         credit.spend(&rules, 1500, &mut counters);

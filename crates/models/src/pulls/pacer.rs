@@ -1,7 +1,7 @@
 //! The pacer of a receiving host: the next flow to pull, and the time of the pull.
 //!
-//! Flows with demand take turns, one pull each. The next pull follows after the time that the granted packets take on the host's line, so
-//! all flows together are pulled no faster than packets can arrive.
+//! Flows with demand take turns, one pull each. The next pull follows after the time that the granted packets
+//! take on the host's line, so all flows together are pulled no faster than packets can arrive.
 
 use std::collections::VecDeque;
 
@@ -74,8 +74,16 @@ impl Pacer {
         }
     }
 
-    /// Handles a packet, a header or a request of a flow from `source`; pulls go back by `path`. Returns the time of the timer to set.
-    pub fn on_packet(&mut self, rules: &Rules, packet: &Packet, source: u32, path: u16, now: Moment) -> Option<Moment> {
+    /// Handles a packet, a header or a request of a flow from `source`; pulls go back by `path`. Returns the
+    /// time of the timer to set.
+    pub fn on_packet(
+        &mut self,
+        rules: &Rules,
+        packet: &Packet,
+        source: u32,
+        path: u16,
+        now: Moment,
+    ) -> Option<Moment> {
         if let (Some(share), Some(adaption)) = (&mut self.share, &rules.adaption) {
             share.on_packet(adaption, packet, now);
         }
@@ -84,7 +92,10 @@ impl Pacer {
         let flow = self.flows.entry(packet.flow()).or_insert(new);
         let wanted = match rules.demand {
             Demand::Arrivals => flow.wanted.saturating_add(1),
-            Demand::Targets(_) => packet.payload().map_or(packet.tag(), |frames::Pull { total: Granted(total) }| total).max(flow.wanted),
+            Demand::Targets(_) => packet
+                .payload()
+                .map_or(packet.tag(), |frames::Pull { total: Granted(total) }| total)
+                .max(flow.wanted),
         };
         let wants_more = wanted > flow.wanted;
         flow.wanted = wanted;
@@ -100,7 +111,9 @@ impl Pacer {
 
     /// Handles a request of a flow. If the total was granted already, the pulls were lost and are repeated.
     pub fn request_again(&mut self, flow: u32, total: u32) {
-        if let Some(known) = self.flows.get_mut(&flow).filter(|known| total <= known.granted && !known.is_wanting) {
+        if let Some(known) =
+            self.flows.get_mut(&flow).filter(|known| total <= known.granted && !known.is_wanting)
+        {
             known.is_wanting = true;
             self.wanting.push_back(flow);
         }
@@ -125,11 +138,21 @@ impl Pacer {
         let pulled = self.pull_wanting(rules).or_else(|| self.pull_idle(rules));
         let frame = pulled.map(|(number, units)| {
             let flow = self.flows[&number];
-            let rate = self.share.as_mut().zip(rules.adaption.as_ref()).map_or(1.0, |(share, adaption)| share.rate(adaption, now));
+            let rate = self
+                .share
+                .as_mut()
+                .zip(rules.adaption.as_ref())
+                .map_or(1.0, |(share, adaption)| share.rate(adaption, now));
             let time = if rate < 1.0 { Duration::of_real(rules.time.real() / rate) } else { rules.time };
             self.next = now + time * u64::from(units);
             self.pulls += 1;
-            let mut frame = Packet::with(frames::Pull { total: Granted(flow.granted) }, number, flow.source, bytes, flow.class);
+            let mut frame = Packet::with(
+                frames::Pull { total: Granted(flow.granted) },
+                number,
+                flow.source,
+                bytes,
+                flow.class,
+            );
             frame.set_path(flow.path);
             frame
         });
@@ -180,7 +203,9 @@ impl Rules {
         match self.demand {
             Demand::Arrivals => false,
             Demand::Targets(targets) => {
-                targets.slow && u64::from(flow.granted - flow.wanted.min(flow.granted)) < targets.most / targets.quantum
+                targets.slow
+                    && u64::from(flow.granted - flow.wanted.min(flow.granted))
+                        < targets.most / targets.quantum
             }
         }
     }
@@ -232,7 +257,10 @@ mod tests {
         assert_eq!(pulls(&mut pacer, &rules, at), [(8, 4, 1600)], "nobody pulls what is all here");
         let at = pacer.on_packet(&rules, &data(8, 0), 3, 5, Moment::ns(1900));
         let (Some(frame), None) = pacer.on_timer(&rules, 64, at.unwrap()) else { panic!("it pulls once") };
-        assert_eq!((frame.kind(), frame.dst(), frame.path(), frame.class(), frame.bytes()), (Kind::Pull, 3, 5, 2, 64));
+        assert_eq!(
+            (frame.kind(), frame.dst(), frame.path(), frame.class(), frame.bytes()),
+            (Kind::Pull, 3, 5, 2, 64)
+        );
         assert_eq!((pacer.pulls, pacer.slow), (8, 0));
     }
 
@@ -244,7 +272,8 @@ mod tests {
         let at = pacer.on_packet(&rules, &data(7, 20), 3, 0, Moment::ZERO);
         pacer.on_packet(&rules, &data(8, 8), 4, 0, Moment::ZERO);
         pacer.on_packet(&rules, &data(7, 3), 3, 0, Moment::ZERO);
-        // The pull before lasts as long as what it grants: 100 ns a quantum. Then both get more, up to twelve beyond what they wanted.
+        // The pull before lasts as long as what it grants: 100 ns a quantum. Then both get more, up to twelve
+        // beyond what they wanted.
         let asked = [(7, 8, 0), (8, 8, 800), (7, 16, 1600), (7, 20, 2400)];
         let unasked = [(8, 16, 2800), (7, 28, 3600), (8, 24, 4400), (7, 36, 5200)];
         assert_eq!(pulls(&mut pacer, &rules, at), [asked, unasked].concat());

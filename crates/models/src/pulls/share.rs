@@ -1,10 +1,11 @@
 //! The share of its line that a host pulls when the network is narrower than the line.
 //!
-//! Models: at each interval the share of packets trimmed before the last hop is subtracted from the rate, and an average share of marks
-//! above `target` lowers the rate by a factor. Otherwise the rate grows by `increase`, which doubles with each calm interval without marks.
-//! Source: the control for oversubscribed networks in the public simulator of Ultra Ethernet (`oversubscribed_cc.cpp`);
-//! `docs/models/rccc.md`. Simplifications: intervals are computed when packets arrive or pulls are sent, and cost no event. Invariants:
-//! `minimum` ≤ rate ≤ 1.
+//! Models: at each interval the share of packets trimmed before the last hop is subtracted from the rate, and
+//! an average share of marks above `target` lowers the rate by a factor. Otherwise the rate grows by
+//! `increase`, which doubles with each calm interval without marks. Source: the control for oversubscribed
+//! networks in the public simulator of Ultra Ethernet (`oversubscribed_cc.cpp`); `docs/models/rccc.md`.
+//! Simplifications: intervals are computed when packets arrive or pulls are sent, and cost no event.
+//! Invariants: `minimum` ≤ rate ≤ 1.
 
 use xoff_engine::random::Stream;
 use xoff_engine::state;
@@ -125,11 +126,19 @@ impl Share {
 mod tests {
     use super::*;
 
-    const ADAPTION: Adaption = Adaption { interval: Duration::us(16), target: 0.3, increase: 0.01, decrease: 0.5, minimum: 0.01, seed: 1 };
+    const ADAPTION: Adaption = Adaption {
+        interval: Duration::us(16),
+        target: 0.3,
+        increase: 0.01,
+        decrease: 0.5,
+        minimum: 0.01,
+        seed: 1,
+    };
 
     /// A share after an interval with these packets: whole, marked, trimmed before and at the last hop.
     fn after(whole: u32, marked: u32, cut: u32, cut_last: u32, share: &mut Share) -> f64 {
-        (share.arrived, share.marked, share.cut, share.cut_last) = (whole + cut + cut_last, marked, cut, cut_last);
+        (share.arrived, share.marked, share.cut, share.cut_last) =
+            (whole + cut + cut_last, marked, cut, cut_last);
         share.look(&ADAPTION);
         share.rate
     }
@@ -161,7 +170,10 @@ mod tests {
         s.rate = 0.5;
         // From five to eight of them in 100 us: a hundredth more, two, four and so on.
         let rate = s.rate(&ADAPTION, Moment::us(100));
-        assert!([31.0, 63.0, 127.0, 255.0].iter().any(|steps| is(rate, (0.5_f64 + 0.01 * steps).min(1.0))), "{rate}");
+        assert!(
+            [31.0, 63.0, 127.0, 255.0].iter().any(|steps| is(rate, (0.5_f64 + 0.01 * steps).min(1.0))),
+            "{rate}"
+        );
         s.rate = 0.5;
         assert!(is(s.rate(&ADAPTION, Moment::ms(900)), 1.0));
         assert!(s.ends > Moment::ms(900) && s.ends <= Moment::us(900_020));

@@ -1,6 +1,6 @@
 //! Buffer admission: the decision of a node to accept a packet.
-//! In a shared buffer each ingress port and class has a reserve, a share of the pool up to a dynamic threshold, and
-//! headroom. Packets are released when their transmission starts.
+//! In a shared buffer each ingress port and class has a reserve, a share of the pool up to a dynamic
+//! threshold, and headroom. Packets are released when their transmission starts.
 //! Invariant: released bytes were admitted, so that every count returns to zero.
 //! Source: `switch-mmu` of HPCC's public ns-3 code (`docs/models/switch_buffer.md`).
 
@@ -18,11 +18,11 @@ pub enum Params {
     /// Accepts every packet.
     #[default]
     Unlimited,
-    /// A buffer of this size for each port: for its ingress traffic (`iq`, `voq`, `oq` with ingress accounting) or for
-    /// its egress queues (`oq` with egress accounting).
+    /// A buffer of this size for each port: for its ingress traffic (`iq`, `voq`, `oq` with ingress
+    /// accounting) or for its egress queues (`oq` with egress accounting).
     PerPort(Bytes),
-    /// A buffer of this size for each ingress port and class where `per_port` counts ingress, and for each egress queue
-    /// otherwise.
+    /// A buffer of this size for each ingress port and class where `per_port` counts ingress, and for each
+    /// egress queue otherwise.
     PerQueue(Bytes),
     /// A buffer for the whole switch, with dynamic thresholds.
     Shared(Shared),
@@ -95,7 +95,9 @@ impl State for Buffer {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
-            Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => walk.value(used.word()),
+            Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => {
+                walk.value(used.word())
+            }
             Self::Shared(shared) => shared.walk(walk),
         }
     }
@@ -140,7 +142,16 @@ impl SharedBuffer {
         let (count, reserve) = (shares.len(), reserve as i64);
         let pool = total as i64 - shares.iter().map(|s| s.headroom).sum::<i64>() - reserve * count as i64;
         let zeros = || vec![0; count];
-        Self { pool, reserve, shares, shared_used: 0, main: zeros(), in_headroom: zeros(), shared_peak: 0, headroom_peak: zeros() }
+        Self {
+            pool,
+            reserve,
+            shares,
+            shared_used: 0,
+            main: zeros(),
+            in_headroom: zeros(),
+            shared_peak: 0,
+            headroom_peak: zeros(),
+        }
     }
 
     /// Returns the dynamic threshold of a port and class.
@@ -220,10 +231,18 @@ impl SharedBuffer {
 const UNLIMITED: u32 = u32::MAX - (1 << 16);
 
 impl Buffer {
-    /// Takes a packet's bytes; false without room. `group` is ingress port × classes + class and holds `in_group`
-    /// bytes; the packet's egress queue holds `in_queue`.
+    /// Takes a packet's bytes; false without room. `group` is ingress port × classes + class and holds
+    /// `in_group` bytes; the packet's egress queue holds `in_queue`.
     #[inline]
-    pub fn admit(&mut self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
+    pub fn admit(
+        &mut self,
+        in_port: PortId,
+        group: usize,
+        out_port: PortId,
+        in_group: u32,
+        in_queue: u32,
+        bytes: u16,
+    ) -> bool {
         let (limit, used) = match self {
             Self::Unlimited => return in_group.max(in_queue) < UNLIMITED,
             Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
@@ -240,7 +259,15 @@ impl Buffer {
     }
 
     /// True when [`Self::admit`] would take a packet's bytes.
-    pub fn has_room(&self, in_port: PortId, group: usize, out_port: PortId, in_group: u32, in_queue: u32, bytes: u16) -> bool {
+    pub fn has_room(
+        &self,
+        in_port: PortId,
+        group: usize,
+        out_port: PortId,
+        in_group: u32,
+        in_queue: u32,
+        bytes: u16,
+    ) -> bool {
         let bytes = u32::from(bytes);
         match self {
             Self::Unlimited => in_group.max(in_queue) < UNLIMITED,
@@ -250,7 +277,8 @@ impl Buffer {
             Self::PerEgressQueue(limit) => in_queue + bytes <= *limit,
             Self::Shared(shared) => {
                 let bytes = i64::from(bytes);
-                !shared.is_beyond(group, bytes) || shared.in_headroom[group] + bytes <= shared.shares[group].headroom
+                !shared.is_beyond(group, bytes)
+                    || shared.in_headroom[group] + bytes <= shared.shares[group].headroom
             }
         }
     }
@@ -280,7 +308,8 @@ mod tests {
     fn dynamic_threshold_settles_where_theory_says() {
         // n saturated groups each settle at alpha·B'/(1 + n·alpha), which leaves B'/(1 + n·alpha) free.
         for n in [1_usize, 2, 8] {
-            let mut b = SharedBuffer::new(1_000_000 + 8 * 10_000, 0, [Share { alpha: 0.125, headroom: 10_000 }; 8]);
+            let mut b =
+                SharedBuffer::new(1_000_000 + 8 * 10_000, 0, [Share { alpha: 0.125, headroom: 10_000 }; 8]);
             assert_eq!(b.pool(), 1_000_000);
             loop {
                 let before = b.shared_used;
@@ -295,7 +324,11 @@ mod tests {
             }
             let expected = 0.125 * 1e6 / (1.0 + n as f64 * 0.125);
             for group in 0..n {
-                assert!((b.main[group] as f64 - expected).abs() <= 200.0, "n {n}: {} against {expected}", b.main[group]);
+                assert!(
+                    (b.main[group] as f64 - expected).abs() <= 200.0,
+                    "n {n}: {} against {expected}",
+                    b.main[group]
+                );
             }
         }
     }
@@ -304,7 +337,8 @@ mod tests {
     fn shares_of_the_pool_are_as_their_alphas() {
         // Saturated groups of alphas a and b settle at a·B'/(1 + a + b) and b·B'/(1 + a + b).
         let (a, b) = (0.25, 1.0);
-        let mut buffer = SharedBuffer::new(1_020_000, 0, [a, b].map(|alpha| Share { alpha, headroom: 10_000 }));
+        let mut buffer =
+            SharedBuffer::new(1_020_000, 0, [a, b].map(|alpha| Share { alpha, headroom: 10_000 }));
         // Who is beyond its share sends, and nobody else, until both are where they stay.
         for group in [0, 1].into_iter().cycle().take(40_000) {
             if buffer.main[group] > buffer.threshold(group) + 100 {
@@ -315,16 +349,28 @@ mod tests {
         }
         for (group, alpha) in [(0, a), (1, b)] {
             let expected = alpha * 1e6 / (1.0 + a + b);
-            assert!((buffer.main[group] as f64 - expected).abs() <= 300.0, "{group}: {} against {expected}", buffer.main[group]);
+            assert!(
+                (buffer.main[group] as f64 - expected).abs() <= 300.0,
+                "{group}: {} against {expected}",
+                buffer.main[group]
+            );
         }
     }
 
     #[test]
     fn there_is_room_for_what_would_be_admitted() {
-        let shared = || Buffer::Shared(SharedBuffer::new(20_000, 1_000, [Share { alpha: 0.5, headroom: 2_000 }; 2]));
+        let shared =
+            || Buffer::Shared(SharedBuffer::new(20_000, 1_000, [Share { alpha: 0.5, headroom: 2_000 }; 2]));
         let per_ingress = || Buffer::PerIngress { limit: 5_000, used: vec![0; 2] };
         let per_egress = || Buffer::PerEgress { limit: 5_000, used: vec![0; 2] };
-        let all = [shared(), per_ingress(), per_egress(), Buffer::PerIngressClass(5_000), Buffer::PerEgressQueue(5_000), Buffer::Unlimited];
+        let all = [
+            shared(),
+            per_ingress(),
+            per_egress(),
+            Buffer::PerIngressClass(5_000),
+            Buffer::PerEgressQueue(5_000),
+            Buffer::Unlimited,
+        ];
         for mut b in all {
             let mut admitted = 0;
             for n in 0..40_u32 {

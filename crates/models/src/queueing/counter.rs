@@ -39,8 +39,8 @@ impl Gauge {
     }
 }
 
-/// Bytes from an ingress port. A test for a crossing costs one comparison: below the level the upward mark is armed,
-/// above the level the downward mark.
+/// Bytes from an ingress port. A test for a crossing costs one comparison: below the level the upward mark is
+/// armed, above the level the downward mark.
 #[derive(Debug, Clone, Copy)]
 pub struct Counter {
     gauge: Gauge,
@@ -63,7 +63,8 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// Reports a crossing when the count reaches `high`, and a crossing when the count falls to `low`, in turn.
+    /// Reports a crossing when the count reaches `high`, and a crossing when the count falls to `low`, in
+    /// turn.
     pub fn watch(&mut self, high: u32, low: u32) {
         *self = Self { up: high, down: 0, high, low, ..*self };
     }

@@ -1,8 +1,8 @@
 //! A first-in first-out queue that starts at the beginning of its memory whenever empty.
-//! Most queues are short and often empty. A ring that goes round its memory would touch all of it; this ring touches a
-//! cache line or two.
-//! Invariants: capacity is zero or a power of two; only memory that items used is touched, from the beginning without
-//! gaps.
+//! Most queues are short and often empty. A ring that goes round its memory would touch all of it; this ring
+//! touches a cache line or two.
+//! Invariants: capacity is zero or a power of two; only memory that items used is touched, from the beginning
+//! without gaps.
 
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{index, number, wide};

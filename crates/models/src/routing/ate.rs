@@ -1,10 +1,10 @@
 //! Asymmetric Traffic Engineering: the choice between two first hops of unequal bandwidth.
-//! A flow that may take either hop takes the faster hop with probability w. The host measures the volume T that its
-//! flows committed to the faster hop in each window. After a window with T > 0, `w ← w · p·B / T` (equation 3, at most
-//! 1), with the bytes B of the hop in a window.
-//! Simplifications: T counts the payload of starting flows, as the paper's in-flight volume and rate differ in
-//! dimension; one w a host; w begins at one half. Equation 3 also raises w; Algorithm 5 alone only lowers w (`raises =
-//! false`).
+//! A flow that may take either hop takes the faster hop with probability w. The host measures the volume T
+//! that its flows committed to the faster hop in each window. After a window with T > 0, `w ← w · p·B / T`
+//! (equation 3, at most 1), with the bytes B of the hop in a window.
+//! Simplifications: T counts the payload of starting flows, as the paper's in-flight volume and rate differ
+//! in dimension; one w a host; w begins at one half. Equation 3 also raises w; Algorithm 5 alone only lowers
+//! w (`raises = false`).
 //! Source: the `PortFC` paper, section III-E, Algorithm 5 and equation 3; `docs/models/first_hop.md`.
 
 use schemars::JsonSchema;
@@ -50,7 +50,13 @@ state!(Weight {
 impl Weight {
     /// Makes the state of a host before its first flow.
     pub fn new(params: &Params, stream: Stream) -> Self {
-        Self { params: params.clone(), stream, faster: 0.5, committed: 0, window_ends: Moment::ZERO + params.window }
+        Self {
+            params: params.clone(),
+            stream,
+            faster: 0.5,
+            committed: 0,
+            window_ends: Moment::ZERO + params.window,
+        }
     }
 
     /// Returns the probability that the next flow takes the faster domain.
@@ -90,7 +96,8 @@ mod tests {
 
     #[test]
     fn what_is_committed_settles_at_the_threshold() {
-        // Twice what the faster domain carries is offered: w settles where half of the volume times w is 0.9 of its capacity.
+        // Twice what the faster domain carries is offered: w settles where half of the volume times w is 0.9
+        // of its capacity.
         let (rate, params) = (Rate::gbps(160), Params { window: Duration::us(100), ..Params::default() });
         let mut w = weight(&params);
         let capacity = 160e9 / 8.0 * 100e-6;

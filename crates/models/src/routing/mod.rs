@@ -25,10 +25,11 @@ pub enum FirstHop {
     /// By a hash of the flow.
     #[default]
     Hash,
-    /// The lowest port, also at relays. In `network.rail` a flow to another rail goes over the scale-up link first, to
-    /// the GPU of its server on the destination's rail, as NCCL does (PXN).
+    /// The lowest port, also at relays. In `network.rail` a flow to another rail goes over the scale-up link
+    /// first, to the GPU of its server on the destination's rail, as NCCL does (PXN).
     Lowest,
-    /// The highest port, also at relays. In NDC this is one fixed order of digits, the highest first, as in `BCube`.
+    /// The highest port, also at relays. In NDC this is one fixed order of digits, the highest first, as in
+    /// `BCube`.
     Highest,
     /// Asymmetric Traffic Engineering over two domains of unequal bandwidth.
     Asymmetric(ate::Params),
@@ -66,8 +67,8 @@ impl Sources {
     }
 }
 
-/// Pinned paths in pairs, an even number for data and the next number for answers; and the keys for hashes of other
-/// flows.
+/// Pinned paths in pairs, an even number for data and the next number for answers; and the keys for hashes of
+/// other flows.
 #[derive(Debug, Default)]
 pub struct Paths {
     keys: Keys,
@@ -114,7 +115,8 @@ impl Paths {
     }
 }
 
-/// Shared by all nodes: destinations by group (the hosts of a switch), and the port of each host at its switch.
+/// Shared by all nodes: destinations by group (the hosts of a switch), and the port of each host at its
+/// switch.
 #[derive(Debug)]
 pub struct Destinations {
     group: Vec<u32>,
@@ -184,13 +186,15 @@ pub const MAX_SWITCHES: usize = 60;
 /// Returns the node at which routes to a node end: the neighbour of a host with one link, otherwise the node.
 pub fn root(topology: &Topology, ports: &[Vec<PortSpec>], node: u32) -> u32 {
     match ports[index(node)].as_slice() {
-        [only] if !topology.nodes[index(node)].forwards && topology.nodes[index(only.peer)].forwards => only.peer,
+        [only] if !topology.nodes[index(node)].forwards && topology.nodes[index(only.peer)].forwards => {
+            only.peer
+        }
         _ => node,
     }
 }
 
-/// The routes and the wiring of all nodes. Each node holds the valid map ([`crate::node::Node::reroute`]), and no older
-/// map is kept.
+/// The routes and the wiring of all nodes. Each node holds the valid map ([`crate::node::Node::reroute`]),
+/// and no older map is kept.
 #[derive(Debug, Default)]
 pub struct Map {
     /// Number of changes of routes in this run.
@@ -217,9 +221,9 @@ impl Map {
 /// Number of sources inspected for the longest round trip; a larger network is taken to be uniform.
 const MAX_SOURCES: usize = 256;
 
-/// Returns the longest round trip without queues: propagation and forwarding delays both ways, a frame of `bytes` one
-/// way and a frame of `answer` back, over shortest paths by links. `tail_of` returns the time by which a node handles a
-/// frame before its last bit, for the input port, its line, and the output line.
+/// Returns the longest round trip without queues: propagation and forwarding delays both ways, a frame of
+/// `bytes` one way and a frame of `answer` back, over shortest paths by links. `tail_of` returns the time by
+/// which a node handles a frame before its last bit, for the input port, its line, and the output line.
 pub fn longest_round_trip(
     topology: &Topology,
     ports: &[Vec<PortSpec>],
@@ -229,9 +233,13 @@ pub fn longest_round_trip(
     answer: u64,
 ) -> Duration {
     let hosts: Vec<u32> = topology.ends().collect();
-    // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well as elsewhere.
-    let own =
-        |h: u32| ports[index(h)].first().map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer));
+    // Of the hosts at one switch the one with the slowest link is on the longest way, to others there as well
+    // as elsewhere.
+    let own = |h: u32| {
+        ports[index(h)]
+            .first()
+            .map_or(Duration::ZERO, |p| p.link.delay * 2 + p.link.rate.time(bytes) + p.link.rate.time(answer))
+    };
     let mut roots: Vec<(u32, u32)> = hosts.iter().map(|h| (root(topology, ports, *h), *h)).collect();
     roots.sort_by_key(|r| (r.0, Reverse(own(r.1))));
     roots.dedup_by_key(|r| r.0);
@@ -255,19 +263,24 @@ pub fn longest_round_trip(
                     let line = link.link.rate.serializer();
                     let tail = came[index(at)].map(|(port, input)| tail_of(at, port, [input, line]));
                     let here = time[index(at)] - tail.unwrap_or_default();
-                    time[index(link.peer)] = here + (passed + link.link.delay) * 2 + line.time(bytes) + line.time(answer);
+                    time[index(link.peer)] =
+                        here + (passed + link.link.delay) * 2 + line.time(bytes) + line.time(answer);
                     came[index(link.peer)] = Some((link.peer_port, line));
                     queue.push_back(link.peer);
                 }
             }
         }
-        longest = hosts.iter().map(|h| time[index(*h)]).filter(|t| *t != Duration::FOREVER).fold(longest, Duration::max);
+        longest = hosts
+            .iter()
+            .map(|h| time[index(*h)])
+            .filter(|t| *t != Duration::FOREVER)
+            .fold(longest, Duration::max);
     }
     longest
 }
 
-/// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that do not
-/// forward are on no path.
+/// Computes shortest paths to the nodes where flows start or end, over all paths of equal length. Hosts that
+/// do not forward are on no path.
 pub fn shortest(
     topology: &Topology,
     paths: Arc<Paths>,
@@ -278,9 +291,13 @@ pub fn shortest(
     shortest_by(topology, paths, first_hop, seed, is_end, |_, _| true)
 }
 
-/// Groups the hosts where flows start or end by the node at which their routes end, and returns that node of each
-/// group.
-fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) -> bool) -> (Destinations, Vec<u32>) {
+/// Groups the hosts where flows start or end by the node at which their routes end, and returns that node of
+/// each group.
+fn grouped(
+    topology: &Topology,
+    ports: &[Vec<PortSpec>],
+    is_end: impl Fn(usize) -> bool,
+) -> (Destinations, Vec<u32>) {
     let n = topology.nodes.len();
     let mut group = vec![u32::MAX; n];
     let mut port = vec![PortId(0); n];
@@ -301,7 +318,13 @@ fn grouped(topology: &Topology, ports: &[Vec<PortSpec>], is_end: impl Fn(usize) 
 }
 
 /// Returns the number of links from `root` to each node; `u32::MAX` for unreachable nodes.
-fn distances(topology: &Topology, ports: &[Vec<PortSpec>], root: u32, may_use: impl Fn(u32, PortId) -> bool, distance: &mut [u32]) {
+fn distances(
+    topology: &Topology,
+    ports: &[Vec<PortSpec>],
+    root: u32,
+    may_use: impl Fn(u32, PortId) -> bool,
+    distance: &mut [u32],
+) {
     distance.fill(u32::MAX);
     distance[index(root)] = 0;
     let mut queue = VecDeque::from([root]);
@@ -397,7 +420,9 @@ mod tests {
 
     /// Two hosts at each of two leaves: hosts 0 to 3, leaves 4 and 5, spines from 6 on.
     fn clos(spines: u64, parallel: u64) -> Topology {
-        leaf_spine::Params { leaves: 2, spines, hosts_per_leaf: 2, link: LINK, fabric_link: None, parallel }.build().unwrap()
+        leaf_spine::Params { leaves: 2, spines, hosts_per_leaf: 2, link: LINK, fabric_link: None, parallel }
+            .build()
+            .unwrap()
     }
 
     fn routes(topology: &Topology, first_hop: &FirstHop, seed: u64) -> Vec<Arc<Routes>> {
@@ -406,15 +431,23 @@ mod tests {
 
     #[test]
     fn only_links_that_may_be_used_are() {
-        // Leaf 4 may not send by port 2, to spine 6: what is for hosts 2 and 3 goes by spine 7, and what comes from them by both.
+        // Leaf 4 may not send by port 2, to spine 6: what is for hosts 2 and 3 goes by spine 7, and what
+        // comes from them by both.
         let topology = clos(2, 1);
-        let by =
-            |may_use: &dyn Fn(u32, PortId) -> bool| shortest_by(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true, may_use);
+        let by = |may_use: &dyn Fn(u32, PortId) -> bool| {
+            shortest_by(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true, may_use)
+        };
         let table = by(&|node, port| (node, port) != (4, PortId(2)));
-        assert_eq!((table[4].choices(2), table[5].choices(0)), (&[PortId(3)][..], &[PortId(2), PortId(3)][..]));
+        assert_eq!(
+            (table[4].choices(2), table[5].choices(0)),
+            (&[PortId(3)][..], &[PortId(2), PortId(3)][..])
+        );
         // Without both spines nothing leads there, and a packet goes by the first port, for it to be lost.
         let cut = by(&|node, port| node != 4 || port < PortId(2));
-        assert_eq!((cut[4].choices(2), cut[4].choose(2, 7), cut[4].choose(1, 7)), (&[][..], PortId(0), PortId(1)));
+        assert_eq!(
+            (cut[4].choices(2), cut[4].choose(2, 7), cut[4].choose(1, 7)),
+            (&[][..], PortId(0), PortId(1))
+        );
     }
 
     #[test]
@@ -432,30 +465,40 @@ mod tests {
         }
         // Four standard deviations of a binomial count of mean 10,000 are 346.
         assert_eq!(counts[..2], [0, 0]);
-        assert!(counts[2..].iter().chain([&same_at_other_seed]).all(|n| n.abs_diff(10_000) < 346), "{counts:?} {same_at_other_seed}");
+        assert!(
+            counts[2..].iter().chain([&same_at_other_seed]).all(|n| n.abs_diff(10_000) < 346),
+            "{counts:?} {same_at_other_seed}"
+        );
     }
 
     #[test]
     fn tables_are_as_long_as_there_are_ends() {
-        // Of hosts 0 to 3 at two leaves flows start and end at 0 and 3: two ways to keep at each leaf and spine.
+        // Of hosts 0 to 3 at two leaves flows start and end at 0 and 3: two ways to keep at each leaf and
+        // spine.
         let topology = clos(4, 1);
-        let table = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 3);
+        let table =
+            shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 3);
         let all = routes(&topology, &FirstHop::Hash, 1);
         assert_eq!(table[4].entries.len(), 2);
         for (few, all) in table.iter().zip(&all) {
-            assert!((0..100).all(|flow| [0, 3].iter().all(|dst| few.choose(*dst, flow) == all.choose(*dst, flow))));
+            assert!(
+                (0..100)
+                    .all(|flow| [0, 3].iter().all(|dst| few.choose(*dst, flow) == all.choose(*dst, flow)))
+            );
         }
         // A host that relays is a destination of its own, if anything ends there at all.
         let mut relays = Topology::default();
         relays.add_relays(5);
         (1..5).for_each(|n| relays.join(n - 1, n, LINK));
-        let table = shortest(&relays, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 4);
+        let table =
+            shortest(&relays, Arc::new(Paths::new()), &FirstHop::Hash, 1, |node| node == 0 || node == 4);
         assert_eq!([1, 2, 3].map(|n: usize| table[n].entries.len()), [2; 3]);
     }
 
     #[test]
     fn what_a_flow_takes_at_one_node_says_nothing_of_the_next() {
-        // Two spines above each of two leaves: with a hash of the flow alone half of the ports of leaf 5 would lie idle.
+        // Two spines above each of two leaves: with a hash of the flow alone half of the ports of leaf 5
+        // would lie idle.
         let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
         let mut pairs = [[0_u32; 2]; 2];
         for flow in 0..40_000 {
@@ -468,9 +511,15 @@ mod tests {
     fn ports_follow_from_where_a_host_hangs() {
         let table = routes(&clos(2, 1), &FirstHop::Hash, 1);
         // Own hosts at their port, without a choice; a spine has one way down, by the leaf.
-        assert_eq!([table[4].choose(0, 7), table[4].choose(1, 7), table[5].choose(3, 7)], [0, 1, 1].map(PortId));
+        assert_eq!(
+            [table[4].choose(0, 7), table[4].choose(1, 7), table[5].choose(3, 7)],
+            [0, 1, 1].map(PortId)
+        );
         assert_eq!([0, 1, 2, 3].map(|dst| table[6].choose(dst, 7)), [0, 0, 1, 1].map(PortId));
-        assert_eq!((table[4].choices(1), table[4].choices(3), table[0].choices(3)), (&[][..], &[2, 3].map(PortId)[..], &[][..]));
+        assert_eq!(
+            (table[4].choices(1), table[4].choices(3), table[0].choices(3)),
+            (&[][..], &[2, 3].map(PortId)[..], &[][..])
+        );
         assert_eq!(table[0].choose(3, 7), PortId(0), "a host of one link has no table");
     }
 
@@ -498,7 +547,10 @@ mod tests {
             t.join(a, b, LINK);
         }
         let (hash, highest) = (routes(&t, &FirstHop::Hash, 1), routes(&t, &FirstHop::Highest, 1));
-        assert_eq!((hash[0].choices(4), highest[0].choices(4)), (&[0, 1].map(PortId)[..], &[1].map(PortId)[..]));
+        assert_eq!(
+            (hash[0].choices(4), highest[0].choices(4)),
+            (&[0, 1].map(PortId)[..], &[1].map(PortId)[..])
+        );
         assert_eq!(highest[2].choices(4), [4, 5, 6].map(PortId), "a switch goes on sharing");
         assert!((0..100).all(|flow| highest[0].choose(4, flow) == PortId(1)));
         assert_eq!(highest[2].choices(1), [2, 3].map(PortId));
@@ -516,7 +568,10 @@ mod tests {
             t.join(a, b, LINK);
         }
         let table = routes(&t, &FirstHop::Hash, 1);
-        assert_eq!([table[2].choose(4, 0), table[5].choose(4, 0), table[3].choose(4, 0)], [2, 1, 2].map(PortId));
+        assert_eq!(
+            [table[2].choose(4, 0), table[5].choose(4, 0), table[3].choose(4, 0)],
+            [2, 1, 2].map(PortId)
+        );
         t.nodes[1].forwards = true;
         let table = routes(&t, &FirstHop::Hash, 1);
         assert_eq!(table[2].choices(4), [1, 2].map(PortId), "one that relays is as near");
@@ -529,8 +584,12 @@ mod tests {
         let mut paths = Paths::new();
         assert_eq!(paths.add(&[PortId(0), PortId(3), PortId(1), PortId(1)]), Some(2));
         assert_eq!(paths.add(&[PortId(0), PortId(3), PortId(0), PortId(0)]), Some(3));
-        assert_eq!((paths.ports(2), paths.ports(3)), (&[0, 3, 1, 1].map(PortId)[..], &[0, 3, 0, 0].map(PortId)[..]));
-        let (table, ports) = (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1, |_| true), topology.ports());
+        assert_eq!(
+            (paths.ports(2), paths.ports(3)),
+            (&[0, 3, 1, 1].map(PortId)[..], &[0, 3, 0, 0].map(PortId)[..])
+        );
+        let (table, ports) =
+            (shortest(&topology, Arc::new(paths), &FirstHop::Hash, 1, |_| true), topology.ports());
         for (path, dst, way) in [(2, 3, [0, 4, 7, 5, 3]), (3, 0, [3, 5, 7, 4, 0])] {
             for flow in 0..8 {
                 let mut packet = Packet::new(Kind::Data, flow, 0, dst, 1000, 0);
@@ -566,24 +625,47 @@ mod tests {
         };
         // 1250 bytes take 100 ns on each link. A star: two links, one switch.
         let star = star::Params { hosts: 3, link: LINK }.build().unwrap();
-        let longest = longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Duration::ZERO, 1250, 0);
+        let longest =
+            longest_round_trip(&star, &star.ports(), delay_of(&star), |_, _, _| Duration::ZERO, 1250, 0);
         assert_eq!(longest, (Duration::us(2) + switch) * 2 + Duration::ns(200));
         // Leaves and spines: four links, three switches.
         let topology = clos(2, 1);
-        let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), |_, _, _| Duration::ZERO, 1250, 0);
+        let longest = longest_round_trip(
+            &topology,
+            &topology.ports(),
+            delay_of(&topology),
+            |_, _, _| Duration::ZERO,
+            1250,
+            0,
+        );
         assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(400));
-        // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10 ns on the other links.
+        // Where switches cut through, the frame is stored at the last host alone, and 125 bytes of it take 10
+        // ns on the other links.
         let cut = |_: u32, _: PortId, [input, _]: [Serializer; 2]| input.time(1250) - input.time(125);
         let longest = longest_round_trip(&topology, &topology.ports(), delay_of(&topology), cut, 1250, 0);
         assert_eq!(longest, (Duration::us(4) + switch * 3) * 2 + Duration::ns(130));
         // A slow link to one of the hosts is on the longest: 10 us, and 1000 ns for the frame.
         let mut uneven = star.clone();
         uneven.links[2].link = Link { rate: Rate::gbps(10), delay: Duration::us(10) };
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Duration::ZERO, 1250, 0);
+        let longest = longest_round_trip(
+            &uneven,
+            &uneven.ports(),
+            delay_of(&uneven),
+            |_, _, _| Duration::ZERO,
+            1250,
+            0,
+        );
         assert_eq!(longest, (Duration::us(11) + switch) * 2 + Duration::ns(1100));
         // Two of them at one switch are farthest from one another, whichever host is the first there.
         uneven.links[1].link = uneven.links[2].link;
-        let longest = longest_round_trip(&uneven, &uneven.ports(), delay_of(&uneven), |_, _, _| Duration::ZERO, 1250, 0);
+        let longest = longest_round_trip(
+            &uneven,
+            &uneven.ports(),
+            delay_of(&uneven),
+            |_, _, _| Duration::ZERO,
+            1250,
+            0,
+        );
         assert_eq!(longest, (Duration::us(20) + switch) * 2 + Duration::ns(2000));
     }
 }

@@ -86,7 +86,10 @@ impl Shape for Params {
                 return Err((format!("{nodes}[{i}].name"), "the name is empty".into()));
             }
             if number.insert(node.name.as_str(), t.nodes.len() as u32).is_some() {
-                return Err((format!("{nodes}[{i}].name"), format!("`{}` is the name of two nodes", node.name)));
+                return Err((
+                    format!("{nodes}[{i}].name"),
+                    format!("`{}` is the name of two nodes", node.name),
+                ));
             }
             t.nodes.push(NodeSpec {
                 name: node.name.clone(),
@@ -98,7 +101,10 @@ impl Shape for Params {
         }
         for (i, edge) in self.links.iter().enumerate() {
             let end = |key: &str, name: &str| {
-                number.get(name).copied().ok_or_else(|| (format!("{links}[{i}].{key}"), format!("unknown node `{name}`")))
+                number
+                    .get(name)
+                    .copied()
+                    .ok_or_else(|| (format!("{links}[{i}].{key}"), format!("unknown node `{name}`")))
             };
             let (a, b) = (end("a", &edge.a)?, end("b", &edge.b)?);
             if a == b {

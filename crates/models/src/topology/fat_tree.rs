@@ -1,4 +1,5 @@
-//! The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008): k pods of k/2 edge and k/2 aggregation switches, k²/4 cores, k³/4 hosts.
+//! The k-ary fat tree (Al-Fares, Loukissas, Vahdat 2008): k pods of k/2 edge and k/2 aggregation switches,
+//! k²/4 cores, k³/4 hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -36,7 +36,10 @@ impl Shape for Params {
         let parallel = bounded("parallel", self.parallel, 64)?;
         let hosts = bounded("hosts_per_leaf", self.hosts_per_leaf, (MAX_NODES / self.leaves).min(16_000))?;
         if u64::from(leaves) * u64::from(spines) * u64::from(parallel) > 4 * MAX_NODES {
-            return Err(("spines".into(), format!("{leaves} leaves and {spines} spines make too many links")));
+            return Err((
+                "spines".into(),
+                format!("{leaves} leaves and {spines} spines make too many links"),
+            ));
         }
         let mut t = Topology::default();
         t.add_hosts(leaves * hosts);

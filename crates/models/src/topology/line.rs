@@ -28,7 +28,8 @@ fn one() -> u64 {
 impl Shape for Params {
     fn build(&self) -> Result<Topology, (String, String)> {
         let switches = bounded("switches", self.switches, MAX_NODES)?;
-        let hosts = bounded("hosts_per_switch", self.hosts_per_switch, (MAX_NODES / self.switches).min(16_000))?;
+        let hosts =
+            bounded("hosts_per_switch", self.hosts_per_switch, (MAX_NODES / self.switches).min(16_000))?;
         let mut t = Topology::default();
         t.add_hosts(switches * hosts);
         let first = t.add_switches("switch", switches);

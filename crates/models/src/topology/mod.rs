@@ -1,5 +1,5 @@
-//! Topologies: nodes and the links between the nodes. Each shape is a file; the registry is in this file. Source:
-//! `docs/models/topologies.md`.
+//! Topologies: nodes and the links between the nodes. Each shape is a file; the registry is in this file.
+//! Source: `docs/models/topologies.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,8 @@ pub use self::reducers::Reducers;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkOverride {
-    /// The link, by the names of its ends in either order, such as `leaf1-spine3`; `*` stands for any characters.
+    /// The link, by the names of its ends in either order, such as `leaf1-spine3`; `*` stands for any
+    /// characters.
     pub link: String,
     /// Bits per second, each way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,8 +42,8 @@ pub trait Shape {
     fn build(&self) -> Result<Topology, (String, String)>;
 }
 
-/// Makes the table `network`. A line names a module, which is the table's key and holds `Params`, a [`Shape`]; the line's comment
-/// is the documentation of the key.
+/// Makes the table `network`. A line names a module, which is the table's key and holds `Params`, a
+/// [`Shape`]; the line's comment is the documentation of the key.
 macro_rules! registry {
     ($($(#[doc = $doc:literal])* $shape:ident),* $(,)?) => {
         $(pub mod $shape;)*
@@ -54,9 +55,10 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $shape: Option<$shape::Params>,)*
-            /// Number of copies of all switches. Every host has links to each copy, as a card with a port in each plane; no link joins two
-            /// planes. Switches are then called `p0.leaf0`, `p1.leaf0`, …. A flow leaves by one port (`host.first_hop`), and moves to
-            /// another port when the first leads nowhere (`network.failover`). Default: 1.
+            /// Number of copies of all switches. Every host has links to each copy, as a card with a port in
+            /// each plane; no link joins two planes. Switches are then called `p0.leaf0`, `p1.leaf0`, …. A
+            /// flow leaves by one port (`host.first_hop`), and moves to another port when the first leads
+            /// nowhere (`network.failover`). Default: 1.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub planes: Option<u64>,
             /// Links that differ from the shape. The last override of a link counts.
@@ -116,13 +118,15 @@ impl Network {
         let all = Self::SHAPES.join(", ");
         match shapes.as_slice() {
             [(name, shape)] => {
-                let mut topology = shape
-                    .build()
-                    .map_err(|(key, why)| (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why))?;
+                let mut topology = shape.build().map_err(|(key, why)| {
+                    (if key.is_empty() { (*name).to_string() } else { format!("{name}.{key}") }, why)
+                })?;
                 topology = topology.with_planes(self.planes.unwrap_or(1))?;
                 self.change_links(&mut topology)?;
                 for (i, reducers) in self.reducers.iter().enumerate() {
-                    reducers.join(&mut topology).map_err(|(key, why)| (format!("reducers[{i}].{key}"), why))?;
+                    reducers
+                        .join(&mut topology)
+                        .map_err(|(key, why)| (format!("reducers[{i}].{key}"), why))?;
                 }
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
                 Ok(topology)
@@ -139,25 +143,36 @@ impl Network {
     fn change_links(&self, topology: &mut Topology) -> Result<(), (String, String)> {
         for (i, change) in self.overrides.iter().enumerate() {
             if change.rate.is_none() && change.delay.is_none() {
-                return Err((format!("overrides[{i}]"), "an empty override; give rate, delay or both".into()));
+                return Err((
+                    format!("overrides[{i}]"),
+                    "an empty override; give rate, delay or both".into(),
+                ));
             }
             if let Some(why) = change.rate.and_then(too_slow) {
-                return Err((format!("overrides[{i}].rate"), format!("{why}; use fault[].link to take a link down")));
+                return Err((
+                    format!("overrides[{i}].rate"),
+                    format!("{why}; use fault[].link to take a link down"),
+                ));
             }
             let Topology { nodes, links, .. } = topology;
             let is_meant = |l: &LinkSpec| {
                 let (a, b) = (&nodes[index(l.a)].name, &nodes[index(l.b)].name);
-                names::matches(&change.link, &format!("{a}-{b}")) || names::matches(&change.link, &format!("{b}-{a}"))
+                names::matches(&change.link, &format!("{a}-{b}"))
+                    || names::matches(&change.link, &format!("{b}-{a}"))
             };
             let mut found = 0;
             for link in links.iter_mut() {
                 if is_meant(link) {
                     found += 1;
-                    link.link = Link { rate: change.rate.unwrap_or(link.link.rate), delay: change.delay.unwrap_or(link.link.delay) };
+                    link.link = Link {
+                        rate: change.rate.unwrap_or(link.link.rate),
+                        delay: change.delay.unwrap_or(link.link.delay),
+                    };
                 }
             }
             if found == 0 {
-                let known = links.iter().map(|l| format!("{}-{}", nodes[index(l.a)].name, nodes[index(l.b)].name));
+                let known =
+                    links.iter().map(|l| format!("{}-{}", nodes[index(l.a)].name, nodes[index(l.b)].name));
                 let why = format!("no link is called `{}`; links are {}", change.link, names::some(known));
                 return Err((format!("overrides[{i}].link"), why));
             }

@@ -1,7 +1,8 @@
-//! NDC(n, k), the node-centric data centre (`BCube`; Guo et al. 2009): n^(k+1) relaying nodes, and k + 1 levels of n^k switches.
+//! NDC(n, k), the node-centric data centre (`BCube`; Guo et al. 2009): n^(k+1) relaying nodes, and k + 1
+//! levels of n^k switches.
 //!
-//! The digits `a_k` … `a_0` of a node are its number to base n. Port l of a node leads to the level-l switch of the n nodes that differ in
-//! digit l only; port p of a switch leads to the node with digit p.
+//! The digits `a_k` … `a_0` of a node are its number to base n. Port l of a node leads to the level-l switch
+//! of the n nodes that differ in digit l only; port p of a switch leads to the node with digit p.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,10 +39,16 @@ impl Shape for Params {
         }
         let nodes = u64::from(n).checked_pow(k + 1).filter(|nodes| *nodes <= MAX_NODES / 2);
         let Some(nodes) = nodes.map(|nodes| nodes as u32) else {
-            return Err(("n".into(), format!("NDC({n}, {k}) has too many nodes; the maximum is {}", MAX_NODES / 2)));
+            return Err((
+                "n".into(),
+                format!("NDC({n}, {k}) has too many nodes; the maximum is {}", MAX_NODES / 2),
+            ));
         };
         if !self.levels.is_empty() && number(self.levels.len()) != k + 1 {
-            return Err(("levels".into(), format!("{} links are given; NDC({n}, {k}) has {} levels", self.levels.len(), k + 1)));
+            return Err((
+                "levels".into(),
+                format!("{} links are given; NDC({n}, {k}) has {} levels", self.levels.len(), k + 1),
+            ));
         }
         let mut t = Topology::default();
         t.add_relays(nodes);
@@ -68,7 +75,9 @@ mod tests {
     use super::*;
 
     fn ndc(n: u64, k: u64) -> Topology {
-        Params { n, k, link: Link { rate: Rate::gbps(100), delay: Duration::us(1) }, levels: Vec::new() }.build().unwrap()
+        Params { n, k, link: Link { rate: Rate::gbps(100), delay: Duration::us(1) }, levels: Vec::new() }
+            .build()
+            .unwrap()
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub struct Topology {
     pub nodes: Vec<NodeSpec>,
     /// Links in an order that sets port numbers.
     pub links: Vec<LinkSpec>,
-    /// True for hosts that are GPUs: the lowest port of each GPU leads into its server, the other ports to NICs.
+    /// True for hosts that are GPUs: the lowest port of each GPU leads into its server, the other ports to
+    /// NICs.
     pub has_servers: bool,
 }
 
@@ -115,7 +116,13 @@ impl Topology {
 
     pub(super) fn add(&mut self, name: &str, count: u32, forwards: bool, is_host: bool) -> u32 {
         let first = number(self.nodes.len());
-        self.nodes.extend((0..count).map(|i| NodeSpec { name: format!("{name}{i}"), forwards, is_host, reduces: false, delay: None }));
+        self.nodes.extend((0..count).map(|i| NodeSpec {
+            name: format!("{name}{i}"),
+            forwards,
+            is_host,
+            reduces: false,
+            delay: None,
+        }));
         first
     }
 
@@ -193,7 +200,10 @@ impl Topology {
         for end in self.links.iter().flat_map(|l| [l.a, l.b]) {
             degree[index(end)] += 1;
             if degree[index(end)] > MAX_PORTS {
-                return Err(format!("`{}` has too many links; the maximum is {MAX_PORTS}", self.nodes[index(end)].name));
+                return Err(format!(
+                    "`{}` has too many links; the maximum is {MAX_PORTS}",
+                    self.nodes[index(end)].name
+                ));
             }
         }
         Ok(())

@@ -1,9 +1,12 @@
-//! Planes: copies of all switches of a network, each with links to every host and without links to other planes.
+//! Planes: copies of all switches of a network, each with links to every host and without links to other
+//! planes.
 //!
-//! Models: a host whose network card has a port in each plane, as in the multi-plane fat tree of Zhao et al., "Insights into DeepSeek-V3"
-//! (ISCA 2025, section 5.1). Failures and congestion in one plane do not affect another. Simplification: no card stripes the packets of one
-//! flow over its ports. A flow leaves by one port (`host.first_hop`), and a job's messages take turns over several connections
-//! (`workload.connections_per_channel`). Invariants: hosts keep their numbers and names; the first links of a host lead to the first plane.
+//! Models: a host whose network card has a port in each plane, as in the multi-plane fat tree of Zhao et al.,
+//! "Insights into DeepSeek-V3" (ISCA 2025, section 5.1). Failures and congestion in one plane do not affect
+//! another. Simplification: no card stripes the packets of one flow over its ports. A flow leaves by one port
+//! (`host.first_hop`), and a job's messages take turns over several connections
+//! (`workload.connections_per_channel`). Invariants: hosts keep their numbers and names; the first links of a
+//! host lead to the first plane.
 
 use std::collections::HashSet;
 
@@ -23,18 +26,28 @@ impl Topology {
             return Ok(self);
         }
         if let Some(relay) = self.nodes.iter().find(|n| n.is_host && n.forwards) {
-            return wrong(format!("`{}` relays, and a relay cannot have several planes; use hosts that do not relay", relay.name));
+            return wrong(format!(
+                "`{}` relays, and a relay cannot have several planes; use hosts that do not relay",
+                relay.name
+            ));
         }
         let switches = wide(self.nodes.iter().filter(|n| !n.is_host).count());
         let hosts = wide(self.nodes.len()) - switches;
-        if hosts + switches * u64::from(planes) > MAX_NODES || wide(self.links.len()) * u64::from(planes) > 4 * MAX_NODES {
+        if hosts + switches * u64::from(planes) > MAX_NODES
+            || wide(self.links.len()) * u64::from(planes) > 4 * MAX_NODES
+        {
             return wrong(format!("{planes} planes make too many switches or links"));
         }
         // Hosts as they are, and of each switch its copy in the plane.
-        let mut all = Self { nodes: self.nodes.iter().filter(|n| n.is_host).cloned().collect(), links: Vec::new(), ..Self::default() };
+        let mut all = Self {
+            nodes: self.nodes.iter().filter(|n| n.is_host).cloned().collect(),
+            links: Vec::new(),
+            ..Self::default()
+        };
         let taken: HashSet<String> = all.nodes.iter().map(|n| n.name.clone()).collect();
         let mut own_hosts = 0..hosts as u32;
-        let mut place: Vec<Option<u32>> = self.nodes.iter().map(|n| if n.is_host { own_hosts.next() } else { None }).collect();
+        let mut place: Vec<Option<u32>> =
+            self.nodes.iter().map(|n| if n.is_host { own_hosts.next() } else { None }).collect();
         for plane in 0..planes {
             for (node, place) in self.nodes.iter().zip(&mut place).filter(|(node, _)| !node.is_host) {
                 *place = Some(number(all.nodes.len()));
@@ -62,14 +75,22 @@ mod tests {
 
     #[test]
     fn each_plane_is_a_copy_and_a_hosts_port_is_its_plane() {
-        let shape = leaf_spine::Params { leaves: 2, spines: 2, hosts_per_leaf: 2, link: LINK, fabric_link: None, parallel: 1 };
+        let shape = leaf_spine::Params {
+            leaves: 2,
+            spines: 2,
+            hosts_per_leaf: 2,
+            link: LINK,
+            fabric_link: None,
+            parallel: 1,
+        };
         let one = shape.build().unwrap();
         let two = one.clone().with_planes(2).unwrap();
         assert_eq!(one.clone().with_planes(1).unwrap(), one);
         assert_eq!((two.nodes.len(), two.links.len()), (4 + 2 * 4, 2 * one.links.len()));
         let (before, ports) = (one.ports(), two.ports());
         for host in 0..4_u32 {
-            let peers: Vec<&str> = ports[index(host)].iter().map(|p| two.nodes[index(p.peer)].name.as_str()).collect();
+            let peers: Vec<&str> =
+                ports[index(host)].iter().map(|p| two.nodes[index(p.peer)].name.as_str()).collect();
             let leaf = &one.nodes[index(before[index(host)][0].peer)].name;
             assert_eq!(peers, [format!("p0.{leaf}"), format!("p1.{leaf}")]);
         }
@@ -87,7 +108,10 @@ mod tests {
             assert_eq!(key, "planes");
             assert!(why.contains("allowed are 1 to 64"), "{why}");
         }
-        let relays = serde_json::from_str::<ndc::Params>(r#"{"n": 2, "k": 2, "link": {"rate": "100Gbps", "delay": "1us"}}"#).unwrap();
+        let relays = serde_json::from_str::<ndc::Params>(
+            r#"{"n": 2, "k": 2, "link": {"rate": "100Gbps", "delay": "1us"}}"#,
+        )
+        .unwrap();
         let (key, why) = of(Network { ndc: Some(relays), planes: Some(2), ..Network::default() });
         assert_eq!(key, "planes");
         assert!(why.contains("relays"), "{why}");

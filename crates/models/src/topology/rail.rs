@@ -1,8 +1,8 @@
 //! Rails between GPU servers: rail-only (Wang et al. 2023) and, with aggregation switches, rail-optimised.
 //!
-//! GPUs are nodes that relay. Port 0 leads to the switch of the server, port 1 to the switch of the rail, which joins the GPUs of one
-//! position over all servers of a segment. Rail-only is NDC with two kinds of links (section III-A of the `PortFC` paper); rail-optimised
-//! is section VI-D of the paper.
+//! GPUs are nodes that relay. Port 0 leads to the switch of the server, port 1 to the switch of the rail,
+//! which joins the GPUs of one position over all servers of a segment. Rail-only is NDC with two kinds of
+//! links (section III-A of the `PortFC` paper); rail-optimised is section VI-D of the paper.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,15 @@ fn one() -> u64 {
 impl Shape for Params {
     fn build(&self) -> Result<Topology, (String, String)> {
         let gpus = bounded("gpus_per_server", self.gpus_per_server, 4_096)?;
-        let segments = self.aggregation.as_ref().map_or(Ok(1), |a| bounded("aggregation.segments", a.segments, 4_096))?;
-        let servers = bounded("servers", self.servers, (MAX_NODES / 2 / u64::from(gpus) / u64::from(segments)).min(4_096))?;
+        let segments = self
+            .aggregation
+            .as_ref()
+            .map_or(Ok(1), |a| bounded("aggregation.segments", a.segments, 4_096))?;
+        let servers = bounded(
+            "servers",
+            self.servers,
+            (MAX_NODES / 2 / u64::from(gpus) / u64::from(segments)).min(4_096),
+        )?;
         let mut t = Topology { has_servers: true, ..Topology::default() };
         let all = servers * segments;
         t.add_relays(all * gpus);
@@ -90,15 +97,28 @@ mod tests {
 
     #[test]
     fn rail_only_with_as_many_servers_as_gpus_is_ndc() {
-        let ours = Params { servers: 4, gpus_per_server: 4, scale_up: link(160), rail: link(100), aggregation: None }.build().unwrap();
-        let ndc = super::super::ndc::Params { n: 4, k: 1, link: link(100), levels: vec![link(160), link(100)] }.build().unwrap();
+        let ours = Params {
+            servers: 4,
+            gpus_per_server: 4,
+            scale_up: link(160),
+            rail: link(100),
+            aggregation: None,
+        }
+        .build()
+        .unwrap();
+        let ndc =
+            super::super::ndc::Params { n: 4, k: 1, link: link(100), levels: vec![link(160), link(100)] }
+                .build()
+                .unwrap();
         assert_eq!(ours.ports(), ndc.ports());
     }
 
     #[test]
     fn aggregation_joins_segments() {
         let aggregation = Some(Aggregation { switches: 3, link: link(400), segments: 2 });
-        let t = Params { servers: 4, gpus_per_server: 2, scale_up: link(160), rail: link(100), aggregation }.build().unwrap();
+        let t = Params { servers: 4, gpus_per_server: 2, scale_up: link(160), rail: link(100), aggregation }
+            .build()
+            .unwrap();
         assert_eq!((t.hosts().len(), t.nodes.len()), (16, 16 + 8 + 4 + 3));
         let ports = t.ports();
         // GPU 9 is the second one of the first server of the second segment.

@@ -1,7 +1,8 @@
 //! Three-layer Clos: pods of access and aggregation switches under core switches.
 //!
-//! The 1024-GPU network of the SFC document has 8 pods of 16 access and 4 aggregation switches under 8 cores, 8 hosts per access switch, 2
-//! links from an access switch to each aggregation switch of its pod, and 4 links from an aggregation switch to each core.
+//! The 1024-GPU network of the SFC document has 8 pods of 16 access and 4 aggregation switches under 8 cores,
+//! 8 hosts per access switch, 2 links from an access switch to each aggregation switch of its pod, and 4
+//! links from an aggregation switch to each core.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,8 @@ pub struct Params {
     /// Parallel links from an aggregation switch to each linked core.
     #[serde(default = "one")]
     pub core_uplinks: u64,
-    /// Cores linked to each aggregation switch, those of its plane: aggregation switch a of every pod to cores a·n … a·n + n − 1 (mod
-    /// cores). Default: all.
+    /// Cores linked to each aggregation switch, those of its plane: aggregation switch a of every pod to
+    /// cores a·n … a·n + n − 1 (mod cores). Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores_per_aggregation: Option<u64>,
     /// Every link.
@@ -49,10 +50,15 @@ impl Shape for Params {
         let access = bounded("access_per_pod", self.access_per_pod, 1_024)?;
         let aggregation = bounded("aggregation_per_pod", self.aggregation_per_pod, 1_024)?;
         let cores = bounded("cores", self.cores, 4_096)?;
-        let hosts = bounded("hosts_per_access", self.hosts_per_access, (MAX_NODES / (self.pods * self.access_per_pod)).clamp(1, 16_000))?;
+        let hosts = bounded(
+            "hosts_per_access",
+            self.hosts_per_access,
+            (MAX_NODES / (self.pods * self.access_per_pod)).clamp(1, 16_000),
+        )?;
         let up = bounded("access_uplinks", self.access_uplinks, 64)?;
         let core_up = bounded("core_uplinks", self.core_uplinks, 64)?;
-        let plane = bounded("cores_per_aggregation", self.cores_per_aggregation.unwrap_or(self.cores), self.cores)?;
+        let plane =
+            bounded("cores_per_aggregation", self.cores_per_aggregation.unwrap_or(self.cores), self.cores)?;
         if u64::from(pods * aggregation) * u64::from(plane * core_up + access * up) > 4 * MAX_NODES {
             return Err((String::new(), "too many links; give smaller numbers".into()));
         }
@@ -69,14 +75,22 @@ impl Shape for Params {
             for a in 0..access {
                 for g in 0..aggregation {
                     for _ in 0..up {
-                        t.join(first_access + pod * access + a, first_aggregation + pod * aggregation + g, fabric);
+                        t.join(
+                            first_access + pod * access + a,
+                            first_aggregation + pod * aggregation + g,
+                            fabric,
+                        );
                     }
                 }
             }
             for g in 0..aggregation {
                 for c in 0..plane {
                     for _ in 0..core_up {
-                        t.join(first_aggregation + pod * aggregation + g, first_core + (g * plane + c) % cores, fabric);
+                        t.join(
+                            first_aggregation + pod * aggregation + g,
+                            first_core + (g * plane + c) % cores,
+                            fabric,
+                        );
                     }
                 }
             }

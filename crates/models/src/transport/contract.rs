@@ -1,8 +1,10 @@
-//! The contract of a transport: the packets that a sender sends, the answers of a receiver, and the state of a flow at both ends.
+//! The contract of a transport: the packets that a sender sends, the answers of a receiver, and the state of
+//! a flow at both ends.
 //!
-//! A sender's state stays at the source, and a receiver's state at the destination. The two ends are different nodes, may run on different
-//! threads, and meet only through packets. The endpoint serves flows in turn, paces flows and sets timers. This file knows no transport;
-//! the registry in `transport/mod.rs` lists all transports.
+//! A sender's state stays at the source, and a receiver's state at the destination. The two ends are
+//! different nodes, may run on different threads, and meet only through packets. The endpoint serves flows in
+//! turn, paces flows and sets timers. This file knows no transport; the registry in `transport/mod.rs` lists
+//! all transports.
 
 use xoff_engine::state;
 use xoff_engine::state::State;
@@ -73,7 +75,8 @@ pub enum Loss {
 /// News that an answer brings to a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct News {
-    /// The answer told the sender of an unknown packet. The timeout restarts, and the flow may be able to send.
+    /// The answer told the sender of an unknown packet. The timeout restarts, and the flow may be able to
+    /// send.
     pub is_news: bool,
     /// A packet is missing.
     pub loss: Option<Loss>,
@@ -137,8 +140,9 @@ pub fn check_timeout(key: &'static str, timeout: Option<Duration>) -> Result<(),
     Ok(())
 }
 
-/// Returns the default of a timeout: the value of the transport's source, or twice the longest round trip without load where that is
-/// longer. A shorter timeout would repeat every packet before the answer can arrive.
+/// Returns the default of a timeout: the value of the transport's source, or twice the longest round trip
+/// without load where that is longer. A shorter timeout would repeat every packet before the answer can
+/// arrive.
 pub fn default_timeout(of_source: Duration, line: Line) -> Duration {
     of_source.max(line.answered * 2)
 }
@@ -157,12 +161,14 @@ pub trait Transport: Sized {
     const COUNTS: &'static [Count] = &[];
     /// True when receivers answer and senders retransmit.
     const ACKNOWLEDGES: bool = true;
-    /// True when a lost packet no longer counts as in flight, so that a retransmission waits for the window like a new packet. Otherwise a
-    /// lost packet stays in flight until its ACK, and the retransmission passes the window.
+    /// True when a lost packet no longer counts as in flight, so that a retransmission waits for the window
+    /// like a new packet. Otherwise a lost packet stays in flight until its ACK, and the retransmission
+    /// passes the window.
     const WINDOWS_HOLD_LOST: bool = false;
     /// True when packets out of order are kept and not repeated.
     const BEARS_REORDERING: bool = true;
-    /// The mechanism of switches that reports losses, and the warning for scenarios without the mechanism where packets may be dropped.
+    /// The mechanism of switches that reports losses, and the warning for scenarios without the mechanism
+    /// where packets may be dropped.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// Returns the parameters with defaults that follow from a line or from other parameters.
     fn settled(params: &Self::Params, _line: Line) -> Self::Params {
@@ -209,21 +215,40 @@ pub trait Transport: Sized {
     fn coalesces(&self) -> bool {
         false
     }
-    /// Records that the header of a trimmed packet returned from a switch. `pulled` packets of the flow were pulled. True when one packet
-    /// may leave at once without a pull.
-    fn on_bounce(&self, _progress: &mut Progress, _sender: &mut Self::Sender, _seq: u32, _pulled: u32) -> bool {
+    /// Records that the header of a trimmed packet returned from a switch. `pulled` packets of the flow were
+    /// pulled. True when one packet may leave at once without a pull.
+    fn on_bounce(
+        &self,
+        _progress: &mut Progress,
+        _sender: &mut Self::Sender,
+        _seq: u32,
+        _pulled: u32,
+    ) -> bool {
         false
     }
     /// The deadline has come; returns how many losses a congestion control hears of.
     fn on_timeout(&self, progress: &mut Progress, sender: &mut Self::Sender, now: Moment) -> u32;
-    /// Returns the end of the timeout if no packet is sent and no answer arrives. Called with each packet and with each answer that brings
-    /// news.
+    /// Returns the end of the timeout if no packet is sent and no answer arrives. Called with each packet and
+    /// with each answer that brings news.
     fn deadline(&self, progress: &Progress, sender: &Self::Sender, now: Moment) -> Moment;
     /// The shortest and the longest possible timeout.
     fn timeouts(&self) -> (Duration, Duration);
     /// A data packet arrived.
-    fn on_data(&self, received: &mut Received, receiver: &mut Self::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival;
-    /// Handles a header of a trimmed packet. The packet is lost, and the receiver knows at once. Without an answer the timeout finds the
-    /// loss.
-    fn on_header(&self, _received: &mut Received, _receiver: &mut Self::Receiver, _header: &Packet, _replies: &mut Replies) {}
+    fn on_data(
+        &self,
+        received: &mut Received,
+        receiver: &mut Self::Receiver,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival;
+    /// Handles a header of a trimmed packet. The packet is lost, and the receiver knows at once. Without an
+    /// answer the timeout finds the loss.
+    fn on_header(
+        &self,
+        _received: &mut Received,
+        _receiver: &mut Self::Receiver,
+        _header: &Packet,
+        _replies: &mut Replies,
+    ) {
+    }
 }

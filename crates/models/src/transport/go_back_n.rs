@@ -1,18 +1,20 @@
 //! Go-Back-N, the retransmission of RoCE network interfaces.
 //!
-//! Models: an ACK for every packet in order. A packet beyond a gap is discarded, and a NACK reports the gap once per `nack_interval`. The
-//! sender goes back to the packet that the NACK names, and after `rto` without progress to the oldest packet without ACK.
-//! Source: the public ns-3 codes of HPCC and `ConWeave`; a duplicate is answered with an ACK (`InfiniBand` rule C9-110);
-//! `docs/models/go_back_n.md`.
-//! Simplifications: no ACK coalescing; the RTO does not adapt. Invariants: packets are delivered in order, each once; a flow completes on
-//! any loss pattern that ends.
+//! Models: an ACK for every packet in order. A packet beyond a gap is discarded, and a NACK reports the gap
+//! once per `nack_interval`. The sender goes back to the packet that the NACK names, and after `rto` without
+//! progress to the oldest packet without ACK. Source: the public ns-3 codes of HPCC and `ConWeave`; a
+//! duplicate is answered with an ACK (`InfiniBand` rule C9-110); `docs/models/go_back_n.md`.
+//! Simplifications: no ACK coalescing; the RTO does not adapt. Invariants: packets are delivered in order,
+//! each once; a flow completes on any loss pattern that ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::contract::{
+    Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout,
+};
 use crate::frames::Kind;
 use crate::framing::Framing;
 use crate::line::Line;
@@ -23,8 +25,8 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Retransmission timeout, restarted by each packet sent and each ACK with progress. Default: 4ms, or twice the longest round trip
-    /// without load where that is longer.
+    /// Retransmission timeout, restarted by each packet sent and each ACK with progress. Default: 4ms, or
+    /// twice the longest round trip without load where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
     /// Least time between two NACKs for the same packet.
@@ -64,7 +66,9 @@ impl State for Reported {
 impl GoBackN {
     /// Reports the missing packet, unless a report within the interval named the same packet.
     fn report(&self, received: &Received, reported: &mut Reported, found: u32, replies: &mut Replies) {
-        let again = reported.0.is_some_and(|(missing, at)| missing == received.expected && replies.now < at + self.nack_interval);
+        let again = reported.0.is_some_and(|(missing, at)| {
+            missing == received.expected && replies.now < at + self.nack_interval
+        });
         if !again {
             reported.0 = Some((received.expected, replies.now));
             replies.report(received.expected, found);
@@ -136,7 +140,13 @@ impl Transport for GoBackN {
     }
 
     /// Reports a gap, as a data packet beyond a gap does.
-    fn on_header(&self, received: &mut Received, reported: &mut Reported, header: &Packet, replies: &mut Replies) {
+    fn on_header(
+        &self,
+        received: &mut Received,
+        reported: &mut Reported,
+        header: &Packet,
+        replies: &mut Replies,
+    ) {
         if header.seq() >= received.expected {
             self.report(received, reported, header.seq(), replies);
         }
@@ -144,7 +154,13 @@ impl Transport for GoBackN {
 
     /// Delivers a packet in order. Discards a packet beyond a gap and reports the gap once per interval.
     #[inline]
-    fn on_data(&self, received: &mut Received, reported: &mut Reported, packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(
+        &self,
+        received: &mut Received,
+        reported: &mut Reported,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
         if packet.seq() == received.expected {
             received.expected += 1;
             replies.acknowledge(received.expected);

@@ -1,20 +1,23 @@
 //! IRN, improved RoCE NIC: selective repeat and a window of one bandwidth-delay product.
 //!
-//! Models: the receiver answers every packet and keeps packets beyond a gap; a NACK names the expected packet and the packet that arrived.
-//! The first NACK or timeout begins a recovery, which repeats the oldest packet without ACK. Another packet counts as lost when a later
-//! packet was acknowledged selectively, or after a timeout. New packets stay within `bdp_cap` of the oldest packet without ACK (BDP-FC).
-//! The timeout is `rto_low` while at most `rto_low_threshold` packets are in flight, and `rto_high` otherwise.
-//! Source: Mittal et al. (SIGCOMM 2018), section 3; `docs/models/irn.md`. Our choice, as in RFC 6675: a timeout repeats every packet
-//! without ACK.
-//! Simplifications: one retransmission per packet and recovery; unbounded memory of the receiver. Invariants: each packet is delivered
-//! once; a flow completes on any loss pattern that ends.
+//! Models: the receiver answers every packet and keeps packets beyond a gap; a NACK names the expected packet
+//! and the packet that arrived. The first NACK or timeout begins a recovery, which repeats the oldest packet
+//! without ACK. Another packet counts as lost when a later packet was acknowledged selectively, or after a
+//! timeout. New packets stay within `bdp_cap` of the oldest packet without ACK (BDP-FC). The timeout is
+//! `rto_low` while at most `rto_low_threshold` packets are in flight, and `rto_high` otherwise. Source:
+//! Mittal et al. (SIGCOMM 2018), section 3; `docs/models/irn.md`. Our choice, as in RFC 6675: a timeout
+//! repeats every packet without ACK.
+//! Simplifications: one retransmission per packet and recovery; unbounded memory of the receiver. Invariants:
+//! each packet is delivered once; a flow completes on any loss pattern that ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::contract::{
+    Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout,
+};
 use super::sack_bitmap::Beyond;
 use crate::frames::Kind;
 use crate::framing::Framing;
@@ -29,8 +32,8 @@ pub struct Params {
     /// Payload that may be in flight. Default: the line's rate times the longest round trip without queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bdp_cap: Option<Bytes>,
-    /// Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest round trip without load if
-    /// longer.
+    /// Timeout while at most `rto_low_threshold` packets are in flight. Default: 100us, or twice the longest
+    /// round trip without load if longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto_low: Option<Duration>,
     /// Timeout with more packets in flight. Default: 320us, or `rto_low` if longer.
@@ -78,7 +81,8 @@ impl Sender {
         if self.is_oldest_due {
             return Some(state.unacknowledged);
         }
-        (self.looked.max(state.unacknowledged)..self.beyond.end().max(self.timed_out)).find(|seq| !self.beyond.has(*seq))
+        (self.looked.max(state.unacknowledged)..self.beyond.end().max(self.timed_out))
+            .find(|seq| !self.beyond.has(*seq))
     }
 
     fn begin(&mut self, state: &Progress) {
@@ -129,7 +133,12 @@ impl Transport for Irn {
         let product = Bytes(line.product(line.round_trip) as u64);
         let rto_low = params.rto_low.unwrap_or_else(|| default_timeout(RTO_LOW, line));
         let rto_high = params.rto_high.unwrap_or(RTO_HIGH).max(rto_low);
-        Params { bdp_cap: Some(params.bdp_cap.unwrap_or(product)), rto_low: Some(rto_low), rto_high: Some(rto_high), ..params.clone() }
+        Params {
+            bdp_cap: Some(params.bdp_cap.unwrap_or(product)),
+            rto_low: Some(rto_low),
+            rto_high: Some(rto_high),
+            ..params.clone()
+        }
     }
 
     fn wants_round_trip(params: &Params) -> bool {
@@ -139,7 +148,12 @@ impl Transport for Irn {
     fn new(params: &Params, framing: &Framing) -> Self {
         let window = (params.bdp_cap.unwrap_or_default().0 / framing.payload).max(1);
         let rto_low = params.rto_low.unwrap_or(RTO_LOW);
-        Self { window, rto_low, rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low), rto_low_threshold: params.rto_low_threshold }
+        Self {
+            window,
+            rto_low,
+            rto_high: params.rto_high.unwrap_or(RTO_HIGH).max(rto_low),
+            rto_low_threshold: params.rto_low_threshold,
+        }
     }
 
     fn validate(params: &Params, framing: &Framing) -> Result<(), ParamError> {
@@ -148,11 +162,17 @@ impl Transport for Irn {
         if let Some(high) = params.rto_high
             && high < params.rto_low.unwrap_or(RTO_LOW)
         {
-            return Err(("rto_high", format!("{high} is below rto_low, {}", params.rto_low.unwrap_or(RTO_LOW))));
+            return Err((
+                "rto_high",
+                format!("{high} is below rto_low, {}", params.rto_low.unwrap_or(RTO_LOW)),
+            ));
         }
         if let Some(bdp) = params.bdp_cap.filter(|bdp| bdp.0 < framing.payload || bdp.0 >= 1 << 30) {
             let payload = framing.payload;
-            return Err(("bdp_cap", format!("{bdp} is out of range; must be at least a packet of {payload} B and below 1GiB")));
+            return Err((
+                "bdp_cap",
+                format!("{bdp} is out of range; must be at least a packet of {payload} B and below 1GiB"),
+            ));
         }
         Ok(())
     }
@@ -188,7 +208,11 @@ impl Transport for Irn {
     }
 
     fn deadline(&self, state: &Progress, _: &Box<Sender>, now: Moment) -> Moment {
-        now + if state.next - state.unacknowledged <= self.rto_low_threshold { self.rto_low } else { self.rto_high }
+        now + if state.next - state.unacknowledged <= self.rto_low_threshold {
+            self.rto_low
+        } else {
+            self.rto_high
+        }
     }
 
     fn timeouts(&self) -> (Duration, Duration) {
@@ -196,7 +220,13 @@ impl Transport for Irn {
     }
 
     /// Keeps packets beyond a gap.
-    fn on_data(&self, received: &mut Received, kept: &mut Option<Box<Beyond>>, packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(
+        &self,
+        received: &mut Received,
+        kept: &mut Option<Box<Beyond>>,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
         let (seq, expected) = (packet.seq(), received.expected);
         if seq < expected {
             replies.acknowledge(expected);
@@ -278,7 +308,8 @@ mod tests {
 
     #[test]
     fn without_a_product_it_is_that_of_the_line() {
-        // 100 Gb/s and 8.32 us are 104 KB, as in ConWeave's simulator; the network of a document has 200 Gb/s and 3.67 us.
+        // 100 Gb/s and 8.32 us are 104 KB, as in ConWeave's simulator; the network of a document has 200 Gb/s
+        // and 3.67 us.
         for (gbps, ns, bytes) in [(100, 8320, 104_000), (200, 3670, 91_750)] {
             let line = Line { rate: xoff_units::Rate::gbps(gbps), ..Line::for_tests(Duration::ns(ns)) };
             assert_eq!(Irn::settled(&Params::default(), line).bdp_cap, Some(Bytes(bytes)));

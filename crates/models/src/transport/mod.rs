@@ -1,4 +1,5 @@
-//! Transports: retransmission at senders, and answers of receivers. The registry of transports is in this file.
+//! Transports: retransmission at senders, and answers of receivers. The registry of transports is in this
+//! file.
 
 pub mod contract;
 pub mod sack_bitmap;
@@ -13,8 +14,9 @@ use crate::line::Line;
 use crate::packet::Packet;
 use crate::pulls::Rules;
 
-/// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key in the table and holds
-/// `Params`, and the transport's type; the line's comment is the documentation of the key. The first is the default.
+/// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key
+/// in the table and holds `Params`, and the transport's type; the line's comment is the documentation of the
+/// key. The first is the default.
 macro_rules! registry {
     (($d:tt) $(#[doc = $about:literal])* table; $($(#[doc = $doc:literal])* $module:ident: $name:ident,)*) => {
         $(pub mod $module;)*
@@ -116,7 +118,8 @@ macro_rules! registry {
                 match self { $(Self::$name(_) => stringify!($module),)* }
             }
 
-            /// True when receivers answer and senders retransmit. Without answers a flow ends at the source with the last packet.
+            /// True when receivers answer and senders retransmit. Without answers a flow ends at the source
+            /// with the last packet.
             #[inline]
             pub const fn acknowledges(&self) -> bool {
                 match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }

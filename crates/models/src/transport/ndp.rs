@@ -1,12 +1,14 @@
 //! NDP: a first window at line rate, and afterwards one packet for each pull of the receiver.
 //!
-//! Models: the receiver answers a packet with an ACK and a trimmed header (`switch.trimming`) with a NACK; each is worth one pull. All
-//! flows that end at a host share one pacer (`pulls/`), which pulls at `rate` of the line, flows in turn. A pull releases a lost packet
-//! first, then a new packet, or is kept for a later loss. A header that returns from a full switch (`return_to_sender`) waits for a pull,
-//! unless no pull is to come or a quarter of the last twelve answers were ACKs. Packets are tracked as in `selective`.
-//! Source: Handley et al. (SIGCOMM 2017); htsim (`ndp.cpp`); `docs/models/ndp.md`.
-//! Simplifications: each pull is a frame of its own; answers and pulls take one path; all flows are pulled alike. Invariants: packets sent
-//! are those of the first window, of pulls, of free bounces and of timeouts; pulls are at most packets and headers that arrived.
+//! Models: the receiver answers a packet with an ACK and a trimmed header (`switch.trimming`) with a NACK;
+//! each is worth one pull. All flows that end at a host share one pacer (`pulls/`), which pulls at `rate` of
+//! the line, flows in turn. A pull releases a lost packet first, then a new packet, or is kept for a later
+//! loss. A header that returns from a full switch (`return_to_sender`) waits for a pull, unless no pull is to
+//! come or a quarter of the last twelve answers were ACKs. Packets are tracked as in `selective`. Source:
+//! Handley et al. (SIGCOMM 2017); htsim (`ndp.cpp`); `docs/models/ndp.md`.
+//! Simplifications: each pull is a frame of its own; answers and pulls take one path; all flows are pulled
+//! alike. Invariants: packets sent are those of the first window, of pulls, of free bounces and of timeouts;
+//! pulls are at most packets and headers that arrived.
 
 use std::collections::VecDeque;
 
@@ -16,7 +18,9 @@ use xoff_engine::state;
 use xoff_engine::state::Word;
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Arrival, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::contract::{
+    Arrival, News, Progress, Received, Replies, Transport, check_timeout, default_timeout,
+};
 use super::selective::{self, Selective};
 use crate::count::Count;
 use crate::frames::Kind;
@@ -30,13 +34,14 @@ use crate::pulls::{Demand, PULLS, Rules};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Packets that a flow sends unasked. Default: as many packets as fill the longest round trip of the network, with the answer.
+    /// Packets that a flow sends unasked. Default: as many packets as fill the longest round trip of the
+    /// network, with the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// Share of its line that a host pulls, above 0 and up to 1.
     pub rate: f64,
-    /// A packet without an answer for this time since its start counts as lost. The timeout matters if headers are lost. Default: 20ms, or
-    /// twice the longest round trip without load if longer.
+    /// A packet without an answer for this time since its start counts as lost. The timeout matters if
+    /// headers are lost. Default: 20ms, or twice the longest round trip without load if longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
 }
@@ -135,7 +140,10 @@ impl Transport for Ndp {
     }
 
     fn new(params: &Params, framing: &Framing) -> Self {
-        let packets = Selective::new(&selective::Params { rto: params.rto.or(Some(RTO)), ..selective::Params::default() }, framing);
+        let packets = Selective::new(
+            &selective::Params { rto: params.rto.or(Some(RTO)), ..selective::Params::default() },
+            framing,
+        );
         Self { packets, window: params.window.unwrap_or(1), rate: params.rate }
     }
 
@@ -144,7 +152,10 @@ impl Transport for Ndp {
             return Err(("window", "must be above zero, as a pull answers a packet".into()));
         }
         if !(params.rate > 0.0 && params.rate <= 1.0) {
-            return Err(("rate", format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate)));
+            return Err((
+                "rate",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", params.rate),
+            ));
         }
         check_timeout("rto", params.rto)?;
         Ok(())
@@ -153,7 +164,14 @@ impl Transport for Ndp {
     fn pulls(&self, line: Line) -> Option<Rules> {
         let time = line.rate.time(line.framing.largest());
         let time = if self.rate < 1.0 { Duration::of_real(time.real() / self.rate) } else { time };
-        Some(Rules { part: "ndp", first: u64::from(self.window), batch: 1, time, demand: Demand::Arrivals, adaption: None })
+        Some(Rules {
+            part: "ndp",
+            first: u64::from(self.window),
+            batch: 1,
+            time,
+            demand: Demand::Arrivals,
+            adaption: None,
+        })
     }
 
     fn sender(&self) -> Box<Sender> {
@@ -181,7 +199,8 @@ impl Transport for Ndp {
         self.packets.on_answer(state, &mut sender.packets, frame)
     }
 
-    /// Lets a packet leave at once if no packet of the flow can bring a pull, or if only the path was congested.
+    /// Lets a packet leave at once if no packet of the flow can bring a pull, or if only the path was
+    /// congested.
     fn on_bounce(&self, state: &mut Progress, sender: &mut Box<Sender>, seq: u32, pulled: u32) -> bool {
         self.packets.on_bounce(state, &mut sender.packets, seq, pulled);
         sender.hear(Heard::Bounce, self.window);
@@ -202,11 +221,23 @@ impl Transport for Ndp {
         self.packets.timeouts()
     }
 
-    fn on_data(&self, received: &mut Received, kept: &mut selective::Receiver, packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(
+        &self,
+        received: &mut Received,
+        kept: &mut selective::Receiver,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
         self.packets.on_data(received, kept, packet, replies)
     }
 
-    fn on_header(&self, received: &mut Received, kept: &mut selective::Receiver, header: &Packet, replies: &mut Replies) {
+    fn on_header(
+        &self,
+        received: &mut Received,
+        kept: &mut selective::Receiver,
+        header: &Packet,
+        replies: &mut Replies,
+    ) {
         self.packets.on_header(received, kept, header, replies);
     }
 }
@@ -281,7 +312,8 @@ mod tests {
 
     #[test]
     fn pulls_are_a_packet_apart() {
-        // 9000 B and 64 B of headers at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us. In 12 us two of them begin.
+        // 9000 B and 64 B of headers at 10 Gb/s: 7.2512 us; at nine tenths of that 8.0568 us. In 12 us two of
+        // them begin.
         let framing = Framing { payload: 9000, header: 64, control: 64, minimum: 64 };
         let line = Line { rate: xoff_units::Rate::gbps(10), framing, ..Line::for_tests(Duration::us(12)) };
         for (rate, spacing) in [(1.0, 7_251_200), (0.9, 8_056_888)] {

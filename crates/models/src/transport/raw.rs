@@ -1,9 +1,10 @@
 //! Raw frames: Ethernet or UDP packets without a transport.
 //!
-//! Models: a source sends each packet once and finishes the flow with the last packet. The receiver sends no answers. A flow is delivered
-//! when all its packets have arrived; a flow with a loss is never delivered.
+//! Models: a source sends each packet once and finishes the flow with the last packet. The receiver sends no
+//! answers. A flow is delivered when all its packets have arrived; a flow with a loss is never delivered.
 //! Source: the traffic of the BCN document ("100 % UDP or raw Ethernet"); `docs/models/raw.md`.
-//! Simplifications: no application above retransmits. Invariants: each packet is sent once; no packet is answered.
+//! Simplifications: no application above retransmits. Invariants: each packet is sent once; no packet is
+//! answered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

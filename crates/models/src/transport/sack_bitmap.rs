@@ -1,4 +1,5 @@
-//! A bitmap of the packets of a flow that arrived beyond the first missing packet. Both ends of a selective transport keep one.
+//! A bitmap of the packets of a flow that arrived beyond the first missing packet. Both ends of a selective
+//! transport keep one.
 
 use std::collections::VecDeque;
 use xoff_engine::state;

@@ -1,13 +1,15 @@
-//! A transport without order: trimmed headers, timeouts and an optional threshold report losses, and gaps alone do not.
+//! A transport without order: trimmed headers, timeouts and an optional threshold report losses, and gaps
+//! alone do not.
 //!
-//! Models: the receiver answers with the expected packet and the packet that arrived (ACK in order, SACK otherwise), and each trimmed
-//! header (`switch.trimming`) with a NACK. With `sack_threshold` answers are coalesced, except for first, marked, duplicate and requesting
-//! packets. The sender knows each packet as under way, arrived or lost, and repeats lost packets first. Windows count packets under way.
-//! Each packet has its own timeout; `reordering_threshold` later arrivals also make a loss.
-//! Source: reliable unordered delivery (RUD) of Ultra Ethernet's public simulator (`uec.cpp`); NDP for NACKs of headers;
-//! `docs/models/selective.md`.
-//! Simplifications: no bound of the receiver's bitmap; the timeout does not adapt. Invariants: each packet is delivered once; packets under
-//! way, arrived and lost are all packets sent.
+//! Models: the receiver answers with the expected packet and the packet that arrived (ACK in order, SACK
+//! otherwise), and each trimmed header (`switch.trimming`) with a NACK. With `sack_threshold` answers are
+//! coalesced, except for first, marked, duplicate and requesting packets. The sender knows each packet as
+//! under way, arrived or lost, and repeats lost packets first. Windows count packets under way. Each packet
+//! has its own timeout; `reordering_threshold` later arrivals also make a loss.
+//! Source: reliable unordered delivery (RUD) of Ultra Ethernet's public simulator (`uec.cpp`); NDP for NACKs
+//! of headers; `docs/models/selective.md`.
+//! Simplifications: no bound of the receiver's bitmap; the timeout does not adapt. Invariants: each packet is
+//! delivered once; packets under way, arrived and lost are all packets sent.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, index};
 
-use super::contract::{Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout};
+use super::contract::{
+    Arrival, Loss, News, Progress, Received, Replies, Transport, check_timeout, default_timeout,
+};
 use super::sack_bitmap::Beyond;
 use crate::frames::Kind;
 use crate::framing::Framing;
@@ -28,14 +32,17 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A packet without an answer for this time since its start counts as lost. Ultra Ethernet's simulator has 15us and the time of six
-    /// full queues: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the longest round trip without load where that is longer.
+    /// A packet without an answer for this time since its start counts as lost. Ultra Ethernet's simulator
+    /// has 15us and the time of six full queues: 100us for 178 KB at 100 Gb/s. Default: 100us, or twice the
+    /// longest round trip without load where that is longer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rto: Option<Duration>,
-    /// Wire bytes that one answer covers. Ultra Ethernet's simulator has 16KiB. Default: an answer for every packet.
+    /// Wire bytes that one answer covers. Ultra Ethernet's simulator has 16KiB. Default: an answer for every
+    /// packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sack_threshold: Option<Bytes>,
-    /// A packet counts as lost when a packet this many later has arrived. Choose a value above the largest reordering. Default: never.
+    /// A packet counts as lost when a packet this many later has arrived. Choose a value above the largest
+    /// reordering. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering_threshold: Option<u32>,
 }
@@ -183,7 +190,14 @@ impl State for Receiver {
 
 impl Selective {
     /// Answers a packet, or delays the answer until more packets have arrived.
-    fn answer(&self, expected: u32, arrival: Arrival, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) {
+    fn answer(
+        &self,
+        expected: u32,
+        arrival: Arrival,
+        receiver: &mut Receiver,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) {
         let Some(every) = self.sack_threshold else { return replies.acknowledge_one(expected, packet.seq()) };
         let is_first = receiver.pending_ack.is_none();
         let pending_ack = receiver.pending_ack.get_or_insert_default();
@@ -231,7 +245,10 @@ impl Transport for Selective {
     fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
         check_timeout("rto", params.rto)?;
         if params.sack_threshold == Some(Bytes(0)) {
-            return Err(("sack_threshold", "must be above zero; remove it to acknowledge every packet".into()));
+            return Err((
+                "sack_threshold",
+                "must be above zero; remove it to acknowledge every packet".into(),
+            ));
         }
         if params.reordering_threshold == Some(0) {
             return Err(("reordering_threshold", "must be above zero".into()));
@@ -313,7 +330,13 @@ impl Transport for Selective {
     }
 
     /// Keeps every packet.
-    fn on_data(&self, received: &mut Received, receiver: &mut Receiver, packet: &Packet, replies: &mut Replies) -> Arrival {
+    fn on_data(
+        &self,
+        received: &mut Received,
+        receiver: &mut Receiver,
+        packet: &Packet,
+        replies: &mut Replies,
+    ) -> Arrival {
         let (seq, expected, kept) = (packet.seq(), received.expected, &mut receiver.kept);
         let arrival = if seq == expected {
             received.expected = Beyond::next(kept, expected);
@@ -336,8 +359,15 @@ impl Transport for Selective {
     }
 
     /// Reports the packet as lost, unless another copy has arrived.
-    fn on_header(&self, received: &mut Received, receiver: &mut Receiver, header: &Packet, replies: &mut Replies) {
-        let is_here = header.seq() < received.expected || receiver.kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
+    fn on_header(
+        &self,
+        received: &mut Received,
+        receiver: &mut Receiver,
+        header: &Packet,
+        replies: &mut Replies,
+    ) {
+        let is_here = header.seq() < received.expected
+            || receiver.kept.as_ref().is_some_and(|beyond| beyond.has(header.seq()));
         if is_here {
             replies.acknowledge_one(received.expected, header.seq());
         } else {
@@ -385,7 +415,8 @@ mod tests {
             assert_eq!(news, News { is_news: true, loss: None });
         }
         assert_eq!((counts(&s), t.next(&p, &s)), ((3, 7), Some(10)));
-        // Packets 6 and 2 were cut: they are no longer under way, and go before what is new, the oldest first.
+        // Packets 6 and 2 were cut: they are no longer under way, and go before what is new, the oldest
+        // first.
         for seq in [6, 2] {
             let news = t.on_answer(&mut p, &mut s, &frame(Kind::Nack, 0, seq));
             assert_eq!(news, News { is_news: true, loss: Some(Loss::Reported) });
@@ -426,7 +457,10 @@ mod tests {
         }
         assert_eq!(t.deadline(&p, &s, Moment::us(3)), Moment::us(100));
         t.on_answer(&mut p, &mut s, &frame(Kind::Sack, 0, 1));
-        assert_eq!((t.on_timeout(&mut p, &mut s, Moment::us(99)), t.on_timeout(&mut p, &mut s, Moment::us(100))), (0, 1));
+        assert_eq!(
+            (t.on_timeout(&mut p, &mut s, Moment::us(99)), t.on_timeout(&mut p, &mut s, Moment::us(100))),
+            (0, 1)
+        );
         assert_eq!((counts(&s), s.lost.clone()), ((1, 2), BTreeSet::from([0])));
         // Packet 1 is there; the next is packet 2, and what is sent again is as old as its last copy.
         assert_eq!(t.deadline(&p, &s, Moment::us(100)), Moment::us(102));
@@ -474,7 +508,8 @@ mod tests {
         let mut arrive = |kind: Kind, seq: u32| {
             let mut replies = Replies::new(Moment::ZERO, 0);
             let packet = frame(kind, seq, 0);
-            let arrival = (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &packet, &mut replies));
+            let arrival =
+                (kind == Kind::Data).then(|| t.on_data(&mut received, &mut kept, &packet, &mut replies));
             if kind == Kind::Header {
                 t.on_header(&mut received, &mut kept, &packet, &mut replies);
             }

@@ -1,4 +1,5 @@
-//! All-to-all traffic: every host sends to every other host at the same moment. Source: `docs/models/all_to_all.md`.
+//! All-to-all traffic: every host sends to every other host at the same moment. Source:
+//! `docs/models/all_to_all.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

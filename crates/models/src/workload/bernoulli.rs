@@ -1,10 +1,11 @@
 //! Bernoulli sources: open-loop traffic with frames at random in the slots of a line.
 //!
-//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with probability `load`, whatever
-//! the network does. Geometric gaps are drawn one at a time. Frames wait in a queue of the source in front of its rate limiter. A full
-//! queue holds the source back, which is counted; the source continues later with the same frames, so no frame is lost at a source. Source:
-//! the BCN document ("Bernoulli temporal distribution", rate limiter queue of 150 KB); `docs/models/bernoulli.md`. Our choice: slots begin
-//! at a random moment, so that sources do not send in step.
+//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with
+//! probability `load`, whatever the network does. Geometric gaps are drawn one at a time. Frames wait in a
+//! queue of the source in front of its rate limiter. A full queue holds the source back, which is counted;
+//! the source continues later with the same frames, so no frame is lost at a source. Source: the BCN document
+//! ("Bernoulli temporal distribution", rate limiter queue of 150 KB); `docs/models/bernoulli.md`. Our choice:
+//! slots begin at a random moment, so that sources do not send in step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,8 +44,10 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let sources = making.hosts(Some(&self.sources), &format!("{key}.sources"))?;
-        let lines: Vec<Rate> =
-            sources.iter().map(|n| making.ports[index(*n)].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1))).collect();
+        let lines: Vec<Rate> = sources
+            .iter()
+            .map(|n| making.ports[index(*n)].iter().map(|p| p.link.rate).max().unwrap_or(Rate(1)))
+            .collect();
         self.validate(&key, making.framing, lines.iter().copied().max().unwrap_or(Rate(1)))?;
         making.lasts(self.duration);
         for (i, (src, line)) in sources.iter().copied().zip(lines).enumerate() {
@@ -53,7 +56,8 @@ impl Traffic for Params {
             making.check_ends(src, dst, &format!("{key}.sources[{i}]"))?;
             let arrivals = self.arrivals(line, making.framing, making.workload.start, making.stream_of(src));
             let Some((arrivals, first, count)) = arrivals else { continue };
-            making.list(src, dst, u64::from(count) * making.framing.payload, first).arrivals = Some(Box::new(arrivals));
+            making.list(src, dst, u64::from(count) * making.framing.payload, first).arrivals =
+                Some(Box::new(arrivals));
         }
         making.check_room(0, &key)
     }
@@ -61,7 +65,13 @@ impl Traffic for Params {
 
 impl Params {
     /// Returns the arrivals of a source, with the time of the first and the number; none without a frame.
-    pub fn arrivals(&self, rate: Rate, framing: &Framing, start: Moment, mut stream: Stream) -> Option<(SourceQueue, Moment, u32)> {
+    pub fn arrivals(
+        &self,
+        rate: Rate,
+        framing: &Framing,
+        start: Moment,
+        mut stream: Stream,
+    ) -> Option<(SourceQueue, Moment, u32)> {
         let slot = rate.time(framing.largest());
         let phase = Duration::of_real(stream.uniform() * slot.real());
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
@@ -72,7 +82,10 @@ impl Params {
     /// Returns the first invalid key, with the problem.
     pub fn validate(&self, key: &str, framing: &Framing, fastest: Rate) -> Result<(), Problem> {
         if !(self.load > 0.0 && self.load <= 1.0) {
-            return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1", self.load)));
+            return Err((
+                format!("{key}.load"),
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", self.load),
+            ));
         }
         if self.sources.is_empty() {
             return Err((format!("{key}.sources"), "the list is empty".into()));
@@ -81,11 +94,16 @@ impl Params {
             let (given, sources) = (self.destinations.len(), self.sources.len());
             return Err((
                 format!("{key}.destinations"),
-                format!("{given} were given; give one for all sources, or one for each of the {sources} sources"),
+                format!(
+                    "{given} were given; give one for all sources, or one for each of the {sources} sources"
+                ),
             ));
         }
         if self.duration == Duration::ZERO || self.duration > Duration::ms(281_000) {
-            return Err((format!("{key}.duration"), format!("{} is out of range; must be above zero and up to 281s", self.duration)));
+            return Err((
+                format!("{key}.duration"),
+                format!("{} is out of range; must be above zero and up to 281s", self.duration),
+            ));
         }
         let frames = self.load * self.duration.real() / rate_time(fastest, framing);
         if frames > MOST_FRAMES {
@@ -95,7 +113,10 @@ impl Params {
             ));
         }
         if self.queue.0 < framing.largest() {
-            return Err((format!("{key}.queue"), format!("{} does not hold a frame of {} B", self.queue, framing.largest())));
+            return Err((
+                format!("{key}.queue"),
+                format!("{} does not hold a frame of {} B", self.queue, framing.largest()),
+            ));
         }
         Ok(())
     }
@@ -111,7 +132,13 @@ mod tests {
 
     fn source(load: f64, queue: u64, seed: u64) -> (SourceQueue, Moment, u32) {
         let framing = Framing { payload: 1500, header: 0, control: 64, minimum: 64 };
-        let params = Params { sources: vec![], destinations: vec![], load, duration: Duration::ms(120), queue: Bytes(queue) };
+        let params = Params {
+            sources: vec![],
+            destinations: vec![],
+            load,
+            duration: Duration::ms(120),
+            queue: Bytes(queue),
+        };
         params.arrivals(Rate::gbps(10), &framing, Moment::ms(5), Stream::new(seed, 1, "test")).unwrap()
     }
 

@@ -1,7 +1,9 @@
-//! The context in which workloads make flows: hosts by name, checks of sizes and ends, limits, and random streams.
+//! The context in which workloads make flows: hosts by name, checks of sizes and ends, limits, and random
+//! streams.
 //!
-//! Keys in errors are full paths. The streams of a workload depend on its name, its turn among workloads of the same name, its kind, and
-//! the host where each host draws for itself. A workload therefore does not disturb another. Limits: `docs/models/size.md`.
+//! Keys in errors are full paths. The streams of a workload depend on its name, its turn among workloads of
+//! the same name, its kind, and the host where each host draws for itself. A workload therefore does not
+//! disturb another. Limits: `docs/models/size.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,7 +60,8 @@ pub struct Common<'a> {
     pub is_table: bool,
 }
 
-/// A flow of a workload. The flow starts when the flows of the workload at these positions have arrived or left.
+/// A flow of a workload. The flow starts when the flows of the workload at these positions have arrived or
+/// left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
     /// Sending node.
@@ -139,7 +142,8 @@ pub struct Making<'a> {
 
 impl<'a> Making<'a> {
     pub(super) fn new(first: Common<'a>, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
-        let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
+        let nodes =
+            topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
         let (listed, drawn) = (Vec::new(), Vec::new());
         let (collectives, jobs, lasts) = (Vec::new(), Vec::new(), Moment::ZERO);
@@ -191,16 +195,18 @@ impl<'a> Making<'a> {
     pub fn host(&self, host: &Host, key: &str) -> Result<u32, Problem> {
         let hosts = &self.hosts;
         match host {
-            Host::Number(n) => hosts
-                .get(*n as usize)
-                .copied()
-                .ok_or_else(|| (key.to_string(), format!("unknown host {n}; hosts are numbered 0 to {}", hosts.len() - 1))),
+            Host::Number(n) => hosts.get(*n as usize).copied().ok_or_else(|| {
+                (key.to_string(), format!("unknown host {n}; hosts are numbered 0 to {}", hosts.len() - 1))
+            }),
             Host::Name(name) => match self.nodes.get(name.as_str()) {
-                Some(n) if self.topology.nodes[index(*n)].reduces => {
-                    Err((key.to_string(), format!("`{name}` reduces in a switch; flows start and end at hosts")))
-                }
+                Some(n) if self.topology.nodes[index(*n)].reduces => Err((
+                    key.to_string(),
+                    format!("`{name}` reduces in a switch; flows start and end at hosts"),
+                )),
                 Some(n) if self.topology.nodes[index(*n)].is_host => Ok(*n),
-                Some(_) => Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts"))),
+                Some(_) => {
+                    Err((key.to_string(), format!("`{name}` is a switch; flows start and end at hosts")))
+                }
                 None => Err((key.to_string(), format!("unknown host `{name}`"))),
             },
         }
@@ -209,7 +215,11 @@ impl<'a> Making<'a> {
     /// Returns the nodes of these hosts, each once, or of all hosts by default; `key` is the key of the list.
     pub fn hosts(&self, given: Option<&Vec<Host>>, key: &str) -> Result<Vec<u32>, Problem> {
         let Some(given) = given else { return Ok(self.hosts.clone()) };
-        let list = given.iter().enumerate().map(|(i, h)| self.host(h, &format!("{key}[{i}]"))).collect::<Result<Vec<_>, _>>()?;
+        let list = given
+            .iter()
+            .enumerate()
+            .map(|(i, h)| self.host(h, &format!("{key}[{i}]")))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut sorted = list.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -242,7 +252,10 @@ impl<'a> Making<'a> {
     /// Refuses a flow from a host to itself; `key` is the key of the flow.
     pub fn check_ends(&self, src: u32, dst: u32, key: &str) -> Result<(), Problem> {
         if src == dst {
-            return Err((key.to_string(), format!("`{}` sends to itself", self.topology.nodes[index(src)].name)));
+            return Err((
+                key.to_string(),
+                format!("`{}` sends to itself", self.topology.nodes[index(src)].name),
+            ));
         }
         Ok(())
     }
@@ -254,7 +267,10 @@ impl<'a> Making<'a> {
             return Err((format!("{key}.size"), "must be at least 1B".into()));
         }
         if size.0 / payload >= u64::from(u32::MAX) {
-            return Err((format!("{key}.size"), format!("{size} makes more than 2^32 packets of {payload} B")));
+            return Err((
+                format!("{key}.size"),
+                format!("{size} makes more than 2^32 packets of {payload} B"),
+            ));
         }
         Ok(())
     }
@@ -315,8 +331,15 @@ impl<'a> Making<'a> {
         self.check_room(wide(connections.len()), &at)?;
         for (place, one) in (0..).zip(&connections) {
             if one.packets >= u64::from(u32::MAX) {
-                let [from, to] = [one.from, one.to].map(|rank| &self.topology.nodes[index(graph.ranks[index(rank)].node)].name);
-                return Err((at, format!("{from} would send {to} {} packets on a connection; less than 2^32 are possible", one.packets)));
+                let [from, to] = [one.from, one.to]
+                    .map(|rank| &self.topology.nodes[index(graph.ranks[index(rank)].node)].name);
+                return Err((
+                    at,
+                    format!(
+                        "{from} would send {to} {} packets on a connection; less than 2^32 are possible",
+                        one.packets
+                    ),
+                ));
             }
             let [src, dst] = [one.from, one.to].map(|rank| graph.ranks[index(rank)].node);
             self.list(src, dst, one.bytes, graph.start).connection = Some((job, place, one.messages));
@@ -328,11 +351,15 @@ impl<'a> Making<'a> {
     /// Refuses two training jobs at the same host, since a processor runs one operation at a time.
     pub(super) fn check_alone(&self, trains: &[bool]) -> Result<(), Problem> {
         let Some(own) = self.jobs.last().filter(|job| job.workload == self.index()) else { return Ok(()) };
-        let others = self.jobs.iter().filter(|job| job.workload != own.workload && trains[index(job.workload)]);
+        let others =
+            self.jobs.iter().filter(|job| job.workload != own.workload && trains[index(job.workload)]);
         for other in others {
             if let Some(host) = other.first_shared_host(own) {
                 let name = &self.topology.nodes[index(host)].name;
-                let why = format!("{name} is also a host of workload[{}]; give each job its own hosts", other.workload);
+                let why = format!(
+                    "{name} is also a host of workload[{}]; give each job its own hosts",
+                    other.workload
+                );
                 return Err((format!("{}.hosts", self.key()), why));
             }
         }
@@ -355,7 +382,21 @@ impl<'a> Making<'a> {
         let (position, class, workload) = (self.listed.len(), self.workload.class, self.index as u16);
         let (after, is_warm, detail, arrivals, connection) = (Vec::new(), false, None, None, None);
         let key = Keys::key(self.entity, wide(position - self.before));
-        self.listed.push(Listed { position, after, src, dst, size, start, class, workload, key, is_warm, detail, arrivals, connection });
+        self.listed.push(Listed {
+            position,
+            after,
+            src,
+            dst,
+            size,
+            start,
+            class,
+            workload,
+            key,
+            is_warm,
+            detail,
+            arrivals,
+            connection,
+        });
         &mut self.listed[position]
     }
 }
@@ -372,7 +413,9 @@ pub(super) fn fits(key: &str, flows: u64) -> Result<(), Problem> {
 /// Refuses dependencies beyond the limit of memory.
 pub(super) fn waits_fit(key: &str, waits: u64) -> Result<(), Problem> {
     if waits > MAX_WAITS {
-        let why = format!("{waits} or more dependencies between flows exceed the maximum of {MAX_WAITS}; give fewer hosts or rounds");
+        let why = format!(
+            "{waits} or more dependencies between flows exceed the maximum of {MAX_WAITS}; give fewer hosts or rounds"
+        );
         return Err((key.to_string(), why));
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! A collective operation among hosts as a workload: the ranks begin together and run the operation once.
 //!
-//! `job/collective.rs` has the messages. Messages use persistent connections, or each message is a flow. Such a flow starts when the sender
-//! has received all messages that it needs and the previous message of the channel to the same rank has left. Source:
-//! `docs/models/collective.md`.
+//! `job/collective.rs` has the messages. Messages use persistent connections, or each message is a flow. Such
+//! a flow starts when the sender has received all messages that it needs and the previous message of the
+//! channel to the same rank has left. Source: `docs/models/collective.md`.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,8 @@ pub struct Params {
     /// The algorithm. Default: a ring, or all messages at once for `all_to_all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of a rank for all ranks.
+    /// The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of
+    /// a rank for all ranks.
     pub size: Bytes,
     /// The ranks, in order. Default: all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,15 +102,21 @@ impl Params {
         let (name, label) = (builder.name(self.operation.name()), builder.label("all"));
         let group = builder.group("all", (0..ranks).collect());
         let shape = builder.shape(collective, group)?;
-        let number = builder.share(Shared { what: What::Collective { shape, group }, label, iteration: 0, name });
+        let number =
+            builder.share(Shared { what: What::Collective { shape, group }, label, iteration: 0, name });
         for place in 0..ranks {
-            builder.add(place, job::Operation { work: Work::Collective { number, place }, name, iteration: 0, unit: 0 }, &[]);
+            builder.add(
+                place,
+                job::Operation { work: Work::Collective { number, place }, name, iteration: 0, unit: 0 },
+                &[],
+            );
         }
         Ok(builder.messages())
     }
 }
 
-/// Returns the messages among `ranks` ranks at these nodes as flows. Messages of a channel between two ranks leave in order.
+/// Returns the messages among `ranks` ranks at these nodes as flows. Messages of a channel between two ranks
+/// leave in order.
 fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Made>, ParamError> {
     let mut last = HashMap::new();
     let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {
@@ -126,7 +133,8 @@ mod tests {
 
     #[test]
     fn messages_of_a_channel_leave_in_order() {
-        let ring = Collective { chunk: Some(Bytes(100)), ..Collective::new(Operation::AllReduce, Bytes(1600)) };
+        let ring =
+            Collective { chunk: Some(Bytes(100)), ..Collective::new(Operation::AllReduce, Bytes(1600)) };
         let list = flows(&ring, &[4, 5, 6, 7], 4).unwrap();
         for (place, f) in list.iter().enumerate() {
             for other in &f.after {

@@ -1,7 +1,7 @@
 //! Numbers the flows of all workloads, and gives each source its starts.
 //!
-//! Flows are numbered by source node, then by workload, then in order, so a number tells its source. Dependencies and pinned paths are
-//! checked here, since both need the flows of all workloads.
+//! Flows are numbered by source node, then by workload, then in order, so a number tells its source.
+//! Dependencies and pinned paths are checked here, since both need the flows of all workloads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -98,8 +98,16 @@ impl AllFlows {
 
     /// Returns sources and listed flows, waiting or not.
     pub fn listed(&self) -> impl Iterator<Item = (u32, &FlowSpec)> {
-        let waiting = self.waiting.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
-        let connections = self.connections.iter().enumerate().flat_map(|(src, list)| list.iter().map(move |c| (src as u32, &c.spec)));
+        let waiting = self
+            .waiting
+            .iter()
+            .enumerate()
+            .flat_map(|(src, list)| list.iter().map(move |w| (src as u32, &w.1)));
+        let connections = self
+            .connections
+            .iter()
+            .enumerate()
+            .flat_map(|(src, list)| list.iter().map(move |c| (src as u32, &c.spec)));
         waiting.chain(connections).chain(self.starting())
     }
 
@@ -147,7 +155,12 @@ impl AllFlows {
         for (src, flow) in self.listed().filter(|(_, flow)| flow.path < Paths::FIRST) {
             all.entry(src).or_default().insert(flow.dst);
         }
-        for (src, start) in self.starts.iter().enumerate().flat_map(|(src, starts)| starts.iter().map(move |s| (src as u32, s))) {
+        for (src, start) in self
+            .starts
+            .iter()
+            .enumerate()
+            .flat_map(|(src, starts)| starts.iter().map(move |s| (src as u32, s)))
+        {
             if let Start::Drawn(flows) = start {
                 all.entry(src).or_default().extend(flows.destinations().1.iter().filter(|dst| **dst != src));
             }
@@ -157,8 +170,13 @@ impl AllFlows {
 }
 
 /// Numbers listed and drawn flows and sorts the flows by source.
-pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Common<'a>], mut names: Vec<String>) -> Result<AllFlows, Problem> {
-    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } = making;
+pub(super) fn number<'a>(
+    making: Making<'a>,
+    workloads: &'a [Common<'a>],
+    mut names: Vec<String>,
+) -> Result<AllFlows, Problem> {
+    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } =
+        making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
@@ -184,7 +202,8 @@ pub(super) fn number<'a>(making: Making<'a>, workloads: &'a [Common<'a>], mut na
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
-    let mut numbering = Numbering { workloads, warm, topology, ports, framing, nodes, listed, paths, path_of, ids, flows };
+    let mut numbering =
+        Numbering { workloads, warm, topology, ports, framing, nodes, listed, paths, path_of, ids, flows };
     numbering.check()?;
     let specs = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
@@ -222,13 +241,24 @@ impl<'a> Numbering<'a> {
     /// The key of a flow.
     fn key(&self, f: &Listed<'_>) -> String {
         let workload = usize::from(f.workload);
-        place(&format!("workload[{workload}]"), self.workloads[workload].is_table, f.detail.map_or(0, |d| d.0))
+        place(
+            &format!("workload[{workload}]"),
+            self.workloads[workload].is_table,
+            f.detail.map_or(0, |d| d.0),
+        )
     }
 
     fn check(&self) -> Result<(), Problem> {
         if let Some(late) = self.listed.iter().find(|f| f.start >= MAX_START) {
-            let key = if late.detail.is_some() { format!("{}.start", self.key(late)) } else { format!("workload[{}]", late.workload) };
-            return Err((key, format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start)));
+            let key = if late.detail.is_some() {
+                format!("{}.start", self.key(late))
+            } else {
+                format!("workload[{}]", late.workload)
+            };
+            return Err((
+                key,
+                format!("a flow would start at {}; a simulation ends before {MAX_START}", late.start),
+            ));
         }
         let total = self.flows.flows;
         if total > MAX_FLOWS {
@@ -257,7 +287,14 @@ impl<'a> Numbering<'a> {
                     self.flows.ranges.push((next, name));
                 }
                 keys.push(f.key);
-                let mut spec = FlowSpec { flow: next, dst: f.dst, size: f.size, start: f.start, path: 0, class: f.class };
+                let mut spec = FlowSpec {
+                    flow: next,
+                    dst: f.dst,
+                    size: f.size,
+                    start: f.start,
+                    path: 0,
+                    class: f.class,
+                };
                 if let Some((_, row)) = f.detail {
                     self.label(specs.len(), row, next)?;
                     spec.path = self.pin(specs.len(), row)?;
@@ -283,7 +320,10 @@ impl<'a> Numbering<'a> {
     fn label(&mut self, place: usize, row: &'a Flow, number: u32) -> Result<(), Problem> {
         let Some(id) = &row.id else { return Ok(()) };
         if self.ids.insert(id, (number, place)).is_some() {
-            return Err((format!("{}.id", self.key(&self.listed[place])), format!("`{id}` is the id of two flows")));
+            return Err((
+                format!("{}.id", self.key(&self.listed[place])),
+                format!("`{id}` is the id of two flows"),
+            ));
         }
         self.flows.labels.insert(number, id.clone());
         Ok(())
@@ -336,7 +376,8 @@ impl<'a> Numbering<'a> {
             self.flows.waiting[index(f.src)].push((numbers, *spec));
         }
         self.check_circles(&waits_for)?;
-        for (starts, mut list) in self.flows.starts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty()) {
+        for (starts, mut list) in self.flows.starts.iter_mut().zip(lists).filter(|(_, list)| !list.is_empty())
+        {
             list.sort_by_key(|f| (f.start, f.flow));
             starts.push(Start::list(list));
         }
@@ -371,11 +412,18 @@ impl<'a> Numbering<'a> {
     /// Returns number and place of the flow that the i-th id of a row names.
     fn awaited(&self, f: &Listed<'_>, i: usize, id: &str) -> Result<(u32, usize), Problem> {
         let key = || format!("{}.after[{i}]", self.key(f));
-        let Some((flow, other)) = self.ids.get(id).copied() else { return Err((key(), format!("unknown flow `{id}`"))) };
+        let Some((flow, other)) = self.ids.get(id).copied() else {
+            return Err((key(), format!("unknown flow `{id}`")));
+        };
         let end = self.listed[other].dst;
         if end != f.src {
             let (to, here) = (&self.topology.nodes[index(end)].name, &self.topology.nodes[index(f.src)].name);
-            return Err((key(), format!("`{id}` ends at {to}; a flow may wait for a flow that ends at its own source, {here}")));
+            return Err((
+                key(),
+                format!(
+                    "`{id}` ends at {to}; a flow may wait for a flow that ends at its own source, {here}"
+                ),
+            ));
         }
         Ok((flow, other))
     }
@@ -383,13 +431,15 @@ impl<'a> Numbering<'a> {
     fn check_circles(&self, waits_for: &HashMap<usize, Vec<usize>>) -> Result<(), Problem> {
         let Some(circle) = circle(waits_for) else { return Ok(()) };
         let id = |place: &usize| self.listed[*place].detail?.1.id.as_ref();
-        let ids: Vec<String> = circle.iter().chain(&circle[..1]).filter_map(id).map(|id| format!("`{id}`")).collect();
+        let ids: Vec<String> =
+            circle.iter().chain(&circle[..1]).filter_map(id).map(|id| format!("`{id}`")).collect();
         let why = format!("flows wait for one another in a circle: {}", ids.join(" after "));
         Err((format!("{}.after", self.key(&self.listed[circle[0]])), why))
     }
 }
 
-/// Returns a circle of waiting flows, each before the flow that it waits for; the search begins with the first flow.
+/// Returns a circle of waiting flows, each before the flow that it waits for; the search begins with the
+/// first flow.
 fn circle(waits_for: &HashMap<usize, Vec<usize>>) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = waits_for.keys().copied().collect();
     order.sort_unstable();
@@ -430,7 +480,10 @@ fn walk(
     nodes: &HashMap<&str, u32>,
 ) -> Result<(Vec<PortId>, Vec<PortId>), Problem> {
     if via.len() > MAX_SWITCHES {
-        return Err((format!("{key}.via"), format!("{} nodes are on the path; the maximum is {MAX_SWITCHES}", via.len())));
+        return Err((
+            format!("{key}.via"),
+            format!("{} nodes are on the path; the maximum is {MAX_SWITCHES}", via.len()),
+        ));
     }
     let mut at = flow.src;
     let (mut there, mut back) = (Vec::new(), Vec::new());
@@ -438,7 +491,11 @@ fn walk(
     for (i, step) in via.iter().chain(std::iter::once(&last)).enumerate() {
         let key = if i < via.len() { format!("{key}.via[{i}]") } else { format!("{key}.via") };
         let (name, which) = match step.split_once('/') {
-            Some((name, k)) => (name, k.parse::<usize>().map_err(|_| (key.clone(), format!("`{k}` in `{step}` is not a link's number")))?),
+            Some((name, k)) => (
+                name,
+                k.parse::<usize>()
+                    .map_err(|_| (key.clone(), format!("`{k}` in `{step}` is not a link's number")))?,
+            ),
             None => (step.as_str(), 0),
         };
         let Some(to) = nodes.get(name).copied() else { return Err((key, format!("unknown node `{name}`"))) };

@@ -1,4 +1,5 @@
-//! Flows that the scenario or a table lists: a trace, a collective, or a case worked out by hand. Source: `docs/models/flows.md`.
+//! Flows that the scenario or a table lists: a trace, a collective, or a case worked out by hand. Source:
+//! `docs/models/flows.md`.
 //!
 //! Dependencies and pinned paths need the flows of all workloads. Both are checked during numbering.
 

@@ -1,9 +1,10 @@
 //! A job as a graph of operations: computations, sends and receives of each rank, and their dependencies.
 //!
-//! An operation begins when all operations in `after` and the previous operation in its `stream` have ended, all of the same rank. The i-th
-//! `send` of a rank to a peer with a tag matches the peer's i-th `recv` of this rank and tag; a message may arrive early. The i-th
-//! collective that a rank lists for a group is the same for the whole group, as on a communicator of NCCL. A computation takes its
-//! duration, or the longer of its FLOP and memory times (roofline; Williams, Waterman and Patterson 2009). Simplifications: a send ends
+//! An operation begins when all operations in `after` and the previous operation in its `stream` have ended,
+//! all of the same rank. The i-th `send` of a rank to a peer with a tag matches the peer's i-th `recv` of
+//! this rank and tag; a message may arrive early. The i-th collective that a rank lists for a group is the
+//! same for the whole group, as on a communicator of NCCL. A computation takes its duration, or the longer of
+//! its FLOP and memory times (roofline; Williams, Waterman and Patterson 2009). Simplifications: a send ends
 //! when the last packet starts; a receiver has room for early messages. Source: `docs/models/graph.md`.
 
 use std::collections::BTreeMap;
@@ -93,7 +94,8 @@ pub struct Row {
     /// Begins when the previous operation in this stream of the rank has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// A processor or network interface of the rank, which runs one operation at a time, in the order in which operations could begin.
+    /// A processor or network interface of the rank, which runs one operation at a time, in the order in
+    /// which operations could begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// The iteration of the job.
@@ -111,7 +113,8 @@ pub struct Row {
     /// The other rank of a send or receive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<u64>,
-    /// Distinguishes messages between the same ranks. Messages of one tag are received in the order of sending.
+    /// Distinguishes messages between the same ranks. Messages of one tag are received in the order of
+    /// sending.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tag: u64,
     /// Payload of a message; of a collective as `collective.size`.
@@ -141,7 +144,8 @@ fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
-/// `workload[…].graph.processor`: the processor of operations with FLOP or memory traffic instead of a duration.
+/// `workload[…].graph.processor`: the processor of operations with FLOP or memory traffic instead of a
+/// duration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
@@ -195,7 +199,12 @@ impl Traffic for Params {
         for (rank, one) in graph.ranks.iter().enumerate() {
             if let Some(place) = one.circle() {
                 let row = reading.places[rank][index(place)];
-                return Err(self.wrong(&key, row, "after", "the operation would wait for itself; break the circle".into()));
+                return Err(self.wrong(
+                    &key,
+                    row,
+                    "after",
+                    "the operation would wait for itself; break the circle".into(),
+                ));
             }
         }
         making.add_job(graph)
@@ -219,7 +228,10 @@ impl Params {
         let needed = known.max().map_or(0, |last| last.saturating_add(1));
         let ranks = self.ranks.unwrap_or(needed);
         if ranks == 0 || ranks > MAX_RANKS {
-            return Err((format!("{key}.ranks"), format!("{ranks} is out of range; allowed are 1 to {MAX_RANKS}")));
+            return Err((
+                format!("{key}.ranks"),
+                format!("{ranks} is out of range; allowed are 1 to {MAX_RANKS}"),
+            ));
         }
         if let Some(row) = self.operations.iter().position(|row| row.rank >= ranks) {
             return Err(self.wrong(key, row, "rank", format!("ranks are numbered 0 to {}", ranks - 1)));
@@ -227,7 +239,10 @@ impl Params {
         for (name, members) in &self.groups {
             let wrong = |why: String| Err((format!("{key}.groups.{name}"), why));
             if let Some(rank) = members.iter().find(|rank| **rank >= ranks) {
-                return wrong(format!("rank {rank} is none of the job's; ranks are numbered 0 to {}", ranks - 1));
+                return wrong(format!(
+                    "rank {rank} is none of the job's; ranks are numbered 0 to {}",
+                    ranks - 1
+                ));
             }
             let mut sorted = members.clone();
             sorted.sort_unstable();
@@ -248,7 +263,10 @@ impl Params {
             Some(_) => ("operations_table", format!(", line {} of the file", row + 2)),
             None => ("operations", String::new()),
         };
-        (format!("{key}.{list}[{row}].{column}"), format!("`{name}` ({}) of rank {}{line}: {why}", one.kind.word(), one.rank))
+        (
+            format!("{key}.{list}[{row}].{column}"),
+            format!("`{name}` ({}) of rank {}{line}: {why}", one.kind.word(), one.rank),
+        )
     }
 }
 
@@ -313,14 +331,20 @@ impl<'a> Reading<'a> {
             return self.wrong(row, column, format!("not allowed for `{}`; remove it", one.kind.word()));
         }
         if one.iteration > 1 << 15 {
-            return self.wrong(row, "iteration", format!("{} is out of range; allowed are 0 to {}", one.iteration, 1 << 15));
+            return self.wrong(
+                row,
+                "iteration",
+                format!("{} is out of range; allowed are 0 to {}", one.iteration, 1 << 15),
+            );
         }
         let lacks = |column: &str, what: &str| self.wrong(row, column, format!("missing; {what}"));
         match one.kind {
             Kind::Send | Kind::Recv if one.peer.is_none() => lacks("peer", "a message needs a peer"),
             Kind::Send if one.size.is_none() => lacks("size", "a message needs a size"),
             _ if is_collective && one.group.is_none() => lacks("group", "a collective needs a group"),
-            _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => lacks("size", "a collective needs a size"),
+            _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => {
+                lacks("size", "a collective needs a size")
+            }
             _ => Ok(()),
         }
     }
@@ -332,17 +356,28 @@ impl<'a> Reading<'a> {
                 self.wrong(row, "duration", format!("{time} is above the maximum of 1000s"))
             }
             (Some(time), None, None) => Ok(time),
-            (Some(_), ..) => self.wrong(row, "duration", "mutually exclusive with flop and memory; remove one".into()),
+            (Some(_), ..) => {
+                self.wrong(row, "duration", "mutually exclusive with flop and memory; remove one".into())
+            }
             (None, None, None) => self.wrong(row, "duration", "missing; give duration or flop".into()),
             (None, flop, memory) => {
                 let Some(processor) = self.params.processor else {
-                    return self.wrong(row, "flop", format!("a processor speed is missing; set {}.processor.flops", self.key));
+                    return self.wrong(
+                        row,
+                        "flop",
+                        format!("a processor speed is missing; set {}.processor.flops", self.key),
+                    );
                 };
                 let flop = flop.unwrap_or(0.0);
-                let of_memory = processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.real() / rate));
+                let of_memory =
+                    processor.memory.map_or(0.0, |rate| memory.map_or(0.0, |bytes| bytes.real() / rate));
                 let seconds = (flop / processor.flops).max(of_memory);
                 if !(0.0..=1000.0).contains(&seconds) {
-                    return self.wrong(row, "flop", format!("{flop} takes {seconds} s; allowed are 0 to 1000 s"));
+                    return self.wrong(
+                        row,
+                        "flop",
+                        format!("{flop} takes {seconds} s; allowed are 0 to 1000 s"),
+                    );
                 }
                 Ok(Duration::of_real(seconds * 1e12))
             }
@@ -372,9 +407,17 @@ impl<'a> Reading<'a> {
             let known = units.len() as u16 + 1;
             let unit = one.unit.as_ref().map_or(0, |unit| *units.entry(unit).or_insert(known));
             if unit > 1 << 10 {
-                return self.wrong(row, "unit", format!("too many names of units; the maximum is {}", 1 << 10));
+                return self.wrong(
+                    row,
+                    "unit",
+                    format!("too many names of units; the maximum is {}", 1 << 10),
+                );
             }
-            let work = if one.kind == Kind::Compute { Work::Compute(self.time(row, one)?) } else { Work::Receive(NONE) };
+            let work = if one.kind == Kind::Compute {
+                Work::Compute(self.time(row, one)?)
+            } else {
+                Work::Receive(NONE)
+            };
             let operation = Operation { work, name: self.name(row), iteration: one.iteration as u16, unit };
             self.builder.add(one.rank as u32, operation, &[]);
         }
@@ -397,7 +440,9 @@ impl<'a> Reading<'a> {
                 for name in &one.after {
                     match names.get(name) {
                         Some(before) => self.builder.wait(rank, place, *before),
-                        None => return self.wrong(*row, "after", format!("the rank has no operation `{name}`")),
+                        None => {
+                            return self.wrong(*row, "after", format!("the rank has no operation `{name}`"));
+                        }
                     }
                 }
                 if let Some(before) = one.stream.as_ref().and_then(|stream| streams.insert(stream, place)) {
@@ -416,7 +461,8 @@ impl<'a> Reading<'a> {
         for (row, one) in self.rows() {
             let (Some(peer), Kind::Send | Kind::Recv) = (one.peer, one.kind) else { continue };
             if peer == one.rank || peer >= wide(self.places.len()) {
-                let why = format!("{peer} is no other rank; ranks are numbered 0 to {}", self.places.len() - 1);
+                let why =
+                    format!("{peer} is no other rank; ranks are numbered 0 to {}", self.places.len() - 1);
                 return self.wrong(row, "peer", why);
             }
             let is_send = one.kind == Kind::Send;
@@ -425,10 +471,18 @@ impl<'a> Reading<'a> {
         }
         for ((from, to, tag), [sends, receives]) in pairs {
             if let Some(row) = sends.get(receives.len()) {
-                return self.wrong(*row, "peer", format!("rank {to} has no matching recv (from {from}, tag {tag})"));
+                return self.wrong(
+                    *row,
+                    "peer",
+                    format!("rank {to} has no matching recv (from {from}, tag {tag})"),
+                );
             }
             if let Some(row) = receives.get(sends.len()) {
-                return self.wrong(*row, "peer", format!("rank {from} has no matching send (to {to}, tag {tag})"));
+                return self.wrong(
+                    *row,
+                    "peer",
+                    format!("rank {from} has no matching send (to {to}, tag {tag})"),
+                );
             }
             for (send, receive) in sends.iter().zip(&receives) {
                 let one = &self.params.operations[*send];
@@ -441,7 +495,11 @@ impl<'a> Reading<'a> {
                 }
                 let channel = one.channels.unwrap_or(0);
                 if channel > 63 {
-                    return self.wrong(*send, "channels", format!("{channel} is out of range; a message takes channel 0 to 63"));
+                    return self.wrong(
+                        *send,
+                        "channels",
+                        format!("{channel} is out of range; a message takes channel 0 to 63"),
+                    );
                 }
                 let what = What::Message { from: from as u32, to: to as u32, channel: channel as u16, bytes };
                 let number = self.add_shared(what, "p2p", *send);
@@ -463,10 +521,16 @@ impl<'a> Reading<'a> {
         // Of each group and rank the rows, in order.
         let mut rows: BTreeMap<&str, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
         for (row, one) in self.rows() {
-            let Some(group) = one.group.as_deref().filter(|_| one.kind.collective().is_some()) else { continue };
+            let Some(group) = one.group.as_deref().filter(|_| one.kind.collective().is_some()) else {
+                continue;
+            };
             let Some(members) = self.params.groups.get(group) else {
                 let known: Vec<&str> = self.params.groups.keys().map(String::as_str).collect();
-                return self.wrong(row, "group", format!("unknown group `{group}`; groups are {}", known.join(", ")));
+                return self.wrong(
+                    row,
+                    "group",
+                    format!("unknown group `{group}`; groups are {}", known.join(", ")),
+                );
             };
             if !members.contains(&one.rank) {
                 return self.wrong(row, "rank", format!("the rank is not in the group `{group}`"));
@@ -475,14 +539,18 @@ impl<'a> Reading<'a> {
         }
         for (group, of_rank) in rows {
             let members = &self.params.groups[group];
-            let lists: Vec<&[usize]> = members.iter().map(|rank| of_rank.get(&(*rank as u32)).map_or(&[][..], Vec::as_slice)).collect();
+            let lists: Vec<&[usize]> = members
+                .iter()
+                .map(|rank| of_rank.get(&(*rank as u32)).map_or(&[][..], Vec::as_slice))
+                .collect();
             let (most, fewest) = (lists.iter().map(|l| l.len()).max(), lists.iter().map(|l| l.len()).min());
             if let (Some(most), Some(fewest)) = (most, fewest)
                 && most != fewest
             {
                 let lacks = lists.iter().position(|l| l.len() == fewest).map_or(0, |place| members[place]);
                 let row = lists.iter().find_map(|l| l.get(fewest)).copied().unwrap_or_default();
-                let why = format!("rank {lacks} of the group `{group}` takes part in only {fewest} collectives");
+                let why =
+                    format!("rank {lacks} of the group `{group}` takes part in only {fewest} collectives");
                 return self.wrong(row, "group", why);
             }
             for i in 0..lists[0].len() {
@@ -496,14 +564,25 @@ impl<'a> Reading<'a> {
     fn join(&mut self, group: &str, rows: &[usize]) -> Result<(), Problem> {
         let collective = |one: &Row| -> Option<Collective> {
             let does = one.kind.collective()?;
-            let default = if does == Does::Barrier { Collective::barrier() } else { Collective::new(does, one.size.unwrap_or_default()) };
-            let (algorithm, channels) = (one.algorithm.unwrap_or(default.algorithm), one.channels.unwrap_or(1));
+            let default = if does == Does::Barrier {
+                Collective::barrier()
+            } else {
+                Collective::new(does, one.size.unwrap_or_default())
+            };
+            let (algorithm, channels) =
+                (one.algorithm.unwrap_or(default.algorithm), one.channels.unwrap_or(1));
             Some(Collective { algorithm, channels, chunk: one.chunk, group: one.server, ..default })
         };
         let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };
-        if let Some(row) = rows.iter().find(|row| collective(&self.params.operations[**row]).as_ref() != Some(&first)) {
+        if let Some(row) =
+            rows.iter().find(|row| collective(&self.params.operations[**row]).as_ref() != Some(&first))
+        {
             let other = self.params.operations[rows[0]].rank;
-            return self.wrong(*row, "kind", format!("rank {other} has a different collective of the group `{group}` at this position"));
+            return self.wrong(
+                *row,
+                "kind",
+                format!("rank {other} has a different collective of the group `{group}` at this position"),
+            );
         }
         if first.size.0 == 0 {
             return self.wrong(rows[0], "size", "must be at least 1B".into());

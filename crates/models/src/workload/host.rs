@@ -25,7 +25,9 @@ impl<'de> Deserialize<'de> for Host {
                 Ok(Host::Number(n))
             }
             fn visit_i64<E: de::Error>(self, n: i64) -> Result<Host, E> {
-                u64::try_from(n).map(Host::Number).map_err(|_| E::custom(format!("{n} is not a host's number")))
+                u64::try_from(n)
+                    .map(Host::Number)
+                    .map_err(|_| E::custom(format!("{n} is not a host's number")))
             }
             fn visit_str<E: de::Error>(self, name: &str) -> Result<Host, E> {
                 Ok(Host::Name(name.to_string()))

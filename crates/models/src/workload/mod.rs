@@ -1,4 +1,5 @@
-//! Workloads: the traffic of a scenario, its flows and their starts. Each kind of traffic is a file; the registry is in this file.
+//! Workloads: the traffic of a scenario, its flows and their starts. Each kind of traffic is a file; the
+//! registry is in this file.
 
 mod builder;
 mod collective_summary;
@@ -34,8 +35,8 @@ pub trait Traffic {
     }
 }
 
-/// Makes the table `[[workload]]`. A line names a module, which is the table's key and holds `Params`, a [`Traffic`]; the line's
-/// comment is the documentation of the key.
+/// Makes the table `[[workload]]`. A line names a module, which is the table's key and holds `Params`, a
+/// [`Traffic`]; the line's comment is the documentation of the key.
 macro_rules! registry {
     ($($(#[doc = $doc:literal])* $kind:ident),* $(,)?) => {
         $(pub mod $kind;)*
@@ -53,17 +54,19 @@ macro_rules! registry {
             /// Priority class of the packets.
             #[serde(default)]
             pub class: u8,
-            /// For collectives and jobs: messages share connections that keep their state (`persistent`, the default), or each message is a
-            /// flow.
+            /// For collectives and jobs: messages share connections that keep their state (`persistent`, the
+            /// default), or each message is a flow.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub connections: Option<Connections>,
-            /// Connections with separate paths over which the messages of a channel between two ranks take turns, 1 to 64. Default: one.
+            /// Connections with separate paths over which the messages of a channel between two ranks take
+            /// turns, 1 to 64. Default: one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub connections_per_channel: Option<u64>,
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $kind: Option<$kind::Params>,)*
-            /// A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via (both separated by `;`).
+            /// A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via
+            /// (both separated by `;`).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub table: Option<String>,
         }
@@ -123,9 +126,10 @@ impl Workload {
     }
 
     fn check_connections(&self, at: &str, name: &str, kind: &dyn Traffic) -> Result<(), Problem> {
-        for (key, is_given) in
-            [("connections", self.connections.is_some()), ("connections_per_channel", self.connections_per_channel.is_some())]
-        {
+        for (key, is_given) in [
+            ("connections", self.connections.is_some()),
+            ("connections_per_channel", self.connections_per_channel.is_some()),
+        ] {
             if is_given && !kind.has_messages() {
                 let why = format!("`{name}` has no messages to share a connection; remove it");
                 return Err((format!("{at}.{key}"), why));
@@ -136,9 +140,10 @@ impl Workload {
                 format!("{at}.connections_per_channel"),
                 "not allowed with `per_message`, which gives each message a connection; remove it".into(),
             )),
-            Some(spread) if !(1..=64).contains(&spread) => {
-                Err((format!("{at}.connections_per_channel"), format!("{spread} is out of range; allowed are 1 to 64")))
-            }
+            Some(spread) if !(1..=64).contains(&spread) => Err((
+                format!("{at}.connections_per_channel"),
+                format!("{spread} is out of range; allowed are 1 to 64"),
+            )),
             _ => Ok(()),
         }
     }
@@ -150,13 +155,20 @@ impl Workload {
             return Ok(*kind);
         }
         let names: Vec<_> = given.iter().map(|kind| kind.0).collect();
-        let given = if names.is_empty() { "none is".to_string() } else { format!("{} are", names.join(" and ")) };
+        let given =
+            if names.is_empty() { "none is".to_string() } else { format!("{} are", names.join(" and ")) };
         Err((at.to_string(), format!("{given} given; give exactly one of {}", Self::KINDS)))
     }
 }
 
 /// Works out all flows.
-pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &Framing, seed: u64) -> Result<AllFlows, Problem> {
+pub fn make(
+    workloads: &[Workload],
+    topology: &Topology,
+    classes: u8,
+    framing: &Framing,
+    seed: u64,
+) -> Result<AllFlows, Problem> {
     let nothing = Workload::default();
     let commons: Vec<Common<'_>> = workloads.iter().map(Workload::common).collect();
     let trains: Vec<bool> = workloads.iter().map(|workload| workload.training.is_some()).collect();
@@ -166,7 +178,8 @@ pub fn make(workloads: &[Workload], topology: &Topology, classes: u8, framing: &
         let at = format!("workload[{w}]");
         let (name, kind) = workload.kind(&at)?;
         if workload.class >= classes {
-            let why = format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class);
+            let why =
+                format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class);
             return Err((format!("{at}.class"), why));
         }
         workload.check_connections(&at, name, kind)?;

@@ -1,9 +1,10 @@
 //! Mixture of experts: tokens go from hosts to a few experts, and results come back.
 //!
-//! Models: every host has tokens and one expert. In a round each token goes to `experts_per_token` distinct experts, drawn by Zipf's law
-//! over a random order. The tokens of a host for an expert are one flow; tokens for a host's own expert stay there. An expert answers each
-//! host with as many bytes when all flows of the round have arrived. A host begins the next round when all answers have arrived. Source:
-//! the `PortFC` paper, section V-E, which leaves sizes and skew open; `docs/models/moe.md`.
+//! Models: every host has tokens and one expert. In a round each token goes to `experts_per_token` distinct
+//! experts, drawn by Zipf's law over a random order. The tokens of a host for an expert are one flow; tokens
+//! for a host's own expert stay there. An expert answers each host with as many bytes when all flows of the
+//! round have arrived. A host begins the next round when all answers have arrived. Source: the `PortFC`
+//! paper, section V-E, which leaves sizes and skew open; `docs/models/moe.md`.
 
 use std::collections::BTreeMap;
 
@@ -53,8 +54,13 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
-        if self.token_size.0 == 0 || self.token_size.0.saturating_mul(self.tokens) / making.framing.payload >= u64::from(u32::MAX) {
-            return Err((format!("{key}.token_size"), format!("{} is out of range for {} tokens", self.token_size, self.tokens)));
+        if self.token_size.0 == 0
+            || self.token_size.0.saturating_mul(self.tokens) / making.framing.payload >= u64::from(u32::MAX)
+        {
+            return Err((
+                format!("{key}.token_size"),
+                format!("{} is out of range for {} tokens", self.token_size, self.tokens),
+            ));
         }
         making.add_made(self.flows(&key, &members, making.stream())?)
     }
@@ -81,7 +87,9 @@ impl Params {
             let mut sent_to: Vec<Vec<usize>> = vec![Vec::new(); n];
             let mut dispatch: Vec<(usize, usize, u64)> = Vec::new();
             for (host, row) in tokens.iter().enumerate() {
-                for (expert, count) in row.iter().map(|(expert, count)| (*expert, *count)).filter(|e| e.0 != host) {
+                for (expert, count) in
+                    row.iter().map(|(expert, count)| (*expert, *count)).filter(|e| e.0 != host)
+                {
                     sent_to[expert].push(list.len());
                     dispatch.push((host, expert, count));
                     waits += wide(answers[host].len());
@@ -111,7 +119,10 @@ impl Params {
         }
         for (name, value) in [("tokens", self.tokens), ("rounds", self.rounds)] {
             if value == 0 || value > 1 << 20 {
-                return Err((format!("{key}.{name}"), format!("{value} is out of range; allowed are 1 to {}", 1 << 20)));
+                return Err((
+                    format!("{key}.{name}"),
+                    format!("{value} is out of range; allowed are 1 to {}", 1 << 20),
+                ));
             }
         }
         if self.experts_per_token == 0 || self.experts_per_token > hosts {
@@ -119,7 +130,10 @@ impl Params {
             return Err((format!("{key}.experts_per_token"), why));
         }
         if !(0.0..=10.0).contains(&self.zipf_exponent) {
-            return Err((format!("{key}.zipf_exponent"), format!("{} is out of range; allowed are 0 to 10", self.zipf_exponent)));
+            return Err((
+                format!("{key}.zipf_exponent"),
+                format!("{} is out of range; allowed are 0 to 10", self.zipf_exponent),
+            ));
         }
         fits(key, self.rounds.saturating_mul(2 * hosts * (self.tokens * self.experts_per_token).min(hosts)))
     }
@@ -192,7 +206,14 @@ mod tests {
     use xoff_units::index;
 
     fn moe(skew: f64, rounds: u64) -> Vec<Made> {
-        let p = Params { tokens: 64, token_size: Bytes(7168), experts_per_token: 2, zipf_exponent: skew, rounds, hosts: None };
+        let p = Params {
+            tokens: 64,
+            token_size: Bytes(7168),
+            experts_per_token: 2,
+            zipf_exponent: skew,
+            rounds,
+            hosts: None,
+        };
         p.flows("", &(0..16).collect::<Vec<_>>(), Stream::new(1, 0, "moe")).unwrap()
     }
 

@@ -1,7 +1,8 @@
-//! A parameter server: all workers push to the server, and after the last push the server sends to each worker.
+//! A parameter server: all workers push to the server, and after the last push the server sends to each
+//! worker.
 //!
-//! A worker begins the next round when its part of the broadcast has arrived. Source: the `PortFC` paper, section V-D;
-//! `docs/models/parameter_server.md`.
+//! A worker begins the next round when its part of the broadcast has arrived. Source: the `PortFC` paper,
+//! section V-D; `docs/models/parameter_server.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

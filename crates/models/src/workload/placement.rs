@@ -22,20 +22,33 @@ pub enum Placement {
 
 impl Making<'_> {
     /// Returns the hosts of `ranks` ranks: the listed hosts, or the first hosts in the order of a placement.
-    pub(super) fn place(&self, ranks: usize, hosts: Option<&Vec<Host>>, placement: Placement, key: &str) -> Result<Vec<u32>, Problem> {
+    pub(super) fn place(
+        &self,
+        ranks: usize,
+        hosts: Option<&Vec<Host>>,
+        placement: Placement,
+        key: &str,
+    ) -> Result<Vec<u32>, Problem> {
         let mut places = self.hosts(hosts, &format!("{key}.hosts"))?;
         if places.len() < ranks {
             let what = if hosts.is_some() { "are listed" } else { "are in the network" };
-            return Err((format!("{key}.hosts"), format!("{} hosts {what}; the job has {ranks} ranks", places.len())));
+            return Err((
+                format!("{key}.hosts"),
+                format!("{} hosts {what}; the job has {ranks} ranks", places.len()),
+            ));
         }
         if hosts.is_some() && placement != Placement::Linear {
-            return Err((format!("{key}.placement"), "not allowed with hosts, whose order decides; remove one of the two".into()));
+            return Err((
+                format!("{key}.placement"),
+                "not allowed with hosts, whose order decides; remove one of the two".into(),
+            ));
         }
         match placement {
             Placement::Linear => {}
             Placement::Rail => {
                 let switch = |host: u32| self.ports[index(host)].first().map(|port| port.peer);
-                // The first host of each switch, then the second of each: a stable sort keeps switches in order.
+                // The first host of each switch, then the second of each: a stable sort keeps switches in
+                // order.
                 let mut count = std::collections::HashMap::new();
                 let mut turns: Vec<(u32, u32)> = Vec::with_capacity(places.len());
                 for host in &places {

@@ -1,8 +1,9 @@
 //! Poisson arrivals: each source draws gaps, destinations and sizes from its own stream.
 //!
-//! The mean gap is 8·mean size / (load·C) with the source's line rate C, so `load` counts payload. The destination is uniform among the
-//! other hosts. The number of flows is drawn beforehand from a copy of the stream; the flows are drawn during the run. Source: the traffic
-//! generators of HPCC and `ConWeave`; `docs/models/poisson.md`.
+//! The mean gap is 8·mean size / (load·C) with the source's line rate C, so `load` counts payload. The
+//! destination is uniform among the other hosts. The number of flows is drawn beforehand from a copy of the
+//! stream; the flows are drawn during the run. Source: the traffic generators of HPCC and `ConWeave`;
+//! `docs/models/poisson.md`.
 
 use std::sync::Arc;
 
@@ -38,9 +39,10 @@ pub struct Params {
     /// This many flows arrive in all, shared evenly over sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// Flows are under way at each source when the workload begins, so that the network carries its load from the start. `true`: as many as
-    /// a processor-sharing queue of this load has in equilibrium, load / (1 − load) on average. A number: this mean number. These flows
-    /// have the workload's name with ` warm` behind, and are no part of the run's completion times.
+    /// Flows are under way at each source when the workload begins, so that the network carries its load from
+    /// the start. `true`: as many as a processor-sharing queue of this load has in equilibrium, load / (1 −
+    /// load) on average. A number: this mean number. These flows have the workload's name with ` warm`
+    /// behind, and are no part of the run's completion times.
     #[serde(default)]
     pub warm_start: Warm,
     /// Hosts that send. Default: all.
@@ -70,7 +72,20 @@ pub struct Arrivals {
 
 impl State for Arrivals {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        let Self { stream, end, next, count, left, bytes, mean_gap_ps: _, sizes: _, destinations: _, node: _, class: _, offer: _ } = self;
+        let Self {
+            stream,
+            end,
+            next,
+            count,
+            left,
+            bytes,
+            mean_gap_ps: _,
+            sizes: _,
+            destinations: _,
+            node: _,
+            class: _,
+            offer: _,
+        } = self;
         walk.value(stream.word());
         walk.moment(end);
         next.walk(walk);
@@ -91,7 +106,8 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let sources = making.hosts(self.sources.as_ref(), &format!("{key}.sources"))?;
-        let destinations = Arc::new(making.hosts(self.destinations.as_ref(), &format!("{key}.destinations"))?);
+        let destinations =
+            Arc::new(making.hosts(self.destinations.as_ref(), &format!("{key}.destinations"))?);
         let (start, class, most) = (making.workload.start, making.workload.class, making.room_to_draw());
         let sizes = self.sizes(&key)?;
         if sources.is_empty() {
@@ -102,7 +118,10 @@ impl Traffic for Params {
         let mut expected = 0.0;
         for node in &sources {
             if !destinations.iter().any(|d| d != node) {
-                return Err((format!("{key}.destinations"), "a source has no other host as a destination".into()));
+                return Err((
+                    format!("{key}.destinations"),
+                    "a source has no other host as a destination".into(),
+                ));
             }
             let mean_gap_ps = 8e12 * sizes.mean() / (self.load * making.rate(*node).real());
             expected += if let End::At(end) = end { (end - start).real() / mean_gap_ps } else { 0.0 };
@@ -127,11 +146,26 @@ impl Traffic for Params {
             let flows = if left == u64::MAX { (end - start).real() / mean_gap_ps } else { left as f64 };
             let to = start + Duration::of_real(flows * mean_gap_ps);
             let offer = Offer { from: start, to, bytes: flows * sizes.mean_on_wire(making.framing) };
-            let mut arrivals =
-                Arrivals { stream, mean_gap_ps, sizes, destinations, node, class, end, next: None, count: 0, left, bytes: 0, offer };
+            let mut arrivals = Arrivals {
+                stream,
+                mean_gap_ps,
+                sizes,
+                destinations,
+                node,
+                class,
+                end,
+                next: None,
+                count: 0,
+                left,
+                bytes: 0,
+                offer,
+            };
             arrivals.begin(start);
             if left != u64::MAX && arrivals.count < left {
-                return Err((format!("{key}.flows"), "not all flows arrive within 281s, the maximum of a run; raise load".into()));
+                return Err((
+                    format!("{key}.flows"),
+                    "not all flows arrive within 281s, the maximum of a run; raise load".into(),
+                ));
             }
             making.add_drawn(node, arrivals);
         }
@@ -140,9 +174,15 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// Lists the remainders of a host's flows that began before the workload. They have their own stream, so that later flows stay the
-    /// same.
-    fn list_flows_under_way(making: &mut Making<'_>, node: u32, mean: f64, sizes: &SizeTable, destinations: &[u32]) {
+    /// Lists the remainders of a host's flows that began before the workload. They have their own stream, so
+    /// that later flows stay the same.
+    fn list_flows_under_way(
+        making: &mut Making<'_>,
+        node: u32,
+        mean: f64,
+        sizes: &SizeTable,
+        destinations: &[u32],
+    ) {
         let mut stream = making.stream_for(node, streams::WARM);
         for _ in 0..Warm::draw(mean, &mut stream) {
             let dst = other_than(node, destinations, &mut stream);
@@ -153,7 +193,10 @@ impl Params {
 
     fn sizes(&self, key: &str) -> Result<Arc<SizeTable>, Problem> {
         if !(self.load > 0.0 && self.load <= 1.5) {
-            return Err((format!("{key}.load"), format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load)));
+            return Err((
+                format!("{key}.load"),
+                format!("{} is out of range; allowed are numbers above 0 and up to 1.5", self.load),
+            ));
         }
         let table = match (&self.sizes, &self.cdf) {
             (Some(named), None) => SizeTable::named(*named),
@@ -168,7 +211,9 @@ impl Params {
             (Some(Duration::ZERO), None) => Err((format!("{key}.duration"), "must be above zero".into())),
             (None, Some(0)) => Err((format!("{key}.flows"), "must be above zero".into())),
             (Some(duration), None) => Ok(End::At(start + duration)),
-            (None, Some(flows)) if flows > most => Err((format!("{key}.flows"), too_many(flows as f64, most))),
+            (None, Some(flows)) if flows > most => {
+                Err((format!("{key}.flows"), too_many(flows as f64, most)))
+            }
             (None, Some(flows)) => Ok(End::After(flows)),
             _ => Err((key.to_string(), "give exactly one of duration and flows".into())),
         }

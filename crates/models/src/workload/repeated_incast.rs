@@ -1,7 +1,7 @@
 //! Repeated incasts: in every period some hosts send to one host at the same moment.
 //!
-//! Receiver and senders of each incast are drawn uniformly among the hosts, so in the long run all hosts receive equally often. Source:
-//! HPCC's traffic with incasts; `docs/models/repeated_incast.md`.
+//! Receiver and senders of each incast are drawn uniformly among the hosts, so in the long run all hosts
+//! receive equally often. Source: HPCC's traffic with incasts; `docs/models/repeated_incast.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,12 @@ impl Params {
     /// Returns the flows among these hosts.
     pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
         if self.senders == 0 || self.senders >= wide(hosts.len()) {
-            let why = format!("{} is out of range; {} hosts allow 1 to {}", self.senders, hosts.len(), hosts.len().saturating_sub(1));
+            let why = format!(
+                "{} is out of range; {} hosts allow 1 to {}",
+                self.senders,
+                hosts.len(),
+                hosts.len().saturating_sub(1)
+            );
             return Err((format!("{key}.senders"), why));
         }
         if self.count == 0 {
@@ -55,7 +60,13 @@ impl Params {
             stream.shuffle(&mut order);
             let start = Duration(self.period.0.saturating_mul(i).min(1 << 60));
             let senders = &order[1..=self.senders as usize];
-            list.extend(senders.iter().map(|src| Made { src: *src, dst: order[0], size: self.size, start, after: Vec::new() }));
+            list.extend(senders.iter().map(|src| Made {
+                src: *src,
+                dst: order[0],
+                size: self.size,
+                start,
+                after: Vec::new(),
+            }));
         }
         Ok(list)
     }
@@ -68,20 +79,35 @@ mod tests {
 
     #[test]
     fn each_incast_draws_its_receiver_and_senders_anew() {
-        let params = Params { senders: 3, size: Bytes(1000), period: Duration::us(20), count: 8000, hosts: None };
-        let flows = params.flows("repeated_incast", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test")).unwrap();
+        let params =
+            Params { senders: 3, size: Bytes(1000), period: Duration::us(20), count: 8000, hosts: None };
+        let flows = params
+            .flows("repeated_incast", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test"))
+            .unwrap();
         let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
         for (i, incast) in flows.chunks(3).enumerate() {
             let dst = incast[0].dst;
-            assert!(incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * wide(i)));
-            assert!(incast[0].src != incast[1].src && incast[1].src != incast[2].src && incast[2].src != incast[0].src);
+            assert!(
+                incast.iter().all(|f| f.dst == dst && f.src != dst && f.start == Duration::us(20) * wide(i))
+            );
+            assert!(
+                incast[0].src != incast[1].src
+                    && incast[1].src != incast[2].src
+                    && incast[2].src != incast[0].src
+            );
             received[index(dst) - 10] += 1;
             for flow in incast {
                 sent[index(flow.src) - 10] += 1;
             }
         }
-        // One in eight receives and three send: four standard deviations of binomial counts of 8000 are 119 and 174.
-        assert!(received.iter().all(|n| n.abs_diff(1000) < 119) && sent.iter().all(|n| n.abs_diff(3000) < 174), "{received:?} {sent:?}");
-        assert!(flows.chunks(3).zip(flows[3..].chunks(3)).filter(|(a, b)| a[0].dst == b[0].dst).count() < 1200);
+        // One in eight receives and three send: four standard deviations of binomial counts of 8000 are 119
+        // and 174.
+        assert!(
+            received.iter().all(|n| n.abs_diff(1000) < 119) && sent.iter().all(|n| n.abs_diff(3000) < 174),
+            "{received:?} {sent:?}"
+        );
+        assert!(
+            flows.chunks(3).zip(flows[3..].chunks(3)).filter(|(a, b)| a[0].dst == b[0].dst).count() < 1200
+        );
     }
 }

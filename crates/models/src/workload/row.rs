@@ -25,7 +25,8 @@ pub struct Flow {
     /// Starts when all of these flows have arrived at the source, but not before `start`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default: ECMP.
+    /// The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default:
+    /// ECMP.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
 }

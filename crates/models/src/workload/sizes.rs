@@ -1,7 +1,8 @@
 //! Flow-size distributions: published tables and user tables.
 //!
-//! A draw takes a uniform percentage and interpolates linearly in bytes between two points, rounded up, at least one byte (HPCC's
-//! `custom_rand`). The mean is that of the trapezoid rule. Each table names its source; `docs/models/poisson.md`.
+//! A draw takes a uniform percentage and interpolates linearly in bytes between two points, rounded up, at
+//! least one byte (HPCC's `custom_rand`). The mean is that of the trapezoid rule. Each table names its
+//! source; `docs/models/poisson.md`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,8 @@ pub enum Named {
     Storage,
     /// VL2 (Greenberg et al., SIGCOMM 2009).
     Datamining,
-    /// All Google RPC applications, 2008 (Homa, SIGCOMM 2018): 56 points, Kolmogorov distance 0.23 % from the full table.
+    /// All Google RPC applications, 2008 (Homa, SIGCOMM 2018): 56 points, Kolmogorov distance 0.23 % from the
+    /// full table.
     GoogleRpc,
 }
 
@@ -59,11 +61,20 @@ impl SizeTable {
             return Err("a distribution needs at least two points".into());
         }
         for (i, (bytes, percent)) in points.iter().enumerate() {
-            if !(bytes.is_finite() && *bytes >= 0.0 && *bytes <= 1e12 && percent.is_finite() && (0.0..=100.0).contains(percent)) {
-                return Err(format!("point {i} ({bytes}, {percent}) is out of range; bytes are 0 to 10^12 and percent 0 to 100"));
+            if !(bytes.is_finite()
+                && *bytes >= 0.0
+                && *bytes <= 1e12
+                && percent.is_finite()
+                && (0.0..=100.0).contains(percent))
+            {
+                return Err(format!(
+                    "point {i} ({bytes}, {percent}) is out of range; bytes are 0 to 10^12 and percent 0 to 100"
+                ));
             }
             if i > 0 && (*bytes < points[i - 1].0 || *percent < points[i - 1].1) {
-                return Err(format!("point {i} ({bytes}, {percent}) is below the previous point; both columns must rise"));
+                return Err(format!(
+                    "point {i} ({bytes}, {percent}) is below the previous point; both columns must rise"
+                ));
             }
         }
         let last = points[points.len() - 1];
@@ -79,7 +90,8 @@ impl SizeTable {
     /// Mean size in bytes, by the trapezoid rule.
     pub fn mean(&self) -> f64 {
         let first = self.points[0];
-        let rest: f64 = self.points.windows(2).map(|w| f64::midpoint(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
+        let rest: f64 =
+            self.points.windows(2).map(|w| f64::midpoint(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
         (rest + first.0 * first.1) / 100.0
     }
 
@@ -91,7 +103,9 @@ impl SizeTable {
             let full = (x / payload).floor();
             payload * full * (full + 1.0) / 2.0 + (full + 1.0) * (x - full * payload)
         };
-        let packets = |b0: f64, b1: f64| if b1 > b0 { (all(b1) - all(b0)) / (b1 - b0) } else { (b1 / payload).ceil().max(1.0) };
+        let packets = |b0: f64, b1: f64| {
+            if b1 > b0 { (all(b1) - all(b0)) / (b1 - b0) } else { (b1 / payload).ceil().max(1.0) }
+        };
         let first = self.points[0];
         let rest: f64 = self.points.windows(2).map(|w| packets(w[0].0, w[1].0) * (w[1].1 - w[0].1)).sum();
         self.mean() + framing.header as f64 * (rest + packets(first.0, first.0) * first.1) / 100.0
@@ -115,8 +129,8 @@ impl SizeTable {
         self.at(stream.uniform() * 100.0)
     }
 
-    /// Draws the remainder of a flow at a random moment: density (1 − F(x)) / E\[S\]. A flow is drawn in proportion to its size, then a
-    /// uniform part of the flow.
+    /// Draws the remainder of a flow at a random moment: density (1 − F(x)) / E\[S\]. A flow is drawn in
+    /// proportion to its size, then a uniform part of the flow.
     pub fn draw_residual(&self, stream: &mut Stream) -> u64 {
         let first = self.points[0];
         let mut bytes = stream.uniform() * self.mean() * 100.0 - first.0 * first.1;
@@ -126,7 +140,8 @@ impl SizeTable {
                 let ((b0, p0), (b1, p1)) = (w[0], w[1]);
                 let of_segment = f64::midpoint(b0, b1) * (p1 - p0);
                 if of_segment > 0.0 {
-                    // Within a segment sizes are uniform, and bytes of flows up to x are (x² − b0²) / (b1² − b0²) of all.
+                    // Within a segment sizes are uniform, and bytes of flows up to x are (x² − b0²) / (b1² −
+                    // b0²) of all.
                     let share = (bytes / of_segment).min(1.0);
                     size = (b0 * b0 + share * (b1 * b1 - b0 * b0)).sqrt();
                 }
@@ -337,7 +352,8 @@ mod tests {
             let table = SizeTable::named(named);
             let mut stream = Stream::new(3, 0, "sizes");
             let n = 1_000_000_u32;
-            let mut draws: Vec<u64> = (0..n).map(|i| table.at((f64::from(i) + stream.uniform()) / f64::from(n) * 100.0)).collect();
+            let mut draws: Vec<u64> =
+                (0..n).map(|i| table.at((f64::from(i) + stream.uniform()) / f64::from(n) * 100.0)).collect();
             let found = draws.iter().map(|d| *d as f64).sum::<f64>() / f64::from(n);
             assert!((found / mean - 1.0).abs() < 0.01, "{named:?}: {found}");
             draws.sort_unstable();
@@ -357,27 +373,35 @@ mod tests {
             (&[(1500.0, 0.0), (1500.0, 100.0)], 1500.0 + 100.0),
             (&[(1000.0, 50.0), (1000.0, 50.0), (3000.0, 50.0), (3000.0, 100.0)], 2000.0 + 100.0),
         ] {
-            assert!((SizeTable::new(points).unwrap().mean_on_wire(&framing) - bytes).abs() < 1e-6, "{points:?}");
+            assert!(
+                (SizeTable::new(points).unwrap().mean_on_wire(&framing) - bytes).abs() < 1e-6,
+                "{points:?}"
+            );
         }
         for (named, _) in ALL {
             let (table, n) = (SizeTable::named(named), 1_000_000_u32);
             let sizes = (0..n).map(|i| table.at((f64::from(i) + 0.5) / f64::from(n) * 100.0));
-            let found = sizes.map(|size| (size + 50 * framing.packets(size)) as f64).sum::<f64>() / f64::from(n);
+            let found =
+                sizes.map(|size| (size + 50 * framing.packets(size)) as f64).sum::<f64>() / f64::from(n);
             assert!((found / table.mean_on_wire(&framing) - 1.0).abs() < 1e-3, "{named:?}: {found}");
         }
     }
 
     #[test]
     fn what_is_left_follows_the_residual_distribution() {
-        // A flow of D leaves U(0, D); U(0, B) leaves F(x) = 2x/B − (x/B)²; one of D or 3D, evenly, is of 3D in three of four.
+        // A flow of D leaves U(0, D); U(0, B) leaves F(x) = 2x/B − (x/B)²; one of D or 3D, evenly, is of 3D
+        // in three of four.
         type Cdf = fn(f64) -> f64;
         let cases: [(&[(f64, f64)], Cdf); 3] = [
             (&[(1e6, 0.0), (1e6, 100.0)], |x| x),
             (&[(0.0, 0.0), (1e6, 100.0)], |x| 2.0 * x - x * x),
-            (&[(1e6 / 3.0, 50.0), (1e6 / 3.0, 50.0), (1e6, 50.0), (1e6, 100.0)], |x| 0.25 * (3.0 * x).min(1.0) + 0.75 * x),
+            (&[(1e6 / 3.0, 50.0), (1e6 / 3.0, 50.0), (1e6, 50.0), (1e6, 100.0)], |x| {
+                0.25 * (3.0 * x).min(1.0) + 0.75 * x
+            }),
         ];
         for (points, cdf) in cases {
-            let (table, mut stream, n) = (SizeTable::new(points).unwrap(), Stream::new(3, 0, "sizes"), 100_000_u32);
+            let (table, mut stream, n) =
+                (SizeTable::new(points).unwrap(), Stream::new(3, 0, "sizes"), 100_000_u32);
             let mut draws: Vec<u64> = (0..n).map(|_| table.draw_residual(&mut stream)).collect();
             draws.sort_unstable();
             // Kolmogorov: a distance of 1.95 / √n has a chance of 0.1 %.
@@ -389,7 +413,10 @@ mod tests {
         // Of any distribution the mean is E[S²] / 2 E[S].
         for (named, mean) in ALL {
             let (table, mut stream, n) = (SizeTable::named(named), Stream::new(3, 0, "sizes"), 400_000_u32);
-            let square = named.points().windows(2).map(|w| (w[0].0 * w[0].0 + w[0].0 * w[1].0 + w[1].0 * w[1].0) / 3.0 * (w[1].1 - w[0].1));
+            let square = named
+                .points()
+                .windows(2)
+                .map(|w| (w[0].0 * w[0].0 + w[0].0 * w[1].0 + w[1].0 * w[1].0) / 3.0 * (w[1].1 - w[0].1));
             let wanted = square.sum::<f64>() / 100.0 / (2.0 * mean);
             let found = (0..n).map(|_| table.draw_residual(&mut stream) as f64).sum::<f64>() / f64::from(n);
             assert!((found / wanted - 1.0).abs() < 0.02, "{named:?}: {found} against {wanted}");

@@ -35,13 +35,19 @@ fn refused(flows: Vec<Flow>) -> (String, String) {
 
 #[test]
 fn flows_are_numbered_by_source_and_then_by_the_order_in_which_they_are_given() {
-    let first = Workload { start: Moment::us(10), ..rows(vec![row(2, 0, 5, None, &[]), row(0, 1, 0, None, &[]), row(2, 1, 0, None, &[])]) };
+    let first = Workload {
+        start: Moment::us(10),
+        ..rows(vec![row(2, 0, 5, None, &[]), row(0, 1, 0, None, &[]), row(2, 1, 0, None, &[])])
+    };
     let second = Workload { name: Some("more".into()), class: 1, ..rows(vec![row(0, 3, 0, None, &[])]) };
     let plan = made(&[first, second]).unwrap();
     let flows: Vec<_> = plan.starting().map(|(src, f)| (src, f.flow, f.dst, f.start, f.class)).collect();
     // Of one source in the order of their start.
     let us = Moment::us;
-    assert_eq!(flows, [(0, 1, 3, us(0), 1), (0, 0, 1, us(10), 0), (2, 3, 1, us(10), 0), (2, 2, 0, us(15), 0)]);
+    assert_eq!(
+        flows,
+        [(0, 1, 3, us(0), 1), (0, 0, 1, us(10), 0), (2, 3, 1, us(10), 0), (2, 2, 0, us(15), 0)]
+    );
     assert_eq!((0..4).map(|flow| plan.sources.of(flow)).collect::<Vec<_>>(), [0, 0, 2, 2]);
     let names: Vec<_> = (0..4).map(|flow| plan.names[index(plan.name_of(flow))].as_str()).collect();
     assert_eq!(names, ["flows", "more", "flows", "flows"]);
@@ -51,14 +57,21 @@ fn flows_are_numbered_by_source_and_then_by_the_order_in_which_they_are_given() 
 
 #[test]
 fn a_flow_that_waits_starts_by_nobody_but_those_it_waits_for() {
-    let plan =
-        made(&[rows(vec![row(0, 1, 0, Some("a"), &[]), row(2, 1, 0, Some("b"), &[]), row(1, 3, 4, None, &["b", "a", "b"])])]).unwrap();
+    let plan = made(&[rows(vec![
+        row(0, 1, 0, Some("a"), &[]),
+        row(2, 1, 0, Some("b"), &[]),
+        row(1, 3, 4, None, &["b", "a", "b"]),
+    ])])
+    .unwrap();
     assert_eq!(plan.starting().map(|(_, f)| f.flow).collect::<Vec<_>>(), [0, 2]);
     let [(after, spec)] = &plan.waiting[1][..] else { panic!("one flow waits at host 1") };
     assert_eq!((after.as_slice(), spec.flow, spec.start), (&[0, 2][..], 1, Moment::us(4)));
     assert_eq!(plan.labels.get(&2).map(String::as_str), Some("b"));
     assert_eq!(
-        plan.destinations().into_iter().map(|(src, to)| (src, to.into_iter().collect())).collect::<Vec<(u32, Vec<u32>)>>(),
+        plan.destinations()
+            .into_iter()
+            .map(|(src, to)| (src, to.into_iter().collect()))
+            .collect::<Vec<(u32, Vec<u32>)>>(),
         [(0, vec![1]), (1, vec![3]), (2, vec![1])]
     );
 }
@@ -67,7 +80,11 @@ fn a_flow_that_waits_starts_by_nobody_but_those_it_waits_for() {
 fn what_waits_for_itself_or_for_nothing_is_refused_by_its_key() {
     let circle = vec![row(0, 1, 0, Some("a"), &["b"]), row(1, 0, 0, Some("b"), &["a"])];
     let (key, why) = refused(circle);
-    assert_eq!((key.as_str(), why.contains("`a` after `b` after `a`")), ("workload[0].flows[0].after", true), "{why}");
+    assert_eq!(
+        (key.as_str(), why.contains("`a` after `b` after `a`")),
+        ("workload[0].flows[0].after", true),
+        "{why}"
+    );
     for (flows, key) in [
         (vec![row(0, 1, 0, None, &["nobody"])], "workload[0].flows[0].after[0]"),
         (vec![row(0, 1, 0, Some("a"), &[]), row(2, 3, 0, None, &["a"])], "workload[0].flows[1].after[0]"),
@@ -99,7 +116,8 @@ fn hosts_are_named_or_numbered_and_listed_once() {
         assert!(at == key && said.contains(why), "{at}: {said}");
     }
     assert_eq!(making.rate(2), Rate::gbps(100));
-    let mut streams = [making.stream_of(1), making.stream_of(2), making.stream_for(1, "other")].map(|mut s| s.below(1 << 60));
+    let mut streams = [making.stream_of(1), making.stream_of(2), making.stream_for(1, "other")]
+        .map(|mut s| s.below(1 << 60));
     streams.sort_unstable();
     assert!(streams[0] < streams[1] && streams[1] < streams[2], "each draws for itself");
 }

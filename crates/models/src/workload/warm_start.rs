@@ -1,10 +1,12 @@
-//! Warm start: flows that are under way when a workload begins, so that the network carries its load from the start.
+//! Warm start: flows that are under way when a workload begins, so that the network carries its load from the
+//! start.
 //!
-//! Models: each source is an M/G/1 processor-sharing queue in equilibrium. At load rho a source has n flows with probability (1 −
-//! rho)·rho^n for any distribution F of sizes, and each remainder is an independent draw from the residual distribution, of density (1 −
-//! F(x)) / E\[S\]. Source: Kelly, "Reversibility and Stochastic Networks" (1979), section 3.3; Kleinrock, "Queueing Systems II" (1976),
-//! section 4.4; `docs/models/poisson.md`. Simplification: the queue is that of the source's own lines, at the load of payload. With a
-//! bottleneck elsewhere more flows are under way; their mean number may be given instead.
+//! Models: each source is an M/G/1 processor-sharing queue in equilibrium. At load rho a source has n flows
+//! with probability (1 − rho)·rho^n for any distribution F of sizes, and each remainder is an independent
+//! draw from the residual distribution, of density (1 − F(x)) / E\[S\]. Source: Kelly, "Reversibility and
+//! Stochastic Networks" (1979), section 3.3; Kleinrock, "Queueing Systems II" (1976), section 4.4;
+//! `docs/models/poisson.md`. Simplification: the queue is that of the source's own lines, at the load of
+//! payload. With a bottleneck elsewhere more flows are under way; their mean number may be given instead.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -30,12 +32,14 @@ impl Warm {
     pub fn mean(self, load: f64) -> Result<f64, String> {
         match self {
             Self::No => Ok(0.0),
-            Self::Equilibrium if load >= 1.0 => {
-                Err(format!("at a load of {load} no equilibrium exists; give the mean number of flows, or a load below 1"))
-            }
+            Self::Equilibrium if load >= 1.0 => Err(format!(
+                "at a load of {load} no equilibrium exists; give the mean number of flows, or a load below 1"
+            )),
             Self::Equilibrium => Ok(load / (1.0 - load)),
             Self::Mean(mean) if mean > 0.0 && mean <= MOST => Ok(mean),
-            Self::Mean(mean) => Err(format!("{mean} is out of range; allowed are true, false, and numbers above 0 and up to {MOST}")),
+            Self::Mean(mean) => Err(format!(
+                "{mean} is out of range; allowed are true, false, and numbers above 0 and up to {MOST}"
+            )),
         }
     }
 
@@ -102,12 +106,23 @@ mod tests {
             let mut stream = Stream::new(1, 0, "test");
             let draws: Vec<u64> = (0..n).map(|_| Warm::draw(mean, &mut stream)).collect();
             let near = |found: f64, wanted: f64, variance: f64| {
-                assert!((found - wanted).abs() < 4.0 * (variance / f64::from(n)).sqrt(), "{rho}: {found} against {wanted}");
+                assert!(
+                    (found - wanted).abs() < 4.0 * (variance / f64::from(n)).sqrt(),
+                    "{rho}: {found} against {wanted}"
+                );
             };
-            near(draws.iter().sum::<u64>() as f64 / f64::from(n), rho / (1.0 - rho), rho / ((1.0 - rho) * (1.0 - rho)));
+            near(
+                draws.iter().sum::<u64>() as f64 / f64::from(n),
+                rho / (1.0 - rho),
+                rho / ((1.0 - rho) * (1.0 - rho)),
+            );
             let mut share = 1.0 - rho;
             for k in 0..5 {
-                near(draws.iter().filter(|d| **d == k).count() as f64 / f64::from(n), share, share * (1.0 - share));
+                near(
+                    draws.iter().filter(|d| **d == k).count() as f64 / f64::from(n),
+                    share,
+                    share * (1.0 - share),
+                );
                 share *= rho;
             }
         }

@@ -41,7 +41,13 @@ struct Connections {
 
 impl Connections {
     fn new(plan: &AllFlows) -> Self {
-        Self { stretches: plan.ranges.iter().map(|(first, name)| (*first, plan.messages.contains_key(name))).collect() }
+        Self {
+            stretches: plan
+                .ranges
+                .iter()
+                .map(|(first, name)| (*first, plan.messages.contains_key(name)))
+                .collect(),
+        }
     }
 
     /// Returns the payload of a flow that is counted at its end.
@@ -169,13 +175,18 @@ mod tests {
     use crate::read::from_toml;
     use crate::runner::Runner;
 
-    /// Runs two flows of ten packets into one host, with the given transport, and calls back every microsecond.
+    /// Runs two flows of ten packets into one host, with the given transport, and calls back every
+    /// microsecond.
     fn run(transport: &str, look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
         let flows = r#"flows = [{ src = 0, dst = 2, size = "10KB" }, { src = 1, dst = 2, size = "10KB" }]"#;
         run_workload(transport, flows, look)
     }
 
-    fn run_workload(transport: &str, workload: &str, mut look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>)) -> Ends {
+    fn run_workload(
+        transport: &str,
+        workload: &str,
+        mut look: impl FnMut(&mut Ends, &[Sent], &mut Checkpoint<'_, Node>),
+    ) -> Ends {
         let text = format!(
             r#"
             {transport}
@@ -216,7 +227,10 @@ mod tests {
         assert!(share.is_sorted() && share.first() == Some(&0.0) && share.last() == Some(&1.0), "{share:?}");
         let arrivals = [0, 1].map(|flow| ends.arrival(flow).unwrap());
         assert_eq!(ends.last, arrivals[0].max(arrivals[1]));
-        assert!((ends.progress(Moment::us(3), Some(Moment::us(2))).share - 1.0).abs() < 1e-12, "no run is more than over");
+        assert!(
+            (ends.progress(Moment::us(3), Some(Moment::us(2))).share - 1.0).abs() < 1e-12,
+            "no run is more than over"
+        );
     }
 
     #[test]
@@ -231,10 +245,17 @@ mod tests {
         run_workload("", graph, |ends, _, cp| {
             for id in 0..cp.nodes() {
                 let endpoint = cp.node_mut(id).endpoint.as_mut();
-                ends.end(endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())), Moment::ZERO);
+                ends.end(
+                    endpoint.map_or(0, |endpoint| wide(endpoint.programs.take_ended().count())),
+                    Moment::ZERO,
+                );
             }
             let progress = ends.progress(cp.now, None);
-            seen.push((progress.operations_completed, progress.operations_total, (progress.share * 4.0) as u64));
+            seen.push((
+                progress.operations_completed,
+                progress.operations_total,
+                (progress.share * 4.0) as u64,
+            ));
         });
         seen.dedup();
         assert_eq!(seen, [0, 1, 2, 3, 4].map(|over| (over, 4, over)));

@@ -82,7 +82,8 @@ impl Collector {
                 **other != rank && waiting.get(&(job, **other)).is_some_and(|at| Some(*at) != own)
             };
             let Some(other) = others.iter().find(is_behind).copied() else {
-                words.push(format!("{} waits for a message or operation that never came", name(rank, *place)));
+                words
+                    .push(format!("{} waits for a message or operation that never came", name(rank, *place)));
                 break;
             };
             let part = graph.ranks[index(other)].place_of(number)?;
@@ -109,7 +110,10 @@ impl Collector {
         let slowdown = self.slowdown(post.flow, fct, ideal);
         let (start, arrived) = (message.posted.ps(), one.at.ps());
         self.ends.deliver(post.bytes);
-        self.measure(plan, &Over { workload, size: post.bytes, start, arrived: Some(arrived), slowdown: Some(slowdown) });
+        self.measure(
+            plan,
+            &Over { workload, size: post.bytes, start, arrived: Some(arrived), slowdown: Some(slowdown) },
+        );
         if self.keeps_flows {
             let job = &plan.jobs[index(post.id.job)];
             let shared = job.shared[index(post.id.number)];

@@ -17,7 +17,9 @@ use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
-use xoff_models::node::{FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES};
+use xoff_models::node::{
+    FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES,
+};
 use xoff_models::packet::Packet;
 use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
@@ -106,7 +108,9 @@ impl Shortage {
         }
         self.drops += 1;
         let (first, bytes) = self.first.get_or_insert((*d, 0));
-        if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class) && d.at <= first.at + BURST {
+        if (d.node, d.in_port, d.class) == (first.node, first.in_port, first.class)
+            && d.at <= first.at + BURST
+        {
             *bytes += u64::from(d.bytes);
         }
     }
@@ -231,8 +235,8 @@ impl Collector {
         self.ends.progress(now, until)
     }
 
-    /// Returns the end of a run without further events: the end of the last flow or operation or, with unfinished
-    /// flows, the departure of the last data packet.
+    /// Returns the end of a run without further events: the end of the last flow or operation or, with
+    /// unfinished flows, the departure of the last data packet.
     pub fn end(&self, cp: &Checkpoint<'_, Node>) -> Moment {
         let ended = self.ends.last.max(self.ends.last_operation);
         if self.ends.missing() == 0 {
@@ -269,7 +273,13 @@ impl Collector {
     }
 
     /// Same as `drain`; takes samples only before a moment.
-    pub fn drain_until(&mut self, samples_until: Moment, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows, observer: &mut dyn Observer) {
+    pub fn drain_until(
+        &mut self,
+        samples_until: Moment,
+        cp: &mut Checkpoint<'_, Node>,
+        plan: &AllFlows,
+        observer: &mut dyn Observer,
+    ) {
         self.delays.drain(cp);
         self.take_messages(cp, plan);
         for s in self.ends.arrivals(cp) {
@@ -295,7 +305,8 @@ impl Collector {
         drops[known.0..].sort_by_key(|d| d.at);
         pauses[known.1..].sort_by_key(|p| p.end);
         // At one moment, arrivals of a node come first, then departures by port.
-        packets[known.2..].sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port.0) } else { 0 }));
+        packets[known.2..]
+            .sort_by_key(|p| (p.at, p.node, if p.is_departure { 1 + u32::from(p.port.0) } else { 0 }));
         samples[known.3..].sort_by_key(|s| s.at);
         for s in self.ends.departures(cp) {
             self.add_flow(plan, &s);
@@ -310,12 +321,17 @@ impl Collector {
         }
     }
 
-    /// Cuts the completion times of unfinished flows: up to the last byte, or up to now for an undelivered flow.
+    /// Cuts the completion times of unfinished flows: up to the last byte, or up to now for an undelivered
+    /// flow.
     pub fn close_delays(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
         let unfinished = |id| cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(cp.now));
-        for s in (0..cp.nodes()).flat_map(unfinished).filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow))) {
+        for s in (0..cp.nodes())
+            .flat_map(unfinished)
+            .filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow)))
+        {
             if let Some(arrived) = self.ends.arrival(s.flow) {
-                let delivered = Delivered { flow: s.flow, message: None, start: s.start, arrived, dst: s.dst };
+                let delivered =
+                    Delivered { flow: s.flow, message: None, start: s.start, arrived, dst: s.dst };
                 self.delays.complete(&delivered, &self.names.ports);
             }
         }
@@ -339,8 +355,8 @@ impl Collector {
         }
     }
 
-    /// True when only events of faults are left: no frame is in the network, and no flow will start. Flows with lost
-    /// packets that are not retransmitted may be unfinished.
+    /// True when only events of faults are left: no frame is in the network, and no flow will start. Flows
+    /// with lost packets that are not retransmitted may be unfinished.
     pub fn is_over(&self, cp: &Checkpoint<'_, Node>) -> bool {
         let nodes = || (0..cp.nodes()).map(|id| cp.node(id));
         let waits = |node: &Node| node.queued_bytes() > 0 || node.core.ports.iter().any(Port::has_more);
@@ -394,7 +410,16 @@ impl Collector {
         let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
         let slowdown = fct.filter(|_| !is_connection).map(|fct| self.slowdown(s.flow, fct, ideal.own));
         if !is_connection {
-            self.measure(plan, &Over { workload, size: s.size, start: s.start.ps(), arrived: arrived.map(Moment::ps), slowdown });
+            self.measure(
+                plan,
+                &Over {
+                    workload,
+                    size: s.size,
+                    start: s.start.ps(),
+                    arrived: arrived.map(Moment::ps),
+                    slowdown,
+                },
+            );
             self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         }
         self.retransmitted += s.retransmitted;
@@ -403,7 +428,8 @@ impl Collector {
         if !self.keeps_flows {
             return;
         }
-        let via = self.names.ways.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes);
+        let via =
+            self.names.ways.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes);
         self.rows.flows.push(Flow {
             number: s.flow,
             workload,
@@ -445,7 +471,13 @@ impl Collector {
     }
 
     /// Computes counts and the verdicts of all audits. The ledger adds frames on links.
-    pub fn judge(&mut self, cp: &Checkpoint<'_, Node>, scenario: &Scenario, end: &End, ledger: Ledger) -> Verdicts {
+    pub fn judge(
+        &mut self,
+        cp: &Checkpoint<'_, Node>,
+        scenario: &Scenario,
+        end: &End,
+        ledger: Ledger,
+    ) -> Verdicts {
         self.was_cut = end.finish != Finish::Idle;
         let (mut ledger, mut marked) = (ledger, 0);
         for id in 0..cp.nodes() {
@@ -494,7 +526,8 @@ impl Collector {
             self.add_flow(plan, &s);
         }
         let mut open = Vec::new();
-        // The last acknowledgements leave after the last flow has arrived, unless the run was cut short before.
+        // The last acknowledgements leave after the last flow has arrived, unless the run was cut short
+        // before.
         let all_ports = || (0..cp.nodes()).flat_map(|id| &cp.node(id).core.ports);
         let end = if self.was_cut { now } else { all_ports().map(|p| p.busy_until).fold(now, Moment::max) };
         for id in 0..cp.nodes() {
@@ -545,7 +578,10 @@ impl Collector {
         }
         let marks = |id: u32| high_water::marks(&cp.node(id).core).map(move |mark| Count { node: id, mark });
         let marks: Vec<Count> = (0..cp.nodes()).flat_map(marks).collect();
-        self.high_water = high_water::Kind::ALL.iter().map(|kind| (kind.name(), highest(*kind, &marks, &self.names))).collect();
+        self.high_water = high_water::Kind::ALL
+            .iter()
+            .map(|kind| (kind.name(), highest(*kind, &marks, &self.names)))
+            .collect();
         // Depths of queues are in the table `queues`.
         self.rows.high_water = marks.into_iter().filter(|m| m.mark.kind != high_water::Kind::Queue).collect();
         self.add_faults(cp, now);
@@ -588,7 +624,9 @@ impl Collector {
         self.warnings.extend(self.stuck.warning().into_iter().chain(self.shut_out.warning()));
         // A fault may raise the rate of a link above the rate of the network.
         let too_fast = self.too_fast.filter(|_| scenario.fault.is_empty());
-        let too_fast = too_fast.map(|(flow, [took, ideal])| format!("flow {flow} took {took}, less than the ideal FCT of {ideal}"));
+        let too_fast = too_fast.map(|(flow, [took, ideal])| {
+            format!("flow {flow} took {took}, less than the ideal FCT of {ideal}")
+        });
         verdicts.enter("slowdown", Judgement::Fail, too_fast);
         let (fct_ps, slowdown) = self.times.summary();
         let (total, completed) = self.ends.count();

@@ -36,7 +36,9 @@ impl Sampling {
     pub fn thin(&mut self, cp: &mut Checkpoint<'_, Node>, samples: &mut Vec<Sample>, coming: u64) {
         let (Some(interval), true) = (&mut self.interval, self.is_replay) else { return };
         let first = *interval;
-        while wide(samples.len()) + coming / (interval.ps() / first.ps()) > REPLAY_ROWS && interval.ps() <= cp.now.ps() {
+        while wide(samples.len()) + coming / (interval.ps() / first.ps()) > REPLAY_ROWS
+            && interval.ps() <= cp.now.ps()
+        {
             *interval += *interval;
             samples.retain(|s| s.at.ps() % interval.ps() == 0);
         }

@@ -33,8 +33,8 @@ impl Blockers {
         (self.probes, self.digests) = (0, BTreeMap::new());
     }
 
-    /// Reports components that never recurred, `traffic` for queues and packets in flight, or `flows` for frequent
-    /// changes.
+    /// Reports components that never recurred, `traffic` for queues and packets in flight, or `flows` for
+    /// frequent changes.
     pub fn report(&self, is_done: bool, to: &mut (u64, Vec<&'static str>)) {
         if self.changes >= CHANGED && self.changes > to.0 {
             *to = (self.changes, vec!["flows"]);
@@ -42,7 +42,11 @@ impl Blockers {
         if is_done || self.probes < BLOCKED || self.probes <= to.0 {
             return;
         }
-        let never = self.digests.iter().filter(|(_, digests)| wide(digests.len()) == self.probes).map(|(name, _)| *name);
+        let never = self
+            .digests
+            .iter()
+            .filter(|(_, digests)| wide(digests.len()) == self.probes)
+            .map(|(name, _)| *name);
         let (named, rest): (Vec<_>, Vec<_>) = never.partition(|name| !name.is_empty());
         *to = (self.probes, if named.is_empty() && !rest.is_empty() { vec!["traffic"] } else { named });
     }

@@ -1,22 +1,24 @@
 //! Budget: the limit of the cost of detection.
 //!
-//! Costs are words of state read, not seconds, and the decisions are the same on any machine. One word costs a 17th
-//! of the share of an event: a run of a million events pays for 59,000 words, about 1 % of the CPU time. The budget
-//! counts the expected events of the whole run, traffic still to be sent included, and most of it is available at
-//! the start. Periods and busy periods have a budget of this size each. A scope with spent budgets continues with
-//! the words earned by its own simulated events, times one factor that follows the success so far.
+//! Costs are words of state read, not seconds, and the decisions are the same on any machine. One word costs
+//! a 17th of the share of an event: a run of a million events pays for 59,000 words, about 1 % of the CPU
+//! time. The budget counts the expected events of the whole run, traffic still to be sent included, and most
+//! of it is available at the start. Periods and busy periods have a budget of this size each. A scope with
+//! spent budgets continues with the words earned by its own simulated events, times one factor that follows
+//! the success so far.
 
 /// Events that pay for one word: 1 % of the run, at six words read in the time of an event (measured).
 const EVENTS_PER_WORD: u64 = 17;
-/// Events of a packet to be sent, for the estimate of the expected events: about three hops, for data and ACK.
+/// Events of a packet to be sent, for the estimate of the expected events: about three hops, for data and
+/// ACK.
 const EVENTS_PER_PACKET: u64 = 6;
-/// Words in the time of reading a node, an output or the progress of a flow. With 20: 1.01 times the packet-hops are
-/// simulated (geometric mean of 60 scenarios, as all such ratios in this folder).
+/// Words in the time of reading a node, an output or the progress of a flow. With 20: 1.01 times the
+/// packet-hops are simulated (geometric mean of 60 scenarios, as all such ratios in this folder).
 pub const WORDS_PER_ENTRY: u64 = 12;
 /// Words for any run, some milliseconds. With 20,000: 1.6 times the packet-hops.
 const FREE: u64 = 200_000;
-/// Bounds of the factor of earned words, in quarters. The factor is 4 times the ratio of fast-forwarded to simulated
-/// events. Without growth: 1.04 times the packet-hops.
+/// Bounds of the factor of earned words, in quarters. The factor is 4 times the ratio of fast-forwarded to
+/// simulated events. Without growth: 1.04 times the packet-hops.
 const FACTOR: [u64; 2] = [1, 64];
 
 /// The purpose of words.
@@ -64,8 +66,8 @@ impl Budget {
         self.expect(events + EVENTS_PER_PACKET * packets);
     }
 
-    /// Adapts the budget to simulated and fast-forwarded events, and to the events left before a stall; 0 without a
-    /// stall.
+    /// Adapts the budget to simulated and fast-forwarded events, and to the events left before a stall; 0
+    /// without a stall.
     pub fn update(&mut self, simulated: u64, forwarded: u64, before_stall: u64) {
         self.factor = (16 * forwarded / simulated.max(1)).clamp(FACTOR[0], FACTOR[1]);
         self.expect(simulated + if before_stall > 0 { forwarded + before_stall } else { forwarded / 8 });
@@ -73,7 +75,8 @@ impl Budget {
 
     /// Grants words to independent components after this many simulated events.
     pub fn grant(&mut self, events: u64) {
-        let ahead = self.spent[Purpose::Periods as usize].saturating_sub(events / EVENTS_PER_WORD).min(self.share);
+        let ahead =
+            self.spent[Purpose::Periods as usize].saturating_sub(events / EVENTS_PER_WORD).min(self.share);
         self.free = (ahead * self.factor.min(4) / 4).max(FREE);
     }
 
@@ -99,16 +102,16 @@ impl Budget {
         self.spent[purpose as usize] = self.spent[purpose as usize].saturating_sub(words);
     }
 
-    /// Returns the words missing for another `cost`: in the budget of the run, or among the words earned by a scope
-    /// with this many simulated events.
+    /// Returns the words missing for another `cost`: in the budget of the run, or among the words earned by a
+    /// scope with this many simulated events.
     pub fn missing(&self, account: &Account, simulated: u64, cost: u64, purpose: Purpose) -> u64 {
         let free = if matches!(purpose, Purpose::Periods) { self.free } else { 0 };
         let of_run = (self.spent[purpose as usize] + cost).saturating_sub(self.share + free);
         of_run.min((account.spent + cost).saturating_sub(self.earned(account, simulated)))
     }
 
-    /// Returns the words to be saved for a probe, and forgets a debt of more than two probes: a scope does not pay
-    /// for words spent ahead of time.
+    /// Returns the words to be saved for a probe, and forgets a debt of more than two probes: a scope does
+    /// not pay for words spent ahead of time.
     pub const fn settle(&self, account: &mut Account, simulated: u64, (cost, missing): (u64, u64)) -> u64 {
         if account.spent <= self.earned(account, simulated) + 2 * cost {
             return missing;

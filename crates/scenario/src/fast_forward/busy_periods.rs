@@ -1,19 +1,20 @@
 //! Busy periods: recorded stretches from one quiet moment of a scope to the next.
 //!
-//! A scope is quiet if no message is in flight and no node has data to send: all ranks compute or wait. The state at
-//! the first event after a quiet moment determines the busy period that follows (a regenerative cycle, Crane and
-//! Iglehart 1975). The first occurrence is noted. At the end of the second, the nodes are copied, with totals and
-//! rows. From the third on, the copies replace the nodes. The fingerprint grows with the progress of the flows; two
-//! occurrences determine this growth if flows progress in the same proportion.
+//! A scope is quiet if no message is in flight and no node has data to send: all ranks compute or wait. The
+//! state at the first event after a quiet moment determines the busy period that follows (a regenerative
+//! cycle, Crane and Iglehart 1975). The first occurrence is noted. At the end of the second, the nodes are
+//! copied, with totals and rows. From the third on, the copies replace the nodes. The fingerprint grows with
+//! the progress of the flows; two occurrences determine this growth if flows progress in the same proportion.
 //!
-//! The operations of a busy period are compared as well, and several busy periods may start in the same state. Not
-//! recorded are busy periods with traffic across the border, with flows that begin or end, with credits of links, or
-//! with fewer events than the cost of a replay.
+//! The operations of a busy period are compared as well, and several busy periods may start in the same
+//! state. Not recorded are busy periods with traffic across the border, with flows that begin or end, with
+//! credits of links, or with fewer events than the cost of a replay.
 //!
-//! Periods and busy periods are not one table, for three reasons. A period is repeated with packets in flight and
-//! without any copy of nodes: an entry of a probe is 16 bytes, an entry of a busy period is a copy of the scope. A
-//! period recurs in sequence, and k repetitions have a closed form; a busy period recurs after other events, and each
-//! replay needs the totals before. Probes of packets are far more frequent than quiet moments, and nearly all fail.
+//! Periods and busy periods are not one table, for three reasons. A period is repeated with packets in flight
+//! and without any copy of nodes: an entry of a probe is 16 bytes, an entry of a busy period is a copy of the
+//! scope. A period recurs in sequence, and k repetitions have a closed form; a busy period recurs after other
+//! events, and each replay needs the totals before. Probes of packets are far more frequent than quiet
+//! moments, and nearly all fail.
 
 #[cfg(test)]
 #[path = "../../tests/fast_forward/busy_periods.rs"]
@@ -128,8 +129,8 @@ impl BusyPeriods {
         self.known.get_mut(&key)?.get_mut(place)
     }
 
-    /// Reads the state at a quiet moment, and returns the busy period that follows, if known. `events` are the events
-    /// of the scope. A busy period gives way to a longer period in sequence (`is_preceded`).
+    /// Reads the state at a quiet moment, and returns the busy period that follows, if known. `events` are
+    /// the events of the scope. A busy period gives way to a longer period in sequence (`is_preceded`).
     pub fn recall(
         &mut self,
         scope: &Scope,
@@ -176,7 +177,13 @@ impl BusyPeriods {
     }
 
     /// Returns true, and waits, if the budget does not pay for another read.
-    fn wait(&mut self, scope: &Scope, account: &mut Account, shared: &mut Shared, cp: &Checkpoint<'_, Node>) -> bool {
+    fn wait(
+        &mut self,
+        scope: &Scope,
+        account: &mut Account,
+        shared: &mut Shared,
+        cp: &Checkpoint<'_, Node>,
+    ) -> bool {
         shared.update_budget(cp);
         let simulated = scope.simulated(cp);
         let missing = shared.budget.missing(account, simulated, self.cost, Purpose::BusyPeriods);
@@ -195,8 +202,12 @@ impl BusyPeriods {
         let (key, count) = (snapshot.digest(), snapshot.count);
         let several = self.known.get(&key).map_or(&[][..], |several| several);
         // The operations are compared with those of the last occurrence.
-        let last = |known: &BusyPeriod| start.offsets.again(ends(known.second.as_ref().map_or(&known.first, |memory| &memory.second)));
-        let Some(place) = several.iter().position(|known| known.snapshot.is(&snapshot) && last(known).is_some()) else {
+        let last = |known: &BusyPeriod| {
+            start.offsets.again(ends(known.second.as_ref().map_or(&known.first, |memory| &memory.second)))
+        };
+        let Some(place) =
+            several.iter().position(|known| known.snapshot.is(&snapshot) && last(known).is_some())
+        else {
             if shared.recorded < RECORDED {
                 self.open = Some(Open { key, start, number: Number::First(snapshot) });
             }
@@ -209,7 +220,11 @@ impl BusyPeriods {
         shared.budget.spend(account, count, Purpose::BusyPeriods);
         let totals = scope.totals(start.at, &start.offsets, cp);
         if is_recorded {
-            return if is_preceded { None } else { self.fit(scope, shared, (key, place), start, &totals, cp) };
+            return if is_preceded {
+                None
+            } else {
+                self.fit(scope, shared, (key, place), start, &totals, cp)
+            };
         }
         self.open = Some(Open { key, start, number: Number::Second(place, totals) });
         None
@@ -228,7 +243,10 @@ impl BusyPeriods {
         let length = now.at - start.at;
         // The audit of deadlocks looks for rings of pauses at moments of its own.
         let may_stand = length > STILL && may_stand_still(cp, scope.nodes.iter().copied(), STILL);
-        let is_closed = now.crossed == start.crossed && now.offsets.epoch == start.offsets.epoch && length > Duration::ZERO && !may_stand;
+        let is_closed = now.crossed == start.crossed
+            && now.offsets.epoch == start.offsets.epoch
+            && length > Duration::ZERO
+            && !may_stand;
         let events = now.events - start.events;
         let occurrence = [start, now.clone()];
         match number {
@@ -245,7 +263,8 @@ impl BusyPeriods {
                 let nodes = scope.nodes.iter().map(|id| cp.keep(*id)).collect();
                 let Some(known) = self.get_mut((key, place)) else { return };
                 let count = known.snapshot.count;
-                let is_complete = after.are_of(&totals) && !after.is_shared && !totals.is_shared && rows <= ROWS;
+                let is_complete =
+                    after.are_of(&totals) && !after.is_shared && !totals.is_shared && rows <= ROWS;
                 known.is_unfit = !(is_closed && is_complete && shared.recorded + count <= RECORDED);
                 if known.is_unfit {
                     return shared.budget.spend(account, 4 * count, Purpose::BusyPeriods);
@@ -273,10 +292,18 @@ impl BusyPeriods {
         let length = second[1].at - second[0].at;
         let passes = |(node, mark): (u32, u64)| {
             let place = scope.place(node)?;
-            Some(cp.node(node).counts.data_hops + nodes[place].node.counts.data_hops - second[0].started[place] >= mark)
+            Some(
+                cp.node(node).counts.data_hops + nodes[place].node.counts.data_hops
+                    - second[0].started[place]
+                    >= mark,
+            )
         };
         let is_watched = !scope.is_whole && shared.watched.and_then(passes) == Some(true);
-        if shared.end().min(totals.outside) < at + length || is_watched || shared.stall.is_some() || totals.rows + rows > 2 * ROWS {
+        if shared.end().min(totals.outside) < at + length
+            || is_watched
+            || shared.stall.is_some()
+            || totals.rows + rows > 2 * ROWS
+        {
             return None;
         }
         let growth = offsets.again(ends(second))?;
@@ -287,7 +314,13 @@ impl BusyPeriods {
     }
 
     /// Returns the fingerprints at the end of a replay that starts at a moment.
-    fn fingerprints(&self, scope: &Scope, recall: &Recall, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
+    fn fingerprints(
+        &self,
+        scope: &Scope,
+        recall: &Recall,
+        at: Moment,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Option<Vec<Fingerprint>> {
         let BusyPeriod { first, second, .. } = self.get(recall.of)?;
         let second = &second.as_ref()?.second;
         let later = [second[0].at, at].map(|at| (at - first[0].at).ps());
@@ -298,9 +331,15 @@ impl BusyPeriods {
         scope.nodes.iter().enumerate().map(fingerprint).collect()
     }
 
-    /// Replaces the nodes by the copies at the end of a busy period that starts at a moment. Returns the replayed
-    /// events, or `None`, without any change, if a copy does not fit.
-    pub fn apply(&mut self, scope: &Scope, recall: &Recall, at: Moment, cp: &mut Checkpoint<'_, Node>) -> Option<u64> {
+    /// Replaces the nodes by the copies at the end of a busy period that starts at a moment. Returns the
+    /// replayed events, or `None`, without any change, if a copy does not fit.
+    pub fn apply(
+        &mut self,
+        scope: &Scope,
+        recall: &Recall,
+        at: Moment,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Option<u64> {
         let fingerprints = self.fingerprints(scope, recall, at, cp)?;
         let Memory { second: [start, end], totals, nodes, .. } = self.get(recall.of)?.second.as_ref()?;
         let mut walk = StateVisitor::leave(at, &recall.offsets);

@@ -1,11 +1,12 @@
 //! Independent components: sets of nodes that send to each other and to no other node for some time.
 //!
-//! If the whole network does not repeat, its components may. Nodes belong to one component if a message was sent
-//! between them lately (union-find over the outputs). A component with a confirmed period is *suspended*: its events
-//! wait while other nodes run. The component resumes when a message reaches it, when the last repetition is over, or
-//! when all nodes must be at one moment. On resumption, the component repeats the periods that are over, and the
-//! engine runs it alone until it has caught up. A period without traffic across the border sends nothing to other
-//! nodes in any repetition. Components are thus a guess, and no result depends on the guess.
+//! If the whole network does not repeat, its components may. Nodes belong to one component if a message was
+//! sent between them lately (union-find over the outputs). A component with a confirmed period is
+//! *suspended*: its events wait while other nodes run. The component resumes when a message reaches it, when
+//! the last repetition is over, or when all nodes must be at one moment. On resumption, the component repeats
+//! the periods that are over, and the engine runs it alone until it has caught up. A period without traffic
+//! across the border sends nothing to other nodes in any repetition. Components are thus a guess, and no
+//! result depends on the guess.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +24,13 @@ use super::shared::Shared;
 use super::suspended::Suspended;
 use crate::audit::may_stand_still;
 
-/// Events of the whole network without fast-forward before a search for components. With 1,000,000: 1.02 times the
-/// packet-hops.
+/// Events of the whole network without fast-forward before a search for components. With 1,000,000: 1.02
+/// times the packet-hops.
 const PATIENCE: u64 = 100_000;
 /// Events between two collections of rows while components are suspended. 16,000,000 are not better.
 const COLLECTION: u64 = 1_000_000;
-/// Time between two checks for a ring of pauses among running nodes. The audit of deadlocks checks each millisecond, and
-/// no component is suspended then.
+/// Time between two checks for a ring of pauses among running nodes. The audit of deadlocks checks each
+/// millisecond, and no component is suspended then.
 const RING_CHECK: Duration = Duration::us(500);
 
 /// A component.
@@ -81,7 +82,15 @@ impl Components {
             is_split: false,
             all: Vec::new(),
             suspended: Suspended::none(cp.nodes()),
-            outputs: cp.node(0).core.routing.wiring.ports.iter().map(|ports| wide(PortId::each(ports).count())).sum(),
+            outputs: cp
+                .node(0)
+                .core
+                .routing
+                .wiring
+                .ports
+                .iter()
+                .map(|ports| wide(PortId::each(ports).count()))
+                .sum(),
             sent: Vec::new(),
             searched_at: 0,
             vain: 0,
@@ -100,7 +109,8 @@ impl Components {
 
     /// True if rows must be collected before more rows are written.
     pub fn is_full(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        !self.suspended.is_empty() && (self.rows > ROWS || cp.statistics.events > self.collected_at + COLLECTION)
+        !self.suspended.is_empty()
+            && (self.rows > ROWS || cp.statistics.events > self.collected_at + COLLECTION)
     }
 
     /// Notes the collection of all rows.
@@ -110,7 +120,9 @@ impl Components {
 
     /// True if records must stay with the nodes at a moment.
     pub fn keeps_rows(&self, now: Moment) -> bool {
-        !self.suspended.is_empty() || self.is_apart(now) || self.all.iter().any(|component| component.search.keeps_rows())
+        !self.suspended.is_empty()
+            || self.is_apart(now)
+            || self.all.iter().any(|component| component.search.keeps_rows())
     }
 
     /// True if some nodes have passed a moment, and others have not.
@@ -118,8 +130,8 @@ impl Components {
         now < self.latest
     }
 
-    /// Probes a component at the mark of its reference node, and suspends the component if a period is found, unless all
-    /// nodes are about to be at one moment (`stays`).
+    /// Probes a component at the mark of its reference node, and suspends the component if a period is found,
+    /// unless all nodes are about to be at one moment (`stays`).
     pub fn probe(&mut self, place: usize, stays: bool, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
         let found = self.all[place].search.probe(shared, cp);
         self.suspend(place, found, stays, shared, cp);
@@ -135,8 +147,17 @@ impl Components {
         }
     }
 
-    fn suspend(&mut self, place: usize, found: Option<Repetition>, stays: bool, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
-        let (Component { search, suspension, .. }, Some(found)) = (&mut self.all[place], found) else { return };
+    fn suspend(
+        &mut self,
+        place: usize,
+        found: Option<Repetition>,
+        stays: bool,
+        shared: &mut Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) {
+        let (Component { search, suspension, .. }, Some(found)) = (&mut self.all[place], found) else {
+            return;
+        };
         if stays || has_old_pauses(&self.suspended, cp) {
             return search.fast_forward(found, 0, shared, cp);
         }
@@ -148,8 +169,8 @@ impl Components {
         shared.forwarded.components = shared.forwarded.components.max(self.suspended.components);
     }
 
-    /// Resumes each component that a message has reached, and each component with all repetitions over. The next busy
-    /// period may be known.
+    /// Resumes each component that a message has reached, and each component with all repetitions over. The
+    /// next busy period may be known.
     pub fn resume_due(&mut self, stays: bool, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
         for place in 0..self.all.len() {
             let Component { search, suspension: Some(found), .. } = &self.all[place] else { continue };
@@ -252,7 +273,12 @@ impl Components {
     fn find(&mut self, cp: &Checkpoint<'_, Node>) -> Vec<Vec<u32>> {
         let wiring = &cp.node(0).core.routing.wiring;
         let mut is_kept = vec![false; index(cp.nodes())];
-        for node in self.all.iter().filter(|component| component.is_certain()).flat_map(|component| &component.search.scope.nodes) {
+        for node in self
+            .all
+            .iter()
+            .filter(|component| component.is_certain())
+            .flat_map(|component| &component.search.scope.nodes)
+        {
             is_kept[index(*node)] = true;
         }
         let (mut sets, mut is_active) = (Sets::new(is_kept.len()), vec![false; is_kept.len()]);
@@ -262,7 +288,10 @@ impl Components {
             for (port, at) in PortId::each(&cp.node(id).core.ports) {
                 let bytes = at.data_bytes + at.control_bytes;
                 let peer = wiring.ports[index(id)][port].peer;
-                if self.sent.get(sent.len()).is_some_and(|before| *before != bytes) && !is_kept[index(id)] && !is_kept[index(peer)] {
+                if self.sent.get(sent.len()).is_some_and(|before| *before != bytes)
+                    && !is_kept[index(id)]
+                    && !is_kept[index(peer)]
+                {
                     sets.join(id, peer);
                     is_active[index(id)] = true;
                 }
@@ -278,12 +307,14 @@ impl Components {
         parts.into_values().collect()
     }
 
-    /// Replaces the components by these sets, except certain components and components with traffic in parts only.
+    /// Replaces the components by these sets, except certain components and components with traffic in parts
+    /// only.
     fn settle(&mut self, mut parts: Vec<Vec<u32>>, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
         for component in std::mem::take(&mut self.all) {
             let scope = &component.search.scope;
             let is_inside = |node: &u32| scope.place(*node).is_some();
-            let (inside, others): (Vec<_>, Vec<_>) = parts.iter().partition(|nodes| nodes.iter().any(is_inside));
+            let (inside, others): (Vec<_>, Vec<_>) =
+                parts.iter().partition(|nodes| nodes.iter().any(is_inside));
             let is_all = inside.iter().all(|nodes| nodes.len() == scope.nodes.len());
             let is_closed = inside.iter().all(|nodes| nodes.iter().all(is_inside));
             if (component.is_certain() || is_all) && is_closed {

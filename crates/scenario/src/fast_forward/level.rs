@@ -1,7 +1,7 @@
 //! Level: the search for periods of one kind in a scope.
 //!
-//! A scope has four levels, the shortest first: packets, steps of a collective, layers of a model, and iterations.
-//! Probes of a level take place when the reference node has started a *mark* of data packets.
+//! A scope has four levels, the shortest first: packets, steps of a collective, layers of a model, and
+//! iterations. Probes of a level take place when the reference node has started a *mark* of data packets.
 
 use xoff_engine::Fingerprint;
 use xoff_engine::state::{PeriodKind, Snapshot};
@@ -22,7 +22,8 @@ pub struct Level {
     pub kind: PeriodKind,
     pub stage: Stage,
     pub detector: Detector,
-    /// Packets started by the reference node at the next probe; of no interest if not above the packets so far.
+    /// Packets started by the reference node at the next probe; of no interest if not above the packets so
+    /// far.
     pub mark: u64,
     /// Packets of a step or layer.
     pub unit: u64,

@@ -1,17 +1,18 @@
 //! Fast-forward: repeats recurring stretches of a run without simulating them.
 //!
-//! If the state of a deterministic simulation recurs, relative to the moment and to the progress of flows and links,
-//! the events that follow recur as well. Fast-forward repeats such a period as often as fits before the next change: a
-//! flow or message ends, an event comes from outside, or the run ends. Results are exact: tables, summary, audits and
-//! fingerprint equal those of a full run (`tests/validation/test_fast_forward.py`).
+//! If the state of a deterministic simulation recurs, relative to the moment and to the progress of flows and
+//! links, the events that follow recur as well. Fast-forward repeats such a period as often as fits before
+//! the next change: a flow or message ends, an event comes from outside, or the run ends. Results are exact:
+//! tables, summary, audits and fingerprint equal those of a full run
+//! (`tests/validation/test_fast_forward.py`).
 //!
 //! - A [`scope`] is a set of nodes: the whole network, or an independent component ([`components`]).
 //! - A [`level`] is the search for one kind of period in a scope: packets, steps, layers or iterations.
 //! - A [`detector`] takes digests of the state, and returns a candidate. [`search`] confirms candidates.
-//! - A [`replay`] is the effect of a confirmed period on the state. [`busy_periods`] replays recorded stretches that do
-//!   not recur in sequence.
-//! - The [`budget`] limits the cost of detection, in words and events: the same run is fast-forwarded in the same way on
-//!   any machine.
+//! - A [`replay`] is the effect of a confirmed period on the state. [`busy_periods`] replays recorded
+//!   stretches that do not recur in sequence.
+//! - The [`budget`] limits the cost of detection, in words and events: the same run is fast-forwarded in the
+//!   same way on any machine.
 
 mod blockers;
 mod budget;
@@ -21,6 +22,7 @@ mod detector;
 mod level;
 mod offsets;
 mod period;
+mod plan;
 mod replay;
 mod scope;
 mod search;
@@ -56,7 +58,8 @@ enum Sync {
 /// Fast-forward of a run.
 pub struct FastForward {
     is_enabled: bool,
-    /// True if no link fails and all senders wait for acknowledgements: then components and busy periods are possible.
+    /// True if no link fails and all senders wait for acknowledgements: then components and busy periods are
+    /// possible.
     is_closed: bool,
     shared: Shared,
     whole: Search,
@@ -70,10 +73,18 @@ pub struct FastForward {
 }
 
 impl FastForward {
-    /// Returns the fast-forward of a run up to a moment. Records of every event, as of delays, exclude fast-forward.
-    pub fn of(scenario: &Scenario, settings: &Settings, until: Moment, is_enabled: bool, cp: &Checkpoint<'_, Node>) -> Self {
+    /// Returns the fast-forward of a run up to a moment. Records of every event, as of delays, exclude
+    /// fast-forward.
+    pub fn of(
+        scenario: &Scenario,
+        settings: &Settings,
+        until: Moment,
+        is_enabled: bool,
+        cp: &Checkpoint<'_, Node>,
+    ) -> Self {
         let probe = &scenario.probe;
-        let is_closed = settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
+        let is_closed =
+            settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
         Self {
             is_enabled: is_enabled && probe.delays == Traced::None && !probe.replay,
             is_closed,
@@ -120,8 +131,8 @@ impl FastForward {
         &self.components.suspended
     }
 
-    /// Probes at a checkpoint that reference nodes have requested. Returns true if the checkpoint is of no interest to
-    /// others.
+    /// Probes at a checkpoint that reference nodes have requested. Returns true if the checkpoint is of no
+    /// interest to others.
     pub fn on_requested_checkpoint(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         let Some(by) = cp.called.take() else { return self.components.is_full(cp) && self.gather(cp) };
         let reason = self.sync.filter(|sync| sync.0 == cp.now).map(|sync| sync.1);
@@ -142,7 +153,8 @@ impl FastForward {
         !self.is_collecting
     }
 
-    /// Probes the scopes with one of these reference nodes and marks. Other requests of a node may be a little later.
+    /// Probes the scopes with one of these reference nodes and marks. Other requests of a node may be a
+    /// little later.
     fn probe(&mut self, by: &[(u32, u64)], reason: Option<Sync>, cp: &mut Checkpoint<'_, Node>) {
         let is_due = |search: &Search| search.request().is_some_and(|request| by.contains(&request));
         for place in 0..self.components.all.len() {
@@ -164,7 +176,8 @@ impl FastForward {
         }
     }
 
-    /// Resumes all components for a collection of rows. Returns true if any was suspended: the collection follows.
+    /// Resumes all components for a collection of rows. Returns true if any was suspended: the collection
+    /// follows.
     pub fn gather(&mut self, cp: &mut Checkpoint<'_, Node>) -> bool {
         self.sync_for(Sync::Rows, cp)
     }
@@ -213,12 +226,15 @@ impl FastForward {
         self.components.recall(&mut self.shared, cp);
     }
 
-    /// Requests a checkpoint from each reference node at its next mark. A node may serve the whole network and a
-    /// component.
+    /// Requests a checkpoint from each reference node at its next mark. A node may serve the whole network
+    /// and a component.
     fn request(&mut self, cp: &mut Checkpoint<'_, Node>) {
         let whole = self.whole.request();
         self.shared.watched = whole.filter(|_| self.components.is_split);
-        let requests: Vec<_> = whole.into_iter().chain(self.components.searches().filter_map(|search| search.request())).collect();
+        let requests: Vec<_> = whole
+            .into_iter()
+            .chain(self.components.searches().filter_map(|search| search.request()))
+            .collect();
         for node in std::mem::take(&mut self.requested) {
             cp.node_mut(node).marks = [u64::MAX; 2];
         }

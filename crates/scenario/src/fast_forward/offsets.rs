@@ -1,5 +1,5 @@
-//! Offsets of a scope: the counters that a state is relative to, and the progress of flows and ranks that limits a
-//! repetition.
+//! Offsets of a scope: the counters that a state is relative to, and the progress of flows and ranks that
+//! limits a repetition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +81,9 @@ impl NetworkOffsets {
             match kind {
                 PeriodKind::Packets => {}
                 PeriodKind::Steps => progress.follow_collectives(endpoint, &mut counters),
-                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => progress.follow_ranks(endpoint, &mut counters),
+                PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
+                    progress.follow_ranks(endpoint, &mut counters)
+                }
             }
         }
         if kind == PeriodKind::BusyPeriods {
@@ -95,16 +97,18 @@ impl NetworkOffsets {
     pub fn since(&self, before: &Self, times: u64) -> Self {
         let grown = |(counter, now): (&Counter, &u64)| {
             // A rank without an earlier position has not moved. Credits and other counters start from zero.
-            let is_placed = matches!(counter, Counter::Messages(..) | Counter::Operations(..) | Counter::Series(..));
+            let is_placed =
+                matches!(counter, Counter::Messages(..) | Counter::Operations(..) | Counter::Series(..));
             let then = before.counters.get(counter).copied().unwrap_or(if is_placed { *now } else { 0 });
-            let grown = now.wrapping_sub(then) & if matches!(counter, Counter::Bytes(..)) { u64::MAX } else { self.mask(*counter).into() };
+            let grown = now.wrapping_sub(then)
+                & if matches!(counter, Counter::Bytes(..)) { u64::MAX } else { self.mask(*counter).into() };
             (*counter, grown.wrapping_mul(times))
         };
         Self { counters: self.counters.iter().map(grown).collect(), progress: self.progress.clone() }
     }
 
-    /// Returns the growth of the counters since the start of a busy period that went from one offset to another, if the
-    /// busy period recurs from here.
+    /// Returns the growth of the counters since the start of a busy period that went from one offset to
+    /// another, if the busy period recurs from here.
     pub fn again(&self, [begun, ended]: [&Self; 2]) -> Option<Self> {
         let growth = self.since(begun, 1);
         // The last message of a connection differs from the messages before.
@@ -126,16 +130,25 @@ impl NetworkOffsets {
         recurs.then_some(growth)
     }
 
-    /// Returns the progress since the first of two occurrences over the progress between both, if equal for all flows
-    /// that progress in the busy period.
+    /// Returns the progress since the first of two occurrences over the progress between both, if equal for
+    /// all flows that progress in the busy period.
     pub fn ratio(&self, first: &Self, [begun, ended]: [&Self; 2]) -> Option<[u32; 2]> {
         let mut ratio = None;
-        let carried = |offsets: &Self, flow| [Counter::Packets(flow), Counter::Granted(flow), Counter::Asked(flow)].map(|c| offsets.get(c));
-        let flows = ended.counters.keys().filter_map(|counter| if let Counter::Packets(flow) = counter { Some(*flow) } else { None });
+        let carried = |offsets: &Self, flow| {
+            [Counter::Packets(flow), Counter::Granted(flow), Counter::Asked(flow)].map(|c| offsets.get(c))
+        };
+        let flows = ended
+            .counters
+            .keys()
+            .filter_map(|counter| if let Counter::Packets(flow) = counter { Some(*flow) } else { None });
         for flow in flows.filter(|flow| carried(ended, *flow) != carried(begun, *flow)) {
             let [before, then, now] = [first, begun, self].map(|offsets| carried(offsets, flow));
-            for ((before, then), now) in before.into_iter().zip(then).zip(now).filter(|((b, t), n)| (b, b) != (t, n)) {
-                let (Some(x), Some(y)) = (now.checked_sub(before), then.checked_sub(before)) else { return None };
+            for ((before, then), now) in
+                before.into_iter().zip(then).zip(now).filter(|((b, t), n)| (b, b) != (t, n))
+            {
+                let (Some(x), Some(y)) = (now.checked_sub(before), then.checked_sub(before)) else {
+                    return None;
+                };
                 let [of, over] = *ratio.get_or_insert([x, y]);
                 if y == 0 || u64::from(x) * u64::from(over) != u64::from(y) * u64::from(of) {
                     return None;
@@ -145,15 +158,20 @@ impl NetworkOffsets {
         Some(ratio.unwrap_or([0, 1]))
     }
 
-    /// Returns the number of repetitions of the period since earlier offsets, before a message or an operation differs
-    /// from those in the period. Returns `None` if the ranks of a collective do not progress together.
+    /// Returns the number of repetitions of the period since earlier offsets, before a message or an
+    /// operation differs from those in the period. Returns `None` if the ranks of a collective do not
+    /// progress together.
     pub fn fits(&self, before: &Self) -> Option<u64> {
         let growth = self.since(before, 1);
         let mut times = u64::MAX;
-        let mut limit = |left: u32, by: u32| times = times.min(left.checked_div(by).map_or(u64::MAX, u64::from));
+        let mut limit =
+            |left: u32, by: u32| times = times.min(left.checked_div(by).map_or(u64::MAX, u64::from));
         // The last message of a connection differs from the messages before.
         for (flow, to_come) in &self.to_come {
-            limit(to_come.saturating_sub(1), before.to_come.get(flow).copied().unwrap_or(*to_come).wrapping_sub(*to_come));
+            limit(
+                to_come.saturating_sub(1),
+                before.to_come.get(flow).copied().unwrap_or(*to_come).wrapping_sub(*to_come),
+            );
         }
         for (key, now) in &self.collectives {
             let further = |run: u32| growth.get(Counter::Messages(key.0, key.1, run));
@@ -175,7 +193,8 @@ impl NetworkOffsets {
         let mut times = u64::MAX;
         let mut members: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for (key, rank) in &self.ranks {
-            times = times.min(rank.fits(growth.get(Counter::Operations(key.0, key.1)), before.ranks.get(key)?)?);
+            times =
+                times.min(rank.fits(growth.get(Counter::Operations(key.0, key.1)), before.ranks.get(key)?)?);
             let LoopRegion { by, strides, .. } = &rank.region;
             let periods = growth.get(Counter::Operations(key.0, key.1)) / by;
             for SeriesStride { series, by: stride, .. } in strides.iter().filter(|_| periods > 0) {
@@ -227,7 +246,8 @@ impl Progress {
         collectives.sort_by_key(|(_, progress)| (progress.job, progress.number, progress.run.start));
         for (graph, progress) in collectives {
             let key = (progress.job, progress.number, progress.run.start);
-            self.epoch = [key.0, key.1, key.2].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
+            self.epoch =
+                [key.0, key.1, key.2].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
             counters.insert(Counter::Messages(key.0, key.1, key.2), progress.posted.into());
             self.collectives.insert(key, progress);
             self.graphs.entry(key.0).or_insert_with(|| graph.clone());
@@ -243,7 +263,9 @@ impl Progress {
     fn follow_ranks(&mut self, endpoint: &Endpoint, counters: &mut FxHashMap<Counter, u64>) {
         for (place, (graph, rank)) in (0..).zip(endpoint.programs.ranks(self.kind)) {
             let (key, region) = ((rank.job, rank.rank), &rank.region);
-            self.epoch = [key.0, key.1, region.start, region.by].into_iter().fold(self.epoch, |hash, word| fold(hash, word.into()));
+            self.epoch = [key.0, key.1, region.start, region.by]
+                .into_iter()
+                .fold(self.epoch, |hash, word| fold(hash, word.into()));
             self.graphs.entry(key.0).or_insert_with(|| graph.clone());
             self.programs.insert((endpoint.node(), place), key);
             counters.insert(Counter::Operations(key.0, key.1), rank.begun.into());
@@ -279,7 +301,9 @@ impl Progress {
 
     /// Returns the completed operations, and the operations of all jobs.
     pub fn operations_begun(&self) -> (u64, u64) {
-        let of = |rank: &RankProgress| (u64::from(rank.begun), wide(self.graphs[&rank.job].ranks[index(rank.rank)].operations().len()));
+        let of = |rank: &RankProgress| {
+            (u64::from(rank.begun), wide(self.graphs[&rank.job].ranks[index(rank.rank)].operations().len()))
+        };
         self.ranks.values().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 

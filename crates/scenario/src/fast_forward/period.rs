@@ -1,8 +1,8 @@
 //! Period: the data of a recurring stretch of a run.
 //!
-//! A period is a *candidate* when a digest recurs, and is *confirmed* when the state recurs word by word one period
-//! later. One period after that, three moments are known, and the totals and fingerprints at these moments determine
-//! every further repetition.
+//! A period is a *candidate* when a digest recurs, and is *confirmed* when the state recurs word by word one
+//! period later. One period after that, three moments are known, and the totals and fingerprints at these
+//! moments determine every further repetition.
 
 use xoff_engine::Fingerprint;
 use xoff_engine::state::{Snapshot, Totals};
@@ -45,12 +45,15 @@ impl Stage {
     /// Lets records go: a confirmed period becomes a candidate again.
     pub fn release(&mut self) {
         *self = match std::mem::take(self) {
-            Self::Confirmed(period, start, _) => Self::Candidate(Period { at: start.at, fingerprints: start.fingerprints, ..period }),
+            Self::Confirmed(period, start, _) => {
+                Self::Candidate(Period { at: start.at, fingerprints: start.fingerprints, ..period })
+            }
             other => other,
         }
     }
 
-    /// True if the period can no longer be confirmed: its moment is past, or a flow ended in a confirmed period.
+    /// True if the period can no longer be confirmed: its moment is past, or a flow ended in a confirmed
+    /// period.
     pub fn is_late(&self, flow_ended: bool, now: Moment) -> bool {
         match self {
             Self::Search => false,

@@ -1,8 +1,9 @@
 //! Replay: what a confirmed period makes of the state of a scope.
 //!
-//! A replay is known from three moments, one period apart each. Totals and fingerprints grow in each repetition as in
-//! the last period, times and offsets move by the growth of the last period. The number of repetitions is limited by
-//! the next change: a flow or message ends, an event comes from outside, or a rank has no further equal operation.
+//! A replay is known from three moments, one period apart each. Totals and fingerprints grow in each
+//! repetition as in the last period, times and offsets move by the growth of the last period. The number of
+//! repetitions is limited by the next change: a flow or message ends, an event comes from outside, or a rank
+//! has no further equal operation.
 
 use xoff_engine::state::{Counter, Offsets, PeriodKind, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
@@ -16,7 +17,8 @@ use super::scope::{Instant, Scope};
 use super::shared::Shared;
 use crate::audit::{STILL, find_deadlock, may_stand_still};
 
-/// Maximum number of rows written by one replay, for a bound of memory. With a fifth: 1.08 times the packet-hops.
+/// Maximum number of rows written by one replay, for a bound of memory. With a fifth: 1.08 times the
+/// packet-hops.
 pub const ROWS: u64 = 500_000;
 
 /// A confirmed period at its end.
@@ -34,8 +36,8 @@ pub struct Replay {
     pub rows: u64,
 }
 
-/// Limits of a replay from outside the state: events so far, and packets of the reference node up to the next probe
-/// of a longer level.
+/// Limits of a replay from outside the state: events so far, and packets of the reference node up to the next
+/// probe of a longer level.
 pub struct Bounds {
     pub events: u64,
     pub packets: u64,
@@ -52,14 +54,23 @@ impl Replay {
         cp: &mut Checkpoint<'_, Node>,
     ) -> Option<Self> {
         let totals = scope.totals(cp.now, &offsets, cp);
-        let mut replay =
-            Self { rows: totals.rows - before.rows.min(totals.rows), totals: before, period, start, offsets, fits: 0, times: 0 };
+        let mut replay = Self {
+            rows: totals.rows - before.rows.min(totals.rows),
+            totals: before,
+            period,
+            start,
+            offsets,
+            fits: 0,
+            times: 0,
+        };
         replay.fits = replay.count(scope, shared, &totals, bounds, cp)?;
         replay.times = replay.fits.min((ROWS / replay.rows.max(1)).max(1));
-        // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses that last
-        // for a part of a long period.
+        // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses
+        // that last for a part of a long period.
         let has_deadlock = find_deadlock(cp, replay.start.at, |id| scope.place(id).is_some()).is_some();
-        if has_deadlock || replay.period.length > STILL && may_stand_still(cp, scope.nodes.iter().copied(), STILL) {
+        if has_deadlock
+            || replay.period.length > STILL && may_stand_still(cp, scope.nodes.iter().copied(), STILL)
+        {
             return None;
         }
         let fits = replay.visit(scope, cp.now, 0, cp) && replay.fingerprints(scope, 1, cp).is_some();
@@ -71,9 +82,15 @@ impl Replay {
         self.start.at + self.period.length
     }
 
-    /// Repeats the period, and returns the repeated events. Returns `None`, without any change, if fingerprints of the
-    /// last two periods differ, or without repetitions.
-    pub fn apply(&self, scope: &Scope, times: u64, events: u64, cp: &mut Checkpoint<'_, Node>) -> Option<u64> {
+    /// Repeats the period, and returns the repeated events. Returns `None`, without any change, if
+    /// fingerprints of the last two periods differ, or without repetitions.
+    pub fn apply(
+        &self,
+        scope: &Scope,
+        times: u64,
+        events: u64,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Option<u64> {
         let fingerprints = self.fingerprints(scope, times, cp).filter(|_| times > 0)?;
         self.visit(scope, self.begun(), times, cp);
         for (id, fingerprint) in scope.nodes.iter().zip(fingerprints) {
@@ -92,7 +109,8 @@ impl Replay {
         times == self.fits
     }
 
-    /// Shows the state to a walk that repeats the period. Returns false if the state differs from that of a repetition.
+    /// Shows the state to a walk that repeats the period. Returns false if the state differs from that of a
+    /// repetition.
     fn visit(&self, scope: &Scope, at: Moment, times: u64, cp: &mut Checkpoint<'_, Node>) -> bool {
         let growth = self.offsets.since(&self.start.offsets, times);
         let mut walk = StateVisitor::repeat(at, self.period.length, times, self.totals.clone(), &growth);
@@ -101,13 +119,22 @@ impl Replay {
     }
 
     /// Returns the number of repetitions before the next change, at least one.
-    fn count(&self, scope: &Scope, shared: &Shared, totals: &Totals, bounds: &Bounds, cp: &Checkpoint<'_, Node>) -> Option<u64> {
+    fn count(
+        &self,
+        scope: &Scope,
+        shared: &Shared,
+        totals: &Totals,
+        bounds: &Bounds,
+        cp: &Checkpoint<'_, Node>,
+    ) -> Option<u64> {
         let (length, growth) = (self.period.length.ps(), self.offsets.since(&self.start.offsets, 1));
         let stall = shared.stall_ahead(cp);
         let mut times = shared.end().min(totals.outside).since(cp.now).ps() / length;
         if let Some(deadline) = stall {
             let left = deadline.events.saturating_sub(cp.statistics.events + shared.forwarded.events);
-            times = times.min(deadline.at.since(cp.now).ps() / length).min(left / (bounds.events - self.start.events).max(1));
+            times = times
+                .min(deadline.at.since(cp.now).ps() / length)
+                .min(left / (bounds.events - self.start.events).max(1));
         }
         times = times.min(self.offsets.fits(&self.start.offsets)?).min(bounds.packets / self.period.packets);
         times = times.min(unwatched(scope, shared, &self.start, cp));
@@ -125,18 +152,31 @@ impl Replay {
         (progress && times > 0).then_some(times)
     }
 
-    /// Returns the fingerprints after `times` repetitions, or `None` if the arrivals of the last two periods differ.
-    pub fn fingerprints(&self, scope: &Scope, times: u64, cp: &mut Checkpoint<'_, Node>) -> Option<Vec<Fingerprint>> {
+    /// Returns the fingerprints after `times` repetitions, or `None` if the arrivals of the last two periods
+    /// differ.
+    pub fn fingerprints(
+        &self,
+        scope: &Scope,
+        times: u64,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Option<Vec<Fingerprint>> {
         let ends = self.period.fingerprints.iter().zip(&self.start.fingerprints);
-        scope.nodes.iter().zip(ends).map(|(id, (first, last))| cp.fingerprint_mut(*id).again(*first, *last, times)).collect()
+        scope
+            .nodes
+            .iter()
+            .zip(ends)
+            .map(|(id, (first, last))| cp.fingerprint_mut(*id).again(*first, *last, times))
+            .collect()
     }
 }
 
-/// Returns the number of repetitions before the reference node of the whole network reaches the next probe, if the node
-/// is in this component.
+/// Returns the number of repetitions before the reference node of the whole network reaches the next probe,
+/// if the node is in this component.
 pub fn unwatched(scope: &Scope, shared: &Shared, start: &Instant, cp: &Checkpoint<'_, Node>) -> u64 {
     let place = |(node, mark)| Some((scope.place(node)?, node, mark));
-    let Some((place, node, mark)) = shared.watched.filter(|_| !scope.is_whole).and_then(place) else { return u64::MAX };
+    let Some((place, node, mark)) = shared.watched.filter(|_| !scope.is_whole).and_then(place) else {
+        return u64::MAX;
+    };
     let started = cp.node(node).counts.data_hops;
     mark.saturating_sub(started + 1).checked_div(started - start.started[place]).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,5 @@
-//! Scope: a set of nodes that fast-forward treats as one. The whole network is a scope, and so is each independent
-//! component.
+//! Scope: a set of nodes that fast-forward treats as one. The whole network is a scope, and so is each
+//! independent component.
 
 use xoff_engine::state::{Snapshot, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
@@ -39,7 +39,9 @@ impl Scope {
     /// Returns the scope of these nodes, in ascending order.
     pub fn of(nodes: Vec<u32>, cp: &Checkpoint<'_, Node>) -> Self {
         let wiring = &cp.node(0).core.routing.wiring;
-        let outputs = nodes.iter().flat_map(|node| PortId::each(&wiring.ports[index(*node)]).map(move |(port, end)| (*node, port, end)));
+        let outputs = nodes.iter().flat_map(|node| {
+            PortId::each(&wiring.ports[index(*node)]).map(move |(port, end)| (*node, port, end))
+        });
         let across = outputs.filter(|(.., end)| nodes.binary_search(&end.peer).is_err());
         let border = across.flat_map(|(node, port, end)| [(node, port), (end.peer, end.peer_port)]).collect();
         Self { border, is_whole: false, nodes }
@@ -61,8 +63,15 @@ impl Scope {
     }
 
     /// Returns the digests of the state at a moment, with all words if `keeps_words`.
-    pub fn snapshot(&self, at: Moment, offsets: &NetworkOffsets, keeps_words: bool, cp: &mut Checkpoint<'_, Node>) -> Snapshot {
-        let mut walk = if keeps_words { StateVisitor::keep(at, offsets) } else { StateVisitor::digest(at, offsets) };
+    pub fn snapshot(
+        &self,
+        at: Moment,
+        offsets: &NetworkOffsets,
+        keeps_words: bool,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Snapshot {
+        let mut walk =
+            if keeps_words { StateVisitor::keep(at, offsets) } else { StateVisitor::digest(at, offsets) };
         self.walk(&mut walk, cp);
         walk.snapshot()
     }
@@ -75,9 +84,22 @@ impl Scope {
     }
 
     /// Returns the scope at a moment, before which the nodes had this many events.
-    pub fn instant(&self, at: Moment, offsets: NetworkOffsets, events: u64, cp: &mut Checkpoint<'_, Node>) -> Instant {
+    pub fn instant(
+        &self,
+        at: Moment,
+        offsets: NetworkOffsets,
+        events: u64,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Instant {
         let started = self.nodes.iter().map(|id| cp.node(*id).counts.data_hops).collect();
-        Instant { at, offsets, fingerprints: self.fingerprints(cp), events, crossed: self.crossed(cp), started }
+        Instant {
+            at,
+            offsets,
+            fingerprints: self.fingerprints(cp),
+            events,
+            crossed: self.crossed(cp),
+            started,
+        }
     }
 
     /// Returns the fingerprint of each node.
@@ -103,7 +125,9 @@ impl Scope {
 
     /// True if an output at the border is paused.
     pub fn is_border_paused(&self, cp: &Checkpoint<'_, Node>) -> bool {
-        self.border.iter().any(|(node, port)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port))
+        self.border
+            .iter()
+            .any(|(node, port)| cp.node(*node).open_pauses.iter().any(|pause| pause.port == *port))
     }
 
     /// Returns the data packets started by the nodes.

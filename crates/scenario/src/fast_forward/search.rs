@@ -1,13 +1,12 @@
 //! Search: the detection of periods in one scope.
 //!
-//! Probes take place when one host, the *reference node*, has started a mark of data packets. The reference node is
-//! the host with the most data left to send. A probe belongs to the longest level with this mark; shorter levels keep
-//! their marks clear of the marks of longer levels.
+//! Probes take place when one host, the *reference node*, has started a mark of data packets. The reference
+//! node is the host with the most data left to send. A probe belongs to the longest level with this mark;
+//! shorter levels keep their marks clear of the marks of longer levels.
 
 use xoff_engine::Checkpoint;
 use xoff_engine::state::{PeriodKind, Totals};
 use xoff_models::endpoint::UnderWay;
-use xoff_models::job::Cycle;
 use xoff_models::node::Node;
 use xoff_units::{Duration, Moment, wide};
 
@@ -26,13 +25,12 @@ use super::suspended::Suspended;
 /// Longest wait for a reference node that starts packets, in checkpoints; the wait doubles up to here.
 /// Without a wait: 1.03 times the packet-hops.
 const IDLE: u32 = 1 << 10;
-/// Packets of the reference node after the start or end of flows before the next probe. With 16: 1.05 times the
-/// packet-hops.
-const CALM: u64 = 8;
-/// Fewest packets left of every flow for a probe of packets. With 16, iterations of micro-batches lose a quarter.
+/// Packets of the reference node after the start or end of flows before the next probe. With 16: 1.05 times
+/// the packet-hops.
+pub(super) const CALM: u64 = 8;
+/// Fewest packets left of every flow for a probe of packets. With 16, iterations of micro-batches lose a
+/// quarter.
 const LEAST: u32 = 64;
-/// Fewest strides left for a probe of a longer level: three are simulated anyway.
-const FEW: u64 = 4;
 
 /// What may be repeated in a scope, now or later.
 pub struct Repetition {
@@ -56,17 +54,17 @@ pub enum Source {
 
 /// The host whose packets count the probes.
 #[derive(Default)]
-struct Reference {
-    node: Option<u32>,
+pub(super) struct Reference {
+    pub(super) node: Option<u32>,
     /// Packets started at the last checkpoint.
-    started: u64,
+    pub(super) started: u64,
     /// Checkpoints without a started packet, and the limit before another node is chosen.
-    idle: u32,
-    idle_limit: u32,
+    pub(super) idle: u32,
+    pub(super) idle_limit: u32,
     /// Events and packets when the flows were first seen.
-    since: (u64, u64),
+    pub(super) since: (u64, u64),
     /// Largest number of packets started between a mark and the probe.
-    lag: u64,
+    pub(super) lag: u64,
 }
 
 /// The search in one scope.
@@ -75,18 +73,18 @@ pub struct Search {
     pub levels: [Level; 4],
     pub busy_periods: BusyPeriods,
     /// Mark of the next probe.
-    next_mark: Option<u64>,
+    pub(super) next_mark: Option<u64>,
     /// Events fast-forwarded by the scope.
     pub forwarded: u64,
     /// Place of the shortest level of the search.
-    shortest: usize,
-    reference: Reference,
-    account: Account,
+    pub(super) shortest: usize,
+    pub(super) reference: Reference,
+    pub(super) account: Account,
     /// Packets to wait after a change of flows.
-    calm: u64,
+    pub(super) calm: u64,
     /// True if a probe waited for the budget since the last change of flows.
-    has_waited: bool,
-    blockers: Blockers,
+    pub(super) has_waited: bool,
+    pub(super) blockers: Blockers,
 }
 
 impl Search {
@@ -155,15 +153,15 @@ impl Search {
     }
 
     /// Returns the packets started by the reference node.
-    fn started(&self, cp: &Checkpoint<'_, Node>) -> u64 {
+    pub(super) fn started(&self, cp: &Checkpoint<'_, Node>) -> u64 {
         self.reference.node.map_or(0, |node| cp.node(node).counts.data_hops)
     }
 
-    fn spend(&mut self, shared: &mut Shared, words: u64) {
+    pub(super) fn spend(&mut self, shared: &mut Shared, words: u64) {
         shared.budget.spend(&mut self.account, words, Purpose::Periods);
     }
 
-    fn missing(&self, shared: &mut Shared, cost: u64, cp: &Checkpoint<'_, Node>) -> u64 {
+    pub(super) fn missing(&self, shared: &mut Shared, cost: u64, cp: &Checkpoint<'_, Node>) -> u64 {
         shared.update_budget(cp);
         shared.budget.missing(&self.account, self.scope.simulated(cp), cost, Purpose::Periods)
     }
@@ -171,7 +169,8 @@ impl Search {
 
 /// The reference node and the marks.
 impl Search {
-    /// Drops periods that can no longer be confirmed, and chooses another reference node if the node starts nothing.
+    /// Drops periods that can no longer be confirmed, and chooses another reference node if the node starts
+    /// nothing.
     pub fn tend(&mut self, suspended: &Suspended, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
         let flow_ended = self.keeps_rows() && self.scope.has_ended_flows(cp);
         for level in &mut self.levels[STEPS..] {
@@ -186,7 +185,10 @@ impl Search {
         reference.idle = if started == reference.started { reference.idle + 1 } else { 0 };
         let is_idle = reference.node.is_none() || reference.idle >= reference.idle_limit;
         let is_searching = self.levels.iter().all(|level| matches!(level.stage, Stage::Search));
-        if is_idle && is_searching && self.missing(shared, WORDS_PER_ENTRY * wide(self.scope.nodes.len()), cp) == 0 {
+        if is_idle
+            && is_searching
+            && self.missing(shared, WORDS_PER_ENTRY * wide(self.scope.nodes.len()), cp) == 0
+        {
             self.choose_reference(suspended, shared, cp);
         }
         self.reference.started = self.started(cp);
@@ -196,7 +198,9 @@ impl Search {
     fn busiest(&self, suspended: &Suspended, cp: &Checkpoint<'_, Node>) -> (Option<u32>, u64) {
         let (mut most, mut busiest, mut seen) = (0, None, wide(self.scope.nodes.len()));
         for id in self.scope.nodes.iter().copied().filter(|id| !suspended.has(*id)) {
-            for UnderWay { alike, sent, message, .. } in cp.node(id).endpoint.iter().flat_map(|e| e.under_way()) {
+            for UnderWay { alike, sent, message, .. } in
+                cp.node(id).endpoint.iter().flat_map(|e| e.under_way())
+            {
                 // Messages to come are taken as equal to the current message.
                 let to_come = message.map_or(0, |(packets, more)| u64::from(packets) * u64::from(more));
                 let left = u64::from(alike.saturating_sub(sent)) + to_come;
@@ -210,7 +214,12 @@ impl Search {
     }
 
     /// Chooses the reference node. While all ranks compute, the node stays.
-    fn choose_reference(&mut self, suspended: &Suspended, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
+    fn choose_reference(
+        &mut self,
+        suspended: &Suspended,
+        shared: &mut Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) {
         let (busiest, words) = self.busiest(suspended, cp);
         self.spend(shared, words);
         let node = busiest.or(self.reference.node);
@@ -233,12 +242,15 @@ impl Search {
         self.advance(PACKETS, self.levels[PACKETS].detector.stride, cp);
     }
 
-    /// Moves the mark of a level ahead by a multiple of these packets, clear of the marks of longer levels. Returns the
-    /// multiple.
+    /// Moves the mark of a level ahead by a multiple of these packets, clear of the marks of longer levels.
+    /// Returns the multiple.
     fn advance(&mut self, of: usize, packets: u64, cp: &Checkpoint<'_, Node>) -> u64 {
         let mark = self.levels[of].mark;
         let mut times = 1 + self.started(cp).saturating_sub(mark) / packets;
-        while self.levels[of + 1..].iter().any(|level| level.is_near(mark + times * packets, self.reference.lag)) {
+        while self.levels[of + 1..]
+            .iter()
+            .any(|level| level.is_near(mark + times * packets, self.reference.lag))
+        {
             times += 1;
         }
         self.levels[of].mark += times * packets;
@@ -247,7 +259,7 @@ impl Search {
     }
 
     /// Moves marks near the mark of a longer level, and past marks if `revives`, and finds the next mark.
-    fn arrange(&mut self, revives: bool, cp: &Checkpoint<'_, Node>) {
+    pub(super) fn arrange(&mut self, revives: bool, cp: &Checkpoint<'_, Node>) {
         let (started, lag) = (self.started(cp), self.reference.lag);
         for of in (STEPS..self.levels.len()).rev() {
             let (shorter, longer) = self.levels.split_at_mut(of + 1);
@@ -272,69 +284,6 @@ impl Search {
     }
 }
 
-/// Plans of the longer levels.
-impl Search {
-    /// Plans the next probes of the longer levels.
-    fn plan(&mut self, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
-        (LAYERS..self.levels.len()).for_each(|of| self.plan_layers(of, shared, cp));
-        self.plan_steps(cp);
-        self.arrange(true, cp);
-    }
-
-    /// Plans to probe when the reference node is at the same place of the next layer, if enough layers are left.
-    fn plan_layers(&mut self, of: usize, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
-        let (started, missing) = (self.started(cp), self.missing(shared, 0, cp));
-        let level = &mut self.levels[of];
-        if !matches!(level.stage, Stage::Search) || level.mark > started || missing > 0 {
-            return;
-        }
-        (level.mark, level.detector.stride) = (0, 0);
-        let kind = level.kind;
-        let Some(endpoint) = self.reference.node.and_then(|node| cp.node_mut(node).endpoint.as_mut()) else { return };
-        let (words, cycle) = (endpoint.programs.follow(kind), endpoint.cycle(kind));
-        self.spend(shared, words);
-        let Some(Cycle { start, packets, begun, left }) = cycle.filter(|cycle| cycle.packets > 0) else { return };
-        let several = (2 * self.reference.lag + CALM).div_ceil(packets);
-        let stride = several * packets;
-        let is_planned = |other: &Level| other.mark > started && other.detector.stride == stride;
-        if left / several < FEW || self.levels[of].done_region == Some(start) || self.levels[LAYERS..].iter().any(is_planned) {
-            return;
-        }
-        // The time of an operation would depend on the moment of the operation.
-        self.spend(shared, wide(self.scope.nodes.len()));
-        if self.scope.nodes.iter().any(|id| cp.node(*id).failing.as_ref().is_some_and(|failing| failing.slows())) {
-            return;
-        }
-        let level = &mut self.levels[of];
-        (level.region, level.is_done, level.cost) = (start, false, 0);
-        (level.unit, level.detector.stride, level.mark) = (packets, stride, started + begun + CALM);
-    }
-
-    /// Plans to probe at the next message of the reference node, if enough messages are left.
-    fn plan_steps(&mut self, cp: &Checkpoint<'_, Node>) {
-        let (started, steps) = (self.started(cp), &mut self.levels[STEPS]);
-        if !matches!(steps.stage, Stage::Search) || self.shortest > STEPS {
-            return;
-        }
-        let before = (steps.mark, steps.detector.stride);
-        (steps.is_done, steps.cost, steps.mark, steps.detector.stride) = (false, 0, 0, 0);
-        let Some(endpoint) = self.reference.node.and_then(|node| cp.node(node).endpoint.as_ref()) else { return };
-        let left = endpoint.programs.collectives().map(|(_, progress)| progress.run.end - progress.posted).max().unwrap_or(0);
-        let message = |flow: UnderWay| Some((flow.message?.0, (flow.alike + 1).saturating_sub(flow.sent)));
-        let Some((packets, rest)) = endpoint.under_way().filter_map(message).max().filter(|message| message.0 > 0) else { return };
-        let packets = u64::from(packets);
-        // A probe is over before the next.
-        let several = (2 * self.reference.lag + CALM).div_ceil(packets);
-        if u64::from(left) / several <= FEW {
-            return;
-        }
-        (steps.unit, steps.detector.stride) = (packets, several * packets);
-        // With equal messages on several connections, probes keep their distance.
-        let is_same = before.1 == several * packets && before.0 > started;
-        steps.mark = if is_same { before.0 } else { started + u64::from(rest) + CALM };
-    }
-}
-
 /// Probes.
 impl Search {
     /// Probes the longest level with the current mark. Returns what may be repeated.
@@ -347,7 +296,9 @@ impl Search {
             Stage::Search if of == PACKETS => self.search_packets(shared, cp),
             Stage::Search => self.search_longer(of, shared, cp),
             Stage::Candidate(period) => self.confirm(of, period, shared, cp),
-            Stage::Confirmed(period, start, totals) => found = self.replay(of, (period, start, totals), shared, cp),
+            Stage::Confirmed(period, start, totals) => {
+                found = self.replay(of, (period, start, totals), shared, cp)
+            }
         }
         if found.is_none() && of > PACKETS && self.levels[PACKETS].mark <= started {
             self.restart_packets(cp);
@@ -358,7 +309,9 @@ impl Search {
     /// Returns the offsets of a level, and spends their cost.
     fn offsets(&mut self, of: usize, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) -> NetworkOffsets {
         let kind = self.levels[of].kind;
-        let follow = |id: &u32| cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(kind));
+        let follow = |id: &u32| {
+            cp.node_mut(*id).endpoint.as_mut().map_or(0, |endpoint| endpoint.programs.follow(kind))
+        };
         let words = if of < LAYERS { 0 } else { self.scope.nodes.iter().map(follow).sum() };
         self.spend(shared, words);
         NetworkOffsets::of(cp, &self.scope.nodes, kind)
@@ -408,7 +361,8 @@ impl Search {
         Some(Budget::events(missing) * packets / events)
     }
 
-    /// Starts with other flows, or the same flows towards another end. Where flows change often, probes are fewer.
+    /// Starts with other flows, or the same flows towards another end. Where flows change often, probes are
+    /// fewer.
     fn change_flows(&mut self, epoch: u64, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
         self.blockers.changes += u64::from(!self.levels[PACKETS].is_done);
         self.report_blockers(shared);
@@ -454,7 +408,13 @@ impl Search {
     }
 
     /// Compares the state with the states of earlier probes.
-    fn compare(&mut self, of: usize, offsets: NetworkOffsets, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
+    fn compare(
+        &mut self,
+        of: usize,
+        offsets: NetworkOffsets,
+        shared: &mut Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) {
         let (at, keeps_words) = (cp.now, of > PACKETS);
         let snapshot = self.scope.snapshot(at, &offsets, keeps_words, cp);
         self.spend(shared, snapshot.count);
@@ -476,12 +436,23 @@ impl Search {
         let (length, packets) = (recurrence.length * times, recurrence.packets * times);
         // After two equal probes in sequence, the first is a confirmation.
         let is_confirmed = |last: &Probe| times == 1 && last.at + length == at && last.snapshot.is(&snapshot);
-        self.levels[of].stage = match last.filter(|last| is_confirmed(last) && !self.scope.has_ended_flows(cp)) {
-            Some(Probe { fingerprints, .. }) => {
-                self.confirmed(Period { length, packets, at, snapshot, fingerprints }, at, offsets, shared, cp)
-            }
-            None => Stage::Candidate(Period { length, packets, at, snapshot, fingerprints: self.scope.fingerprints(cp) }),
-        };
+        self.levels[of].stage =
+            match last.filter(|last| is_confirmed(last) && !self.scope.has_ended_flows(cp)) {
+                Some(Probe { fingerprints, .. }) => self.confirmed(
+                    Period { length, packets, at, snapshot, fingerprints },
+                    at,
+                    offsets,
+                    shared,
+                    cp,
+                ),
+                None => Stage::Candidate(Period {
+                    length,
+                    packets,
+                    at,
+                    snapshot,
+                    fingerprints: self.scope.fingerprints(cp),
+                }),
+            };
     }
 
     /// Reads the state, and returns true if the state is that of a period, at the end of the period.
@@ -502,9 +473,20 @@ impl Search {
     }
 
     /// Returns a confirmed period that starts at a moment.
-    fn confirmed(&self, period: Period, at: Moment, offsets: NetworkOffsets, shared: &Shared, cp: &mut Checkpoint<'_, Node>) -> Stage {
+    fn confirmed(
+        &self,
+        period: Period,
+        at: Moment,
+        offsets: NetworkOffsets,
+        shared: &Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) -> Stage {
         let totals = self.scope.totals(at, &offsets, cp);
-        Stage::Confirmed(period, Box::new(self.scope.instant(at, offsets, self.events(shared, cp), cp)), totals)
+        Stage::Confirmed(
+            period,
+            Box::new(self.scope.instant(at, offsets, self.events(shared, cp), cp)),
+            totals,
+        )
     }
 
     /// Compares a candidate with the state a period later.
@@ -538,16 +520,24 @@ impl Search {
         cp: &mut Checkpoint<'_, Node>,
     ) -> Option<Repetition> {
         let offsets = self.offsets(of, shared, cp);
-        // Traffic across the border may differ the next time, and a pause at the border waits for other nodes.
+        // Traffic across the border may differ the next time, and a pause at the border waits for other
+        // nodes.
         let is_closed = self.scope.crossed(cp) == start.crossed && !self.scope.is_border_paused(cp);
-        if !is_closed || !self.verify(of, (&period, start.at), &offsets, shared, cp) || unwatched(&self.scope, shared, &start, cp) == 0 {
+        if !is_closed
+            || !self.verify(of, (&period, start.at), &offsets, shared, cp)
+            || unwatched(&self.scope, shared, &start, cp) == 0
+        {
             self.fail(of, cp);
             return None;
         }
         let started = self.started(cp);
         let marks = self.levels[of + 1..].iter().filter_map(|level| level.planned(started));
-        let bounds = Bounds { events: self.events(shared, cp), packets: marks.min().map_or(u64::MAX, |mark| mark - started - 1) };
-        let Some(replay) = Replay::new(&self.scope, shared, (period, start, totals), offsets, &bounds, cp) else {
+        let bounds = Bounds {
+            events: self.events(shared, cp),
+            packets: marks.min().map_or(u64::MAX, |mark| mark - started - 1),
+        };
+        let Some(replay) = Replay::new(&self.scope, shared, (period, start, totals), offsets, &bounds, cp)
+        else {
             // The reason stands until flows change.
             self.go_on(of, (0, 0), Stage::Search, cp);
             return None;
@@ -560,7 +550,13 @@ impl Search {
 /// Repetition.
 impl Search {
     /// Repeats this many times, at most as often as possible, and continues the search from there.
-    pub fn fast_forward(&mut self, found: Repetition, times: u64, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
+    pub fn fast_forward(
+        &mut self,
+        found: Repetition,
+        times: u64,
+        shared: &mut Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) {
         match found.of {
             Source::Period(of, replay) => self.repeat(of, *replay, times, shared, cp),
             Source::BusyPeriod(recall) if times > 0 => {
@@ -575,8 +571,16 @@ impl Search {
         }
     }
 
-    fn repeat(&mut self, of: usize, replay: Replay, times: u64, shared: &mut Shared, cp: &mut Checkpoint<'_, Node>) {
-        let (events, hops, packets) = (self.events(shared, cp), self.scope.packet_hops(cp), replay.period.packets);
+    fn repeat(
+        &mut self,
+        of: usize,
+        replay: Replay,
+        times: u64,
+        shared: &mut Shared,
+        cp: &mut Checkpoint<'_, Node>,
+    ) {
+        let (events, hops, packets) =
+            (self.events(shared, cp), self.scope.packet_hops(cp), replay.period.packets);
         let before = times.checked_sub(1).and_then(|but_one| replay.fingerprints(&self.scope, but_one, cp));
         if let Some(events) = replay.apply(&self.scope, times, events, cp) {
             self.count(self.levels[of].kind, hops, events, shared, cp);
@@ -614,17 +618,29 @@ impl Search {
     }
 
     /// Counts what was repeated, from a number of packet-hops on.
-    fn count(&mut self, kind: PeriodKind, hops: u64, events: u64, shared: &mut Shared, cp: &Checkpoint<'_, Node>) {
+    fn count(
+        &mut self,
+        kind: PeriodKind,
+        hops: u64,
+        events: u64,
+        shared: &mut Shared,
+        cp: &Checkpoint<'_, Node>,
+    ) {
         let hops = self.scope.packet_hops(cp) - hops;
         let forwarded = &mut shared.forwarded;
         forwarded.packet_hops[kind as usize] += hops;
         forwarded.packet_hops_in_components += if self.scope.is_whole { 0 } else { hops };
         forwarded.events += events;
-        *(if kind == PeriodKind::BusyPeriods { &mut forwarded.busy_periods } else { &mut forwarded.periods }) += 1;
+        *(if kind == PeriodKind::BusyPeriods {
+            &mut forwarded.busy_periods
+        } else {
+            &mut forwarded.periods
+        }) += 1;
         self.forwarded += events;
     }
 
-    /// Forgets all periods in sequence with the current moment, which nodes have passed as part of another scope.
+    /// Forgets all periods in sequence with the current moment, which nodes have passed as part of another
+    /// scope.
     pub fn overtake(&mut self, cp: &Checkpoint<'_, Node>) {
         self.levels[STEPS..].iter_mut().for_each(|level| level.stage = Stage::Search);
         self.busy_periods.forget_open();
@@ -636,11 +652,14 @@ impl Search {
         // Layers in sequence are repeated many at once.
         let is_next = |level: &Level| match &level.stage {
             Stage::Search => false,
-            Stage::Candidate(period) | Stage::Confirmed(period, ..) => period.packets <= level.detector.stride,
+            Stage::Candidate(period) | Stage::Confirmed(period, ..) => {
+                period.packets <= level.detector.stride
+            }
         };
         let is_preceded = self.levels[LAYERS..].iter().any(is_next);
         let events = self.events(shared, cp);
-        let found = self.busy_periods.recall(&self.scope, &mut self.account, (events, is_preceded), shared, cp)?;
+        let found =
+            self.busy_periods.recall(&self.scope, &mut self.account, (events, is_preceded), shared, cp)?;
         let (at, length, rows) = (found.at, found.length, found.rows);
         Some(Repetition { of: Source::BusyPeriod(Box::new(found)), at, length, times: 1, rows })
     }

@@ -96,7 +96,8 @@ impl Shared {
     /// Adapts the budget to the events so far.
     pub fn update_budget(&mut self, cp: &Checkpoint<'_, Node>) {
         let (simulated, forwarded) = (cp.statistics.events, self.forwarded.events);
-        let events_left = self.stall.map_or(0, |deadline| deadline.events_left(cp.now, simulated + forwarded));
+        let events_left =
+            self.stall.map_or(0, |deadline| deadline.events_left(cp.now, simulated + forwarded));
         self.budget.update(simulated, forwarded, events_left);
     }
 }

@@ -25,8 +25,8 @@ impl Measure for Collectives {
         }
     }
 
-    /// Of several collectives the slowest by bus bandwidth. An unfinished collective has no bandwidth and counts as
-    /// the slowest.
+    /// Of several collectives the slowest by bus bandwidth. An unfinished collective has no bandwidth and
+    /// counts as the slowest.
     fn say(&mut self, _: usize, of: &Group, say: &mut Say<'_>) {
         let all = self.0.iter().filter(|c| of.workloads.contains(&c.of.workload)).map(Measured::summary);
         let slowest = all.min_by(|a, b| a.bus_bps.unwrap_or(0.0).total_cmp(&b.bus_bps.unwrap_or(0.0)));

@@ -60,7 +60,8 @@ impl Measure for Completions {
         let class = |(i, times): (usize, Times)| {
             let completed = wide(times.fct.len());
             let (fct_ps, slowdown) = times.summary();
-            let (from_bytes, below_bytes) = (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());
+            let (from_bytes, below_bytes) =
+                (i.checked_sub(1).map_or(0, |i| self.bounds[i]), self.bounds.get(i).copied());
             SizeClass { from_bytes, below_bytes, completed, fct_ps, slowdown }
         };
         say("by_size", json!(classes.into_iter().enumerate().map(class).collect::<Vec<_>>()));

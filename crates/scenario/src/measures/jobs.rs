@@ -1,10 +1,11 @@
 //! Time of the iterations of a job, and the parts of the time of each rank.
 //!
-//! While a rank does not compute, its next computation waits. The waiting time belongs to the predecessor that ended
-//! last, and recursively to earlier predecessors, back to the last computation. For a received message, the time
-//! before posting is waiting for the other rank (`bubble`), and the rest is `exposed`, by label. For a collective,
-//! the time before the last rank began is `bubble`. At the end of an iteration a finished rank waits for other ranks
-//! (`bubble`). Invariant: the parts of each rank and iteration add up to the time of the iteration.
+//! While a rank does not compute, its next computation waits. The waiting time belongs to the predecessor
+//! that ended last, and recursively to earlier predecessors, back to the last computation. For a received
+//! message, the time before posting is waiting for the other rank (`bubble`), and the rest is `exposed`, by
+//! label. For a collective, the time before the last rank began is `bubble`. At the end of an iteration a
+//! finished rank waits for other ranks (`bubble`). Invariant: the parts of each rank and iteration add up to
+//! the time of the iteration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,7 +117,9 @@ impl Measure for Jobs {
 
     fn rows(&self, rows: &mut Rows) {
         for job in self.0.iter().flatten() {
-            job.parts(&mut |rank, iteration, kind, time| rows.jobs.push(job.row(rank, iteration, kind, time)));
+            job.parts(&mut |rank, iteration, kind, time| {
+                rows.jobs.push(job.row(rank, iteration, kind, time))
+            });
             rows.collectives.extend(job.collectives.iter().cloned());
         }
     }
@@ -124,7 +127,10 @@ impl Measure for Jobs {
 
 impl Job {
     fn new(graph: Arc<Graph>) -> Self {
-        let done = graph.ranks[..index(graph.processors)].iter().map(|rank| vec![None; rank.operations().len()]).collect();
+        let done = graph.ranks[..index(graph.processors)]
+            .iter()
+            .map(|rank| vec![None; rank.operations().len()])
+            .collect();
         let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; graph.shared.len()];
         let mut iterations = vec![(0, graph.start.ps()); usize::from(graph.iterations)];
         for operation in graph.ranks[..index(graph.processors)].iter().flat_map(Rank::operations) {
@@ -140,7 +146,8 @@ impl Job {
         }
         let (start, end) = (ended.start.ps(), ended.end.ps());
         let posted = ended.by.filter(|by| by.arrived).map_or(start, |by| by.posted.ps());
-        self.done[index(ended.rank)][index(ended.place)] = Some(Done { start, end, after: ended.after, posted });
+        self.done[index(ended.rank)][index(ended.place)] =
+            Some(Done { start, end, after: ended.after, posted });
         let operation = self.graph.ranks[index(ended.rank)].operations()[index(ended.place)];
         let iteration = &mut self.iterations[usize::from(operation.iteration)];
         *iteration = (iteration.0 - 1, iteration.1.max(end));
@@ -204,7 +211,15 @@ impl Job {
             Kind::Exposed(label) => ("exposed", Some(self.graph.labels[usize::from(label)].clone())),
             Kind::Bubble => ("bubble", None),
         };
-        Part { workload: self.graph.workload, iteration, rank, node: self.graph.ranks[index(rank)].node, what: part, label, time }
+        Part {
+            workload: self.graph.workload,
+            iteration,
+            rank,
+            node: self.graph.ranks[index(rank)].node,
+            what: part,
+            label,
+            time,
+        }
     }
 
     /// Cuts the time of all ranks, and calls back with rank, iteration, kind and duration.
@@ -221,7 +236,8 @@ impl Job {
         let (ends, ranks) = (self.ends(), u64::from(self.graph.processors));
         let completed = wide(ends.len());
         let start = self.graph.start.ps();
-        let times: Vec<u64> = ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();
+        let times: Vec<u64> =
+            ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();
         let mut sums: BTreeMap<Kind, u128> = BTreeMap::new();
         self.parts(&mut |_, _, kind, time| *sums.entry(kind).or_default() += u128::from(time));
         // Of a rank and an iteration.
@@ -235,7 +251,11 @@ impl Job {
         };
         let groups = (0..).zip(&self.graph.labels).map(group).collect();
         let iteration = (completed > 0).then(|| times.iter().sum::<u64>() / completed);
-        let mfu = self.graph.flops.zip(iteration).map(|(flops, time)| flops.iteration / (time as f64 * 1e-12 * ranks as f64 * flops.peak));
+        let mfu = self
+            .graph
+            .flops
+            .zip(iteration)
+            .map(|(flops, time)| flops.iteration / (time as f64 * 1e-12 * ranks as f64 * flops.peak));
         JobSummary {
             ranks,
             iterations: wide(self.iterations.len()),
@@ -281,7 +301,8 @@ impl<'a> Cutting<'a> {
         let done = &self.job.done[self.rank];
         let operations = self.job.graph.ranks[self.rank].operations();
         let known = || done.iter().enumerate().filter_map(|(place, done)| done.map(|done| (place, done)));
-        let mut computed: Vec<(usize, Done)> = known().filter(|(place, _)| matches!(operations[*place].work, Work::Compute(_))).collect();
+        let mut computed: Vec<(usize, Done)> =
+            known().filter(|(place, _)| matches!(operations[*place].work, Work::Compute(_))).collect();
         computed.sort_by_key(|(place, done)| (done.start, done.end, *place));
         let mut at = self.job.graph.start.ps();
         for (_, one) in computed {

@@ -131,7 +131,11 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
     for (i, (first, workload)) in plan.ranges.iter().enumerate() {
         let next = plan.ranges.get(i + 1).map_or(plan.flows, |range| u64::from(range.0));
         let name = &plan.names[index(*workload)];
-        let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
+        let group = by_name.entry(name).or_insert_with(|| Group {
+            name: name.clone(),
+            workloads: Vec::new(),
+            flows: 0,
+        });
         group.workloads.push(*workload);
         if !plan.messages.contains_key(workload) {
             group.flows += next - u64::from(*first);
@@ -140,7 +144,11 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
     for workload in plan.jobs.iter().map(|job| job.workload) {
         // A workload with computations alone has no flow.
         let name = &plan.names[index(workload)];
-        let group = by_name.entry(name).or_insert_with(|| Group { name: name.clone(), workloads: Vec::new(), flows: 0 });
+        let group = by_name.entry(name).or_insert_with(|| Group {
+            name: name.clone(),
+            workloads: Vec::new(),
+            flows: 0,
+        });
         if !group.workloads.contains(&workload) {
             group.workloads.push(workload);
         }
@@ -151,7 +159,9 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
         }
     }
     let groups: Vec<Group> = by_name.into_values().collect();
-    let place = |workload: u32| groups.iter().position(|group| group.workloads.contains(&workload)).unwrap_or_default();
+    let place = |workload: u32| {
+        groups.iter().position(|group| group.workloads.contains(&workload)).unwrap_or_default()
+    };
     let of = (0..number(plan.names.len())).map(place).collect();
     (groups, of)
 }

@@ -33,14 +33,19 @@ impl Input {
     pub(super) fn column(&self, path: &str, name: &str) -> Result<&Cells, InputError> {
         self.columns.iter().find(|c| c.0 == name).map(|c| &c.1).ok_or_else(|| {
             let have: Vec<_> = self.columns.iter().map(|c| c.0.as_str()).collect();
-            InputError::new(path, format!("the table has no column `{name}`; columns are {}", have.join(", ")))
+            InputError::new(
+                path,
+                format!("the table has no column `{name}`; columns are {}", have.join(", ")),
+            )
         })
     }
 
     /// Refuses tables with more rows than a scenario may have, before copying.
     pub(super) fn bounded(&self, path: &str, most: u64) -> Result<(), InputError> {
         match wide(self.rows()) {
-            rows if rows > most => Err(InputError::new(path, format!("the table has {rows} rows; the maximum is {most}"))),
+            rows if rows > most => {
+                Err(InputError::new(path, format!("the table has {rows} rows; the maximum is {most}")))
+            }
             _ => Ok(()),
         }
     }
@@ -48,7 +53,10 @@ impl Input {
     /// Refuses unknown columns, and thereby misspelt names.
     pub(super) fn allow(&self, path: &str, names: &[&str]) -> Result<(), InputError> {
         match self.columns.iter().find(|c| !names.contains(&c.0.as_str())) {
-            Some(c) => Err(InputError::new(path, format!("unknown column `{}`; allowed are {}", c.0, names.join(", ")))),
+            Some(c) => Err(InputError::new(
+                path,
+                format!("unknown column `{}`; allowed are {}", c.0, names.join(", ")),
+            )),
             None => Ok(()),
         }
     }
@@ -84,7 +92,11 @@ impl Cells {
             Self::Text(_) => {
                 let text = self.text(row)?;
                 let bare = text.trim().bytes().all(|b| b.is_ascii_digit());
-                Some(if bare { format!("{}{unit}", text.trim()) } else { text }.parse::<T>().map_err(|e| e.to_string()))
+                Some(
+                    if bare { format!("{}{unit}", text.trim()) } else { text }
+                        .parse::<T>()
+                        .map_err(|e| e.to_string()),
+                )
             }
         }
     }
@@ -96,5 +108,9 @@ pub(super) fn missing(path: &str, row: usize, name: &str) -> InputError {
 
 /// Refuses a list together with a table of the same data.
 pub(super) fn alone(path: &str, list: &str, is_alone: bool) -> Result<(), InputError> {
-    if is_alone { Ok(()) } else { Err(InputError::new(path, format!("mutually exclusive with `{list}`; remove one of the two"))) }
+    if is_alone {
+        Ok(())
+    } else {
+        Err(InputError::new(path, format!("mutually exclusive with `{list}`; remove one of the two")))
+    }
 }

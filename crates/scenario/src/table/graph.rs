@@ -17,7 +17,11 @@ pub fn fill(graph: &mut Params, path: &str, table: &Input) -> Result<(), InputEr
         let (group, rank) = (table.column(path, "group")?, table.column(path, "rank")?);
         for row in 0..table.rows() {
             let name = group.text(row).ok_or_else(|| missing(path, row, "group"))?;
-            graph.groups.entry(name).or_default().push(whole(Some(rank), path, row, "rank")?.ok_or_else(|| missing(path, row, "rank"))?);
+            graph
+                .groups
+                .entry(name)
+                .or_default()
+                .push(whole(Some(rank), path, row, "rank")?.ok_or_else(|| missing(path, row, "rank"))?);
         }
         return Ok(());
     }
@@ -55,7 +59,12 @@ fn whole(cells: Option<&Cells>, path: &str, row: usize, name: &str) -> Result<Op
     let Some(text) = cells.and_then(|cells| cells.text(row)) else { return Ok(None) };
     // A column with empty cells comes as numbers with a point.
     let text = text.trim().trim_end_matches(".0");
-    let why = || InputError::new(format!("{path}[{row}].{name}"), format!("`{text}` is not a whole number of zero or more"));
+    let why = || {
+        InputError::new(
+            format!("{path}[{row}].{name}"),
+            format!("`{text}` is not a whole number of zero or more"),
+        )
+    };
     text.parse().map(Some).map_err(|_| why())
 }
 
@@ -82,13 +91,22 @@ impl<'a> Columns<'a> {
         whole(self.cells(name), self.path, row, name)
     }
 
-    fn quantity<T: FromStr<Err = ParseQuantityError>>(&self, row: usize, name: &str, unit: &str) -> Result<Option<T>, InputError> {
+    fn quantity<T: FromStr<Err = ParseQuantityError>>(
+        &self,
+        row: usize,
+        name: &str,
+        unit: &str,
+    ) -> Result<Option<T>, InputError> {
         let cell = self.cells(name).and_then(|cells| cells.quantity(row, unit));
         cell.transpose().map_err(|why| self.wrong(row, name, why))
     }
 
     /// A word of a list of choices.
-    fn choice<T: serde::de::DeserializeOwned>(&self, row: usize, name: &str) -> Result<Option<T>, InputError> {
+    fn choice<T: serde::de::DeserializeOwned>(
+        &self,
+        row: usize,
+        name: &str,
+    ) -> Result<Option<T>, InputError> {
         let Some(word) = self.text(row, name) else { return Ok(None) };
         let found = serde_json::from_value(serde_json::Value::String(word));
         found.map(Some).map_err(|why| self.wrong(row, name, why.to_string().replace("variant", "choice")))
@@ -97,7 +115,10 @@ impl<'a> Columns<'a> {
     fn row(&self, row: usize) -> Result<Row, InputError> {
         let lacks = |name: &str| missing(self.path, row, name);
         let flop = match self.text(row, "flop") {
-            Some(text) => Some(text.parse::<f64>().map_err(|_| self.wrong(row, "flop", format!("`{text}` is not a number")))?),
+            Some(text) => Some(
+                text.parse::<f64>()
+                    .map_err(|_| self.wrong(row, "flop", format!("`{text}` is not a number")))?,
+            ),
             None => None,
         };
         let after = self.text(row, "after").unwrap_or_default();
@@ -105,7 +126,12 @@ impl<'a> Columns<'a> {
             rank: self.whole(row, "rank")?.ok_or_else(|| lacks("rank"))?,
             kind: self.choice(row, "kind")?.ok_or_else(|| lacks("kind"))?,
             name: self.text(row, "name"),
-            after: after.split(';').map(str::trim).filter(|name| !name.is_empty()).map(ToString::to_string).collect(),
+            after: after
+                .split(';')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(ToString::to_string)
+                .collect(),
             stream: self.text(row, "stream"),
             unit: self.text(row, "unit"),
             iteration: self.whole(row, "iteration")?.unwrap_or(0),

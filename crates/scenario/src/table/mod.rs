@@ -74,7 +74,9 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
     let mut list = Vec::new();
     if let Some(explicit) = &s.network.explicit {
         let both = [("nodes_table", &explicit.nodes_table), ("links_table", &explicit.links_table)];
-        list.extend(both.iter().filter_map(|(k, f)| f.as_ref().map(|f| (format!("network.explicit.{k}"), f.clone()))));
+        list.extend(
+            both.iter().filter_map(|(k, f)| f.as_ref().map(|f| (format!("network.explicit.{k}"), f.clone()))),
+        );
     }
     for (i, w) in s.workload.iter().enumerate() {
         if let Some(file) = &w.table {
@@ -85,7 +87,10 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         }
         if let Some(graph) = &w.graph {
             let both = [("operations_table", &graph.operations_table), ("groups_table", &graph.groups_table)];
-            list.extend(both.iter().filter_map(|(k, f)| f.as_ref().map(|f| (format!("workload[{i}].graph.{k}"), f.clone()))));
+            list.extend(
+                both.iter()
+                    .filter_map(|(k, f)| f.as_ref().map(|f| (format!("workload[{i}].graph.{k}"), f.clone()))),
+            );
         }
     }
     list
@@ -94,7 +99,8 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
 /// Inserts the rows of tables at the keys that name the tables.
 pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
     for (path, file) in table_files(s) {
-        let table = tables(&path).ok_or_else(|| InputError::new(&path, format!("the table `{file}` was not given")))?;
+        let table = tables(&path)
+            .ok_or_else(|| InputError::new(&path, format!("the table `{file}` was not given")))?;
         if let Some(rest) = path.strip_prefix("network.explicit.") {
             let Some(explicit) = &mut s.network.explicit else { continue };
             if rest == "nodes_table" {
@@ -108,7 +114,8 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
             }
             continue;
         }
-        let index: usize = path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0);
+        let index: usize =
+            path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0);
         if path.ends_with("cdf_file") {
             table.allow(&path, &["bytes", "percent"])?;
             let (bytes, percent) = (table.column(&path, "bytes")?, table.column(&path, "percent")?);
@@ -142,7 +149,8 @@ fn host(cells: &Cells, row: usize) -> Option<Host> {
 
 fn flows(path: &str, table: &Input) -> Result<Vec<Flow>, InputError> {
     table.allow(path, &["src", "dst", "size", "start", "id", "after", "via"])?;
-    let (src, dst, size) = (table.column(path, "src")?, table.column(path, "dst")?, table.column(path, "size")?);
+    let (src, dst, size) =
+        (table.column(path, "src")?, table.column(path, "dst")?, table.column(path, "size")?);
     let optional = |name: &str| table.columns.iter().find(|c| c.0 == name).map(|c| &c.1);
     let (start, id, after, via) = (optional("start"), optional("id"), optional("after"), optional("via"));
     let list = |cells: Option<&Cells>, row: usize| -> Vec<String> {
@@ -155,8 +163,15 @@ fn flows(path: &str, table: &Input) -> Result<Vec<Flow>, InputError> {
             Ok(Flow {
                 src: host(src, r).ok_or_else(|| missing(path, r, "src"))?,
                 dst: host(dst, r).ok_or_else(|| missing(path, r, "dst"))?,
-                size: size.quantity(r, "B").ok_or_else(|| missing(path, r, "size"))?.map_err(|e| at("size", e))?,
-                start: start.and_then(|s| s.quantity(r, "ps")).transpose().map_err(|e| at("start", e))?.unwrap_or_default(),
+                size: size
+                    .quantity(r, "B")
+                    .ok_or_else(|| missing(path, r, "size"))?
+                    .map_err(|e| at("size", e))?,
+                start: start
+                    .and_then(|s| s.quantity(r, "ps"))
+                    .transpose()
+                    .map_err(|e| at("start", e))?
+                    .unwrap_or_default(),
                 id: id.and_then(|c| c.text(r)),
                 after: list(after, r),
                 via: list(via, r),
@@ -173,7 +188,10 @@ fn nodes(path: &str, table: &Input) -> Result<Vec<Node>, InputError> {
         .map(|r| {
             let kind = kind.text(r).ok_or_else(|| missing(path, r, "kind"))?;
             let role = serde_json::from_value(serde_json::Value::String(kind.clone())).map_err(|_| {
-                InputError::new(format!("{path}[{r}].kind"), format!("unknown kind `{kind}`; allowed are host, switch, relay"))
+                InputError::new(
+                    format!("{path}[{r}].kind"),
+                    format!("unknown kind `{kind}`; allowed are host, switch, relay"),
+                )
             })?;
             let delay = delay.and_then(|d| d.quantity(r, "ps")).transpose();
             Ok(Node {
@@ -195,8 +213,14 @@ fn links(path: &str, table: &Input) -> Result<Vec<Edge>, InputError> {
             Ok(Edge {
                 a: a.text(r).ok_or_else(|| missing(path, r, "a"))?,
                 b: b.text(r).ok_or_else(|| missing(path, r, "b"))?,
-                rate: rate.quantity(r, "bps").ok_or_else(|| missing(path, r, "rate"))?.map_err(|e| at("rate", e))?,
-                delay: delay.quantity(r, "ps").ok_or_else(|| missing(path, r, "delay"))?.map_err(|e| at("delay", e))?,
+                rate: rate
+                    .quantity(r, "bps")
+                    .ok_or_else(|| missing(path, r, "rate"))?
+                    .map_err(|e| at("rate", e))?,
+                delay: delay
+                    .quantity(r, "ps")
+                    .ok_or_else(|| missing(path, r, "delay"))?
+                    .map_err(|e| at("delay", e))?,
             })
         })
         .collect()

@@ -48,8 +48,8 @@ impl Measured {
         self.start.filter(|_| self.arrived == self.of.messages).map(|start| self.end - start)
     }
 
-    /// Returns the time from the beginning of the last rank to the last arrival; for a workload without ranks, the
-    /// whole time.
+    /// Returns the time from the beginning of the last rank to the last arrival; for a workload without
+    /// ranks, the whole time.
     pub fn moving(&self) -> Option<u64> {
         self.time().map(|time| self.job.as_ref().map_or(time, |of| self.end - of.joined))
     }
@@ -62,14 +62,17 @@ impl Measured {
     /// Returns the values of the row.
     pub fn summary(&self) -> CollectiveSummary {
         let rate = self.rate();
-        CollectiveSummary { time_ps: self.time(), algorithm_bps: rate, bus_bps: rate.map(|rate| rate * self.of.bus) }
+        CollectiveSummary {
+            time_ps: self.time(),
+            algorithm_bps: rate,
+            bus_bps: rate.map(|rate| rate * self.of.bus),
+        }
     }
 }
 
 impl Row for Measured {
     const TABLE: &'static str = "collectives";
-    const ABOUT: &'static str =
-        "One row per collective operation: workloads with a collective first, in their order, then collectives of each job, as they ended.";
+    const ABOUT: &'static str = "One row per collective operation: workloads with a collective first, in their order, then collectives of each job, as they ended.";
 
     fn columns(c: &[Self], names: &Names) -> Vec<Column> {
         vec![
@@ -83,9 +86,21 @@ impl Row for Measured {
                 meaning: "The operation, such as all-reduce.",
                 data: Data::Static(c.iter().map(|c| c.of.operation).collect()),
             },
-            Column { name: "algorithm", meaning: "The algorithm.", data: Data::Static(c.iter().map(|c| c.of.algorithm).collect()) },
-            Column { name: "ranks", meaning: "Number of ranks.", data: Data::U32(c.iter().map(|c| c.of.ranks).collect()) },
-            Column { name: "size_bytes", meaning: "Data of a rank.", data: Data::U64(c.iter().map(|c| c.of.bytes).collect()) },
+            Column {
+                name: "algorithm",
+                meaning: "The algorithm.",
+                data: Data::Static(c.iter().map(|c| c.of.algorithm).collect()),
+            },
+            Column {
+                name: "ranks",
+                meaning: "Number of ranks.",
+                data: Data::U32(c.iter().map(|c| c.of.ranks).collect()),
+            },
+            Column {
+                name: "size_bytes",
+                meaning: "Data of a rank.",
+                data: Data::U64(c.iter().map(|c| c.of.bytes).collect()),
+            },
             Column {
                 name: "name",
                 meaning: "Name in the program; only for a job.",

@@ -8,7 +8,8 @@ use crate::table::{Column, Data};
 
 impl Row for Contribution {
     const TABLE: &'static str = "contributions";
-    const ABOUT: &'static str = "One row per output and flow with bytes that made a node ask for a pause; with `probe.delays`.";
+    const ABOUT: &'static str =
+        "One row per output and flow with bytes that made a node ask for a pause; with `probe.delays`.";
 
     fn columns(c: &[Self], names: &Names) -> Vec<Column> {
         let about = |c: &Contribution| match c.because {
@@ -17,9 +18,17 @@ impl Row for Contribution {
             Because::Output(_) => (None, None, None),
         };
         vec![
-            Column { name: "time_ps", meaning: "Time of the request for a pause.", data: times(c.iter().map(|c| c.at)) },
+            Column {
+                name: "time_ps",
+                meaning: "Time of the request for a pause.",
+                data: times(c.iter().map(|c| c.at)),
+            },
             Column { name: "node", meaning: "Node that asked.", data: names.node(c.iter().map(|c| c.node)) },
-            Column { name: "cause", meaning: "Mechanism that asked.", data: Data::Static(c.iter().map(|c| c.cause).collect()) },
+            Column {
+                name: "cause",
+                meaning: "Mechanism that asked.",
+                data: Data::Static(c.iter().map(|c| c.cause).collect()),
+            },
             Column {
                 name: "in_port",
                 meaning: "Port to the paused neighbour; null for a request to all neighbours.",
@@ -45,8 +54,16 @@ impl Row for Contribution {
                 meaning: "Queue of that output.",
                 data: Data::MaybeU16(c.iter().map(|c| c.place.map(|p| p.1.0)).collect()),
             },
-            Column { name: "flow", meaning: "Flow of the bytes.", data: Data::MaybeU32(c.iter().map(|c| c.flow).collect()) },
-            Column { name: "bytes", meaning: "Number of bytes.", data: Data::U64(c.iter().map(|c| c.bytes).collect()) },
+            Column {
+                name: "flow",
+                meaning: "Flow of the bytes.",
+                data: Data::MaybeU32(c.iter().map(|c| c.flow).collect()),
+            },
+            Column {
+                name: "bytes",
+                meaning: "Number of bytes.",
+                data: Data::U64(c.iter().map(|c| c.bytes).collect()),
+            },
         ]
     }
 }

@@ -25,9 +25,21 @@ impl Row for Delay {
                 meaning: "Number of the message in the operation; null for a flow.",
                 data: Data::MaybeU32(d.iter().map(|d| d.message.map(|m| m.1)).collect()),
             },
-            Column { name: "hop", meaning: "Link on the path, from 0 at the source.", data: Data::U16(d.iter().map(|d| d.hop).collect()) },
-            Column { name: "node", meaning: "Sending node of the link.", data: names.node(d.iter().map(|d| d.node)) },
-            Column { name: "port", meaning: "Sending port of the link.", data: Data::U16(d.iter().map(|d| d.port.0).collect()) },
+            Column {
+                name: "hop",
+                meaning: "Link on the path, from 0 at the source.",
+                data: Data::U16(d.iter().map(|d| d.hop).collect()),
+            },
+            Column {
+                name: "node",
+                meaning: "Sending node of the link.",
+                data: names.node(d.iter().map(|d| d.node)),
+            },
+            Column {
+                name: "port",
+                meaning: "Sending port of the link.",
+                data: Data::U16(d.iter().map(|d| d.port.0).collect()),
+            },
             Column {
                 name: "kind",
                 meaning: "Kind of the part: `transmission`, `retransmission`, `queueing` (behind other packets), `control`, `paused`, `hol_blocking` (behind the head of an input), `source_held`, `pacing`, `window`, `awaiting_pull` (not yet pulled by the receiver), `awaiting_ack`, `app_limited` (no data to send), `serialization`, `propagation`, `processing`.",
@@ -58,7 +70,11 @@ impl Row for Delay {
                 meaning: "Start of the pause.",
                 data: Data::MaybeU64(d.iter().map(|d| d.part.pause.map(|p| p.1.ps())).collect()),
             },
-            Column { name: "time_ps", meaning: "Duration of the part.", data: Data::U64(d.iter().map(|d| d.part.time.ps()).collect()) },
+            Column {
+                name: "time_ps",
+                meaning: "Duration of the part.",
+                data: Data::U64(d.iter().map(|d| d.part.time.ps()).collect()),
+            },
         ]
     }
 }

@@ -26,22 +26,48 @@ impl Row for Failed {
         let number = |get: fn(&Failed) -> u64| Data::U64(f.iter().map(get).collect());
         let targets = f.iter().map(|f| f.target.clone()).collect();
         vec![
-            Column { name: "fault", meaning: "Entry of `fault`, from 0.", data: Data::U32(f.iter().map(|f| f.entry).collect()) },
+            Column {
+                name: "fault",
+                meaning: "Entry of `fault`, from 0.",
+                data: Data::U32(f.iter().map(|f| f.entry).collect()),
+            },
             Column {
                 name: "kind",
                 meaning: "`down`, `rate`, `delay`, `bit errors`, `stall` or `compute`.",
                 data: Data::Static(f.iter().map(|f| f.kind).collect()),
             },
-            Column { name: "target", meaning: "Link, node or host.", data: Data::Name((0..f.len() as u32).collect(), Arc::new(targets)) },
-            Column { name: "start_ps", meaning: "Start of the failure.", data: times(f.iter().map(|f| f.fault.outage.start)) },
+            Column {
+                name: "target",
+                meaning: "Link, node or host.",
+                data: Data::Name((0..f.len() as u32).collect(), Arc::new(targets)),
+            },
+            Column {
+                name: "start_ps",
+                meaning: "Start of the failure.",
+                data: times(f.iter().map(|f| f.fault.outage.start)),
+            },
             Column {
                 name: "end_ps",
                 meaning: "End of the failure; null for a failure at the end of the run.",
-                data: Data::MaybeU64(f.iter().map(|f| f.fault.outage.end.map(xoff_units::Moment::ps)).collect()),
+                data: Data::MaybeU64(
+                    f.iter().map(|f| f.fault.outage.end.map(xoff_units::Moment::ps)).collect(),
+                ),
             },
-            Column { name: "lost_packets", meaning: "Data packets lost to the failure.", data: number(|f| f.fault.lost.packets) },
-            Column { name: "lost_bytes", meaning: "Wire bytes of these packets.", data: number(|f| f.fault.lost.bytes) },
-            Column { name: "lost_control", meaning: "Other frames lost to the failure.", data: number(|f| f.fault.lost.control) },
+            Column {
+                name: "lost_packets",
+                meaning: "Data packets lost to the failure.",
+                data: number(|f| f.fault.lost.packets),
+            },
+            Column {
+                name: "lost_bytes",
+                meaning: "Wire bytes of these packets.",
+                data: number(|f| f.fault.lost.bytes),
+            },
+            Column {
+                name: "lost_control",
+                meaning: "Other frames lost to the failure.",
+                data: number(|f| f.fault.lost.control),
+            },
         ]
     }
 }

@@ -44,6 +44,38 @@ fn slow_rtts(r: &[Flow]) -> Column {
     }
 }
 
+fn fct(r: &[Flow]) -> Column {
+    Column {
+        name: "fct_ps",
+        meaning: "Time from the start to the last byte at the receiver. Null for an unfinished flow, and for a connection, whose messages are measured.",
+        data: Data::MaybeU64(r.iter().map(|r| r.fct).collect()),
+    }
+}
+
+fn fct_acked(r: &[Flow]) -> Column {
+    Column {
+        name: "fct_acked_ps",
+        meaning: "Time from the start to the last ACK at the sender; null without the last ACK.",
+        data: Data::MaybeU64(r.iter().map(|r| r.acked).collect()),
+    }
+}
+
+fn ideal_fct(r: &[Flow]) -> Column {
+    Column {
+        name: "ideal_fct_ps",
+        meaning: "`fct_ps` of the flow alone in the network, on the path taken.",
+        data: Data::U64(r.iter().map(|r| r.ideal).collect()),
+    }
+}
+
+fn best_path_ideal_fct(r: &[Flow]) -> Column {
+    Column {
+        name: "best_path_ideal_fct_ps",
+        meaning: "`fct_ps` of the flow alone in the network, on the fastest of the shortest paths, or on the path taken if faster.",
+        data: Data::U64(r.iter().map(|r| r.fastest).collect()),
+    }
+}
+
 impl Row for Flow {
     const TABLE: &'static str = "flows";
     const ABOUT: &'static str = "One row per flow, in order of the ends; unfinished flows come last.";
@@ -66,29 +98,25 @@ impl Row for Flow {
                 data: Data::MaybeText(r.iter().map(|r| r.label.clone()).collect()),
             },
             Column { name: "src", meaning: "Source of the flow.", data: names.node(r.iter().map(|r| r.src)) },
-            Column { name: "dst", meaning: "Destination of the flow.", data: names.node(r.iter().map(|r| r.dst)) },
-            Column { name: "size_bytes", meaning: "Payload.", data: Data::U64(r.iter().map(|r| r.size).collect()) },
-            Column { name: "start_ps", meaning: "Start of the flow.", data: Data::U64(r.iter().map(|r| r.start).collect()) },
             Column {
-                name: "fct_ps",
-                meaning: "Time from the start to the last byte at the receiver. Null for an unfinished flow, and for a connection, whose messages are measured.",
-                data: Data::MaybeU64(r.iter().map(|r| r.fct).collect()),
+                name: "dst",
+                meaning: "Destination of the flow.",
+                data: names.node(r.iter().map(|r| r.dst)),
             },
             Column {
-                name: "fct_acked_ps",
-                meaning: "Time from the start to the last ACK at the sender; null without the last ACK.",
-                data: Data::MaybeU64(r.iter().map(|r| r.acked).collect()),
+                name: "size_bytes",
+                meaning: "Payload.",
+                data: Data::U64(r.iter().map(|r| r.size).collect()),
             },
             Column {
-                name: "ideal_fct_ps",
-                meaning: "`fct_ps` of the flow alone in the network, on the path taken.",
-                data: Data::U64(r.iter().map(|r| r.ideal).collect()),
+                name: "start_ps",
+                meaning: "Start of the flow.",
+                data: Data::U64(r.iter().map(|r| r.start).collect()),
             },
-            Column {
-                name: "best_path_ideal_fct_ps",
-                meaning: "`fct_ps` of the flow alone in the network, on the fastest of the shortest paths, or on the path taken if faster.",
-                data: Data::U64(r.iter().map(|r| r.fastest).collect()),
-            },
+            fct(r),
+            fct_acked(r),
+            ideal_fct(r),
+            best_path_ideal_fct(r),
             Column {
                 name: "slowdown",
                 meaning: "`fct_ps` divided by `ideal_fct_ps`.",

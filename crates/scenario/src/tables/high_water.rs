@@ -15,21 +15,36 @@ pub struct Count {
 
 impl Row for Count {
     const TABLE: &'static str = "high_water";
-    const ABOUT: &'static str =
-        "One row per count of a node with a threshold and a high-water mark above zero. For queues see `queues.max_bytes`.";
+    const ABOUT: &'static str = "One row per count of a node with a threshold and a high-water mark above zero. For queues see `queues.max_bytes`.";
 
     fn columns(m: &[Self], names: &Names) -> Vec<Column> {
         let maybe = |get: fn(&Mark) -> Option<u64>| Data::MaybeU64(m.iter().map(|m| get(&m.mark)).collect());
         vec![
-            Column { name: "node", meaning: "Node of the count.", data: names.node(m.iter().map(|m| m.node)) },
+            Column {
+                name: "node",
+                meaning: "Node of the count.",
+                data: names.node(m.iter().map(|m| m.node)),
+            },
             Column {
                 name: "kind",
                 meaning: "`ingress`: waiting bytes that entered by a port; `headroom`: the ingress bytes above XOFF; `pool`: the shared part of the buffer.",
                 data: Data::Static(m.iter().map(|m| m.mark.kind.name()).collect()),
             },
-            Column { name: "port", meaning: "Ingress port; null for a pool.", data: maybe(|m| m.port.map(|port| u64::from(port.0))) },
-            Column { name: "class", meaning: "Class; null for a pool.", data: maybe(|m| m.class.map(u64::from)) },
-            Column { name: "bytes", meaning: "High-water mark.", data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()) },
+            Column {
+                name: "port",
+                meaning: "Ingress port; null for a pool.",
+                data: maybe(|m| m.port.map(|port| u64::from(port.0))),
+            },
+            Column {
+                name: "class",
+                meaning: "Class; null for a pool.",
+                data: maybe(|m| m.class.map(u64::from)),
+            },
+            Column {
+                name: "bytes",
+                meaning: "High-water mark.",
+                data: Data::U64(m.iter().map(|m| m.mark.bytes).collect()),
+            },
             Column {
                 name: "threshold_bytes",
                 meaning: "XOFF for `ingress`, the size for `headroom` and `pool`; null without a threshold, and for a dynamic threshold.",
@@ -42,7 +57,9 @@ impl Row for Count {
 /// Returns the largest mark of a kind, the first of equal marks, with its place as text.
 pub fn highest(kind: Kind, all: &[Count], names: &Names) -> summary::HighWater {
     let of_kind = all.iter().filter(|m| m.mark.kind == kind);
-    let Some(Count { node, mark }) = of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best }) else {
+    let Some(Count { node, mark }) =
+        of_kind.reduce(|best, m| if m.mark.bytes > best.mark.bytes { m } else { best })
+    else {
         return summary::HighWater::default();
     };
     let port = mark.port.map_or_else(|| names.nodes[index(*node)].clone(), |port| names.port(*node, port));

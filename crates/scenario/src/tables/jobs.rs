@@ -16,8 +16,7 @@ pub struct Part {
 
 impl Row for Part {
     const TABLE: &'static str = "jobs";
-    const ABOUT: &'static str =
-        "One row per rank, iteration and part of the time. The parts of a rank add up to the time of the iteration.";
+    const ABOUT: &'static str = "One row per rank, iteration and part of the time. The parts of a rank add up to the time of the iteration.";
 
     fn columns(r: &[Self], names: &Names) -> Vec<Column> {
         vec![
@@ -26,7 +25,11 @@ impl Row for Part {
                 meaning: "Workload of the job.",
                 data: Data::Name(r.iter().map(|r| r.workload).collect(), names.workloads.clone()),
             },
-            Column { name: "iteration", meaning: "Iteration, from 0.", data: Data::U16(r.iter().map(|r| r.iteration).collect()) },
+            Column {
+                name: "iteration",
+                meaning: "Iteration, from 0.",
+                data: Data::U16(r.iter().map(|r| r.iteration).collect()),
+            },
             Column { name: "rank", meaning: "Rank.", data: Data::U32(r.iter().map(|r| r.rank).collect()) },
             Column { name: "host", meaning: "Host of the rank.", data: names.node(r.iter().map(|r| r.node)) },
             Column {
@@ -39,7 +42,11 @@ impl Row for Part {
                 meaning: "Label of exposed time, such as TP.",
                 data: Data::MaybeText(r.iter().map(|r| r.label.clone()).collect()),
             },
-            Column { name: "time_ps", meaning: "Duration of the part.", data: Data::U64(r.iter().map(|r| r.time).collect()) },
+            Column {
+                name: "time_ps",
+                meaning: "Duration of the part.",
+                data: Data::U64(r.iter().map(|r| r.time).collect()),
+            },
         ]
     }
 }

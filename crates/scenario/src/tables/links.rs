@@ -28,12 +28,28 @@ impl Row for Link {
         let number = |get: fn(&Self) -> u64| Data::U64(l.iter().map(get).collect());
         vec![
             Column { name: "node", meaning: "Sending node.", data: names.node(l.iter().map(|l| l.node)) },
-            Column { name: "port", meaning: "Port of the sending node.", data: Data::U16(l.iter().map(|l| l.port.0).collect()) },
+            Column {
+                name: "port",
+                meaning: "Port of the sending node.",
+                data: Data::U16(l.iter().map(|l| l.port.0).collect()),
+            },
             Column { name: "peer", meaning: "Receiving node.", data: names.node(l.iter().map(|l| l.peer)) },
             Column { name: "rate_bps", meaning: "Rate of the link.", data: number(|l| l.rate_bps) },
-            Column { name: "delay_ps", meaning: "Propagation delay of the link.", data: number(|l| l.delay_ps) },
-            Column { name: "data_bytes", meaning: "Bytes of data packets, retransmissions included.", data: number(|l| l.data_bytes) },
-            Column { name: "control_bytes", meaning: "Bytes of other frames.", data: number(|l| l.control_bytes) },
+            Column {
+                name: "delay_ps",
+                meaning: "Propagation delay of the link.",
+                data: number(|l| l.delay_ps),
+            },
+            Column {
+                name: "data_bytes",
+                meaning: "Bytes of data packets, retransmissions included.",
+                data: number(|l| l.data_bytes),
+            },
+            Column {
+                name: "control_bytes",
+                meaning: "Bytes of other frames.",
+                data: number(|l| l.control_bytes),
+            },
             Column { name: "busy_ps", meaning: "Time in transmission.", data: number(|l| l.busy_ps) },
             Column {
                 name: "paused_ps",

@@ -37,13 +37,49 @@ pub const fn after(after: After) -> (&'static str, Option<u32>) {
     }
 }
 
+fn released_by(r: &[Message]) -> Column {
+    Column {
+        name: "released_by",
+        meaning: "Last condition for the start: the operation had `begun`, or a `message` of the operation had arrived.",
+        data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
+    }
+}
+
+fn released_by_message(r: &[Message]) -> Column {
+    Column {
+        name: "released_by_message",
+        meaning: "Number of the message that arrived.",
+        data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
+    }
+}
+
+fn fct(r: &[Message]) -> Column {
+    Column {
+        name: "fct_ps",
+        meaning: "Time from `start_ps` to the arrival of all bytes of the message and of all earlier messages.",
+        data: Data::U64(r.iter().map(|r| r.fct).collect()),
+    }
+}
+
+fn ideal_fct(r: &[Message]) -> Column {
+    Column {
+        name: "ideal_fct_ps",
+        meaning: "`fct_ps` of the message alone in the network, on the path of the connection.",
+        data: Data::U64(r.iter().map(|r| r.ideal).collect()),
+    }
+}
+
 impl Row for Message {
     const TABLE: &'static str = "messages";
     const ABOUT: &'static str = "One row per delivered message of a connection, in order of delivery.";
 
     fn columns(r: &[Self], names: &Names) -> Vec<Column> {
         vec![
-            Column { name: "flow", meaning: "Connection of the message.", data: Data::U32(r.iter().map(|r| r.flow).collect()) },
+            Column {
+                name: "flow",
+                meaning: "Connection of the message.",
+                data: Data::U32(r.iter().map(|r| r.flow).collect()),
+            },
             Column {
                 name: "workload",
                 meaning: "Workload of the message.",
@@ -59,14 +95,26 @@ impl Row for Message {
                 meaning: "Number of the message in the operation. Messages of a rank have consecutive numbers.",
                 data: Data::U32(r.iter().map(|r| r.place).collect()),
             },
-            Column { name: "rank", meaning: "Sending rank.", data: Data::U32(r.iter().map(|r| r.from).collect()) },
-            Column { name: "to_rank", meaning: "Receiving rank.", data: Data::U32(r.iter().map(|r| r.to).collect()) },
+            Column {
+                name: "rank",
+                meaning: "Sending rank.",
+                data: Data::U32(r.iter().map(|r| r.from).collect()),
+            },
+            Column {
+                name: "to_rank",
+                meaning: "Receiving rank.",
+                data: Data::U32(r.iter().map(|r| r.to).collect()),
+            },
             Column {
                 name: "step",
                 meaning: "Step of the algorithm of the collective, from 0.",
                 data: Data::U32(r.iter().map(|r| r.step).collect()),
             },
-            Column { name: "channel", meaning: "Channel.", data: Data::U16(r.iter().map(|r| r.channel).collect()) },
+            Column {
+                name: "channel",
+                meaning: "Channel.",
+                data: Data::U16(r.iter().map(|r| r.channel).collect()),
+            },
             Column {
                 name: "label",
                 meaning: "Label of exposed time, such as TP.",
@@ -74,37 +122,25 @@ impl Row for Message {
             },
             Column { name: "src", meaning: "Source host.", data: names.node(r.iter().map(|r| r.src)) },
             Column { name: "dst", meaning: "Destination host.", data: names.node(r.iter().map(|r| r.dst)) },
-            Column { name: "size_bytes", meaning: "Payload.", data: Data::U64(r.iter().map(|r| r.size).collect()) },
+            Column {
+                name: "size_bytes",
+                meaning: "Payload.",
+                data: Data::U64(r.iter().map(|r| r.size).collect()),
+            },
             Column {
                 name: "start_ps",
                 meaning: "Time at which the message was posted to the connection.",
                 data: Data::U64(r.iter().map(|r| r.posted).collect()),
             },
-            Column {
-                name: "released_by",
-                meaning: "Last condition for the start: the operation had `begun`, or a `message` of the operation had arrived.",
-                data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
-            },
-            Column {
-                name: "released_by_message",
-                meaning: "Number of the message that arrived.",
-                data: Data::MaybeU32(r.iter().map(|r| after(r.after).1).collect()),
-            },
+            released_by(r),
+            released_by_message(r),
             Column {
                 name: "left_ps",
                 meaning: "First start of transmission of the last packet.",
                 data: Data::U64(r.iter().map(|r| r.left).collect()),
             },
-            Column {
-                name: "fct_ps",
-                meaning: "Time from `start_ps` to the arrival of all bytes of the message and of all earlier messages.",
-                data: Data::U64(r.iter().map(|r| r.fct).collect()),
-            },
-            Column {
-                name: "ideal_fct_ps",
-                meaning: "`fct_ps` of the message alone in the network, on the path of the connection.",
-                data: Data::U64(r.iter().map(|r| r.ideal).collect()),
-            },
+            fct(r),
+            ideal_fct(r),
             Column {
                 name: "slowdown",
                 meaning: "`fct_ps` divided by `ideal_fct_ps`.",

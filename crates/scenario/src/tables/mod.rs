@@ -56,7 +56,8 @@ pub trait Row: Sized {
     }
 }
 
-/// Defines [`Rows`] and its methods. A line names a module with the columns of a table, and the type of a row.
+/// Defines [`Rows`] and its methods. A line names a module with the columns of a table, and the type of a
+/// row.
 macro_rules! registry {
     ($($table:ident: $row:ty,)*) => {
         $(pub mod $table;)*
@@ -103,6 +104,7 @@ registry! {
 
 /// Returns the tables of a result without rows, for their descriptions.
 pub fn tables() -> Vec<Table> {
-    let names = Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new(), ways: Ways::default() };
+    let names =
+        Names { nodes: Arc::default(), workloads: Arc::default(), ports: Vec::new(), ways: Ways::default() };
     Rows::default().tables(&names)
 }

@@ -89,11 +89,19 @@ impl Row for Operation {
                 meaning: "Indices of the operations of the rank that wait for this operation, separated by `;`.",
                 data: Data::MaybeText(r.iter().map(|r| Some(listed(&r.then))).collect()),
             },
-            Column { name: "end_ps", meaning: "End of the operation.", data: Data::U64(r.iter().map(|r| r.end).collect()) },
+            Column {
+                name: "end_ps",
+                meaning: "End of the operation.",
+                data: Data::U64(r.iter().map(|r| r.end).collect()),
+            },
             Column {
                 name: "ended_by",
                 meaning: "Event at the end: a message `arrived`, a message had `left`, or the rank had `computed`.",
-                data: Data::Static(r.iter().map(|r| r.by.map_or("computed", |by| if by.arrived { "arrived" } else { "left" })).collect()),
+                data: Data::Static(
+                    r.iter()
+                        .map(|r| r.by.map_or("computed", |by| if by.arrived { "arrived" } else { "left" }))
+                        .collect(),
+                ),
             },
             Column {
                 name: "ended_by_message",

@@ -21,8 +21,16 @@ impl Row for Trace {
             },
             Column { name: "node", meaning: "Node.", data: names.node(t.iter().map(|t| t.node)) },
             Column { name: "port", meaning: "Port.", data: Data::U16(t.iter().map(|t| t.port.0).collect()) },
-            Column { name: "event", meaning: "`arrive` or `depart`.", data: Data::Static(t.iter().map(event).collect()) },
-            Column { name: "kind", meaning: "Kind of the frame.", data: Data::Static(t.iter().map(|t| t.frame.kind().name()).collect()) },
+            Column {
+                name: "event",
+                meaning: "`arrive` or `depart`.",
+                data: Data::Static(t.iter().map(event).collect()),
+            },
+            Column {
+                name: "kind",
+                meaning: "Kind of the frame.",
+                data: Data::Static(t.iter().map(|t| t.frame.kind().name()).collect()),
+            },
             Column {
                 name: "flow",
                 meaning: "Flow of the frame, or flow that a control frame names.",
@@ -38,14 +46,26 @@ impl Row for Trace {
                 meaning: "Size of the frame on the wire.",
                 data: Data::U32(t.iter().map(|t| u32::from(t.frame.bytes())).collect()),
             },
-            Column { name: "class", meaning: "Class of the frame.", data: Data::U8(t.iter().map(|t| t.frame.class()).collect()) },
+            Column {
+                name: "class",
+                meaning: "Class of the frame.",
+                data: Data::U8(t.iter().map(|t| t.frame.class()).collect()),
+            },
             Column {
                 name: "marked",
                 meaning: "1 for a marked packet, and for an acknowledgement of a marked packet.",
                 data: Data::U8(t.iter().map(|t| u8::from(t.frame.is_marked())).collect()),
             },
-            Column { name: "retransmission", meaning: "1 for a retransmission.", data: has(Packet::RETRANSMITTED) },
-            Column { name: "last_of_flow", meaning: "1 for the last packet of a flow.", data: has(Packet::LAST) },
+            Column {
+                name: "retransmission",
+                meaning: "1 for a retransmission.",
+                data: has(Packet::RETRANSMITTED),
+            },
+            Column {
+                name: "last_of_flow",
+                meaning: "1 for the last packet of a flow.",
+                data: has(Packet::LAST),
+            },
             Column {
                 name: "payload_field",
                 meaning: "Second number of a control frame: quanta of a PFC frame, nanoseconds of an SFCM, the packet named by a NACK; 0 for other frames.",

@@ -9,7 +9,8 @@ use crate::table::{Column, Data};
 
 impl Row for Pause {
     const TABLE: &'static str = "pauses";
-    const ABOUT: &'static str = "One row per pause of a queue of a port, in order of the ends; unfinished pauses come last.";
+    const ABOUT: &'static str =
+        "One row per pause of a queue of a port, in order of the ends; unfinished pauses come last.";
 
     fn columns(p: &[Self], names: &Names) -> Vec<Column> {
         let peer = |p: &Pause| names.ports[index(p.node)][p.port].peer;
@@ -20,11 +21,31 @@ impl Row for Pause {
         };
         vec![
             Column { name: "node", meaning: "Paused node.", data: names.node(p.iter().map(|p| p.node)) },
-            Column { name: "port", meaning: "Number of the port at the node.", data: Data::U16(p.iter().map(|p| p.port.0).collect()) },
-            Column { name: "peer", meaning: "Node at the other end of the link.", data: names.node(p.iter().map(peer)) },
-            Column { name: "queue", meaning: "Number of the queue at the port.", data: Data::U16(p.iter().map(|p| p.queue.0).collect()) },
-            Column { name: "class", meaning: "Class of the queue.", data: Data::U8(p.iter().map(|p| p.class).collect()) },
-            Column { name: "cause", meaning: "Mechanism that paused the queue.", data: Data::Static(p.iter().map(|p| p.cause).collect()) },
+            Column {
+                name: "port",
+                meaning: "Number of the port at the node.",
+                data: Data::U16(p.iter().map(|p| p.port.0).collect()),
+            },
+            Column {
+                name: "peer",
+                meaning: "Node at the other end of the link.",
+                data: names.node(p.iter().map(peer)),
+            },
+            Column {
+                name: "queue",
+                meaning: "Number of the queue at the port.",
+                data: Data::U16(p.iter().map(|p| p.queue.0).collect()),
+            },
+            Column {
+                name: "class",
+                meaning: "Class of the queue.",
+                data: Data::U8(p.iter().map(|p| p.class).collect()),
+            },
+            Column {
+                name: "cause",
+                meaning: "Mechanism that paused the queue.",
+                data: Data::Static(p.iter().map(|p| p.cause).collect()),
+            },
             Column {
                 name: "origin",
                 meaning: "Node that asked for the pause; null for a pause by the node itself, and for an unnamed node.",
@@ -35,7 +56,11 @@ impl Row for Pause {
                 meaning: "Congested output of `origin`; null for a congested input.",
                 data: Data::MaybeU16(p.iter().map(|p| origin(p).1.map(|port| port.0)).collect()),
             },
-            Column { name: "start_ps", meaning: "Start of the pause.", data: times(p.iter().map(|p| p.start)) },
+            Column {
+                name: "start_ps",
+                meaning: "Start of the pause.",
+                data: times(p.iter().map(|p| p.start)),
+            },
             Column {
                 name: "end_ps",
                 meaning: "End of the pause; null for an unfinished pause.",

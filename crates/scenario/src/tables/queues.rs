@@ -26,11 +26,31 @@ impl Row for Queue {
         let number = |get: fn(&Self) -> u64| Data::U64(q.iter().map(get).collect());
         vec![
             Column { name: "node", meaning: "Node of the port.", data: names.node(q.iter().map(|q| q.node)) },
-            Column { name: "port", meaning: "Number of the port at the node.", data: Data::U16(q.iter().map(|q| q.port.0).collect()) },
-            Column { name: "peer", meaning: "Node at the other end of the link.", data: names.node(q.iter().map(|q| q.peer)) },
-            Column { name: "queue", meaning: "Number of the queue at the port.", data: Data::U16(q.iter().map(|q| q.number).collect()) },
-            Column { name: "class", meaning: "Class of the packets in the queue.", data: Data::U8(q.iter().map(|q| q.class).collect()) },
-            Column { name: "max_bytes", meaning: "High-water mark of the queue.", data: number(|q| q.max_bytes) },
+            Column {
+                name: "port",
+                meaning: "Number of the port at the node.",
+                data: Data::U16(q.iter().map(|q| q.port.0).collect()),
+            },
+            Column {
+                name: "peer",
+                meaning: "Node at the other end of the link.",
+                data: names.node(q.iter().map(|q| q.peer)),
+            },
+            Column {
+                name: "queue",
+                meaning: "Number of the queue at the port.",
+                data: Data::U16(q.iter().map(|q| q.number).collect()),
+            },
+            Column {
+                name: "class",
+                meaning: "Class of the packets in the queue.",
+                data: Data::U8(q.iter().map(|q| q.class).collect()),
+            },
+            Column {
+                name: "max_bytes",
+                meaning: "High-water mark of the queue.",
+                data: number(|q| q.max_bytes),
+            },
             Column { name: "packets", meaning: "Packets sent from the queue.", data: number(|q| q.packets) },
             Column { name: "bytes", meaning: "Bytes sent from the queue.", data: number(|q| q.bytes) },
             Column { name: "marked", meaning: "Packets marked in the queue.", data: number(|q| q.marked) },

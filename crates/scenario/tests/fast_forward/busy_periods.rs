@@ -26,7 +26,8 @@ iterations = 5
 compute = { peak = 312e12, efficiency = 0.4 }
 "#;
 
-/// Runs a job in which the observer replays busy periods, and changes the recorded busy periods before each replay.
+/// Runs a job in which the observer replays busy periods, and changes the recorded busy periods before each
+/// replay.
 fn run(spoil: impl Fn(&mut BusyPeriods)) -> (Outcome, Forwarded) {
     let (mut search, mut shared) = (None, Shared::new(Moment::NEVER));
     shared.budget.expect(u64::MAX / 1_000_000);
@@ -53,7 +54,8 @@ fn results(outcome: &Outcome) -> (Value, String, u64) {
 
 /// Returns the totals that grew in a recorded busy period.
 fn grown(busy_periods: &mut BusyPeriods) -> BTreeSet<usize> {
-    let memories = busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut());
+    let memories =
+        busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut());
     memories.flat_map(|memory| after(memory).grown(&memory.totals)).collect()
 }
 
@@ -64,7 +66,9 @@ fn after(memory: &mut Memory) -> Totals {
 }
 
 fn without(busy_periods: &mut BusyPeriods, place: usize) {
-    for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
+    for memory in
+        busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut())
+    {
         let now = after(memory);
         if now.grown(&memory.totals).contains(&place) {
             memory.totals = std::mem::take(&mut memory.totals).leaving_out(place, &now);
@@ -73,7 +77,10 @@ fn without(busy_periods: &mut BusyPeriods, place: usize) {
 }
 
 fn usual() -> Outcome {
-    Runner::new(from_toml(JOB, &[]).unwrap(), |_| None).unwrap().run(Plan { fast_forward: false, ..Plan::default() }, &mut ()).unwrap()
+    Runner::new(from_toml(JOB, &[]).unwrap(), |_| None)
+        .unwrap()
+        .run(Plan { fast_forward: false, ..Plan::default() }, &mut ())
+        .unwrap()
 }
 
 #[test]
@@ -102,7 +109,9 @@ fn a_total_left_out_of_a_busy_period_is_noticed() {
 #[test]
 fn a_busy_period_replayed_a_picosecond_late_is_noticed() {
     let late = |busy_periods: &mut BusyPeriods| {
-        for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
+        for memory in
+            busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut())
+        {
             memory.second[0].at = memory.second[0].at - Duration(1);
         }
     };
@@ -113,7 +122,9 @@ fn a_busy_period_replayed_a_picosecond_late_is_noticed() {
 fn a_copy_with_other_totals_is_not_replayed() {
     // Totals of another shape: no busy period is replayed.
     let spoil = |busy_periods: &mut BusyPeriods| {
-        for memory in busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut()) {
+        for memory in
+            busy_periods.known.values_mut().flatten().filter_map(|busy_period| busy_period.second.as_mut())
+        {
             memory.totals = Totals::default();
         }
     };

@@ -125,7 +125,14 @@ impl Destination {
     }
 
     /// Takes a packet for a host at a port. Returns the reorder queue of a held packet.
-    pub(super) fn receive(&mut self, packet: &Packet, tag: Tag, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    pub(super) fn receive(
+        &mut self,
+        packet: &Packet,
+        tag: Tag,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         let (id, now) = (packet.flow(), effects.now);
         if packet.has(Packet::CE) {
             self.tell(id, Says::Notify, u32::from(tag.path), effects);
@@ -141,12 +148,13 @@ impl Destination {
         let is_stale = now - flow.active > self.expiry;
         flow.active = now;
         let hold = self.holds.get_mut(&id);
-        // After a silence the source may have forgotten the flow, and counts its epochs from the first again. Without one the first
-        // packet of an epoch is only late: those that were moved came before it.
+        // After a silence the source may have forgotten the flow, and counts its epochs from the first again.
+        // Without one the first packet of an epoch is only late: those that were moved came before it.
         let begins_anew = tag.flag == Flag::Init && is_stale && hold.is_none();
         match (tag.epoch + 8 - flow.epoch) % 8 {
             0 if !begins_anew => {}
-            // The source has gone on, and nothing of the epoch before is waited for; or it had forgotten the flow.
+            // The source has gone on, and nothing of the epoch before is waited for; or it had forgotten the
+            // flow.
             distance if begins_anew || distance <= 4 => {
                 *flow = fresh;
                 if let Some(hold) = hold {
@@ -162,7 +170,11 @@ impl Destination {
             flow.is_in_order |= tag.flag == Flag::Tail;
             if let Some(hold) = hold {
                 // What is held goes on at this very moment, behind the TAIL: timers come after arrivals.
-                hold.due = if flow.is_in_order { now } else { now + Tag::span(tag.age, hold.tail) + self.flush_slack };
+                hold.due = if flow.is_in_order {
+                    now
+                } else {
+                    now + Tag::span(tag.age, hold.tail) + self.flush_slack
+                };
                 effects.push(Effect::Timer(hold.due, id));
             }
             return None;
@@ -213,7 +225,13 @@ impl Destination {
     /// Sends a frame to the switch of the flow's source.
     fn tell(&mut self, flow: u32, says: Says, of: u32, effects: &mut Effects) {
         self.messages += 1;
-        effects.push(Effect::Emit(Packet::with(Weave { says, of }, flow, self.sources.of(flow), self.frame_bytes, 0)));
+        effects.push(Effect::Emit(Packet::with(
+            Weave { says, of },
+            flow,
+            self.sources.of(flow),
+            self.frame_bytes,
+            0,
+        )));
     }
 
     /// Removes expired flows when the table has doubled.

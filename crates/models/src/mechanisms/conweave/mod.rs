@@ -1,13 +1,15 @@
-//! `ConWeave`: the source's switch moves a flow off a path with late answers, and the destination's switch holds packets of the new path
-//! until the old path has delivered.
-//! The first packet of an *epoch* asks for a REPLY. When the REPLY is late, the next packet is the TAIL of the old path, and later packets
-//! take a new path in phase 1 (`source.rs`): the first good path of two draws, without a NOTIFY within `path_pause`. Packets of phase 1
-//! before the TAIL wait in a reorder queue until the TAIL comes or is overdue (`destination.rs`). A CLEAR lets the flow move again.
-//! Simplifications: tags take no bytes on the wire; ages in steps of 33 ns; epochs modulo 8; paths of up to 64 ports at each of two
-//! switches. Flows within a rack, pinned paths, and hosts with several links go by ECMP. Invariants: choices are on shortest paths; a flow
-//! moves once an epoch; without early flushes no packet overtakes another packet of its epoch.
-//! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023), and its public ns-3 code
-//! (`docs/models/conweave.md`).
+//! `ConWeave`: the source's switch moves a flow off a path with late answers, and the destination's switch
+//! holds packets of the new path until the old path has delivered.
+//! The first packet of an *epoch* asks for a REPLY. When the REPLY is late, the next packet is the TAIL of
+//! the old path, and later packets take a new path in phase 1 (`source.rs`): the first good path of two
+//! draws, without a NOTIFY within `path_pause`. Packets of phase 1 before the TAIL wait in a reorder queue
+//! until the TAIL comes or is overdue (`destination.rs`). A CLEAR lets the flow move again. Simplifications:
+//! tags take no bytes on the wire; ages in steps of 33 ns; epochs modulo 8; paths of up to 64 ports at each
+//! of two switches. Flows within a rack, pinned paths, and hosts with several links go by ECMP. Invariants:
+//! choices are on shortest paths; a flow moves once an epoch; without early flushes no packet overtakes
+//! another packet of its epoch.
+//! Source: Song et al., "Network Load Balancing with In-network Reordering Support for RDMA" (SIGCOMM 2023),
+//! and its public ns-3 code (`docs/models/conweave.md`).
 
 mod counts;
 mod destination;
@@ -72,7 +74,13 @@ impl Install for ConWeave {
     }
 
     fn properties(params: &Params) -> Properties {
-        Properties { routes: true, assigns_queues: true, tags_data: true, reorder_queues: params.queues, ..Properties::default() }
+        Properties {
+            routes: true,
+            assigns_queues: true,
+            tags_data: true,
+            reorder_queues: params.queues,
+            ..Properties::default()
+        }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
@@ -96,7 +104,10 @@ impl Install for ConWeave {
             return Err(("", why));
         }
         if context.queueing != Queueing::Oq {
-            return Err(("", "ConWeave needs one queue for each class and output; set switch.queueing to oq".into()));
+            return Err((
+                "",
+                "ConWeave needs one queue for each class and output; set switch.queueing to oq".into(),
+            ));
         }
         Ok(())
     }
@@ -104,11 +115,22 @@ impl Install for ConWeave {
 
 impl Hooks for ConWeave {
     fn watches(&self) -> Watches {
-        if self.rack.is_some() { Watches::ROUTE.and(Watches::ASSIGN).and(Watches::CONTROL) } else { Watches::ROUTE }
+        if self.rack.is_some() {
+            Watches::ROUTE.and(Watches::ASSIGN).and(Watches::CONTROL)
+        } else {
+            Watches::ROUTE
+        }
     }
 
-    fn route(&mut self, packet: &mut Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<PortId> {
-        let is_known = |port: PortId| self.to_host[port] && core.routing.wiring.ports[index(packet.dst())].len() == 1;
+    fn route(
+        &mut self,
+        packet: &mut Packet,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<PortId> {
+        let is_known =
+            |port: PortId| self.to_host[port] && core.routing.wiring.ports[index(packet.dst())].len() == 1;
         if is_known(packet.in_port())
             && let Some(rack) = &mut self.rack
         {
@@ -120,7 +142,13 @@ impl Hooks for ConWeave {
         Some(digit(tag.path, 1, choices))
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         let (Some(rack), Some(tag)) = (&mut self.rack, Tag::read(packet.tag())) else { return None };
         if self.to_host[port] { rack.destination.receive(packet, tag, port, core, effects) } else { None }
     }

@@ -12,8 +12,8 @@ pub struct Params {
     pub reply_slack: Duration,
     /// A path is not chosen for this time after a NOTIFY of a marked packet on the path.
     pub path_pause: Duration,
-    /// After a longer gap between two packets a flow begins anew by any path. A flow that pauses held back for this
-    /// time may overtake its earlier packets.
+    /// After a longer gap between two packets a flow begins anew by any path. A flow that pauses held back
+    /// for this time may overtake its earlier packets.
     pub expiry: Duration,
     /// Held packets go on when their TAIL is overdue by this time.
     pub flush_slack: Duration,

@@ -65,7 +65,18 @@ pub struct Source {
 
 impl State for Source {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        let Self { reply_slack: _, path_pause: _, expiry: _, delay: _, bytes: _, hosts: _, flows, room: _, paused, moved } = self;
+        let Self {
+            reply_slack: _,
+            path_pause: _,
+            expiry: _,
+            delay: _,
+            bytes: _,
+            hosts: _,
+            flows,
+            room: _,
+            paused,
+            moved,
+        } = self;
         walk.total(moved);
         walk.keyed(flows.iter_mut(), |walk, _, flow| flow.walk(walk));
         walk.keyed(paused.iter_mut(), |walk, _, until| walk.due(until));
@@ -97,21 +108,44 @@ impl Source {
     }
 
     /// Returns the tag of a packet, which names the path.
-    pub(super) fn tag(&mut self, packet: &Packet, choices: &[PortId], core: &Core, effects: &mut Effects) -> Tag {
+    pub(super) fn tag(
+        &mut self,
+        packet: &Packet,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Tag {
         let (now, dst) = (effects.now, packet.dst());
         let known = self.flows.get(&packet.flow()).copied();
         let is_new = known.is_none_or(|f| now - f.active > self.expiry);
         let mut flow = known.unwrap_or_else(|| {
             let to = core.routing.wiring.ports[index(dst)][0].peer;
             let path = Self::draw(dst, choices, core, effects.stream());
-            Flow { to, epoch: 0, path, is_moved: false, is_over: false, tail: 0, began: now, deadline: now, active: now }
+            Flow {
+                to,
+                epoch: 0,
+                path,
+                is_moved: false,
+                is_over: false,
+                tail: 0,
+                began: now,
+                deadline: now,
+                active: now,
+            }
         });
         flow.active = now;
         let mut flag = Flag::Data;
         let is_late = !is_new && !flow.is_over && flow.deadline < now;
         if is_new || flow.is_over {
             let deadline = now + self.round_trip(dst, choices, core) + self.reply_slack;
-            flow = Flow { epoch: (flow.epoch + 1) % 8, is_moved: false, is_over: false, began: now, deadline, ..flow };
+            flow = Flow {
+                epoch: (flow.epoch + 1) % 8,
+                is_moved: false,
+                is_over: false,
+                began: now,
+                deadline,
+                ..flow
+            };
             flag = Flag::Init;
         }
         if is_new && let Some(path) = self.sample(&flow, None, dst, choices, core, effects) {
@@ -134,7 +168,10 @@ impl Source {
 
     /// Obeys a frame of the destination's switch.
     pub(super) fn hear(&mut self, frame: &Packet, now: Moment) {
-        let (Some(flow), Some(Weave { says, of })) = (self.flows.get_mut(&frame.flow()), frame.payload()) else { return };
+        let (Some(flow), Some(Weave { says, of })) = (self.flows.get_mut(&frame.flow()), frame.payload())
+        else {
+            return;
+        };
         let is_this = of == u32::from(flow.epoch);
         match says {
             Says::Notify => {
@@ -142,15 +179,26 @@ impl Source {
             }
             Says::Clear => flow.is_over |= is_this && flow.is_moved,
             // One that is late changes nothing: the next packet finds that it is.
-            Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => (flow.is_over, flow.deadline) = (true, Moment::NEVER),
+            Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => {
+                (flow.is_over, flow.deadline) = (true, Moment::NEVER)
+            }
             Says::Reply => {}
         }
     }
 
     /// Draws two paths and returns the first good path, if any.
-    fn sample(&self, flow: &Flow, current: Option<u16>, dst: u32, choices: &[PortId], core: &Core, effects: &mut Effects) -> Option<u16> {
+    fn sample(
+        &self,
+        flow: &Flow,
+        current: Option<u16>,
+        dst: u32,
+        choices: &[PortId],
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<u16> {
         let drawn = [(); 2].map(|()| Self::draw(dst, choices, core, effects.stream()));
-        let is_paused = |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
+        let is_paused =
+            |path: u16| self.paused.get(&(flow.to, path)).is_some_and(|until| *until > effects.now);
         drawn.into_iter().find(|path| Some(*path) != current && !is_paused(*path))
     }
 
@@ -161,8 +209,8 @@ impl Source {
         first | below(core.routing.routes[index(next)].choices(dst).len()) << 6
     }
 
-    /// Returns the time of a full packet to the switch of a host, and of a frame back, without queues by the shortest
-    /// way.
+    /// Returns the time of a full packet to the switch of a host, and of a frame back, without queues by the
+    /// shortest way.
     fn round_trip(&self, dst: u32, choices: &[PortId], core: &Core) -> Duration {
         let by = |first: &PortId| {
             let (mut at, mut port, mut time) = (core.id, *first, Duration::ZERO);

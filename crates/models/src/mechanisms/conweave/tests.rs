@@ -21,14 +21,22 @@ const UP: [PortId; 4] = [PortId(2), PortId(3), PortId(4), PortId(5)];
 /// `ConWeave` at leaf 4 of two leaves and four spines, 100 Gb/s and 1 us a link, with flows 0 to 9 of host 0.
 fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
     let link = Link { rate: Rate::gbps(100), delay: Duration::us(1) };
-    let topology = leaf_spine::Params { leaves: 2, spines: 4, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }.build().unwrap();
+    let topology =
+        leaf_spine::Params { leaves: 2, spines: 4, hosts_per_leaf: 2, link, fabric_link: None, parallel: 1 }
+            .build()
+            .unwrap();
     let routes = shortest(&topology, Arc::new(Paths::new()), &FirstHop::Hash, 1, |_| true);
     let (map, ports) = (Arc::new(Map::new(routes, topology.wiring())), topology.ports());
     let spec = |purpose| QueueSpec { class: 0, level: 0, purpose };
-    let data = [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); usize::from(params.queues)]].concat();
+    let data =
+        [vec![spec(Purpose::Class)], vec![spec(Purpose::Reorder); usize::from(params.queues)]].concat();
     let plan = QueuePlan { data, turns: Turns::Packets };
-    let list = ports[4].iter().map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO)).collect();
-    let mut core = Core::new(4, list, Classes(1), Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
+    let list = ports[4]
+        .iter()
+        .map(|p| Port::new(&plan, p.link.rate, p.link.delay, p.peer, Duration::ZERO))
+        .collect();
+    let mut core =
+        Core::new(4, list, Classes(1), Queueing::Oq, crate::queueing::buffer::Buffer::Unlimited, false);
     core.routing = map.clone();
     let site = Site {
         id: 4,
@@ -137,13 +145,18 @@ const LATE: Duration = Duration::ns(4220 + 4000);
 #[test]
 fn what_a_packet_carries_is_read_as_it_was_written() {
     for flag in [Flag::Data, Flag::Init, Flag::Tail] {
-        for (is_moved, epoch, path, age) in [(false, 0, 0, 0), (true, 7, 0xFFF, 16_383), (true, 5, 64 * 3 + 2, 77)] {
+        for (is_moved, epoch, path, age) in
+            [(false, 0, 0, 0), (true, 7, 0xFFF, 16_383), (true, 5, 64 * 3 + 2, 77)]
+        {
             let tag = Tag { flag, is_moved, epoch, path, age };
             assert_eq!(Tag::read(tag.word()), Some(tag));
         }
     }
     assert_eq!(Tag::read(0), None);
-    assert_eq!((Tag::age(Duration::us(100)), Tag::age(Duration::ms(9)), Tag::span(100, 3151)), (3051, 16_383, Duration(3051 << 15)));
+    assert_eq!(
+        (Tag::age(Duration::us(100)), Tag::age(Duration::ms(9)), Tag::span(100, 3151)),
+        (3051, 16_383, Duration(3051 << 15))
+    );
 }
 
 #[test]
@@ -153,7 +166,8 @@ fn a_flow_whose_answers_come_in_time_stays() {
     assert_eq!((first.flag, first.is_moved, first.epoch, first.age), (Flag::Init, false, 1, 0));
     let second = leaf.send(Moment::us(1));
     assert_eq!(second, Tag { flag: Flag::Data, age: Tag::age(Duration::us(1)), ..first });
-    // The answer of the first epoch at the last moment that is in time: the next packet begins another, by the same path.
+    // The answer of the first epoch at the last moment that is in time: the next packet begins another, by
+    // the same path.
     leaf.hear(Moment::ZERO + LATE, Says::Reply, 1);
     assert_eq!(leaf.send(Moment::ZERO + LATE + Duration::us(9)), Tag { epoch: 2, ..first });
     for epoch in 2..40 {
@@ -213,7 +227,10 @@ fn no_path_is_chosen_that_was_marked_lately() {
         }
         leaf.send(Moment::ZERO + LATE + Duration::ns(1));
         let path = u32::from(leaf.send(Moment::ZERO + LATE + Duration::ns(2)).path);
-        assert!(path == others[2] || path == u32::from(first.path), "neither of two that are drawn may be good");
+        assert!(
+            path == others[2] || path == u32::from(first.path),
+            "neither of two that are drawn may be good"
+        );
         let mut leaf = Leaf::new(&Params::default());
         leaf.effects = Effects::for_tests(round);
         leaf.send(Moment::ZERO);
@@ -222,7 +239,11 @@ fn no_path_is_chosen_that_was_marked_lately() {
         }
         leaf.send(Moment::ZERO + LATE + Duration::ns(1));
         let stays = leaf.send(Moment::ZERO + LATE + Duration::ns(2));
-        assert_eq!((stays.path, stays.is_moved, leaf.moved()), (first.path, false, 0), "it stays where all are bad");
+        assert_eq!(
+            (stays.path, stays.is_moved, leaf.moved()),
+            (first.path, false, 0),
+            "it stays where all are bad"
+        );
         assert_eq!(stays.flag, Flag::Data, "and no TAIL is sent");
     }
 }
@@ -249,7 +270,8 @@ fn what_comes_before_the_tail_waits_for_it() {
     assert_eq!(leaf.asked(), ["tell 0 1"]);
     assert_eq!(leaf.receive(Moment::us(110), old(Duration::us(10)), true), None);
     assert_eq!(leaf.asked(), ["tell 2 2"], "a mark is told with its path");
-    // The TAIL left 40 us after the last packet of the old path: it is expected at 150 us, and waited for to 166 us.
+    // The TAIL left 40 us after the last packet of the old path: it is expected at 150 us, and waited for to
+    // 166 us.
     let due = Duration::us(126) + Tag::span(Tag::age(Duration::us(10)), Tag::age(TAIL_AT));
     assert!((due + Duration::ns(66) - Duration::us(166)).ps() <= 132_000);
     assert_eq!(leaf.receive(Moment::us(120), moved(), false), Some(QueueId(2)));
@@ -310,13 +332,20 @@ fn what_waits_for_a_tail_that_does_not_come_goes_on() {
     assert_eq!(leaf.asked(), ["block 2".to_string(), format!("timer {due}")]);
     leaf.expire(Moment::ZERO + due);
     // The flow may move again, as its TAIL may be lost.
-    assert_eq!((leaf.asked(), leaf.counted(EARLY)), (["tell 1 1", "pour 2 1", "unblock 2"].map(String::from).to_vec(), 1));
+    assert_eq!(
+        (leaf.asked(), leaf.counted(EARLY)),
+        (["tell 1 1", "pour 2 1", "unblock 2"].map(String::from).to_vec(), 1)
+    );
     assert_eq!(leaf.receive(Moment::ZERO + due, moved(), false), None, "none of the epoch waits any more");
     // Of another epoch one does; when the source begins yet another, that is over.
     let of = |epoch: u8, tag: Tag| Tag { epoch, ..tag };
     assert_eq!(leaf.receive(Moment::us(320), of(2, moved()), false), Some(QueueId(2)));
     leaf.asked();
-    assert_eq!(leaf.receive(Moment::us(330), of(3, old(Duration::ZERO)), false), Some(QueueId(2)), "behind what waits");
+    assert_eq!(
+        leaf.receive(Moment::us(330), of(3, old(Duration::ZERO)), false),
+        Some(QueueId(2)),
+        "behind what waits"
+    );
     assert_eq!(leaf.asked(), [format!("timer {}", Duration::us(330))]);
     leaf.expire(Moment::us(330));
     assert_eq!((leaf.asked().len(), leaf.counted(EARLY)), (2, 2));
@@ -332,6 +361,10 @@ fn a_flow_that_no_queue_is_left_for_goes_on() {
     other.set_in_port(PortId(3));
     other.set_tag(moved().word());
     assert_eq!(leaf.here.assign_queue(&mut other, PortId(0), &leaf.core, &mut leaf.effects), None);
-    assert_eq!(leaf.here.assign_queue(&mut other, PortId(1), &leaf.core, &mut leaf.effects), Some(QueueId(2)), "each port has its own");
+    assert_eq!(
+        leaf.here.assign_queue(&mut other, PortId(1), &leaf.core, &mut leaf.effects),
+        Some(QueueId(2)),
+        "each port has its own"
+    );
     assert_eq!((leaf.counted(HELD), leaf.counted(UNHELD)), (2, 1));
 }

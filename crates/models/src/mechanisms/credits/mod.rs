@@ -1,11 +1,11 @@
-//! Credit-based flow control of links: a sender starts a packet only when the receiver has promised room for the
-//! packet.
-//! Each end of a link has room for `window` of each class, in blocks. The sender counts blocks sent, the receiver
-//! blocks received and freed, modulo a power of two. A queue whose first packet lacks blocks waits.
-//! `absolute` follows `InfiniBand`: updates name the limit (FCCL), the repeated count is FCTBS. `cbfc` follows Ultra
-//! Ethernet: updates name freed blocks (`CF_Update`), the repeated count is `CC_Update`.
-//! Simplifications: counts are repeated only by a sender that waits; control frames need no credits; hosts free blocks
-//! at once; no port limit over classes.
+//! Credit-based flow control of links: a sender starts a packet only when the receiver has promised room for
+//! the packet.
+//! Each end of a link has room for `window` of each class, in blocks. The sender counts blocks sent, the
+//! receiver blocks received and freed, modulo a power of two. A queue whose first packet lacks blocks waits.
+//! `absolute` follows `InfiniBand`: updates name the limit (FCCL), the repeated count is FCTBS. `cbfc`
+//! follows Ultra Ethernet: updates name freed blocks (`CF_Update`), the repeated count is `CC_Update`.
+//! Simplifications: counts are repeated only by a sender that waits; control frames need no credits; hosts
+//! free blocks at once; no port limit over classes.
 //! Invariant: the bytes that wait of a port and class never exceed its window.
 //! Source: `docs/models/credits.md`.
 
@@ -22,7 +22,10 @@ use crate::core::{Core, Queueing, Queues};
 use crate::count::{Count, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Blocks};
-use crate::mechanism::{Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, ValidationContext, Verdict, Watches};
+use crate::mechanism::{
+    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Properties, Site, ValidationContext, Verdict,
+    Watches,
+};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 use crate::queueing::buffer::{self, Accounting};
@@ -50,17 +53,17 @@ pub struct Params {
     pub block: Option<Bytes>,
     /// Bytes of memory that a packet takes beyond its wire size: -16 to 127 (`cbfc`).
     pub overhead: i16,
-    /// Bytes of each class that an input holds. Default: the class's share of the port's memory; with unlimited memory,
-    /// and at hosts, the bytes that the link needs for full rate. Counters bound the window: `absolute` has at most
-    /// 2048 blocks.
+    /// Bytes of each class that an input holds. Default: the class's share of the port's memory; with
+    /// unlimited memory, and at hosts, the bytes that the link needs for full rate. Counters bound the
+    /// window: `absolute` has at most 2048 blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Bytes>,
-    /// Least distance of two updates of a class, in bytes of the link. Default: 0, an update for each packet that
-    /// leaves (`absolute`), or 6400 (`cbfc`).
+    /// Least distance of two updates of a class, in bytes of the link. Default: 0, an update for each packet
+    /// that leaves (`absolute`), or 6400 (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_interval_bytes: Option<Bytes>,
-    /// Period in which a sender that waits for credits repeats its count. Default: the time of 65536 bytes on its link
-    /// (`absolute`), or 256 us (`cbfc`).
+    /// Period in which a sender that waits for credits repeats its count. Default: the time of 65536 bytes on
+    /// its link (`absolute`), or 256 us (`cbfc`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_interval: Option<Duration>,
 }
@@ -96,11 +99,13 @@ impl Params {
         (bytes.saturating_add_signed(i64::from(self.overhead))).max(1).div_ceil(self.block())
     }
 
-    /// Returns the time from the start of a packet to its credits, with both directions of the link busy: the packet,
-    /// the link's delay twice, the interval of updates, a packet in the way of the update, and the update.
+    /// Returns the time from the start of a packet to its credits, with both directions of the link busy: the
+    /// packet, the link's delay twice, the interval of updates, a packet in the way of the update, and the
+    /// update.
     fn round_trip(&self, ingress: &Ingress<'_>) -> Duration {
         let (link, largest) = (ingress.port.link, ingress.framing.largest());
-        let frames = [largest, self.spacing(), largest, u64::from(UPDATE_BYTES)].map(|bytes| link.rate.time(bytes));
+        let frames =
+            [largest, self.spacing(), largest, u64::from(UPDATE_BYTES)].map(|bytes| link.rate.time(bytes));
         frames.into_iter().fold(link.delay * 2 + ingress.delay, |sum, time| sum + time)
     }
 
@@ -204,7 +209,8 @@ pub struct Credits {
     params: Params,
     forwards: bool,
     is_host: bool,
-    /// The node's forwarding delay. Packets that came before a frame are through the pipeline after this delay.
+    /// The node's forwarding delay. Packets that came before a frame are through the pipeline after this
+    /// delay.
     delay: Duration,
     /// Size of a frame with a repeated count.
     repeat_bytes: u16,
@@ -252,17 +258,31 @@ impl Credits {
         limit.wrapping_sub(sent) & self.params.mask()
     }
 
-    /// Returns the blocks that a queue waits for: those of its first packet, or of `entering` in an empty queue.
-    /// Packets made or fetched at transmission count as full packets.
+    /// Returns the blocks that a queue waits for: those of its first packet, or of `entering` in an empty
+    /// queue. Packets made or fetched at transmission count as full packets.
     fn needs(&self, queue: &Queue, entering: Option<u16>, core: &Core) -> u32 {
         if core.queueing == Queueing::Iq || self.is_host && queue.purpose() == Purpose::Class {
             return self.full;
         }
-        queue.packets.iter().find(|p| p.is_data()).map(Packet::bytes).or(entering).map_or(0, |bytes| self.cost(bytes))
+        queue
+            .packets
+            .iter()
+            .find(|p| p.is_data())
+            .map(Packet::bytes)
+            .or(entering)
+            .map_or(0, |bytes| self.cost(bytes))
     }
 
-    /// Blocks or unblocks the queues of a class. `entering` is a packet about to be in a queue, with the queue.
-    fn judge(&mut self, port: PortId, class: u8, entering: Option<(QueueId, u16)>, core: &Core, effects: &mut Effects) {
+    /// Blocks or unblocks the queues of a class. `entering` is a packet about to be in a queue, with the
+    /// queue.
+    fn judge(
+        &mut self,
+        port: PortId,
+        class: u8,
+        entering: Option<(QueueId, u16)>,
+        core: &Core,
+        effects: &mut Effects,
+    ) {
         let group = self.group(port, class);
         let available = self.available(group);
         if available >= self.full && self.senders[group].waiting == 0 {
@@ -307,7 +327,8 @@ impl Credits {
         let receiver = &mut self.receivers[group];
         (receiver.told, receiver.is_owed) = (Some(effects.now), false);
         let left = receiver.received.wrapping_sub(receiver.used);
-        let says = if self.params.is_absolute() { left.wrapping_add(receiver.window) } else { left } & self.params.mask();
+        let says = if self.params.is_absolute() { left.wrapping_add(receiver.window) } else { left }
+            & self.params.mask();
         if self.lose_updates > 0 {
             self.lose_updates -= 1;
             return;
@@ -326,8 +347,8 @@ impl Credits {
         self.owe(group, effects);
     }
 
-    /// Records the bytes that leave less room than the neighbour needs, once a round trip. `others` are the bytes
-    /// already waiting.
+    /// Records the bytes that leave less room than the neighbour needs, once a round trip. `others` are the
+    /// bytes already waiting.
     fn explain(&mut self, group: usize, others: u32, effects: &mut Effects) {
         let hop = &self.hops[self.classes.of(group).0];
         let receiver = &mut self.receivers[group];
@@ -349,13 +370,14 @@ impl Install for Credits {
         let near = |port: PortId| &site.ends[port].near;
         let hop = |(port, spec): (PortId, &crate::topology::PortSpec)| Hop {
             spacing: spec.link.rate.time(params.spacing()),
-            repeat: params
-                .refresh_interval
-                .unwrap_or_else(|| if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }),
+            repeat: params.refresh_interval.unwrap_or_else(|| {
+                if params.is_absolute() { spec.link.rate.time(1 << 16) } else { Duration::us(256) }
+            }),
             needed: params.needed(near(port)).min(u64::from(u32::MAX)) as u32,
             round_trip: params.round_trip(near(port)),
         };
-        let groups = || site.ends.iter().flat_map(|ends| std::iter::repeat_n(ends, usize::from(core.classes.0)));
+        let groups =
+            || site.ends.iter().flat_map(|ends| std::iter::repeat_n(ends, usize::from(core.classes.0)));
         let sender = |(group, window): (usize, u64)| {
             let window = window as u32;
             Sender { of: core.classes.of(group), sent: 0, limit: window, window, waiting: 0, is_timed: false }
@@ -404,12 +426,13 @@ impl Install for Credits {
             return Err(("", format!("mutually exclusive with {lossless}; remove one of the two")));
         }
         if let Some(other) = context.other(|o| o.assigns_queues) {
-            let why = format!("credits belong to the queue of a class, and {other} assigns other queues; remove one of the two");
+            let why = format!(
+                "credits belong to the queue of a class, and {other} assigns other queues; remove one of the two"
+            );
             return Err(("", why));
         }
         if matches!(context.memory, buffer::Params::Shared(_)) {
-            let why =
-                "not allowed with a shared switch.buffer, whose dynamic thresholds may refuse promised room; use per_port or per_queue";
+            let why = "not allowed with a shared switch.buffer, whose dynamic thresholds may refuse promised room; use per_port or per_queue";
             return Err(("", why.into()));
         }
         if let Some(block) = params.block.filter(|b| !(1..=65_535).contains(&b.0)) {
@@ -419,27 +442,43 @@ impl Install for Credits {
             return Err(("overhead", format!("{} is out of range; allowed are -16 to 127", params.overhead)));
         }
         if let Some(spacing) = params.update_interval_bytes.filter(|s| s.0 > 1 << 20) {
-            return Err(("update_interval_bytes", format!("{spacing} is out of range; allowed are 0 to 1MiB")));
+            return Err((
+                "update_interval_bytes",
+                format!("{spacing} is out of range; allowed are 0 to 1MiB"),
+            ));
         }
-        if let Some(repeat) = params.refresh_interval.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t)) {
+        if let Some(repeat) =
+            params.refresh_interval.filter(|t| !(Duration::ns(100)..=Duration::ms(1_000)).contains(t))
+        {
             return Err(("refresh_interval", format!("{repeat} is out of range; allowed are 100ns to 1s")));
         }
         let (block, most, cost) = (params.block(), params.most(), params.cost(context.framing.largest()));
         if cost > most {
-            let why = format!("a packet of {} B takes {cost} blocks of {block} B; counters allow {most} blocks", context.framing.largest());
+            let why = format!(
+                "a packet of {} B takes {cost} blocks of {block} B; counters allow {most} blocks",
+                context.framing.largest()
+            );
             return Err(("block", why));
         }
         if let Some(window) = params.window.filter(|w| !(cost..=most).contains(&(w.0 / block))) {
             let (least, most) = (Bytes(cost * block), Bytes(most * block));
-            return Err(("window", format!("{window} is out of range; allowed are a packet's blocks, {least}, to {most}")));
+            return Err((
+                "window",
+                format!("{window} is out of range; allowed are a packet's blocks, {least}, to {most}"),
+            ));
         }
         Ok(())
     }
 
-    fn check_port(params: &Params, ingress: &Ingress<'_>, _: Option<&crate::mechanism::Levels>) -> Result<(), ParamError> {
+    fn check_port(
+        params: &Params,
+        ingress: &Ingress<'_>,
+        _: Option<&crate::mechanism::Levels>,
+    ) -> Result<(), ParamError> {
         let Some(share) = Params::share(ingress) else { return Ok(()) };
         if let Some(window) = params.window.filter(|w| w.0 > share) {
-            let why = format!("{window} exceeds the share of a class in the memory of the port, {}", Bytes(share));
+            let why =
+                format!("{window} exceeds the share of a class in the memory of the port, {}", Bytes(share));
             return Err(("window", why));
         }
         let (cost, block) = (params.cost(ingress.framing.largest()), params.block());
@@ -517,7 +556,8 @@ impl Hooks for Credits {
     }
 
     fn on_control(&mut self, frame: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Verdict {
-        let Some(frames::Credits { blocks: Blocks { is_own: is_repeated, class, count } }) = frame.payload() else {
+        let Some(frames::Credits { blocks: Blocks { is_own: is_repeated, class, count } }) = frame.payload()
+        else {
             return Verdict::Pass;
         };
         let group = self.group(port, class);

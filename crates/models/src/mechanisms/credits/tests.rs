@@ -17,7 +17,14 @@ impl Switch {
     fn new(scheme: Scheme, window: u32) -> Self {
         let core = Core::for_tests(3, 2);
         let params = Params { scheme, block: Some(Bytes(100)), ..Params::default() };
-        let sender = |group| Sender { of: Classes(2).of(group), sent: 0, limit: window, window, waiting: 0, is_timed: false };
+        let sender = |group| Sender {
+            of: Classes(2).of(group),
+            sent: 0,
+            limit: window,
+            window,
+            waiting: 0,
+            is_timed: false,
+        };
         let receiver = |group| Receiver {
             of: Classes(2).of(group),
             received: 0,
@@ -28,7 +35,12 @@ impl Switch {
             repeated: VecDeque::new(),
             said: None,
         };
-        let hop = Hop { spacing: Duration::ZERO, repeat: Duration::us(10), needed: 20, round_trip: Duration::us(2) };
+        let hop = Hop {
+            spacing: Duration::ZERO,
+            repeat: Duration::us(10),
+            needed: 20,
+            round_trip: Duration::us(2),
+        };
         let credits = Credits {
             params,
             forwards: true,
@@ -54,7 +66,11 @@ impl Switch {
         let packet = Packet::new(Kind::Data, 1, 0, 9, bytes, class);
         let (queue, group) = (QueueId(1 + u16::from(class)), self.core.group(PortId(0), class));
         self.core.ingress[group].add(bytes);
-        self.credits.on_enqueue(&Enqueued { packet: &packet, port: PortId(2), queue }, &self.core, &mut self.effects);
+        self.credits.on_enqueue(
+            &Enqueued { packet: &packet, port: PortId(2), queue },
+            &self.core,
+            &mut self.effects,
+        );
         self.core.ports[2].push(queue, packet);
     }
 
@@ -64,15 +80,23 @@ impl Switch {
         let mut packet = self.core.ports[2].pop(queue).unwrap();
         let group = self.core.group(PortId(0), class);
         self.core.ingress[group].sub(packet.bytes());
-        self.credits.on_dequeue(&Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true }, &self.core, &mut self.effects);
+        self.credits.on_dequeue(
+            &Dequeued { packet: &packet, port: PortId(2), queue, is_whole: true },
+            &self.core,
+            &mut self.effects,
+        );
         let mut records = crate::packet_metadata::Records::default();
-        let mut event = Departure { packet: &mut packet, port: PortId(2), queue, is_own: false, records: &mut records };
+        let mut event =
+            Departure { packet: &mut packet, port: PortId(2), queue, is_own: false, records: &mut records };
         self.credits.on_departure(&mut event, &self.core, &mut self.effects);
     }
 
     fn hear(&mut self, class: u8, is_repeated: bool, count: u32) {
         let frame = Credits::frame(class, is_repeated, count, 8);
-        assert_eq!(self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects), Verdict::Consume);
+        assert_eq!(
+            self.credits.on_control(&frame, PortId(2), &self.core, &mut self.effects),
+            Verdict::Consume
+        );
     }
 
     /// Returns the requests: queues of port 2 that wait or go on, and frames.
@@ -93,7 +117,8 @@ impl Switch {
 
 #[test]
 fn a_queue_waits_while_its_first_packet_has_not_its_credits() {
-    // 25 credits: two packets of ten go, the third waits for five more, and one of five behind it waits with it.
+    // 25 credits: two packets of ten go, the third waits for five more, and one of five behind it waits with
+    // it.
     let mut s = Switch::new(Scheme::Absolute, 25);
     s.credits.receivers[0].window = 100;
     for bytes in [FULL, FULL, FULL, 500] {
@@ -134,7 +159,13 @@ fn packets_that_are_made_as_they_are_sent_wait_for_a_full_one() {
     let mut records = crate::packet_metadata::Records::default();
     for (bytes, waits) in [(FULL, vec![]), (500, vec![]), (100, vec![(1, true)])] {
         let mut packet = Packet::new(Kind::Data, 1, 0, 9, bytes, 0);
-        let mut event = Departure { packet: &mut packet, port: PortId(2), queue: QueueId(1), is_own: true, records: &mut records };
+        let mut event = Departure {
+            packet: &mut packet,
+            port: PortId(2),
+            queue: QueueId(1),
+            is_own: true,
+            records: &mut records,
+        };
         s.credits.on_departure(&mut event, &s.core, &mut s.effects);
         assert_eq!(s.asked().0, waits);
     }
@@ -145,7 +176,9 @@ fn packets_that_are_made_as_they_are_sent_wait_for_a_full_one() {
 
 #[test]
 fn updates_say_the_limit_or_what_has_left_and_go_round() {
-    for (scheme, at, says) in [(Scheme::Absolute, 4090, [4090 + 25 - 4096 + 10, 29]), (Scheme::Cbfc, (1 << 20) - 6, [4, 14])] {
+    for (scheme, at, says) in
+        [(Scheme::Absolute, 4090, [4090 + 25 - 4096 + 10, 29]), (Scheme::Cbfc, (1 << 20) - 6, [4, 14])]
+    {
         let mut s = Switch::new(scheme, 25);
         s.credits.receivers[0].received = at;
         (s.credits.senders[4].sent, s.credits.senders[4].limit) = (at, (at + 25) & s.credits.params.mask());
@@ -189,13 +222,18 @@ fn a_count_is_repeated_while_credits_are_out() {
     s.arrive(FULL, 0);
     s.leave(0);
     let timer = |s: &mut Switch| {
-        s.effects.take().into_iter().find_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None })
+        s.effects
+            .take()
+            .into_iter()
+            .find_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None })
     };
     let (at, token) = timer(&mut s).unwrap();
     assert_eq!(at, Moment::us(10));
     s.effects.now = at;
     s.credits.on_timer(token, &s.core, &mut s.effects);
-    assert!(matches!(s.effects.take()[..], [(_, Effect::Send(PortId(2), f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10)));
+    assert!(
+        matches!(s.effects.take()[..], [(_, Effect::Send(PortId(2), f)), (_, Effect::Timer(..))] if (f.seq(), f.says()) == (1, 10))
+    );
     s.hear(0, false, 35);
     s.credits.on_timer(token, &s.core, &mut s.effects);
     assert!(s.effects.is_empty());
@@ -212,7 +250,12 @@ fn updates_keep_their_distance_and_the_last_says_all() {
     assert_eq!(s.asked().1, [(0, 0, 10)]);
     s.effects.now = Moment::ns(100);
     s.leave(0);
-    let due: Vec<_> = s.effects.take().into_iter().filter(|e| matches!(e.1, Effect::Timer(at, _) if at == Moment::ns(500))).collect();
+    let due: Vec<_> = s
+        .effects
+        .take()
+        .into_iter()
+        .filter(|e| matches!(e.1, Effect::Timer(at, _) if at == Moment::ns(500)))
+        .collect();
     assert_eq!(due.len(), 1);
     s.effects.now = Moment::ns(500);
     s.credits.on_timer(UPDATE, &s.core, &mut s.effects);
@@ -227,7 +270,8 @@ fn whose_bytes_leave_no_room_is_said_once_a_round_trip() {
     for (ns, bytes) in [(0, FULL), (100, FULL), (200, FULL), (300, FULL), (1000, 100), (2500, 100)] {
         s.effects.now = Moment::ns(ns);
         s.arrive(bytes, 0);
-        let is_said = s.effects.take().iter().any(|e| matches!(e.1, Effect::Pausing(Because::Input(PortId(0), 0))));
+        let is_said =
+            s.effects.take().iter().any(|e| matches!(e.1, Effect::Pausing(Because::Input(PortId(0), 0))));
         said.extend(is_said.then_some(ns));
     }
     assert_eq!(said, [200, 2500]);

@@ -1,13 +1,13 @@
 //! Priority-based Flow Control (IEEE 802.1Qbb; IEEE Std 802.1Q, clause 36).
-//! A forwarding node pauses a class of the upstream neighbour when a byte count reaches XOFF, and resumes the class at
-//! XON. The count is that of the ingress port or of an egress queue (`accounting`).
+//! A forwarding node pauses a class of the upstream neighbour when a byte count reaches XOFF, and resumes the
+//! class at XON. The count is that of the ingress port or of an egress queue (`accounting`).
 //! PFC frames have the size of a control frame, go first, are never paused, and act at their last bit.
-//! A host that relays does one of three things (`relays`): the host counts bytes and pauses neighbours, as a switch
-//! does; or passes on the pauses that the host gets (the `PortFC` paper, figure 5); or pauses no neighbour, and asks
-//! sources to hold flows with too many bytes at the host (`slots.rs`).
-//! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency closes.
-//! Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and resumes of a port and
-//! class alternate; the computed headroom loses nothing.
+//! A host that relays does one of three things (`relays`): the host counts bytes and pauses neighbours, as a
+//! switch does; or passes on the pauses that the host gets (the `PortFC` paper, figure 5); or pauses no
+//! neighbour, and asks sources to hold flows with too many bytes at the host (`slots.rs`).
+//! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency
+//! closes. Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and
+//! resumes of a port and class alternate; the computed headroom loses nothing.
 //! Source: `docs/models/pfc.md`.
 
 mod params;
@@ -26,7 +26,8 @@ use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Kind};
 use crate::mechanism::{
-    Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site, ValidationContext, Verdict, Watches,
+    Admit, Crossing, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Place, Properties, Site,
+    ValidationContext, Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -59,13 +60,13 @@ pub struct Pfc {
     passes_on: bool,
     /// True at a host that relays and raises classes.
     raises_classes: bool,
-    /// For each ingress port and class: the number of reasons to pause the neighbour, which is paused above zero. A
-    /// reason is a count above XOFF, a request of another mechanism, or a pause that is passed on.
+    /// For each ingress port and class: the number of reasons to pause the neighbour, which is paused above
+    /// zero. A reason is a count above XOFF, a request of another mechanism, or a pause that is passed on.
     pausing: Vec<u16>,
     /// For each ingress port and class: the number of counts above XOFF among the reasons.
     over: Vec<u16>,
-    /// For each output port: the class of the queue, and the ingress port and class paused by the queue (egress
-    /// accounting).
+    /// For each output port: the class of the queue, and the ingress port and class paused by the queue
+    /// (egress accounting).
     paused_by_output: Vec<Vec<(u8, PortId, u8)>>,
     /// For each port and class: whether the neighbour pauses us, where pauses are passed on.
     is_paused: Vec<bool>,
@@ -130,10 +131,13 @@ impl Pfc {
 
     fn forwarding(params: &Params, site: &Site<'_>, core: &mut Core) -> Self {
         let most = u64::from(u32::MAX);
-        let levels = site.levels.iter().flatten().map(|l| (l.xoff.min(most) as u32, l.xon.min(most - 1) as u32));
+        let levels =
+            site.levels.iter().flatten().map(|l| (l.xoff.min(most) as u32, l.xon.min(most - 1) as u32));
         let levels: Vec<(u32, u32)> = levels.collect();
         let trigger = match (&core.buffer, params.accounting) {
-            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => Trigger::Dynamic(params.offset() as i64),
+            (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
+                Trigger::Dynamic(params.offset() as i64)
+            }
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
                 for (port, (xoff, xon)) in PortId::each(&levels) {
@@ -147,7 +151,8 @@ impl Pfc {
         };
         let mut pfc = Self::new(trigger, site.framing.control, core, params.quanta);
         pfc.lose_resumes = site.faults.lose_resumes;
-        pfc.watchdog = params.watchdog.as_ref().filter(|_| !site.is_host).map(|w| Watchdog::new(w, core.ingress.len()));
+        pfc.watchdog =
+            params.watchdog.as_ref().filter(|_| !site.is_host).map(|w| Watchdog::new(w, core.ingress.len()));
         pfc.paused_by_output = core.ports.iter().map(|_| Vec::new()).collect();
         pfc
     }
@@ -157,15 +162,15 @@ impl Pfc {
         self.classes.group(port, class)
     }
 
-    /// Returns a frame about a class of this node. A relay that raises classes names the class in which the neighbour
-    /// sent: one class lower.
+    /// Returns a frame about a class of this node. A relay that raises classes names the class in which the
+    /// neighbour sent: one class lower.
     fn frame(&self, class: u8, quanta: u16) -> Packet {
         let class = class - u8::from(self.raises_classes);
         Packet::with(frames::Pfc { classes: 1 << class, quanta }, u32::MAX, 0, self.frame_bytes, 0)
     }
 
-    /// Passes a neighbour's pause or resume on to all other neighbours. With `hop_classes`, relayed packets are never
-    /// in class 0.
+    /// Passes a neighbour's pause or resume on to all other neighbours. With `hop_classes`, relayed packets
+    /// are never in class 0.
     fn pass_on(&mut self, from: PortId, class: u8, is_pause: bool, core: &Core, effects: &mut Effects) {
         if class < u8::from(self.raises_classes) {
             return;
@@ -254,9 +259,11 @@ impl Pfc {
     fn send_pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
         let quanta = self.quanta.unwrap_or(u16::MAX);
         let frame = self.frame(class, quanta);
-        // A pause of the class that still waits for the link says the same: the link may be slower than the refresh.
+        // A pause of the class that still waits for the link says the same: the link may be slower than the
+        // refresh.
         let said = frame.payload::<frames::Pfc>().map(|said| said.classes);
-        let mut waiting = core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<frames::Pfc>);
+        let mut waiting =
+            core.ports[port].queues[0].packets.iter().rev().filter_map(Packet::payload::<frames::Pfc>);
         if waiting.find(|other| Some(other.classes) == said).is_none_or(|other| other.quanta == 0) {
             self.frames += 1;
             effects.push(Effect::Send(port, frame));
@@ -296,7 +303,9 @@ impl Install for Pfc {
         pfc.refreshes = params.refresh;
         pfc.passes_on = passes_on;
         pfc.hears_of_slots = per_flow.is_some();
-        pfc.slots = per_flow.filter(|_| is_relay).map(|bytes| Box::new(Slots::new(bytes, site.framing.control, site.sources)));
+        pfc.slots = per_flow
+            .filter(|_| is_relay)
+            .map(|bytes| Box::new(Slots::new(bytes, site.framing.control, site.sources)));
         pfc.raises_classes = is_relay && params.hop_classes;
         Some(pfc)
     }
@@ -314,10 +323,10 @@ impl Install for Pfc {
             passes_pauses_on: params.relays == Some(Relays::Forward),
             holds_at_relays: params.relays.is_none(),
             ends_pauses: params.watchdog.as_ref().map(watchdog::Params::longest_pause),
-            if_frames_are_lost: params
-                .quanta
-                .is_none()
-                .then_some((true, "without quanta never ends a pause whose resume is lost; give switch.flow_control.pfc.quanta")),
+            if_frames_are_lost: params.quanta.is_none().then_some((
+                true,
+                "without quanta never ends a pause whose resume is lost; give switch.flow_control.pfc.quanta",
+            )),
             ..Properties::default()
         }
     }
@@ -329,9 +338,13 @@ impl Install for Pfc {
         if let (Some(xoff), Some(xon)) = (params.xoff, params.xon)
             && xon >= xoff
         {
-            return Err(("xon", format!("{xon} is not below xoff, {xoff}; lower it, or remove it to derive xon from xoff")));
+            return Err((
+                "xon",
+                format!("{xon} is not below xoff, {xoff}; lower it, or remove it to derive xon from xoff"),
+            ));
         }
-        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) = (params.xoff, context.memory)
+        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) =
+            (params.xoff, context.memory)
             && xoff > *limit
         {
             return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}")));
@@ -361,12 +374,20 @@ impl Install for Pfc {
             let why = "missing; egress accounting has no dynamic threshold of a shared buffer; give xoff";
             return Err(("xoff", why.into()));
         }
-        let (Some(xon), Some(levels)) = (params.xon.filter(|_| params.xoff.is_none()), levels.filter(|l| !l.is_dynamic)) else {
+        let (Some(xon), Some(levels)) =
+            (params.xon.filter(|_| params.xoff.is_none()), levels.filter(|l| !l.is_dynamic))
+        else {
             return Ok(());
         };
         if xon.0 >= levels.xoff {
             let (xoff, link) = (Bytes(levels.xoff), ingress.port.link);
-            return Err(("xon", format!("{xon} is not below XOFF, which is {xoff} for a {} link of {}", link.rate, link.delay)));
+            return Err((
+                "xon",
+                format!(
+                    "{xon} is not below XOFF, which is {xoff} for a {} link of {}",
+                    link.rate, link.delay
+                ),
+            ));
         }
         Ok(())
     }
@@ -374,7 +395,14 @@ impl Install for Pfc {
     fn levels(params: &Params, ingress: &Ingress<'_>) -> Option<Levels> {
         let (link, largest) = (ingress.port.link, ingress.framing.largest());
         let control = u64::from(ingress.framing.control);
-        let (round_trip, packets) = sizing::pfc_headroom(link.rate, link.delay, ingress.delay, largest, ingress.counted_after, control);
+        let (round_trip, packets) = sizing::pfc_headroom(
+            link.rate,
+            link.delay,
+            ingress.delay,
+            largest,
+            ingress.counted_after,
+            control,
+        );
         let headroom = round_trip + packets;
         // Classes share the port's memory, and each may fill up to its threshold and headroom.
         let limit = match ingress.memory {
@@ -382,7 +410,9 @@ impl Install for Pfc {
             buffer::Params::PerQueue(bytes) => Some(bytes.0),
             buffer::Params::Unlimited | buffer::Params::Shared(_) => None,
         };
-        let xoff = params.xoff.map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
+        let xoff = params
+            .xoff
+            .map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
         let is_dynamic = params.xoff.is_none() && matches!(ingress.memory, buffer::Params::Shared(_));
         let below = || if is_dynamic { params.offset() } else { xoff.saturating_sub(2 * largest) };
         let xon = params.xon.map_or_else(below, |x| x.0);
@@ -398,22 +428,36 @@ impl Install for Pfc {
 impl Hooks for Pfc {
     fn watches(&self) -> Watches {
         let raises = if self.raises_classes { Watches::ASSIGN } else { Watches::NONE };
-        let renews = if self.refreshes || matches!(self.trigger, Trigger::Never) { Watches::NONE } else { Watches::ENQUEUE };
+        let renews = if self.refreshes || matches!(self.trigger, Trigger::Never) {
+            Watches::NONE
+        } else {
+            Watches::ENQUEUE
+        };
         let drops = self.watchdog.as_ref().is_some_and(Watchdog::drops);
         let slots = if self.slots.is_some() { Watches::ENQUEUE.and(Watches::DEQUEUE) } else { Watches::NONE };
         let silence = if self.hears_of_slots { Watches::ANSWER } else { Watches::NONE };
-        raises.and(renews).and(slots).and(silence).and(Watches::LINK).and(if drops { Watches::ADMIT } else { Watches::NONE }).and(
-            match self.trigger {
+        raises
+            .and(renews)
+            .and(slots)
+            .and(silence)
+            .and(Watches::LINK)
+            .and(if drops { Watches::ADMIT } else { Watches::NONE })
+            .and(match self.trigger {
                 Trigger::Never => Watches::CONTROL.and(Watches::REQUEST),
                 Trigger::Level => Watches::CONTROL.and(Watches::REQUEST).and(Watches::LEVEL),
                 Trigger::Dynamic(_) | Trigger::Egress(_) => {
                     Watches::CONTROL.and(Watches::REQUEST).and(Watches::ENQUEUE).and(Watches::DEQUEUE)
                 }
-            },
-        )
+            })
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, _: PortId, core: &Core, _: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        _: PortId,
+        core: &Core,
+        _: &mut Effects,
+    ) -> Option<QueueId> {
         packet.set_class((packet.class() + 1).min(core.classes.0 - 1));
         None
     }
@@ -499,8 +543,8 @@ impl Hooks for Pfc {
         }
     }
 
-    /// Compares the count with the dynamic threshold after a packet has left whole and the shared buffer has taken
-    /// back the bytes of the packet.
+    /// Compares the count with the dynamic threshold after a packet has left whole and the shared buffer has
+    /// taken back the bytes of the packet.
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);

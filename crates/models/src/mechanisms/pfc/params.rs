@@ -20,29 +20,29 @@ pub enum Relays {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom; 100 KB
-    /// with unlimited memory; the dynamic threshold with a shared buffer. With a shared buffer and egress accounting
-    /// `xoff` is required.
+    /// Pause at this many bytes. Default: the class's share of the port's buffer less the computed headroom;
+    /// 100 KB with unlimited memory; the dynamic threshold with a shared buffer. With a shared buffer and
+    /// egress accounting `xoff` is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xoff: Option<Bytes>,
-    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
-    /// buffer: resume this far below the threshold; default 3 KiB.
+    /// Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a
+    /// shared buffer: resume this far below the threshold; default 3 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
     /// The byte count that is compared with XOFF.
     #[serde(default)]
     pub accounting: Accounting,
-    /// A pause expires after this many quanta of 512 bit times unless refreshed. The pausing node refreshes at half of
-    /// the pause time, or as often as its link can. Default: a pause lasts until the resume.
+    /// A pause expires after this many quanta of 512 bit times unless refreshed. The pausing node refreshes
+    /// at half of the pause time, or as often as its link can. Default: a pause lasts until the resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta: Option<u16>,
-    /// With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
-    /// arrives while the count is above XON triggers a new pause. After an expiry the neighbour sends for a round trip,
-    /// until the next pause arrives. The computed headroom covers one round trip.
+    /// With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next
+    /// packet that arrives while the count is above XON triggers a new pause. After an expiry the neighbour
+    /// sends for a round trip, until the next pause arrives. The computed headroom covers one round trip.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
-    /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in force (as
-    /// in `network.rail`); elsewhere `native`.
+    /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in
+    /// force (as in `network.rail`); elsewhere `native`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relays: Option<Relays>,
     /// Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.

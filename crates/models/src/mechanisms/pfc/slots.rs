@@ -1,12 +1,12 @@
-//! Hosts that relay and pause no neighbour: the relay bounds the waiting bytes of each flow, and the source holds a
-//! flow at the bound.
-//! Models a proxy of NCCL: a connection has a buffer of eight slots in the relaying GPU, and the source writes into
-//! free slots alone.
-//! Example: with 8,000 B a flow, the relay sends the source a message when 8,000 B wait. Packets that the source sent
-//! before the message arrived still come, and exceed the bound. Simplification: the message has the size of a control
-//! frame.
-//! Limits: a fault may take the message of a free slot. The flow then goes on at its next timeout; a flow whose
-//! transport does not acknowledge never goes on.
+//! Hosts that relay and pause no neighbour: the relay bounds the waiting bytes of each flow, and the source
+//! holds a flow at the bound.
+//! Models a proxy of NCCL: a connection has a buffer of eight slots in the relaying GPU, and the source
+//! writes into free slots alone.
+//! Example: with 8,000 B a flow, the relay sends the source a message when 8,000 B wait. Packets that the
+//! source sent before the message arrived still come, and exceed the bound. Simplification: the message has
+//! the size of a control frame.
+//! Limits: a fault may take the message of a free slot. The flow then goes on at its next timeout; a flow
+//! whose transport does not acknowledge never goes on.
 //! Source: NCCL's `NCCL_STEPS` and `NCCL_BUFFSIZE`.
 
 use std::collections::BTreeMap;
@@ -46,11 +46,17 @@ impl Slots {
     /// Tells the source of a flow whether a slot is free.
     fn tell(&self, packet: &Packet, are_full: bool, effects: &mut Effects) {
         let (flow, source) = (packet.flow(), self.sources.of(packet.flow()));
-        effects.push(Effect::Emit(Packet::with(frames::Slots { are_full }, flow, source, self.frame_bytes, packet.class())));
+        effects.push(Effect::Emit(Packet::with(
+            frames::Slots { are_full },
+            flow,
+            source,
+            self.frame_bytes,
+            packet.class(),
+        )));
     }
 
-    /// Counts a packet to be relayed. The relay repeats the message for each further slot that arriving packets fill,
-    /// because a fault may have lost the first message.
+    /// Counts a packet to be relayed. The relay repeats the message for each further slot that arriving
+    /// packets fill, because a fault may have lost the first message.
     pub fn on_enqueue(&mut self, packet: &Packet, effects: &mut Effects) {
         let (waits, is_told) = self.waiting.entry(packet.flow()).or_default();
         let slots = |bytes: u64| bytes * SLOTS / self.bytes;
@@ -81,7 +87,11 @@ impl Slots {
     pub fn on_message(packet: &Packet, effects: &mut Effects) {
         let Some(frames::Slots { are_full }) = packet.payload() else { return };
         let flow = packet.flow();
-        effects.push(if are_full { Effect::HoldFlow(flow, Moment::NEVER) } else { Effect::ReleaseFlow(flow) });
+        effects.push(if are_full {
+            Effect::HoldFlow(flow, Moment::NEVER)
+        } else {
+            Effect::ReleaseFlow(flow)
+        });
     }
 }
 

@@ -18,7 +18,9 @@ fn by_level(ports: usize, quanta: Option<u16>) -> (Pfc, Core, Effects) {
 /// PFC frames sent: port, bits of classes, quanta.
 fn frames(effects: &[(u8, Effect)]) -> Vec<(usize, u8, u16)> {
     let frame = |e: &(u8, Effect)| match e.1 {
-        Effect::Send(port, f) if f.bytes() == CONTROL => f.payload::<frames::Pfc>().map(|said| (port.index(), said.classes, said.quanta)),
+        Effect::Send(port, f) if f.bytes() == CONTROL => {
+            f.payload::<frames::Pfc>().map(|said| (port.index(), said.classes, said.quanta))
+        }
         _ => None,
     };
     effects.iter().filter_map(frame).collect()
@@ -45,7 +47,9 @@ fn frame(class: u8, quanta: u16) -> Packet {
 /// Pauses, frames and the time above XOFF.
 fn count(pfc: &Pfc, now: Moment) -> [u64; 3] {
     let mut counts = Vec::new();
-    pfc.counts(now, &mut |count: Count, n| counts.extend([PAUSES, FRAMES, ABOVE].contains(&count).then_some(n)));
+    pfc.counts(now, &mut |count: Count, n| {
+        counts.extend([PAUSES, FRAMES, ABOVE].contains(&count).then_some(n))
+    });
     counts.try_into().unwrap()
 }
 
@@ -101,7 +105,9 @@ fn a_pause_is_refreshed_at_half_its_quanta_while_it_stands() {
     let (mut pfc, mut core, mut effects) = by_level(2, Some(1000));
     let half = Duration::ns(2560);
     let timers = |list: &[(u8, Effect)]| -> Vec<(Moment, u32)> {
-        list.iter().filter_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None }).collect()
+        list.iter()
+            .filter_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None })
+            .collect()
     };
     pfc.on_level(Crossing { port: PortId(1), class: 0, is_up: true }, &core, &mut effects);
     let list = effects.take();
@@ -144,7 +150,11 @@ fn without_refresh_the_next_packet_after_its_end_makes_another_pause() {
     let mut renewed = Vec::new();
     for ns in [0, 511, 512, 700, 1024] {
         effects.now = Moment::ns(ns);
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) }, &core, &mut effects);
+        pfc.on_enqueue(
+            &Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) },
+            &core,
+            &mut effects,
+        );
         renewed.extend(sent(&mut effects).iter().map(|f| (ns, f.2)));
     }
     assert_eq!(renewed, [(512, 100), (1024, 100)]);
@@ -200,7 +210,11 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let mut paused = Vec::new();
     for input in [0, 0, 1, 1, 2, 0, 2] {
         core.ports[3].queues[2].bytes.add(1000);
-        pfc.on_enqueue(&Enqueued { packet: &packet(PortId(input)), port: PortId(3), queue: QueueId(2) }, &core, &mut effects);
+        pfc.on_enqueue(
+            &Enqueued { packet: &packet(PortId(input)), port: PortId(3), queue: QueueId(2) },
+            &core,
+            &mut effects,
+        );
         paused.extend(sent(&mut effects).iter().map(|f| (input, *f)));
     }
     assert_eq!(paused, [(1, (1, 0b10, ON)), (2, (2, 0b10, ON)), (0, (0, 0b10, ON))]);
@@ -208,7 +222,11 @@ fn a_full_output_pauses_each_feeder_once_with_its_first_packet() {
     let mut resumed = Vec::new();
     for departure in 1..=7 {
         core.ports[3].queues[2].bytes.sub(1000);
-        pfc.on_dequeue(&Dequeued { packet: &packet(PortId(0)), port: PortId(3), queue: QueueId(2), is_whole: true }, &core, &mut effects);
+        pfc.on_dequeue(
+            &Dequeued { packet: &packet(PortId(0)), port: PortId(3), queue: QueueId(2), is_whole: true },
+            &core,
+            &mut effects,
+        );
         resumed.extend(sent(&mut effects).iter().map(|f| (departure, *f)));
     }
     assert_eq!(resumed, [(6, (1, 0b10, 0)), (6, (2, 0b10, 0)), (6, (0, 0b10, 0))]);
@@ -221,12 +239,20 @@ fn two_full_outputs_pause_a_feeder_once_until_both_have_drained() {
     let packet = Packet::new(Kind::Data, 7, 0, 9, 3000, 0);
     for output in [1, 2] {
         core.ports[output].queues[1].bytes.add(3000);
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId::at(output), queue: QueueId(1) }, &core, &mut effects);
+        pfc.on_enqueue(
+            &Enqueued { packet: &packet, port: PortId::at(output), queue: QueueId(1) },
+            &core,
+            &mut effects,
+        );
     }
     assert_eq!(sent(&mut effects), [(0, 1, ON)]);
     let mut drain = |output: PortId| {
         core.ports[output].queues[1].bytes.sub(3000);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: output, queue: QueueId(1), is_whole: true }, &core, &mut effects);
+        pfc.on_dequeue(
+            &Dequeued { packet: &packet, port: output, queue: QueueId(1), is_whole: true },
+            &core,
+            &mut effects,
+        );
         sent(&mut effects)
     };
     assert_eq!((drain(PortId(1)), drain(PortId(2))), (vec![], vec![(0, 1, 0)]));
@@ -234,21 +260,30 @@ fn two_full_outputs_pause_a_feeder_once_until_both_have_drained() {
 
 #[test]
 fn a_dynamic_threshold_pauses_at_it_and_resumes_an_offset_below() {
-    // A pool of 10,000 B without reserve, and alpha 1: with x bytes in use x ≥ 10,000 − x holds from 5000 on. An offset of 3000
-    // lets it go on when x + 3000 ≤ 10,000 − x, at 3500 and below.
+    // A pool of 10,000 B without reserve, and alpha 1: with x bytes in use x ≥ 10,000 − x holds from 5000 on.
+    // An offset of 3000 lets it go on when x + 3000 ≤ 10,000 − x, at 3500 and below.
     let (mut pfc, mut core, mut effects) = by_level(2, None);
     pfc.trigger = Trigger::Dynamic(3000);
-    core.buffer = Buffer::Shared(buffer::SharedBuffer::new(10_000, 0, [buffer::Share { alpha: 1.0, headroom: 0 }; 4]));
+    core.buffer =
+        Buffer::Shared(buffer::SharedBuffer::new(10_000, 0, [buffer::Share { alpha: 1.0, headroom: 0 }; 4]));
     let packet = Packet::new(Kind::Data, 7, 0, 9, 500, 0);
     let mut when = Vec::new();
     for n in 1..=10 {
         assert!(core.buffer.admit(PortId(0), 0, PortId(1), 0, 0, 500));
-        pfc.on_enqueue(&Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) }, &core, &mut effects);
+        pfc.on_enqueue(
+            &Enqueued { packet: &packet, port: PortId(1), queue: QueueId(1) },
+            &core,
+            &mut effects,
+        );
         when.extend(sent(&mut effects).iter().map(|f| (n * 500, f.2)));
     }
     for n in (0..10).rev() {
         core.buffer.release(PortId(0), 0, PortId(1), 500);
-        pfc.on_dequeue(&Dequeued { packet: &packet, port: PortId(1), queue: QueueId(1), is_whole: true }, &core, &mut effects);
+        pfc.on_dequeue(
+            &Dequeued { packet: &packet, port: PortId(1), queue: QueueId(1), is_whole: true },
+            &core,
+            &mut effects,
+        );
         when.extend(sent(&mut effects).iter().map(|f| (n * 500, f.2)));
     }
     assert_eq!(when, [(5000, ON), (3500, 0)]);
@@ -310,7 +345,9 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
     }
     pfc.on_control(&frame(1, ON), PortId(2), &core, &mut effects);
     let list = effects.take();
-    let [(_, Effect::Timer(at, token)), (_, Effect::Block(PortId(2), Queues::Class(1), Asker::Neighbour))] = list[..] else {
+    let [(_, Effect::Timer(at, token)), (_, Effect::Block(PortId(2), Queues::Class(1), Asker::Neighbour))] =
+        list[..]
+    else {
         panic!("{list:?}")
     };
     assert_eq!(at, Moment::us(2));
@@ -323,7 +360,13 @@ fn in_a_storm_nothing_goes_to_the_neighbour_or_comes_from_it() {
     pfc.on_timer(token, &core, &mut effects);
     let list = effects.take();
     assert!(
-        matches!(list[..], [(_, Effect::Discard(PortId(2), Queues::Class(1))), (_, Effect::Unblock(PortId(2), Queues::Class(1)))]),
+        matches!(
+            list[..],
+            [
+                (_, Effect::Discard(PortId(2), Queues::Class(1))),
+                (_, Effect::Unblock(PortId(2), Queues::Class(1)))
+            ]
+        ),
         "{list:?}"
     );
     let dropped = [(0, 2), (2, 0), (0, 1)].map(|(from, to)| ask(&mut pfc, &mut packet, from, PortId(to)));

@@ -1,11 +1,12 @@
-//! The PFC watchdog of switches: a class of an output that is paused for too long ignores pauses until its neighbour is quiet.
-//! A switch polls its outputs at multiples of `poll`. A class that was paused at all polls of `detection`, without a resume between, is in
-//! a storm.
-//! In a storm the output ignores pauses of the class. With `drop` the switch discards packets of the class: the packets that wait at the
-//! output, the packets that are to leave by the output, and the packets that arrive by the port. Other classes pass.
-//! A storm ends when the neighbour has not paused the class at all polls of `restoration`.
-//! Simplifications: a standing pause counts as arriving frames; polls keep their period whatever the number of ports; no `alert`; hosts
-//! have no watchdog.
+//! The PFC watchdog of switches: a class of an output that is paused for too long ignores pauses until its
+//! neighbour is quiet. A switch polls its outputs at multiples of `poll`. A class that was paused at all
+//! polls of `detection`, without a resume between, is in a storm.
+//! In a storm the output ignores pauses of the class. With `drop` the switch discards packets of the class:
+//! the packets that wait at the output, the packets that are to leave by the output, and the packets that
+//! arrive by the port. Other classes pass. A storm ends when the neighbour has not paused the class at all
+//! polls of `restoration`.
+//! Simplifications: a standing pause counts as arriving frames; polls keep their period whatever the number
+//! of ports; no `alert`; hosts have no watchdog.
 //! Invariants: storms begin and end at polls; a pause shorter than `detection` changes nothing.
 //! Source: `SONiC`'s `pfcwd` and its script for Broadcom's switches (`docs/models/pfc.md`).
 
@@ -24,7 +25,8 @@ use crate::param_error::ParamError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// The switch discards packets of the class that wait at the output, are to leave by the output, or arrive by the port.
+    /// The switch discards packets of the class that wait at the output, are to leave by the output, or
+    /// arrive by the port.
     #[default]
     Drop,
     /// The class sends on and ignores pauses.
@@ -35,8 +37,8 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// A class of an output that is paused for this long is in a storm. `SONiC`'s default is 200 ms, its range 100 ms
-    /// to 5 s.
+    /// A class of an output that is paused for this long is in a storm. `SONiC`'s default is 200 ms, its
+    /// range 100 ms to 5 s.
     pub detection: Duration,
     /// The storm ends when the neighbour has not paused the class for this long. Default: twice `detection`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +77,10 @@ impl Params {
                 return Err((key, format!("{time} is out of range; allowed are 1us to 60s")));
             }
             if self.poll() > time {
-                return Err(("watchdog.poll", format!("{} is longer than {}, {time}", self.poll(), &key["watchdog.".len()..])));
+                return Err((
+                    "watchdog.poll",
+                    format!("{} is longer than {}, {time}", self.poll(), &key["watchdog.".len()..]),
+                ));
             }
         }
         if self.poll() < Duration::ns(100) {
@@ -159,8 +164,8 @@ impl Watchdog {
         self.watched[group].in_storm
     }
 
-    /// Returns the poll at which a state that began at `since` has lasted for `lasts`, counted in whole polls from the
-    /// first poll that sees the state.
+    /// Returns the poll at which a state that began at `since` has lasted for `lasts`, counted in whole polls
+    /// from the first poll that sees the state.
     fn due(&self, since: Moment, lasts: Duration) -> Moment {
         let polls = |time: u64| time.div_ceil(self.poll.ps());
         Moment((polls(since.ps()) + polls(lasts.ps())) * self.poll.ps())
@@ -223,13 +228,20 @@ mod tests {
     impl Class {
         fn new() -> Self {
             let us = |n| Some(Duration::us(n));
-            let params = Params { detection: Duration::us(200), restoration: us(300), poll: us(100), action: Action::Drop };
+            let params = Params {
+                detection: Duration::us(200),
+                restoration: us(300),
+                poll: us(100),
+                action: Action::Drop,
+            };
             Self { watchdog: Watchdog::new(&params, 1), effects: Effects::for_tests(1) }
         }
 
         /// Returns the time of the requested timer, in microseconds.
         fn timer(&mut self) -> Option<u64> {
-            let timer = |e: (u8, Effect)| if let Effect::Timer(at, TOKEN) = e.1 { at.ps() / 1_000_000 } else { panic!("{e:?}") };
+            let timer = |e: (u8, Effect)| {
+                if let Effect::Timer(at, TOKEN) = e.1 { at.ps() / 1_000_000 } else { panic!("{e:?}") }
+            };
             self.effects.take().into_iter().map(timer).next()
         }
 
@@ -288,7 +300,8 @@ mod tests {
         let mut c = Class::new();
         c.watchdog.detection = Duration::us(201);
         assert_eq!(c.hear(100, true), Some(400));
-        let params = Params { detection: Duration::us(201), poll: Some(Duration::us(100)), ..Params::default() };
+        let params =
+            Params { detection: Duration::us(201), poll: Some(Duration::us(100)), ..Params::default() };
         assert_eq!((params.longest_pause(), params.restoration()), (Duration::us(400), Duration::us(402)));
         assert_eq!(Params::default().poll(), Duration::ms(100));
     }

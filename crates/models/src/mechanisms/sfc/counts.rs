@@ -8,7 +8,8 @@ pub(super) const RESUMES: Count = Count::number("resumes", "SFC resumes");
 
 pub(super) const ABOVE: Count = Count::time("above_threshold_ps", "above the SFC threshold");
 
-pub(super) const ABOVE_AFTER_PAUSE: Count = Count::time("above_threshold_after_pause_ps", "above the SFC threshold after a pause");
+pub(super) const ABOVE_AFTER_PAUSE: Count =
+    Count::time("above_threshold_after_pause_ps", "above the SFC threshold after a pause");
 
 pub(super) const IDLE: Count = Count::time("egress_idle_paused_ps", "egress idle behind SFC pauses");
 

@@ -1,13 +1,14 @@
-//! Source Flow Control (IEEE P802.1Qdw): a congested switch asks the source of a flow to hold the flow for a stated
-//! time.
-//! A congestion point (`point.rs`) sends an SFCM when a packet enters a watched queue at the threshold. The source
-//! (`source.rs`) holds the flow, or the source's switch holds the flow on the source's behalf (`proxy.rs`).
-//! The watched queue is the egress queue (`oq`), the queue of an input and output (`voq`), or the input FIFO (`iq`,
-//! which accuses innocents).
+//! Source Flow Control (IEEE P802.1Qdw): a congested switch asks the source of a flow to hold the flow for a
+//! stated time.
+//! A congestion point (`point.rs`) sends an SFCM when a packet enters a watched queue at the threshold. The
+//! source (`source.rs`) holds the flow, or the source's switch holds the flow on the source's behalf
+//! (`proxy.rs`). The watched queue is the egress queue (`oq`), the queue of an input and output (`voq`), or
+//! the input FIFO (`iq`, which accuses innocents).
 //! Simplifications: an SFCM names the flow, its destination and its class, and takes one control frame.
-//! Invariants: a hold lasts until the latest requested moment, unless a resume comes first; packets of a flow keep
-//! their order.
-//! Source: "SFC simulation" and "Improvements on SFC Proxy Mode" (P802.1Qdw contributions); `docs/models/sfc.md`.
+//! Invariants: a hold lasts until the latest requested moment, unless a resume comes first; packets of a flow
+//! keep their order.
+//! Source: "SFC simulation" and "Improvements on SFC Proxy Mode" (P802.1Qdw contributions);
+//! `docs/models/sfc.md`.
 
 mod counts;
 mod params;
@@ -24,7 +25,8 @@ use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Effect, Effects};
 use crate::frames::Kind;
 use crate::mechanism::{
-    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches,
+    Departure, Dequeued, Enqueued, Hooks, Ingress, Install, Levels, Properties, Site, ValidationContext,
+    Verdict, Watches,
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -52,10 +54,32 @@ state!(Sfc {
     constant: interface_queues, ends_classes;
 });
 
+/// Refuses levels and times out of range.
+fn check_ranges(params: &Params) -> Result<(), ParamError> {
+    for (key, level) in
+        [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)]
+    {
+        if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
+            return Err((key, format!("{bytes} is out of range; must be above zero and below 4GiB")));
+        }
+    }
+    for (key, time) in
+        [("pause", params.pause), ("interval", params.interval), ("round_trip", params.round_trip)]
+    {
+        if let Some(time) =
+            time.filter(|t| *t < Duration::ns(1) && key == "pause" || *t > Duration::ms(1_000))
+        {
+            return Err((key, format!("{time} is out of range; allowed are 1ns to 1s")));
+        }
+    }
+    Ok(())
+}
+
 impl Install for Sfc {
     type Params = Params;
     const LABEL: &'static str = "SFC";
-    const COUNTS: &'static [Count] = &[MESSAGES, RESUMES, LATE, ABOVE, ABOVE_AFTER_PAUSE, IDLE, PROXY_PAUSES, ISOLATED, PAUSED];
+    const COUNTS: &'static [Count] =
+        &[MESSAGES, RESUMES, LATE, ABOVE, ABOVE_AFTER_PAUSE, IDLE, PROXY_PAUSES, ISOLATED, PAUSED];
 
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let has_proxy = params.mode != Mode::Host && site.forwards && !site.hosts.is_empty();
@@ -63,7 +87,8 @@ impl Install for Sfc {
             point: site.forwards.then(|| Point::new(params, site, core)),
             proxy: has_proxy.then(|| Proxy::new(params, site.hosts, core)),
             source: (site.is_host && params.mode == Mode::Host).then(|| Source::new(params.hold)),
-            interface_queues: (site.is_host && params.mode == Mode::NicIsolation).then_some((params.queues, params.fallback)),
+            interface_queues: (site.is_host && params.mode == Mode::NicIsolation)
+                .then_some((params.queues, params.fallback)),
             ends_classes: !site.is_host && params.mode == Mode::NicIsolation,
         })
     }
@@ -83,30 +108,28 @@ impl Install for Sfc {
 
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         let is_above = params.threshold.is_some_and(|t| t.0 > levels.xoff);
-        is_above.then(|| ("threshold", format!("the threshold is above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
+        is_above.then(|| {
+            ("threshold", format!("the threshold is above XOFF, {}: PFC acts first", Bytes(levels.xoff)))
+        })
     }
 
     fn check_port(params: &Params, _: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
         if params.dynamic.is_some_and(|d| d.threshold) && levels.is_some_and(|l| l.is_dynamic) {
-            return Err(("dynamic.threshold", "needs a fixed XOFF, and XOFF moves in a shared buffer; give pfc.xoff".into()));
+            return Err((
+                "dynamic.threshold",
+                "needs a fixed XOFF, and XOFF moves in a shared buffer; give pfc.xoff".into(),
+            ));
         }
         Ok(())
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         let has_pfc = context.other(|o| o.pauses_neighbours).is_some();
-        for (key, level) in [("threshold", params.threshold), ("target", params.target), ("resume", params.resume)] {
-            if let Some(bytes) = level.filter(|b| b.0 == 0 && key == "threshold" || b.0 >= 1 << 32) {
-                return Err((key, format!("{bytes} is out of range; must be above zero and below 4GiB")));
-            }
-        }
-        for (key, time) in [("pause", params.pause), ("interval", params.interval), ("round_trip", params.round_trip)] {
-            if let Some(time) = time.filter(|t| *t < Duration::ns(1) && key == "pause" || *t > Duration::ms(1_000)) {
-                return Err((key, format!("{time} is out of range; allowed are 1ns to 1s")));
-            }
-        }
+        check_ranges(params)?;
         let dynamic = params.dynamic.unwrap_or_default();
-        let pauses = usize::from(params.pause.is_some()) + usize::from(params.target.is_some()) + usize::from(dynamic.pause);
+        let pauses = usize::from(params.pause.is_some())
+            + usize::from(params.target.is_some())
+            + usize::from(dynamic.pause);
         if pauses != 1 {
             return Err(("pause", "give exactly one of pause, target and dynamic.pause".into()));
         }
@@ -117,7 +140,10 @@ impl Install for Sfc {
             return Err(("round_trip", "missing; dynamic pauses and thresholds need the round trip".into()));
         }
         if dynamic.threshold && context.other(|o| o.has_levels).is_none() {
-            return Err(("dynamic", "a dynamic threshold lies below XOFF; give switch.flow_control.pfc".into()));
+            return Err((
+                "dynamic",
+                "a dynamic threshold lies below XOFF; give switch.flow_control.pfc".into(),
+            ));
         }
         for (key, level) in [("target", params.target), ("resume", params.resume)] {
             if let (Some(level), Some(threshold)) = (level, params.threshold)
@@ -127,22 +153,34 @@ impl Install for Sfc {
             }
         }
         if params.signals == Signals::LastHop && context.queueing == Queueing::Iq {
-            return Err(("signals", "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into()));
+            return Err((
+                "signals",
+                "an input FIFO holds packets for every output; use oq or voq (switch.queueing)".into(),
+            ));
         }
         if params.mode != Mode::Host && params.hold != Hold::Flow {
             return Err(("hold", "has no effect outside mode = \"host\"; remove it".into()));
         }
         if matches!(params.mode, Mode::Proxy | Mode::NicIsolation) && !has_pfc {
-            return Err(("mode", "the switch of the source pauses hosts with PFC; give switch.flow_control.pfc".into()));
+            return Err((
+                "mode",
+                "the switch of the source pauses hosts with PFC; give switch.flow_control.pfc".into(),
+            ));
         }
         if params.fallback != Fallback::default() && params.mode != Mode::NicIsolation {
             return Err(("fallback", "has no effect outside mode = \"nic_isolation\"; remove it".into()));
         }
         if params.cache && !matches!(params.mode, Mode::Proxy | Mode::ProxyIsolation) {
-            return Err(("cache", "has no effect outside the modes proxy and proxy_isolation; remove it".into()));
+            return Err((
+                "cache",
+                "has no effect outside the modes proxy and proxy_isolation; remove it".into(),
+            ));
         }
         if params.resume_ends == ResumeEnds::Queue && params.mode == Mode::Host {
-            return Err(("resume_ends", "has no effect in mode = \"host\", where hold decides; remove it".into()));
+            return Err((
+                "resume_ends",
+                "has no effect in mode = \"host\", where hold decides; remove it".into(),
+            ));
         }
         if params.resume_ends == ResumeEnds::Queue && params.resume.is_none() {
             return Err(("resume_ends", "needs resume, the level at which a resume is sent".into()));
@@ -207,7 +245,13 @@ impl Hooks for Sfc {
         }
     }
 
-    fn assign_queue(&mut self, packet: &mut Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    fn assign_queue(
+        &mut self,
+        packet: &mut Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         self.proxy.as_mut()?.assign_queue(packet, port, core, effects)
     }
 
@@ -296,7 +340,13 @@ mod tests {
             }
         }
         let class = |fallback: Fallback, core: &Core| {
-            let mut sfc = Sfc { point: None, proxy: None, source: None, interface_queues: Some((3, fallback)), ends_classes: false };
+            let mut sfc = Sfc {
+                point: None,
+                proxy: None,
+                source: None,
+                interface_queues: Some((3, fallback)),
+                ends_classes: false,
+            };
             let mut packet = Packet::new(Kind::Data, 9, 0, 2, 1000, 0);
             assert_eq!(sfc.place_flow(&mut packet, PortId(0), core), None);
             packet.class()

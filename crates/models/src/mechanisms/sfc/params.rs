@@ -8,18 +8,19 @@ use xoff_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Send messages while the watched queue holds this many bytes or more. Optional with `dynamic.threshold`.
+    /// Send messages while the watched queue holds this many bytes or more. Optional with
+    /// `dynamic.threshold`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Bytes>,
     /// Time for which the source holds the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Duration>,
-    /// Hold the flow for the time that the queue takes to drain to this level. With a queue for each input (`voq`) the
-    /// queues of an output take turns, and the pause is longer in proportion.
+    /// Hold the flow for the time that the queue takes to drain to this level. With a queue for each input
+    /// (`voq`) the queues of an output take turns, and the pause is longer in proportion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Bytes>,
-    /// Time from a message to its first effect at the queue. Subtracted from a pause to the target; an input of dynamic
-    /// pauses and thresholds.
+    /// Time from a message to its first effect at the queue. Subtracted from a pause to the target; an input
+    /// of dynamic pauses and thresholds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip: Option<Duration>,
     /// Pause and threshold from the occupancy and the number of sources.
@@ -59,17 +60,17 @@ pub(super) fn default_queues() -> u8 {
 }
 
 /// `switch.flow_control.sfc.dynamic`: with N sources in the queue, round trip R, line rate C.
-// With a queue for each input N counts the sources of an output; each of its queues then takes 1/N of what is computed, and
-// drains N times slower.
+// With a queue for each input N counts the sources of an output; each of its queues then takes 1/N of what is
+// computed, and drains N times slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dynamic {
-    /// Pause for (N − 1)·R plus half of the queue's drain time. This is the middle of the range between a queue above
-    /// the threshold and an empty queue.
+    /// Pause for (N − 1)·R plus half of the queue's drain time. This is the middle of the range between a
+    /// queue above the threshold and an empty queue.
     #[serde(default)]
     pub pause: bool,
-    /// Put the threshold (N − 1)·R·C below XOFF, room for the bytes that arrive after the message. `threshold` is the
-    /// least value.
+    /// Put the threshold (N − 1)·R·C below XOFF, room for the bytes that arrive after the message.
+    /// `threshold` is the least value.
     #[serde(default)]
     pub threshold: bool,
 }
@@ -109,8 +110,8 @@ pub enum Mode {
     Proxy,
     /// The source's switch, which moves the flow into a congestion queue and pauses the congestion queue.
     ProxyIsolation,
-    /// The source's switch, which pauses the flow's queue of the source's interface. New flows choose a queue without a
-    /// pause.
+    /// The source's switch, which pauses the flow's queue of the source's interface. New flows choose a queue
+    /// without a pause.
     NicIsolation,
 }
 
@@ -132,6 +133,7 @@ pub enum ResumeEnds {
     /// The pause of the named flow. The queue goes on when no other flow pauses the queue.
     #[default]
     Flow,
-    /// The pause of the queue, for all its flows: "until the pause time is up or receiving SFCM-resume" to the letter.
+    /// The pause of the queue, for all its flows: "until the pause time is up or receiving SFCM-resume" to
+    /// the letter.
     Queue,
 }

@@ -131,7 +131,8 @@ impl Point {
             to_host: (params.signals == Signals::LastHop)
                 .then(|| site.ports.iter().map(|p| site.map.wiring.is_host[index(p.peer)]).collect()),
             is_by_input,
-            counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default()) || is_by_input && params.target.is_some(),
+            counts_sources: params.dynamic.is_some_and(|d| d != Dynamic::default())
+                || is_by_input && params.target.is_some(),
             first,
             frame_bytes: site.framing.control,
             xoff: site.levels.iter().flatten().map(|l| l.xoff as u32).min().unwrap_or(0),
@@ -148,8 +149,8 @@ impl Point {
         }
     }
 
-    /// Returns the watched queue of a packet and its bytes. Returns none for congestion queues, and for outputs that
-    /// send no messages.
+    /// Returns the watched queue of a packet and its bytes. Returns none for congestion queues, and for
+    /// outputs that send no messages.
     fn watched(&self, packet: &Packet, port: PortId, queue: QueueId, core: &Core) -> Option<(usize, u32)> {
         if self.to_host.as_ref().is_some_and(|to_host| !to_host[port]) {
             return None;
@@ -180,8 +181,8 @@ impl Point {
         wide(self.watched[crowd].present.len().max(1))
     }
 
-    /// Returns the index at which the sources of a queue are counted: with `voq` the first queue of the class and
-    /// output.
+    /// Returns the index at which the sources of a queue are counted: with `voq` the first queue of the class
+    /// and output.
     fn crowd(&self, index: usize, packet: &Packet, port: PortId, core: &Core) -> usize {
         match core.queueing {
             Queueing::Voq => self.first[port] + core.queue_for(packet.class(), PortId(0)).index(),
@@ -197,8 +198,8 @@ impl Point {
         self.xoff.saturating_sub(headroom.min(u64::from(u32::MAX)) as u32).max(self.threshold).max(1)
     }
 
-    /// Returns the bytes that N sources add to a queue in a round trip: (N − 1)·R·C, or (1 − 1/N)·R·C with a queue for
-    /// each input.
+    /// Returns the bytes that N sources add to a queue in a round trip: (N − 1)·R·C, or (1 − 1/N)·R·C with a
+    /// queue for each input.
     fn growth(&self, sources: u64, rate: Rate) -> u64 {
         let all = rate.bytes_in(Duration((sources - 1) * self.round_trip.ps()));
         if self.is_by_input { all / sources } else { all }
@@ -211,7 +212,9 @@ impl Point {
             let sources = self.sources_at(crowd);
             return Duration((sources - 1) * self.round_trip.ps()) + rate.time(u64::from(bytes) * share / 2);
         }
-        self.target.map_or(self.pause, |target| rate.time(u64::from(bytes.saturating_sub(target)) * share).saturating_sub(self.round_trip))
+        self.target.map_or(self.pause, |target| {
+            rate.time(u64::from(bytes.saturating_sub(target)) * share).saturating_sub(self.round_trip)
+        })
     }
 
     fn message(&self, held: &Held, pause: Duration) -> Packet {
@@ -281,14 +284,17 @@ impl Point {
         held.is_out = false;
         self.watched[index].out = self.watched[index].out.saturating_sub(1);
         let port = &core.ports[event.port];
-        let is_alone = core.queueing != Queueing::Iq && core.egress_bytes(event.port, event.queue) == u32::from(event.packet.bytes());
+        let is_alone = core.queueing != Queueing::Iq
+            && core.egress_bytes(event.port, event.queue) == u32::from(event.packet.bytes());
         if is_alone && port.busy_until < now {
             self.idle += now - port.busy_until.max(held.sent);
         }
     }
 
     pub fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, now: Moment) -> Vec<Packet> {
-        let Some((index, _)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        let Some((index, _)) = self.watched(event.packet, event.port, event.queue, core) else {
+            return Vec::new();
+        };
         if self.counts_sources {
             let crowd = self.crowd(index, event.packet, event.port, core);
             let source = self.sources.of(event.packet.flow());
@@ -303,10 +309,12 @@ impl Point {
         self.on_whole(event, core, now)
     }
 
-    /// Judges threshold and resume when bytes have left the queue, or an input has the last bit of a packet in
-    /// transmission.
+    /// Judges threshold and resume when bytes have left the queue, or an input has the last bit of a packet
+    /// in transmission.
     pub fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, now: Moment) -> Vec<Packet> {
-        let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else { return Vec::new() };
+        let Some((index, bytes)) = self.watched(event.packet, event.port, event.queue, core) else {
+            return Vec::new();
+        };
         let crowd = self.crowd(index, event.packet, event.port, core);
         if self.watched[index].above.is_some() && bytes < self.threshold(crowd, core.ports[event.port].rate) {
             let watched = &mut self.watched[index];
@@ -314,7 +322,9 @@ impl Point {
             self.above_after_pause += watched.under_reacted.take().map_or(Duration::ZERO, |t| now - t);
         }
         match self.resume {
-            Some(level) if bytes <= level && !self.watched[index].paused.is_empty() => self.resume_all(index, now),
+            Some(level) if bytes <= level && !self.watched[index].paused.is_empty() => {
+                self.resume_all(index, now)
+            }
             _ => Vec::new(),
         }
     }
@@ -345,7 +355,9 @@ impl Point {
     }
 
     pub fn counts(&self, now: Moment, tally: &mut dyn Tally) {
-        let open = |since: fn(&Watched) -> Option<Moment>| self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>();
+        let open = |since: fn(&Watched) -> Option<Moment>| {
+            self.watched.iter().filter_map(since).map(|t| now.since(t).ps()).sum::<u64>()
+        };
         tally.add(MESSAGES, self.messages);
         tally.add(RESUMES, self.resumes);
         tally.add(ABOVE, self.above.ps() + open(|w| w.above));

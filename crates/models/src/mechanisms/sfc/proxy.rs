@@ -1,12 +1,12 @@
 //! The proxy: the source's switch obeys messages on behalf of its hosts.
-//! Without isolation the proxy pauses the host's class with PFC (under `nic_isolation` the class of the interface's
-//! queue), and all flows of the class with it.
-//! With isolation the proxy moves the flow into the congestion queue of the output, and blocks the congestion queue
-//! alone.
-//! A resume ends the pause of its flow. The queue goes on when no other flow pauses the queue, or at once with
-//! `resume_ends = "queue"`.
-//! Packets keep their order: the congestion queue waits for the flow's earlier packets in the old queue, and the flow
-//! returns when the congestion queue holds none of its packets.
+//! Without isolation the proxy pauses the host's class with PFC (under `nic_isolation` the class of the
+//! interface's queue), and all flows of the class with it.
+//! With isolation the proxy moves the flow into the congestion queue of the output, and blocks the congestion
+//! queue alone.
+//! A resume ends the pause of its flow. The queue goes on when no other flow pauses the queue, or at once
+//! with `resume_ends = "queue"`.
+//! Packets keep their order: the congestion queue waits for the flow's earlier packets in the old queue, and
+//! the flow returns when the congestion queue holds none of its packets.
 //! Source: "Improvements on SFC Proxy Mode" (P802.1Qdw contribution); `docs/models/sfc.md`.
 
 use crate::ids::{Classes, PortId, QueueId};
@@ -178,7 +178,10 @@ impl Proxy {
                 known.state = effects.now;
                 if let Some((port, queue)) = known.place {
                     if self.ends_queues {
-                        self.flows.iter_mut().filter(|f| f.place == Some((port, queue))).for_each(|f| f.state = effects.now);
+                        self.flows
+                            .iter_mut()
+                            .filter(|f| f.place == Some((port, queue)))
+                            .for_each(|f| f.state = effects.now);
                     }
                     self.let_go(port, queue, core, effects);
                 }
@@ -229,7 +232,13 @@ impl Proxy {
     }
 
     /// The congestion queue for a packet of an isolated flow.
-    pub fn assign_queue(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) -> Option<QueueId> {
+    pub fn assign_queue(
+        &mut self,
+        packet: &Packet,
+        port: PortId,
+        core: &Core,
+        effects: &mut Effects,
+    ) -> Option<QueueId> {
         let (flow, class, now) = (packet.flow(), packet.class(), effects.now);
         if self.caches && !self.flows.contains(flow) {
             let until = *self.destinations.get(&packet.dst())?;
@@ -259,7 +268,11 @@ impl Proxy {
     }
 
     pub fn on_enqueue(&mut self, event: &Enqueued<'_>, core: &Core, effects: &mut Effects) {
-        if !self.caches || self.isolates || self.destinations.is_empty() || !self.is_host_port(event.packet.in_port(), core) {
+        if !self.caches
+            || self.isolates
+            || self.destinations.is_empty()
+            || !self.is_host_port(event.packet.in_port(), core)
+        {
             return;
         }
         let Some(until) = self.destinations.get(&event.packet.dst()).copied() else { return };
@@ -335,9 +348,13 @@ mod tests {
 
     fn proxy(mode: Mode, resume_ends: ResumeEnds) -> (Proxy, Core, Effects) {
         let queue = |purpose| QueueSpec { class: 0, level: 0, purpose };
-        let plan = QueuePlan { data: vec![queue(Purpose::Class), queue(Purpose::Congestion)], turns: Turns::Packets };
+        let plan = QueuePlan {
+            data: vec![queue(Purpose::Class), queue(Purpose::Congestion)],
+            turns: Turns::Packets,
+        };
         let mut core = Core::for_tests(2, 1);
-        core.ports = (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
+        core.ports =
+            (0..2).map(|_| Port::new(&plan, Rate::gbps(100), Duration::ZERO, 1, Duration::ZERO)).collect();
         let params = Params { mode, resume_ends, ..Params::default() };
         (Proxy::new(&params, &[(HOST, PortId(0))], &core), core, Effects::for_tests(1))
     }
@@ -354,8 +371,11 @@ mod tests {
 
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_host() {
-        let [on, off] = [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(PortId(0), 0, is_on))]);
-        for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], off.clone()), (ResumeEnds::Queue, off.clone(), vec![])] {
+        let [on, off] =
+            [true, false].map(|is_on| vec![format!("{:?}", Effect::PauseNeighbour(PortId(0), 0, is_on))]);
+        for (ends, at_resume, at_end) in
+            [(ResumeEnds::Flow, vec![], off.clone()), (ResumeEnds::Queue, off.clone(), vec![])]
+        {
             let (mut proxy, core, mut effects) = proxy(Mode::Proxy, ends);
             proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
             assert_eq!(asked(&mut effects), on);
@@ -372,16 +392,23 @@ mod tests {
 
     #[test]
     fn a_resume_ends_the_pause_of_its_flow_or_of_the_congestion_queue() {
-        let [block, unblock] =
-            [Effect::Block(PortId(1), Queues::One(CONGESTED), Asker::Itself), Effect::Unblock(PortId(1), Queues::One(CONGESTED))]
-                .map(|e| vec![format!("{e:?}")]);
-        for (ends, at_resume, at_end) in [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])] {
+        let [block, unblock] = [
+            Effect::Block(PortId(1), Queues::One(CONGESTED), Asker::Itself),
+            Effect::Unblock(PortId(1), Queues::One(CONGESTED)),
+        ]
+        .map(|e| vec![format!("{e:?}")]);
+        for (ends, at_resume, at_end) in
+            [(ResumeEnds::Flow, vec![], unblock.clone()), (ResumeEnds::Queue, unblock.clone(), vec![])]
+        {
             let (mut proxy, core, mut effects) = proxy(Mode::ProxyIsolation, ends);
             proxy.on_message(&message(1, Duration::us(10)), &core, &mut effects);
             proxy.on_message(&message(2, Duration::us(100)), &core, &mut effects);
             let packet = |flow| Packet::new(Kind::Data, flow, 0, 9, 1000, 0);
             for flow in [1, 2] {
-                assert_eq!(proxy.assign_queue(&packet(flow), PortId(1), &core, &mut effects), Some(CONGESTED));
+                assert_eq!(
+                    proxy.assign_queue(&packet(flow), PortId(1), &core, &mut effects),
+                    Some(CONGESTED)
+                );
             }
             assert_eq!(asked(&mut effects), block);
             effects.now = Moment::us(5);

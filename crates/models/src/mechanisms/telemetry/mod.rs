@@ -1,10 +1,10 @@
-//! In-band network telemetry: each switch output writes its state beside each data packet (INT), or one number for the
-//! whole way (PINT, `pint.rs`).
-//! As a data packet starts on the wire, the output writes the moment, the wire bytes sent before the packet, the bytes
-//! of data left behind, and the line rate. The ACK takes the record back to the source. Control frames are counted and
-//! bear no record.
-//! Simplifications: full-width fields and any number of hops. Bytes of records on the wire belong to the framing.
-//! Invariant: a record belongs to one packet, and ends with the packet.
+//! In-band network telemetry: each switch output writes its state beside each data packet (INT), or one
+//! number for the whole way (PINT, `pint.rs`).
+//! As a data packet starts on the wire, the output writes the moment, the wire bytes sent before the packet,
+//! the bytes of data left behind, and the line rate. The ACK takes the record back to the source. Control
+//! frames are counted and bear no record.
+//! Simplifications: full-width fields and any number of hops. Bytes of records on the wire belong to the
+//! framing. Invariant: a record belongs to one packet, and ends with the packet.
 //! Source: HPCC (Li et al., SIGCOMM 2019) and its public ns-3 code (`docs/models/telemetry.md`).
 
 pub mod pint;
@@ -51,7 +51,10 @@ impl Install for Telemetry {
     fn properties(params: &Params) -> Properties {
         let all = Properties { writes_beside_data: true, ..Properties::default() };
         if params.pint.is_none() {
-            return Properties { tells_sources: Some("no host reads telemetry; set host.congestion_control.hpcc"), ..all };
+            return Properties {
+                tells_sources: Some("no host reads telemetry; set host.congestion_control.hpcc"),
+                ..all
+            };
         }
         let tells_sources = Some("no host reads PINT telemetry; set host.congestion_control.hpcc_pint");
         Properties { tells_sources, signals_as: Some("pint"), wants_round_trip: true, ..all }

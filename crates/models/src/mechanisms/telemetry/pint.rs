@@ -1,13 +1,13 @@
-//! PINT, probabilistic in-band telemetry, as HPCC uses it: a packet carries one number, the utilisation of the most
-//! used output on the way.
-//! Each output keeps an average U over a round trip T. After a time t with s bytes sent, and with q bytes waiting, U
-//! becomes (1 − t/T)·U + t/T·(s/(C·t) + q/(C·T)). A data packet carries p with bᵖ/512 about U, rounded at random so
-//! that the mean of bᵖ is ⌈512·U⌉, and keeps the larger p.
-//! Simplifications: exact products; all frames count over gaps beyond T (the public code counts the last frame only);
-//! the simulator carries bᵖ/512.
+//! PINT, probabilistic in-band telemetry, as HPCC uses it: a packet carries one number, the utilisation of
+//! the most used output on the way.
+//! Each output keeps an average U over a round trip T. After a time t with s bytes sent, and with q bytes
+//! waiting, U becomes (1 − t/T)·U + t/T·(s/(C·t) + q/(C·T)). A data packet carries p with bᵖ/512 about U,
+//! rounded at random so that the mean of bᵖ is ⌈512·U⌉, and keeps the larger p.
+//! Simplifications: exact products; all frames count over gaps beyond T (the public code counts the last
+//! frame only); the simulator carries bᵖ/512.
 //! Invariant: 1/512 ≤ number ≤ 512.
-//! Source: Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry" (SIGCOMM 2020), and the public ns-3 code
-//! of HPCC (`docs/models/telemetry.md`).
+//! Source: Ben Basat et al., "PINT: Probabilistic In-band Network Telemetry" (SIGCOMM 2020), and the public
+//! ns-3 code of HPCC (`docs/models/telemetry.md`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,8 @@ use crate::telemetry::Hop;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Base b of the logarithm, 1.0002 to 2: neighbouring numbers differ by the factor b. The number takes one byte
-    /// from 1.05 on, two bytes below.
+    /// Base b of the logarithm, 1.0002 to 2: neighbouring numbers differ by the factor b. The number takes
+    /// one byte from 1.05 on, two bytes below.
     pub base: f64,
     /// Longest round trip without queues (T). Default: the network's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,10 @@ impl Params {
     /// Refuses values out of range.
     pub(super) fn validate(&self) -> Result<(), ParamError> {
         if !(1.0002..=2.0).contains(&self.base) {
-            return Err(("pint.base", format!("{} is out of range; allowed are numbers from 1.0002 to 2", self.base)));
+            return Err((
+                "pint.base",
+                format!("{} is out of range; allowed are numbers from 1.0002 to 2", self.base),
+            ));
         }
         check_round_trip(self.round_trip).map_err(|(_, why)| ("pint.round_trip", why))
     }
@@ -95,7 +98,9 @@ impl Pint {
         let product = hop.rate.real() * self.round_trip / 8e12;
         let queue = f64::from(hop.queued) / product;
         // Before the first packet nothing was sent for ever.
-        let (sent, gap) = output.last.map_or((0.0, f64::INFINITY), |last| ((hop.sent - last.sent) as f64, (hop.at - last.at).real()));
+        let (sent, gap) = output
+            .last
+            .map_or((0.0, f64::INFINITY), |last| ((hop.sent - last.sent) as f64, (hop.at - last.at).real()));
         let weight = (gap / self.round_trip).min(1.0);
         // Of a gap within a round trip the share is what was sent in it, of the product.
         let share = sent / product * (self.round_trip / gap.max(self.round_trip));
@@ -133,8 +138,9 @@ mod tests {
     #[test]
     fn the_average_is_over_a_round_trip_of_what_was_sent_and_waits() {
         let mut pint = pint(1.01);
-        // 15 KB of 150 KB wait, and nothing was sent yet. 3 us later half of what the line takes was sent: a quarter of 0.5, and three
-        // quarters of 0.1. In the next 3 us nothing was, and 60 KB wait: a quarter of 0.4, and three quarters of 0.2.
+        // 15 KB of 150 KB wait, and nothing was sent yet. 3 us later half of what the line takes was sent: a
+        // quarter of 0.5, and three quarters of 0.1. In the next 3 us nothing was, and 60 KB wait: a quarter
+        // of 0.4, and three quarters of 0.2.
         let seen = [(0, 0, 15_000), (3, 18_750, 0), (6, 18_750, 60_000)]
             .map(|(at, sent, queued)| pint.average(&hop(Moment::us(at), sent, queued)));
         for (found, expected) in seen.into_iter().zip([0.1, 0.2, 0.25]) {
@@ -169,18 +175,27 @@ mod tests {
         assert!(ups.abs_diff(20_000) < 400, "{ups}");
         for (base, utilisation) in [(1.05, 0.95), (1.05, 1.7), (1.01, 0.95), (1.2, 0.1)] {
             let found: Vec<f64> = (0..40_000).map(|_| pint(base).rounded(utilisation, &mut stream)).collect();
-            let (mean, whole) = (found.iter().sum::<f64>() / 40_000.0, (utilisation * 512.0_f64).ceil() / 512.0);
-            // Both numbers are within a step of it, and four standard deviations of the mean are 2 % of a step at most.
+            let (mean, whole) =
+                (found.iter().sum::<f64>() / 40_000.0, (utilisation * 512.0_f64).ceil() / 512.0);
+            // Both numbers are within a step of it, and four standard deviations of the mean are 2 % of a
+            // step at most.
             assert!(found.iter().all(|u| (u - whole).abs() <= whole * (base - 1.0)), "{base} {utilisation}");
             assert!((mean - whole).abs() < whole * (base - 1.0) * 0.02, "{base} {utilisation}: {mean}");
         }
         // Nothing is a unit, and there is a largest number.
-        assert_eq!((pint(1.05).rounded(0.0, &mut stream), pint(2.0).rounded(1e9, &mut stream)), (1.0 / 512.0, 512.0));
+        assert_eq!(
+            (pint(1.05).rounded(0.0, &mut stream), pint(2.0).rounded(1e9, &mut stream)),
+            (1.0 / 512.0, 512.0)
+        );
     }
 
     #[test]
     fn steps_of_five_percent_take_a_byte_and_of_one_percent_two() {
         let numbers = |base: f64| (libm::log(UNITS * UNITS) / libm::log(base)).floor() + 1.0;
-        assert!(numbers(1.05) <= 256.0 && (256.0..=65_536.0).contains(&numbers(1.01)) && numbers(1.0002) <= 65_536.0);
+        assert!(
+            numbers(1.05) <= 256.0
+                && (256.0..=65_536.0).contains(&numbers(1.01))
+                && numbers(1.0002) <= 65_536.0
+        );
     }
 }

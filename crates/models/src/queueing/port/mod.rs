@@ -64,8 +64,8 @@ pub struct QueueSpec {
     pub purpose: Purpose,
 }
 
-/// A queue of a port. Waiting are packets, or *suppliers* that produce a packet at their turn: flows of a host, or
-/// input FIFOs (`iq`). The fields of each packet's path come first, in one cache line.
+/// A queue of a port. Waiting are packets, or *suppliers* that produce a packet at their turn: flows of a
+/// host, or input FIFOs (`iq`). The fields of each packet's path come first, in one cache line.
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct Queue {
@@ -126,12 +126,14 @@ impl Queue {
     }
 }
 
-/// Turns of classes of equal priority. The queues of a class (such as those of inputs) take turns packet by packet.
+/// Turns of classes of equal priority. The queues of a class (such as those of inputs) take turns packet by
+/// packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// A packet each.
     Packets,
-    /// A packet for each class and for each supplier of a queue: flows of a host and its relayed packets take turns.
+    /// A packet for each class and for each supplier of a queue: flows of a host and its relayed packets take
+    /// turns.
     Suppliers,
     /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round.
     Bytes(u32),
@@ -208,8 +210,8 @@ impl State for Sending {
     }
 }
 
-/// Wake-up state of a port: true when the engine will call back, and the number of reasons to send nothing. Zero means
-/// that a call is needed, so that a test costs one comparison.
+/// Wake-up state of a port: true when the engine will call back, and the number of reasons to send nothing.
+/// Zero means that a call is needed, so that a test costs one comparison.
 #[derive(Debug, Clone, Copy, Default)]
 struct Calls(u8);
 
@@ -299,11 +301,13 @@ impl Port {
         let mut members = vec![0; count];
         for &QueueSpec { class, level, purpose } in &plan.data {
             members[usize::from(level)] += 1;
-            levels[usize::from(level)].single = (members[usize::from(level)] == 1).then_some(QueueId::at(queues.len()));
-            let group = groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
-                groups.push(Group { level, class, ..Group::default() });
-                groups.len() - 1
-            });
+            levels[usize::from(level)].single =
+                (members[usize::from(level)] == 1).then_some(QueueId::at(queues.len()));
+            let group =
+                groups.iter().position(|g| (g.class, g.level) == (class, level)).unwrap_or_else(|| {
+                    groups.push(Group { level, class, ..Group::default() });
+                    groups.len() - 1
+                });
             queues.push(Queue { class, purpose, group: group as u16, ..Queue::default() });
         }
         Self {
@@ -333,7 +337,10 @@ impl Port {
     #[inline]
     pub fn touch(&self) -> u64 {
         let data = &self.queues[1];
-        self.busy_until.0 ^ self.last_data.0 ^ data.sent ^ data.packets.front().map_or(0, |packet| u64::from(packet.flow()))
+        self.busy_until.0
+            ^ self.last_data.0
+            ^ data.sent
+            ^ data.packets.front().map_or(0, |packet| u64::from(packet.flow()))
     }
 
     /// Puts a packet at the end of a queue.
@@ -478,8 +485,8 @@ impl Port {
         held
     }
 
-    /// Selects the next transmission: strict priority over levels, turns within a level; none when all queues are
-    /// blocked.
+    /// Selects the next transmission: strict priority over levels, turns within a level; none when all queues
+    /// are blocked.
     #[inline]
     pub fn select(&mut self) -> Option<Choice> {
         if self.control > 0 {

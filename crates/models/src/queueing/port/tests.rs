@@ -4,7 +4,8 @@ use crate::frames::Kind;
 const PFC: Cause = Cause(0);
 
 fn port(data: &[(u8, u8)], turns: Turns) -> Port {
-    let data = data.iter().map(|&(class, level)| QueueSpec { class, level, purpose: Purpose::Class }).collect();
+    let data =
+        data.iter().map(|&(class, level)| QueueSpec { class, level, purpose: Purpose::Class }).collect();
     Port::new(&QueuePlan { data, turns }, Rate::gbps(100), Duration::ns(1), 0, Duration::ZERO)
 }
 
@@ -49,7 +50,10 @@ fn a_supplier_moves_from_a_queue_that_is_blocked_to_one_that_is_not() {
     p.block(QueueId(1), PFC);
     assert_eq!(p.select(), None);
     p.move_supplier(8, QueueId(1), QueueId(2));
-    assert_eq!((p.waiting, p.select(), p.pop_supplier(QueueId(2))), (2, Some(Choice::Supplier(QueueId(2))), Some(8)));
+    assert_eq!(
+        (p.waiting, p.select(), p.pop_supplier(QueueId(2))),
+        (2, Some(Choice::Supplier(QueueId(2))), Some(8))
+    );
     // One whose frame is on the wire waits there when it has ended, and one that waits nowhere stays so.
     p.push_supplier_after(QueueId(2), 8);
     p.move_supplier(8, QueueId(2), QueueId(1));
@@ -57,7 +61,10 @@ fn a_supplier_moves_from_a_queue_that_is_blocked_to_one_that_is_not() {
     p.end_frame();
     p.unblock(QueueId(1), PFC);
     let order: Vec<_> = (0..2).map(|_| (p.select(), p.pop_supplier(QueueId(1)))).collect();
-    assert_eq!(order, [(Some(Choice::Supplier(QueueId(1))), Some(7)), (Some(Choice::Supplier(QueueId(1))), Some(8))]);
+    assert_eq!(
+        order,
+        [(Some(Choice::Supplier(QueueId(1))), Some(7)), (Some(Choice::Supplier(QueueId(1))), Some(8))]
+    );
     assert_eq!((p.waiting, p.select()), (0, None));
 }
 

@@ -1,10 +1,11 @@
 //! Models to train: parameters, and operations per token.
 //!
-//! Decoder-only transformers. A layer has attention with 2 (1 + kv / heads) h² parameters, and a network of two matrices h × f, or three
-//! with a gate. With experts a layer has several networks behind a router, and a token takes a few. Biases and norms are left out, as in
-//! AICB's sizes. A forward pass takes two operations per parameter and token, and 4 s h for attention scores (Narayanan et al., SC'21,
-//! appendix); a backward pass takes twice as many. Source of the presets: the models' papers and published configurations, named beside
-//! each preset.
+//! Decoder-only transformers. A layer has attention with 2 (1 + kv / heads) h² parameters, and a network of
+//! two matrices h × f, or three with a gate. With experts a layer has several networks behind a router, and a
+//! token takes a few. Biases and norms are left out, as in AICB's sizes. A forward pass takes two operations
+//! per parameter and token, and 4 s h for attention scores (Narayanan et al., SC'21, appendix); a backward
+//! pass takes twice as many. Source of the presets: the models' papers and published configurations, named
+//! beside each preset.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,15 +109,24 @@ impl Preset {
             experts: 1,
             top_k: 1,
         };
-        let llama = Model { gated: true, positions: false, kv_heads: 8, vocabulary: 128_256, sequence: 8192, ..gpt };
+        let llama =
+            Model { gated: true, positions: false, kv_heads: 8, vocabulary: 128_256, sequence: 8192, ..gpt };
         match self {
             // example/microAllReduce and workload files of SimAI; h, L, V and s as AICB's sizes have them.
             Self::Gpt13b => gpt,
-            Self::Gpt175b => {
-                Model { layers: 96, hidden: 12_288, heads: 96, kv_heads: 96, feed_forward: 4 * 12_288, vocabulary: 51_200, ..gpt }
-            }
+            Self::Gpt175b => Model {
+                layers: 96,
+                hidden: 12_288,
+                heads: 96,
+                kv_heads: 96,
+                feed_forward: 4 * 12_288,
+                vocabulary: 51_200,
+                ..gpt
+            },
             Self::Llama70b => Model { layers: 80, hidden: 8192, heads: 64, feed_forward: 28_672, ..llama },
-            Self::Llama405b => Model { layers: 126, hidden: 16_384, heads: 128, feed_forward: 53_248, ..llama },
+            Self::Llama405b => {
+                Model { layers: 126, hidden: 16_384, heads: 128, feed_forward: 53_248, ..llama }
+            }
             Self::Mixtral8x7b => Model {
                 layers: 32,
                 hidden: 4096,
@@ -151,7 +161,9 @@ impl Params {
         let number = |key: &'static str, given: Option<u64>, preset: Option<u64>| match given.or(preset) {
             None => Err((key, "missing; give a preset, or all numbers of a model".into())),
             Some(0) => Err((key, "must be above zero".into())),
-            Some(number) if number > 1 << 24 => Err((key, format!("{number} is out of range; allowed are 1 to {}", 1 << 24))),
+            Some(number) if number > 1 << 24 => {
+                Err((key, format!("{number} is out of range; allowed are 1 to {}", 1 << 24)))
+            }
             Some(number) => Ok(number),
         };
         let hidden = number("hidden", self.hidden, of.map(|m| m.hidden))?;
@@ -162,7 +174,11 @@ impl Params {
             hidden,
             heads,
             kv_heads: number("kv_heads", given_kv, of.map(|m| m.kv_heads))?,
-            feed_forward: number("feed_forward", self.feed_forward, Some(of.map_or(4 * hidden, |m| m.feed_forward)))?,
+            feed_forward: number(
+                "feed_forward",
+                self.feed_forward,
+                Some(of.map_or(4 * hidden, |m| m.feed_forward)),
+            )?,
             gated: self.gated.unwrap_or(of.is_some_and(|m| m.gated)),
             sequence: number("sequence", self.sequence, of.map(|m| m.sequence))?,
             vocabulary: number("vocabulary", self.vocabulary, of.map(|m| m.vocabulary))?,
@@ -177,7 +193,10 @@ impl Params {
             return Err(("kv_heads", format!("{} are more than the {} heads", model.kv_heads, model.heads)));
         }
         if model.top_k > model.experts {
-            return Err(("top_k", format!("a token cannot take {} of {} experts", model.top_k, model.experts)));
+            return Err((
+                "top_k",
+                format!("a token cannot take {} of {} experts", model.top_k, model.experts),
+            ));
         }
         Ok(model)
     }

@@ -1,7 +1,8 @@
 //! The places of ranks in a model's parallelism, and their groups.
 //!
-//! Ranks are numbered as in Megatron: tensor-parallel ranks are consecutive, then context, data and pipeline follow. Experts are spread
-//! over ranks with otherwise equal parameters, which share sequences or are replicas, as in Megatron-Core.
+//! Ranks are numbered as in Megatron: tensor-parallel ranks are consecutive, then context, data and pipeline
+//! follow. Experts are spread over ranks with otherwise equal parameters, which share sequences or are
+//! replicas, as in Megatron-Core.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,16 @@ pub struct Parallel {
 
 impl Default for Parallel {
     fn default() -> Self {
-        Self { tensor: 1, sequence: false, pipeline: 1, interleave: 1, context: 1, data: 1, expert: 1, zero: 1 }
+        Self {
+            tensor: 1,
+            sequence: false,
+            pipeline: 1,
+            interleave: 1,
+            context: 1,
+            data: 1,
+            expert: 1,
+            zero: 1,
+        }
     }
 }
 
@@ -147,21 +157,33 @@ impl Parallel {
         }
         let pieces = self.pipeline * self.interleave;
         if !model.layers.is_multiple_of(pieces) {
-            let why = format!("{} layers cannot be divided evenly among {pieces} pieces of the model", model.layers);
+            let why = format!(
+                "{} layers cannot be divided evenly among {pieces} pieces of the model",
+                model.layers
+            );
             return Err((if self.interleave > 1 { "interleave" } else { "pipeline" }, why));
         }
         if !model.sequence.is_multiple_of(self.context) {
             return Err((
                 "context",
-                format!("a sequence of {} tokens cannot be divided evenly among {} ranks", model.sequence, self.context),
+                format!(
+                    "a sequence of {} tokens cannot be divided evenly among {} ranks",
+                    model.sequence, self.context
+                ),
             ));
         }
         if self.expert > 1 && (!model.experts.is_multiple_of(self.expert) || model.experts == 1) {
-            return Err(("expert", format!("{} experts cannot be divided evenly among {} ranks", model.experts, self.expert)));
+            return Err((
+                "expert",
+                format!("{} experts cannot be divided evenly among {} ranks", model.experts, self.expert),
+            ));
         }
         let replicas = self.size(Axis::Data);
         if !replicas.is_multiple_of(self.expert) {
-            return Err(("expert", format!("{replicas} ranks with the same parameters do not make groups of {}", self.expert)));
+            return Err((
+                "expert",
+                format!("{replicas} ranks with the same parameters do not make groups of {}", self.expert),
+            ));
         }
         Ok(())
     }
@@ -188,7 +210,8 @@ mod tests {
 
     #[test]
     fn groups_are_those_of_simai() {
-        // TP: ranks that follow one another; DP: with a stride of TP; EP: the same place in tensor groups that follow one another.
+        // TP: ranks that follow one another; DP: with a stride of TP; EP: the same place in tensor groups
+        // that follow one another.
         let p = Parallel { tensor: 2, data: 8, expert: 4, ..Parallel::default() };
         let of = |axis, rank| p.group(axis, p.place(rank));
         assert_eq!(of(Axis::Tensor, 5), [4, 5]);
@@ -199,7 +222,8 @@ mod tests {
 
     #[test]
     fn experts_are_spread_over_those_that_share_sequences_too() {
-        // Megatron-Core's groups for tensor 2, context 4, data 2 and experts on 4: order tp-cp-ep-dp-pp, without cp for experts.
+        // Megatron-Core's groups for tensor 2, context 4, data 2 and experts on 4: order tp-cp-ep-dp-pp,
+        // without cp for experts.
         let p = Parallel { tensor: 2, context: 4, data: 2, expert: 4, ..Parallel::default() };
         let of = |axis, rank| p.group(axis, p.place(rank));
         assert_eq!(of(Axis::Context, 3), [1, 3, 5, 7]);

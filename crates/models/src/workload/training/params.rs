@@ -14,7 +14,8 @@ use xoff_units::{Bytes, Duration};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compute {
-    /// Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16 bits.
+    /// Floating-point operations of a processor in a second, at most: by default an A100's 312e12 with 16
+    /// bits.
     pub peak: f64,
     /// Share of the peak that is reached.
     pub efficiency: f64,
@@ -32,7 +33,14 @@ pub struct Compute {
 
 impl Default for Compute {
     fn default() -> Self {
-        Self { peak: 312e12, efficiency: 0.4, forward: None, backward: None, optimizer: Duration::ZERO, jitter: 0.0 }
+        Self {
+            peak: 312e12,
+            efficiency: 0.4,
+            forward: None,
+            backward: None,
+            optimizer: Duration::ZERO,
+            jitter: 0.0,
+        }
     }
 }
 
@@ -73,7 +81,13 @@ pub struct Collectives {
 
 impl Default for Collectives {
     fn default() -> Self {
-        Self { tensor: Algorithm::Ring, data: Algorithm::Ring, expert: Algorithm::Direct, channels: 1, chunk: None }
+        Self {
+            tensor: Algorithm::Ring,
+            data: Algorithm::Ring,
+            expert: Algorithm::Direct,
+            channels: 1,
+            chunk: None,
+        }
     }
 }
 
@@ -113,7 +127,8 @@ pub struct Params {
     /// Sequences of a micro-batch.
     #[serde(default = "one")]
     pub micro_batch: u64,
-    /// Sequences of an iteration, of all replicas together. Default: as many micro-batches for each replica as the pipeline has stages.
+    /// Sequences of an iteration, of all replicas together. Default: as many micro-batches for each replica
+    /// as the pipeline has stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub global_batch: Option<u64>,
     /// Iterations.
@@ -161,37 +176,53 @@ impl Params {
     /// Micro-batches of a replica in an iteration.
     pub(super) fn micro_batches(&self) -> Result<u64, ParamError> {
         if self.micro_batch == 0 || self.micro_batch > 1 << 16 {
-            return Err(("micro_batch", format!("{} is out of range; allowed are 1 to {}", self.micro_batch, 1 << 16)));
+            return Err((
+                "micro_batch",
+                format!("{} is out of range; allowed are 1 to {}", self.micro_batch, 1 << 16),
+            ));
         }
         let Parallel { pipeline, interleave, data, .. } = self.parallel;
         let Some(global) = self.global_batch else { return Ok(pipeline) };
         let of_all = self.micro_batch * data;
         if global == 0 || !global.is_multiple_of(of_all) {
-            let why = format!("{global} sequences are not whole micro-batches of {} for each of {data} replicas", self.micro_batch);
+            let why = format!(
+                "{global} sequences are not whole micro-batches of {} for each of {data} replicas",
+                self.micro_batch
+            );
             return Err(("global_batch", why));
         }
         let micro_batches = global / of_all;
         if interleave > 1 && !micro_batches.is_multiple_of(pipeline) {
-            let why = format!("{micro_batches} micro-batches of a replica do not go around {pipeline} interleaved stages in whole groups");
+            let why = format!(
+                "{micro_batches} micro-batches of a replica do not go around {pipeline} interleaved stages in whole groups"
+            );
             return Err(("global_batch", why));
         }
         Ok(micro_batches)
     }
 
     pub(super) fn check(&self, model: &model::Model, micro_batches: u64) -> Result<(), ParamError> {
-        for (key, value, most) in [("iterations", self.iterations, 1 << 12), ("buckets", self.buckets, 1 << 12)] {
+        for (key, value, most) in
+            [("iterations", self.iterations, 1 << 12), ("buckets", self.buckets, 1 << 12)]
+        {
             if value == 0 || value > most {
                 return Err((key, format!("{value} is out of range; allowed are 1 to {most}")));
             }
         }
-        let bytes = [("activation", self.bytes.activation), ("parameter", self.bytes.parameter), ("gradient", self.bytes.gradient)];
+        let bytes = [
+            ("activation", self.bytes.activation),
+            ("parameter", self.bytes.parameter),
+            ("gradient", self.bytes.gradient),
+        ];
         if let Some((name, size)) = bytes.iter().find(|(_, size)| !(1..=16).contains(size)) {
             return Err(("bytes", format!("{size} is out of range for {name}; a number has 1 to 16 bytes")));
         }
         let layers = model.layers / self.parallel.pipeline;
         let of_rank = layers.saturating_mul(20).saturating_mul(micro_batches).saturating_mul(self.iterations);
         if of_rank.saturating_mul(self.parallel.ranks()) > MAX_OPERATIONS {
-            let why = format!("{of_rank} operations of each rank exceed the maximum of {MAX_OPERATIONS} of the job");
+            let why = format!(
+                "{of_rank} operations of each rank exceed the maximum of {MAX_OPERATIONS} of the job"
+            );
             return Err(("iterations", why));
         }
         Ok(())
@@ -201,10 +232,16 @@ impl Params {
 impl Compute {
     pub(super) fn check(&self) -> Result<(), ParamError> {
         if !(self.peak >= 1e6 && self.peak <= 1e24) {
-            return Err(("peak", format!("{} is out of range; allowed are 1e6 to 1e24 operations a second", self.peak)));
+            return Err((
+                "peak",
+                format!("{} is out of range; allowed are 1e6 to 1e24 operations a second", self.peak),
+            ));
         }
         if !(self.efficiency > 0.0 && self.efficiency <= 1.0) {
-            return Err(("efficiency", format!("{} is out of range; allowed are numbers above 0 and up to 1", self.efficiency)));
+            return Err((
+                "efficiency",
+                format!("{} is out of range; allowed are numbers above 0 and up to 1", self.efficiency),
+            ));
         }
         if !(0.0..=0.5).contains(&self.jitter) {
             return Err(("jitter", format!("{} is out of range; allowed are 0 to 0.5", self.jitter)));
@@ -213,7 +250,11 @@ impl Compute {
             return Err(("forward", "missing; backward is given".into()));
         }
         let longest = Duration::ms(1_000_000);
-        if [self.forward, self.backward, Some(self.optimizer)].into_iter().flatten().any(|time| time > longest) {
+        if [self.forward, self.backward, Some(self.optimizer)]
+            .into_iter()
+            .flatten()
+            .any(|time| time > longest)
+        {
             return Err(("forward", format!("a time is above the maximum of {longest}")));
         }
         Ok(())

@@ -1,11 +1,13 @@
 //! The program of each rank of a training job, operation by operation.
 //!
-//! With A = bytes of a number × tokens of a micro-batch on a rank × hidden, forward in each layer: CP gathers keys and values. TP
-//! all-reduces A after attention and after the network; with SP, TP gathers A before and reduce-scatters A after each. A · top-k / TP goes
-//! to experts and back by all-to-all, with gathers and scatters of A · top-k by TP in between. The backward pass is the reverse. At the
-//! ends TP reduces embeddings forward and logits backward, and three numbers per token for the loss. Stages pass on A, or A / TP with SP.
-//! Replicas reduce gradients by buckets; with `ZeRO` replicas scatter gradients and gather parameters after the optimizer; with `ZeRO` 3
-//! the parameters of a layer are gathered before each pass, one layer ahead.
+//! With A = bytes of a number × tokens of a micro-batch on a rank × hidden, forward in each layer: CP gathers
+//! keys and values. TP all-reduces A after attention and after the network; with SP, TP gathers A before and
+//! reduce-scatters A after each. A · top-k / TP goes to experts and back by all-to-all, with gathers and
+//! scatters of A · top-k by TP in between. The backward pass is the reverse. At the ends TP reduces
+//! embeddings forward and logits backward, and three numbers per token for the loss. Stages pass on A, or A /
+//! TP with SP. Replicas reduce gradients by buckets; with `ZeRO` replicas scatter gradients and gather
+//! parameters after the optimizer; with `ZeRO` 3 the parameters of a layer are gathered before each pass, one
+//! layer ahead.
 
 use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
@@ -20,8 +22,21 @@ use crate::job::{Builder, Graph, Operation, Shared, What, Work};
 use crate::param_error::ParamError;
 
 /// Makes the programs of all ranks.
-pub fn build(params: &Params, model: Model, micro_batches: u64, builder: Builder, streams: Vec<Stream>) -> Result<Graph, ParamError> {
-    let mut all = All { params, model, micro_batches, builder, groups: FxHashMap::default(), shared: FxHashMap::default() };
+pub fn build(
+    params: &Params,
+    model: Model,
+    micro_batches: u64,
+    builder: Builder,
+    streams: Vec<Stream>,
+) -> Result<Graph, ParamError> {
+    let mut all = All {
+        params,
+        model,
+        micro_batches,
+        builder,
+        groups: FxHashMap::default(),
+        shared: FxHashMap::default(),
+    };
     for (rank, stream) in (0..).zip(streams) {
         Program::new(&mut all, rank, stream).list()?;
     }
@@ -44,7 +59,8 @@ struct All<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Collective(u32, u32),
-    /// For an activation or its gradient: the iteration, the pass that makes the data, and the rank of that pass.
+    /// For an activation or its gradient: the iteration, the pass that makes the data, and the rank of that
+    /// pass.
     Message(u64, Pass, u64),
 }
 
@@ -136,7 +152,12 @@ impl<'a, 'b> Program<'a, 'b> {
         let (way, micro_batch) = ("forward", pass.micro_batch);
         if self.is_first(pass) {
             let does = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
-            self.between(Axis::Tensor, does, self.activations(), &format!("embedding of micro-batch {micro_batch}"))?;
+            self.between(
+                Axis::Tensor,
+                does,
+                self.activations(),
+                &format!("embedding of micro-batch {micro_batch}"),
+            )?;
         } else {
             self.receive(pass);
         }
@@ -150,7 +171,12 @@ impl<'a, 'b> Program<'a, 'b> {
         }
         if self.is_last(pass) {
             if self.parallel().sequence {
-                self.between(Axis::Tensor, Does::AllGather, self.activations(), &format!("logits of micro-batch {micro_batch}"))?;
+                self.between(
+                    Axis::Tensor,
+                    Does::AllGather,
+                    self.activations(),
+                    &format!("logits of micro-batch {micro_batch}"),
+                )?;
             }
             self.logits(way, micro_batch);
             let loss = 3 * 4 * self.tokens();
@@ -166,7 +192,12 @@ impl<'a, 'b> Program<'a, 'b> {
         if self.is_last(pass) {
             self.logits(way, micro_batch);
             let does = if self.parallel().sequence { Does::ReduceScatter } else { Does::AllReduce };
-            self.between(Axis::Tensor, does, self.activations(), &format!("logits of micro-batch {micro_batch}"))?;
+            self.between(
+                Axis::Tensor,
+                does,
+                self.activations(),
+                &format!("logits of micro-batch {micro_batch}"),
+            )?;
         } else {
             self.receive(pass);
         }
@@ -182,7 +213,12 @@ impl<'a, 'b> Program<'a, 'b> {
         if !self.is_first(pass) {
             self.send(pass);
         } else if self.parallel().sequence {
-            self.between(Axis::Tensor, Does::AllGather, self.activations(), &format!("embedding of micro-batch {micro_batch}"))?;
+            self.between(
+                Axis::Tensor,
+                Does::AllGather,
+                self.activations(),
+                &format!("embedding of micro-batch {micro_batch}"),
+            )?;
         }
         Ok(())
     }
@@ -216,7 +252,9 @@ impl<'a, 'b> Program<'a, 'b> {
     fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), ParamError> {
         let Model { hidden, heads, kv_heads, sequence, .. } = self.all.model;
         let tokens = self.all.params.micro_batch * sequence;
-        let bytes = self.all.params.bytes.activation * tokens * 2 * hidden * kv_heads / heads / self.parallel().tensor;
+        let bytes = self.all.params.bytes.activation * tokens * 2 * hidden * kv_heads
+            / heads
+            / self.parallel().tensor;
         self.between(Axis::Context, does, bytes, &format!("keys and values {name}"))
     }
 
@@ -230,14 +268,19 @@ impl<'a, 'b> Program<'a, 'b> {
     /// Returns the time of a rank for this many operations per token.
     fn takes(&self, flop: f64) -> Duration {
         let compute = &self.all.params.compute;
-        let seconds = flop * self.tokens() as f64 / self.parallel().tensor as f64 / (compute.peak * compute.efficiency);
+        let seconds =
+            flop * self.tokens() as f64 / self.parallel().tensor as f64 / (compute.peak * compute.efficiency);
         Duration::of_real(seconds * 1e12)
     }
 
     /// Lists a computation after the last sequential operation.
     fn compute(&mut self, time: Duration, name: &str) {
         let jitter = self.all.params.compute.jitter;
-        let time = if jitter == 0.0 { time } else { Duration::of_real(time.real() * (1.0 + jitter * self.normal()).max(0.0)) };
+        let time = if jitter == 0.0 {
+            time
+        } else {
+            Duration::of_real(time.real() * (1.0 + jitter * self.normal()).max(0.0))
+        };
         let name = self.all.builder.name(name);
         let after = self.last;
         let place = self.add(Work::Compute(time), name, after.as_slice());
@@ -265,8 +308,16 @@ impl<'a, 'b> Program<'a, 'b> {
         Ok(())
     }
 
-    /// Lists a collective of this rank's group, if the group has several ranks, after other operations of the rank.
-    fn collective(&mut self, axis: Axis, does: Does, bytes: u64, name: &str, after: &[u32]) -> Result<Option<u32>, ParamError> {
+    /// Lists a collective of this rank's group, if the group has several ranks, after other operations of the
+    /// rank.
+    fn collective(
+        &mut self,
+        axis: Axis,
+        does: Does,
+        bytes: u64,
+        name: &str,
+        after: &[u32],
+    ) -> Result<Option<u32>, ParamError> {
         let size = self.parallel().size(axis);
         if size == 1 || bytes == 0 {
             return Ok(None);
@@ -276,7 +327,10 @@ impl<'a, 'b> Program<'a, 'b> {
         let All { params, builder, groups, shared, .. } = &mut *self.all;
         let known = (axis, members[0]);
         let group = *groups.entry(known).or_insert_with(|| {
-            builder.group(&format!("{} of rank {}", axis.label(), known.1), members.iter().map(|rank| *rank as u32).collect())
+            builder.group(
+                &format!("{} of rank {}", axis.label(), known.1),
+                members.iter().map(|rank| *rank as u32).collect(),
+            )
         });
         let name = builder.name(&format!("{} {name}", does.name()));
         let turn = self.turns.entry(group).or_default();
@@ -285,10 +339,12 @@ impl<'a, 'b> Program<'a, 'b> {
         let number = match shared.get(&key) {
             Some(number) => *number,
             None => {
-                let shape = builder.shape(&params.collectives.of(axis, does, bytes), group).map_err(|(key, why)| match key {
-                    "algorithm" => (Collectives::key(axis, does), why),
-                    _ => (key, why),
-                })?;
+                let shape = builder.shape(&params.collectives.of(axis, does, bytes), group).map_err(
+                    |(key, why)| match key {
+                        "algorithm" => (Collectives::key(axis, does), why),
+                        _ => (key, why),
+                    },
+                )?;
                 let label = builder.label(axis.label());
                 let what = What::Collective { shape, group };
                 let number = builder.share(Shared { what, label, iteration: self.iteration, name });
@@ -334,7 +390,11 @@ impl<'a, 'b> Program<'a, 'b> {
     fn receive(&mut self, pass: Pass) {
         let from = self.neighbour(!pass.is_forward);
         // The pass that made it: at the other end of the pipeline of the piece before or after.
-        let wraps = if pass.is_forward { self.place.stage == 0 } else { self.place.stage + 1 == self.parallel().pipeline };
+        let wraps = if pass.is_forward {
+            self.place.stage == 0
+        } else {
+            self.place.stage + 1 == self.parallel().pipeline
+        };
         let piece = match (wraps, pass.is_forward) {
             (false, _) => pass.piece,
             (true, true) => pass.piece - 1,
@@ -355,7 +415,13 @@ impl<'a, 'b> Program<'a, 'b> {
         for (axis, parameters) in [(Axis::Data, shared), (Axis::ExpertData, own)] {
             let begins = if self.all.params.overlap { self.computed[1] } else { self.last };
             let after: Vec<u32> = begins.into_iter().chain(self.aside).collect();
-            if let Some(place) = self.collective(axis, Does::AllGather, bytes * parameters, &format!("parameters {name}"), &after)? {
+            if let Some(place) = self.collective(
+                axis,
+                Does::AllGather,
+                bytes * parameters,
+                &format!("parameters {name}"),
+                &after,
+            )? {
                 self.aside = Some(place);
                 self.last = Some(self.join(self.last, place));
             }
@@ -417,7 +483,8 @@ impl<'a, 'b> Program<'a, 'b> {
         let does = if self.parallel().zero == 0 { Does::AllReduce } else { Does::ReduceScatter };
         let waiting = std::mem::take(&mut self.waiting);
         for (axis, parameters) in [(Axis::Data, waiting[0]), (Axis::ExpertData, waiting[1])] {
-            let after: Vec<u32> = self.last.into_iter().chain(self.aside.filter(|aside| Some(*aside) != self.last)).collect();
+            let after: Vec<u32> =
+                self.last.into_iter().chain(self.aside.filter(|aside| Some(*aside) != self.last)).collect();
             let bytes = self.all.params.bytes.gradient * parameters;
             if let Some(place) = self.collective(axis, does, bytes, name, &after)? {
                 self.aside = Some(place);
@@ -473,7 +540,8 @@ impl Half {
         match compute.forward {
             None => of.takes(flop * if is_forward { 1.0 } else { 2.0 }),
             Some(forward) => {
-                let layer = if is_forward { forward } else { compute.backward.unwrap_or(Duration(2 * forward.ps())) };
+                let layer =
+                    if is_forward { forward } else { compute.backward.unwrap_or(Duration(2 * forward.ps())) };
                 let first = Duration::of_real(layer.real() * attention / (attention + network));
                 match self {
                     Self::Attention => first,

@@ -58,7 +58,8 @@ fn collectives(graph: &Graph) -> BTreeMap<(String, &'static str), (u32, Vec<u64>
 
 #[test]
 fn gpt_13b_sends_what_simais_file_says() {
-    let graph = made(training(Preset::Gpt13b, Parallel { tensor: 8, data: 16, ..Parallel::default() })).unwrap();
+    let graph =
+        made(training(Preset::Gpt13b, Parallel { tensor: 8, data: 16, ..Parallel::default() })).unwrap();
     let found = collectives(&graph);
     let of = |label: &str, kind| found[&(label.to_string(), kind)].clone();
     // 162 a rank and micro-batch, in sixteen groups, and one for the loss.
@@ -70,9 +71,11 @@ fn gpt_13b_sends_what_simais_file_says() {
 
 #[test]
 fn experts_exchange_what_tokens_take_to_them() {
-    // The case of Mixtral 8x7B on 128 GPUs: each token to two experts, halves of it by each of two tensor-parallel ranks.
+    // The case of Mixtral 8x7B on 128 GPUs: each token to two experts, halves of it by each of two
+    // tensor-parallel ranks.
     let parallel = Parallel { tensor: 2, data: 64, expert: 8, ..Parallel::default() };
-    let model = model::Params { preset: Some(Preset::Mixtral8x7b), sequence: Some(2048), ..model::Params::default() };
+    let model =
+        model::Params { preset: Some(Preset::Mixtral8x7b), sequence: Some(2048), ..model::Params::default() };
     let graph = made(Params { model, ..training(Preset::Mixtral8x7b, parallel) }).unwrap();
     let found = collectives(&graph);
     // Two forward and two backward in each of 32 layers, in sixteen groups of eight.
@@ -83,22 +86,33 @@ fn experts_exchange_what_tokens_take_to_them() {
 
 #[test]
 fn pipelines_pass_on_activations_and_their_gradients() {
-    let parallel = Parallel { tensor: 2, sequence: true, pipeline: 4, interleave: 2, data: 2, ..Parallel::default() };
+    let parallel =
+        Parallel { tensor: 2, sequence: true, pipeline: 4, interleave: 2, data: 2, ..Parallel::default() };
     let graph = made(Params { global_batch: Some(16), ..training(Preset::Gpt13b, parallel) }).unwrap();
     let found = collectives(&graph);
-    // Eight micro-batches cross seven borders between pieces of the model, both ways, on each of four ranks of a stage.
+    // Eight micro-batches cross seven borders between pieces of the model, both ways, on each of four ranks
+    // of a stage.
     assert_eq!(found[&("PP".to_string(), "message")], (2 * 8 * 7 * 4, vec![20_971_520 / 2]));
     // Halves of all-reduces, of each replica and micro-batch: four in each layer, and one at each end.
     let halves = 2 * 8 * (40 * 4 + 2);
-    assert_eq!(found[&("TP".to_string(), "all_gather")].0 + found[&("TP".to_string(), "reduce_scatter")].0, 2 * halves);
+    assert_eq!(
+        found[&("TP".to_string(), "all_gather")].0 + found[&("TP".to_string(), "reduce_scatter")].0,
+        2 * halves
+    );
     assert!(graph.ranks.iter().all(|rank| rank.circle().is_none()));
 }
 
 #[test]
 fn every_message_is_sent_and_received_by_the_ranks_that_it_names() {
     for (pipeline, interleave, zero) in [(1, 1, 0), (2, 1, 1), (4, 2, 2), (4, 1, 3), (2, 4, 3)] {
-        let parallel = Parallel { tensor: 2, context: 2, pipeline, interleave, data: 2, zero, ..Parallel::default() };
-        let params = Params { iterations: 2, buckets: 3, global_batch: Some(16), ..training(Preset::Gpt13b, parallel) };
+        let parallel =
+            Parallel { tensor: 2, context: 2, pipeline, interleave, data: 2, zero, ..Parallel::default() };
+        let params = Params {
+            iterations: 2,
+            buckets: 3,
+            global_batch: Some(16),
+            ..training(Preset::Gpt13b, parallel)
+        };
         let graph = made(params).unwrap();
         let mut seen = vec![0; graph.shared.len()];
         for (number, rank) in (0..).zip(&graph.ranks) {
@@ -129,8 +143,13 @@ fn every_message_is_sent_and_received_by_the_ranks_that_it_names() {
 
 #[test]
 fn a_gpt_computes_what_its_operations_take() {
-    let graph = made(training(Preset::Gpt13b, Parallel { tensor: 8, data: 2, ..Parallel::default() })).unwrap();
-    let time: u64 = graph.ranks[3].operations().iter().map(|o| if let Work::Compute(time) = o.work { time.ps() } else { 0 }).sum();
+    let graph =
+        made(training(Preset::Gpt13b, Parallel { tensor: 8, data: 2, ..Parallel::default() })).unwrap();
+    let time: u64 = graph.ranks[3]
+        .operations()
+        .iter()
+        .map(|o| if let Work::Compute(time) = o.work { time.ps() } else { 0 })
+        .sum();
     let flops = graph.flops.unwrap();
     // All ranks together, at 40 % of the peak.
     let expected = flops.iteration / 16.0 / (0.4 * 312e12) * 1e12;
@@ -144,15 +163,28 @@ fn what_does_not_fit_together_is_refused() {
         assert!(format!("{key}: {why}").starts_with(&format!("workload[0].training.{what}")), "{key}: {why}");
     };
     let gpt = |parallel| training(Preset::Gpt13b, parallel);
-    refused(gpt(Parallel { pipeline: 3, ..Parallel::default() }), "parallel.pipeline: 40 layers cannot be divided evenly");
-    refused(gpt(Parallel { data: 4, expert: 2, ..Parallel::default() }), "parallel.expert: 1 experts cannot be divided");
-    refused(gpt(Parallel { interleave: 2, ..Parallel::default() }), "parallel.interleave: needs more than one stage");
+    refused(
+        gpt(Parallel { pipeline: 3, ..Parallel::default() }),
+        "parallel.pipeline: 40 layers cannot be divided evenly",
+    );
+    refused(
+        gpt(Parallel { data: 4, expert: 2, ..Parallel::default() }),
+        "parallel.expert: 1 experts cannot be divided",
+    );
+    refused(
+        gpt(Parallel { interleave: 2, ..Parallel::default() }),
+        "parallel.interleave: needs more than one stage",
+    );
     refused(gpt(Parallel { zero: 4, ..Parallel::default() }), "parallel.zero: 4 is out of range");
     refused(gpt(Parallel { tensor: 0, ..Parallel::default() }), "parallel.tensor: 0 is out of range");
     let odd = Params { global_batch: Some(5), ..gpt(Parallel { data: 2, ..Parallel::default() }) };
     refused(odd, "global_batch: 5 sequences are not whole micro-batches");
-    let own = Params { model: model::Params { layers: Some(4), ..model::Params::default() }, ..gpt(Parallel::default()) };
+    let own = Params {
+        model: model::Params { layers: Some(4), ..model::Params::default() },
+        ..gpt(Parallel::default())
+    };
     refused(own, "model.hidden: missing");
-    let slow = Params { compute: Compute { efficiency: 0.0, ..Compute::default() }, ..gpt(Parallel::default()) };
+    let slow =
+        Params { compute: Compute { efficiency: 0.0, ..Compute::default() }, ..gpt(Parallel::default()) };
     refused(slow, "compute.efficiency: 0 is out of range");
 }
