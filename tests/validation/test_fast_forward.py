@@ -425,7 +425,7 @@ def equals_a_full_run(path: str, option: str, numbers: list[int]) -> None:
             raise
 
 
-@pytest.mark.parametrize("group", range(4))
+@pytest.mark.parametrize("group", [0, *(pytest.param(group, marks=pytest.mark.slow) for group in range(1, 4))])
 def test_nothing_is_skipped_beyond_a_fault(group: int) -> None:
     shares = [beside_faults(number) for number in range(6 * group, 6 * group + 6)]
     # Without fast-forward between faults the test would prove little.

@@ -77,7 +77,13 @@ PARTS: dict[str, tuple[float, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+_SLOW = {"each packet", "credits of links"}
+"""Cases with a row or a frame for each packet."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else (), id=name) for name in PARTS]
+)
 def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
     least, scenario = PARTS[name]
     shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, COMPONENTS) for plan in PLANS]
@@ -213,7 +219,7 @@ def elsewhere(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
     return {**parts, "network": leaves(3, 4), "workload": [{"flows": rows}], "audits": RECORDED, "until": until}
 
 
-@pytest.mark.parametrize("group", range(4))
+@pytest.mark.parametrize("group", [0, *(pytest.param(group, marks=pytest.mark.slow) for group in range(1, 4))])
 def test_parts_rest_under_every_mechanism_as_if_they_did_not(group: int) -> None:
     shares = []
     for number in range(60):

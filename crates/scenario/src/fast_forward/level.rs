@@ -35,6 +35,8 @@ pub struct Level {
     pub region: u32,
     /// First operation of the last loop that is done.
     pub done_region: Option<u32>,
+    /// Probes in this epoch.
+    pub probes: u64,
     /// Words of a probe; 0 before the first.
     pub cost: u64,
     /// The last probe.
@@ -61,6 +63,7 @@ impl Level {
             is_done: false,
             region: 0,
             done_region: None,
+            probes: 0,
             cost: 0,
             last: None,
         };
