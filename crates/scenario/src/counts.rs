@@ -25,7 +25,7 @@ pub fn groups() -> Vec<Declared> {
         match list.iter_mut().find(|d| d.name == group.name) {
             Some(known) => known.counts.extend(group.counts),
             None => {
-                list.push(Declared { name: group.name, label: group.label, counts: group.counts.to_vec() })
+                list.push(Declared { name: group.name, label: group.label, counts: group.counts.to_vec() });
             }
         }
     }

@@ -59,7 +59,7 @@ impl Source {
         let mut waited = |kind, cause| add(parts, Part { cause, ..Part::new(kind, now.since(self.since)) });
         match self.wait {
             Wait::Turn(queue) if now > self.since => {
-                log.sweep(queue, self.since, now, &mut |part| add(parts, part))
+                log.sweep(queue, self.since, now, &mut |part| add(parts, part));
             }
             Wait::Turn(_) => {}
             Wait::SourceHeld => waited(Kind::SourceHeld, self.held_by),

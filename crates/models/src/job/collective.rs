@@ -219,7 +219,12 @@ impl Collective {
                         let bytes = share(bytes, 2, tree, 2);
                         let parents = parents(n, tree);
                         (0..pieces).for_each(|p| {
-                            in_tree(&mut sends, 2 * channel + tree, &parents, share(bytes, pieces, p, pieces))
+                            in_tree(
+                                &mut sends,
+                                2 * channel + tree,
+                                &parents,
+                                share(bytes, pieces, p, pieces),
+                            );
                         });
                     }
                 }
@@ -247,7 +252,7 @@ impl Collective {
                 }
                 Algorithm::InNetwork => {
                     (0..pieces).for_each(|p| {
-                        in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces))
+                        in_network(&mut sends, channel, self.operation, share(bytes, pieces, p, pieces));
                     });
                 }
                 _ => self.in_steps(&mut sends, channel, bytes, pieces),

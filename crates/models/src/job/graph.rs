@@ -307,7 +307,7 @@ impl Graph {
         for (number, one) in (0..).zip(&self.shared) {
             match one.what {
                 What::Message { from, to, channel, bytes } => {
-                    add(from, to, self.line(None, channel, number, 0), bytes, 1)
+                    add(from, to, self.line(None, channel, number, 0), bytes, 1);
                 }
                 What::Collective { shape, group } => {
                     let like = match self.lines {

@@ -37,7 +37,7 @@ impl Node {
             Effect::Send(port, frame) => self.queue_control(port, QueueId(0), frame, cx),
             Effect::Emit(frame) => self.queue_control(self.routes.port(&frame), QueueId(0), frame, cx),
             Effect::Block(port, queues, asker) => {
-                self.block(port, queues, Cause::mechanism(owner), asker, cx.now())
+                self.block(port, queues, Cause::mechanism(owner), asker, cx.now());
             }
             Effect::Discard(port, queues) => self.discard(port, queues, owner, cx),
             Effect::MoveQueue(port, from, to) => self.pour(port, from, to, cx),
@@ -55,12 +55,12 @@ impl Node {
             }
             Effect::Unblock(port, queues) => self.unblock(port, queues, Cause::mechanism(owner), cx),
             Effect::HoldQueue(port, queue) => {
-                self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now())
+                self.block(port, Queues::One(queue), Cause::ORDER, Asker::Itself, cx.now());
             }
             Effect::ReleaseQueue(port, queue) => self.unblock(port, Queues::One(queue), Cause::ORDER, cx),
             Effect::PauseNeighbour(port, class, is_on) => {
                 self.mechanisms.each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| {
-                    m.on_pause_request(port, class, is_on, core, fx)
+                    m.on_pause_request(port, class, is_on, core, fx);
                 });
             }
             Effect::HoldFlow(flow, until) => {
@@ -149,7 +149,7 @@ impl Node {
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet, port, queue, is_whole: true };
             self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
-                m.on_dequeue(&event, core, fx)
+                m.on_dequeue(&event, core, fx);
             });
             self.effects.take_mark();
         }

@@ -158,7 +158,7 @@ impl Node {
     /// requests.
     fn tell_of_link(&mut self, port: PortId, is_up: bool, cx: &mut Cx<'_>) {
         self.mechanisms.each(Watches::LINK, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_link(port, is_up, core, fx)
+            m.on_link(port, is_up, core, fx);
         });
         self.apply(cx);
     }
@@ -242,7 +242,7 @@ impl Node {
         for port in PortId::all(self.core.ports.len()) {
             for class in self.core.classes.each() {
                 self.mechanisms.each(Watches::REQUEST, &self.core, &mut self.effects, |m, core, fx| {
-                    m.on_pause_request(port, class, begins, core, fx)
+                    m.on_pause_request(port, class, begins, core, fx);
                 });
             }
         }

@@ -79,7 +79,7 @@ impl Node {
         if self.mechanisms.want(Watches::ENQUEUE) {
             let event = Enqueued { packet: &packet, port: out, queue };
             self.mechanisms.each(Watches::ENQUEUE, &self.core, &mut self.effects, |m, core, fx| {
-                m.on_enqueue(&event, core, fx)
+                m.on_enqueue(&event, core, fx);
             });
             self.apply(cx);
         }
@@ -125,7 +125,7 @@ impl Node {
         let mut port = None;
         if choices.len() > 1 && packet.path() < Paths::FIRST {
             self.mechanisms.each(Watches::ROUTE, &self.core, &mut self.effects, |m, core, fx| {
-                port = m.route(packet, choices, core, fx).or(port)
+                port = m.route(packet, choices, core, fx).or(port);
             });
         }
         let port = port.unwrap_or_else(|| self.routes.port(packet));
@@ -138,7 +138,7 @@ impl Node {
     fn place(&mut self, port: PortId, packet: &mut Packet, cx: &mut Cx<'_>) -> Option<QueueId> {
         let mut queue = None;
         self.mechanisms.each(Watches::ASSIGN, &self.core, &mut self.effects, |m, core, fx| {
-            queue = m.assign_queue(packet, port, core, fx).or(queue)
+            queue = m.assign_queue(packet, port, core, fx).or(queue);
         });
         self.apply(cx);
         let queue = queue.unwrap_or_else(|| self.core.queue_for(packet.class(), packet.in_port()));
@@ -203,7 +203,7 @@ impl Node {
     #[cold]
     pub(super) fn crossing(&mut self, port: PortId, class: u8, is_up: bool, cx: &mut Cx<'_>) {
         self.mechanisms.each(Watches::LEVEL, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_level(Crossing { port, class, is_up }, core, fx)
+            m.on_level(Crossing { port, class, is_up }, core, fx);
         });
         self.apply(cx);
     }

@@ -40,7 +40,7 @@ impl Node {
         let mut queue = None;
         if self.mechanisms.want(Watches::PLACE) {
             self.mechanisms.each(Watches::PLACE, &self.core, &mut self.effects, |m, core, _| {
-                queue = m.place_flow(&mut probe, port, core).or(queue)
+                queue = m.place_flow(&mut probe, port, core).or(queue);
             });
         }
         let class = probe.class();
@@ -202,7 +202,7 @@ impl Node {
     #[cold]
     pub(super) fn delivered(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) {
         self.mechanisms.each(Watches::DELIVERED, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_delivered(packet, port, core, fx)
+            m.on_delivered(packet, port, core, fx);
         });
         self.apply(cx);
     }
@@ -211,7 +211,7 @@ impl Node {
     pub(super) fn answered(&mut self, answer: &Packet, cx: &mut Cx<'_>) {
         let is_over = self.endpoint.as_ref().is_none_or(|e| !e.is_under_way(answer.flow()));
         self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_answer(answer, is_over, core, fx)
+            m.on_answer(answer, is_over, core, fx);
         });
         self.apply(cx);
     }
@@ -226,7 +226,7 @@ impl Node {
         if went_back {
             if self.mechanisms.want(Watches::ANSWER) {
                 self.mechanisms.each(Watches::ANSWER, &self.core, &mut self.effects, |m, core, fx| {
-                    m.on_silence(flow, core, fx)
+                    m.on_silence(flow, core, fx);
                 });
                 self.apply(cx);
             }

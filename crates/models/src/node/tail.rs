@@ -43,7 +43,7 @@ impl Node {
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet: &packet, port, queue, is_whole: true };
             self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
-                m.on_whole(&event, core, fx)
+                m.on_whole(&event, core, fx);
             });
         }
         if crossed {

@@ -90,7 +90,7 @@ impl Node {
         if self.mechanisms.want(Watches::DEQUEUE) {
             let event = Dequeued { packet: &packet, port, queue, is_whole };
             self.mechanisms.each(Watches::DEQUEUE, &self.core, &mut self.effects, |m, core, fx| {
-                m.on_dequeue(&event, core, fx)
+                m.on_dequeue(&event, core, fx);
             });
             if self.effects.take_mark() {
                 packet.set(Packet::CE);
@@ -160,7 +160,7 @@ impl Node {
     pub(super) fn depart(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_departure(&mut event, core, fx)
+            m.on_departure(&mut event, core, fx);
         });
     }
 

@@ -194,7 +194,7 @@ mod tests {
                     1 => credit.hear(&rules, &mut counters),
                     2 => credit.time_out(&rules, stream.below(5) as u32, &mut counters),
                     _ if credit.is_open() => {
-                        credit.spend(&rules, 1 + stream.below(1000) as u16, &mut counters)
+                        credit.spend(&rules, 1 + stream.below(1000) as u16, &mut counters);
                     }
                     _ => {}
                 }

@@ -96,7 +96,7 @@ impl State for Buffer {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => {
-                walk.value(used.word())
+                walk.value(used.word());
             }
             Self::Shared(shared) => shared.walk(walk),
         }

@@ -82,7 +82,7 @@ impl NetworkOffsets {
                 PeriodKind::Packets => {}
                 PeriodKind::Steps => progress.follow_collectives(endpoint, &mut counters),
                 PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
-                    progress.follow_ranks(endpoint, &mut counters)
+                    progress.follow_ranks(endpoint, &mut counters);
                 }
             }
         }

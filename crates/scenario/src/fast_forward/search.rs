@@ -301,7 +301,7 @@ impl Search {
             Stage::Search => self.search_longer(of, shared, cp),
             Stage::Candidate(period) => self.confirm(of, period, shared, cp),
             Stage::Confirmed(period, start, totals) => {
-                found = self.replay(of, (period, start, totals), shared, cp)
+                found = self.replay(of, (period, start, totals), shared, cp);
             }
         }
         if found.is_none() && of > PACKETS && self.levels[PACKETS].mark <= started {

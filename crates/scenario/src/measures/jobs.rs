@@ -118,7 +118,7 @@ impl Measure for Jobs {
     fn rows(&self, rows: &mut Rows) {
         for job in self.0.iter().flatten() {
             job.parts(&mut |rank, iteration, kind, time| {
-                rows.jobs.push(job.row(rank, iteration, kind, time))
+                rows.jobs.push(job.row(rank, iteration, kind, time));
             });
             rows.collectives.extend(job.collectives.iter().cloned());
         }

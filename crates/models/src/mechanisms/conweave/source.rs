@@ -180,7 +180,7 @@ impl Source {
             Says::Clear => flow.is_over |= is_this && flow.is_moved,
             // One that is late changes nothing: the next packet finds that it is.
             Says::Reply if is_this && !flow.is_moved && now <= flow.deadline => {
-                (flow.is_over, flow.deadline) = (true, Moment::NEVER)
+                (flow.is_over, flow.deadline) = (true, Moment::NEVER);
             }
             Says::Reply => {}
         }

@@ -48,7 +48,7 @@ fn frame(class: u8, quanta: u16) -> Packet {
 fn count(pfc: &Pfc, now: Moment) -> [u64; 3] {
     let mut counts = Vec::new();
     pfc.counts(now, &mut |count: Count, n| {
-        counts.extend([PAUSES, FRAMES, ABOVE].contains(&count).then_some(n))
+        counts.extend([PAUSES, FRAMES, ABOVE].contains(&count).then_some(n));
     });
     counts.try_into().unwrap()
 }
