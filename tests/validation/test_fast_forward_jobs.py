@@ -101,7 +101,7 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
             "seed": 3,
         },
     ),
-    # Components replay half as busy periods, and the rest as packets and layers.
+    # With short windows, components repeat packets and layers in the place of many busy periods.
     "layers within iterations": (0.25, job(2, 4, {"tensor": 4, "data": 2}, model={**LARGE, "layers": 8}, iterations=6)),
     "a short pipeline": (0.1, job(2, 2, {"tensor": 2, "pipeline": 2}, 6, model={**LARGE, "layers": 8}, iterations=4)),
     "a pipeline": (0.6, job(2, 2, {"tensor": 2, "pipeline": 2}, 2, model={**LARGE, "layers": 8}, iterations=24)),

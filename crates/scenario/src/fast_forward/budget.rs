@@ -7,10 +7,9 @@
 //! spent budgets continues with the words earned by its own simulated events, times one factor that follows
 //! the success so far.
 
-/// Events that pay for one word: 1 % of the run, at six words read in the time of an event (measured).
+/// Events that pay for one word: 1 % of the run, at six words read in the time of an event.
 const EVENTS_PER_WORD: u64 = 17;
-/// Events of a packet to be sent, for the estimate of the expected events: about three hops, for data and
-/// ACK.
+/// Events of a packet to be sent, for a rough estimate of the expected events.
 const EVENTS_PER_PACKET: u64 = 6;
 /// Words in the time of reading a node, an output or the progress of a flow. With 20: 1.01 times the
 /// packet-hops are simulated (geometric mean of 60 scenarios, as all such ratios in this folder).

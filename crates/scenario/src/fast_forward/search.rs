@@ -33,7 +33,7 @@ pub(super) const CALM: u64 = 8;
 const LEAST: u32 = 64;
 
 /// Most probes of a longer level in the same collectives or loops. Without a limit, two jobs side by side
-/// fall from 89 % of fast-forward to 32 %.
+/// fall from 89 % of fast-forward to 53 %.
 const MOST: u64 = 12;
 
 /// What may be repeated in a scope, now or later.
