@@ -121,9 +121,6 @@ def test_no_import_in_a_circle() -> None:
     list(TopologicalSorter(graph).static_order())
 
 
-OPEN = ()
-
-
 def used_paths(text: str, children: set[str]) -> Iterator[list[str]]:
     """Yields the paths that a module names: in `use` trees, inline, and of its children."""
     waiting = [re.sub(r"\s+", "", tree) for tree in re.findall(r"\buse ((?:crate|super|self)::[^;]+);", text)]
@@ -173,19 +170,12 @@ def test_no_module_in_a_circle() -> None:
     """In a crate, a module depends on the modules it names, and so does a module on its children."""
     for crate in CRATES:
         graph = module_graph(ROOT / "crates" / crate / "src")
-        # Open: the rooms of states and of fast-forward.
-        graph = {
-            name: {one for one in others if not one.startswith(OPEN)}
-            for name, others in graph.items()
-            if not name.startswith(OPEN)
-        }
         list(TopologicalSorter(graph).static_order())
 
 
 def test_a_module_with_a_folder_stands_in_the_folder() -> None:
     """One module style: `pfc/mod.rs`, and never `pfc.rs` beside `pfc`."""
-    beside = [path for path in rust() if path.with_suffix("").is_dir()]
-    assert [path for path in beside if not path.stem.startswith(OPEN)] == []
+    assert [path for path in rust() if path.with_suffix("").is_dir()] == []
 
 
 def test_files_and_functions_are_short() -> None:

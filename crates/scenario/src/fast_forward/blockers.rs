@@ -7,7 +7,9 @@ use xoff_engine::state::Snapshot;
 use xoff_units::wide;
 
 /// Failed probes, and changes of flows, from which on blockers are reported. No result depends on either.
-const BLOCKED: [u64; 2] = [32, 12];
+const BLOCKED: u64 = 32;
+const CHANGED: u64 = 12;
+
 /// Reasons against repetition.
 #[derive(Default)]
 pub struct Blockers {
@@ -35,10 +37,10 @@ impl Blockers {
     /// Reports components that never recurred, `traffic` for queues and packets in flight, or `flows` for
     /// frequent changes.
     pub fn report(&self, is_done: bool, to: &mut (u64, Vec<&'static str>)) {
-        if self.changes >= BLOCKED[1] && self.changes > to.0 {
+        if self.changes >= CHANGED && self.changes > to.0 {
             *to = (self.changes, vec!["flows"]);
         }
-        if is_done || self.probes < BLOCKED[0] || self.probes <= to.0 {
+        if is_done || self.probes < BLOCKED || self.probes <= to.0 {
             return;
         }
         let never = self
