@@ -17,7 +17,6 @@
 //! moments, and nearly all fail.
 
 #[cfg(test)]
-#[path = "../../tests/fast_forward/busy_periods.rs"]
 mod tests;
 
 use rustc_hash::FxHashMap;
