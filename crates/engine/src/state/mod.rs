@@ -39,20 +39,20 @@ pub struct StateVisitor<'a> {
     now: Moment,
     /// Offsets of a digest, or growth of a shift or repetition.
     origin: &'a dyn Offsets,
-    /// The same of the flow at hand, of what its receiver has granted, and of what its packets ask for.
+    /// Offsets of the present flow: packets that have passed, credit granted, credit asked for.
     passed: u32,
     granted: u32,
     asked: u32,
-    /// The part at hand, by its place in a situation.
+    /// The present part, by its index in the snapshot.
     part: usize,
     action: Action,
-    /// Where it is.
+    /// The present node and link.
     place: Place,
-    /// Slots of what travels beside messages that were shown.
+    /// Slots of side records of the visited messages.
     pub(crate) seen: Vec<u32>,
 }
 
-/// The node at hand, and the link by which what is shown came to it, or by which it will leave.
+/// A node, and the link by which the visited data arrived or will leave.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     node: u32,
@@ -121,33 +121,33 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Digests what is seen at `now`.
+    /// Returns a visitor that digests the state at `now`.
     pub fn digest(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Digest(Snapshot::default()))
     }
 
-    /// Digests what is seen at `now`, and keeps the words of it.
+    /// Returns a visitor that digests the state at `now`, and keeps the words.
     pub fn keep(now: Moment, origin: &'a dyn Offsets) -> Self {
         let situation = Snapshot { words: Some(Vec::new()), ..Snapshot::default() };
         Self { action: Action::Digest(situation), ..Self::digest(now, origin) }
     }
 
-    /// Shifts what is seen at `now` by a time, and as far as `origin` says.
+    /// Returns a visitor that shifts the state at `now` by a time, and counters by the growth of `origin`.
     pub fn shift(now: Moment, by: Duration, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Shift(by))
     }
 
-    /// The digest of all that was seen; zero of other walks.
+    /// Returns the digest of the visited state; zero for a visitor with another action.
     pub fn result(&self) -> u64 {
         if let Action::Digest(seen) = &self.action { seen.digest() } else { 0 }
     }
 
-    /// All that was seen; nothing of other walks.
+    /// Returns the snapshot of the visited state; empty for a visitor with another action.
     pub fn snapshot(self) -> Snapshot {
         if let Action::Digest(seen) = self.action { seen } else { Snapshot::default() }
     }
 
-    /// Shows a part that has a name.
+    /// Visits a named part.
     pub fn within(&mut self, name: &'static str, what: impl FnOnce(&mut Self)) {
         let outer = self.part;
         if let Action::Digest(seen) = &mut self.action {
@@ -160,12 +160,12 @@ impl<'a> StateVisitor<'a> {
         self.part = outer;
     }
 
-    /// The moment of it.
+    /// Returns the moment of the visit.
     pub const fn now(&self) -> Moment {
         self.now
     }
 
-    /// By how much it moves what is to come.
+    /// Returns the time by which the visitor moves the future.
     pub(crate) const fn by(&self) -> Duration {
         match &self.action {
             Action::Digest(_) | Action::Note(_) => Duration::ZERO,
@@ -173,7 +173,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Something that does not depend on when it is, or how far its flow is.
+    /// Visits a word that depends neither on time nor on the progress of a flow.
     #[inline]
     pub fn value(&mut self, value: u64) {
         if let Action::Digest(seen) = &mut self.action {
@@ -186,10 +186,10 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// A moment that matters as long as it is to come.
+    /// Visits a moment that matters until the moment has passed.
     pub fn due(&mut self, at: &mut Moment) {
         if let Action::Digest(_) = self.action {
-            // Where it is past, it does not matter when it was.
+            // All past moments are equal.
             let left = if *at == Moment::NEVER { u64::MAX } else { at.0.saturating_sub(self.now.0) };
             self.value(left);
         } else {
@@ -197,7 +197,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// A moment that matters even when it is past; [`Moment::NEVER`] stays.
+    /// Visits a moment that matters after the moment has passed, too; [`Moment::NEVER`] stays.
     pub fn moment(&mut self, at: &mut Moment) {
         match self.action {
             Action::Digest(_) if *at == Moment::NEVER => self.value(u64::MAX),
@@ -207,8 +207,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// A moment at which nothing happens but that something is looked at which is a part of its own: it is
-    /// shifted, and in no digest. One that was before the stretch that is repeated stays.
+    /// Visits the moment of a reminder, which only makes a component look at state of its own. The moment is
+    /// shifted, and is in no digest. A moment before the repeated stretch stays.
     pub fn reminder(&mut self, at: &mut Moment) {
         match &self.action {
             Action::Digest(_) => {}
@@ -217,15 +217,15 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// What comes from outside, at moments of its own: it is in no digest, a shift moves it, and a repetition
-    /// leaves it where it is. Whoever repeats sees to it that nothing of it falls into that time.
+    /// Visits events from outside, such as flows to come. Events from outside are in no digest. A shift moves
+    /// the events, and a repetition leaves the events in place: the caller ends the repetition before them.
     pub fn outside(&mut self, what: impl FnOnce(&mut Self)) {
         if let Action::Shift(_) = self.action {
             what(self);
         }
     }
 
-    /// The moment of something that comes from outside.
+    /// Visits the moment of an event from outside.
     pub fn interruption(&mut self, at: &mut Moment) {
         match &mut self.action {
             Action::Note(note) => note.totals.outside = note.totals.outside.min(*at),
@@ -234,8 +234,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Something happens at multiples of a time: where now is between two of them matters, and a shift that
-    /// is no multiple of it leads to another situation.
+    /// Visits the phase of events at multiples of `period`. A repetition by another time than a multiple of
+    /// `period` is refused.
     pub fn phase(&mut self, period: Duration) {
         self.value(self.now.0 % period.0.max(1));
         if let Action::Repeat(r) = &mut self.action {
@@ -243,7 +243,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// What follows belongs to a flow.
+    /// Begins the state of a flow.
     pub fn of_flow(&mut self, flow: u32) {
         if let Action::Note(note) = &mut self.action {
             note.totals.about(u64::from(flow) << 32);
@@ -252,13 +252,13 @@ impl<'a> StateVisitor<'a> {
         (self.granted, self.asked) = (self.count(Counter::Granted(flow)), self.count(Counter::Asked(flow)));
     }
 
-    /// What was granted to the flow at hand, or is to be, since it began.
+    /// Visits the credit granted to the present flow since the start of the flow.
     pub fn granted(&mut self, count: &mut u32) {
         self.relative(count, self.granted);
     }
 
-    /// What a packet of the flow at hand says beside its data: what the flow asks for in all, or something of
-    /// its own.
+    /// Visits the tag of a packet of the present flow: the credit asked for since the start of the flow, or
+    /// another word.
     pub fn asked(&mut self, count: &mut u32) {
         self.relative(count, self.asked);
     }
@@ -275,12 +275,12 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// The index of a packet of the flow at hand.
+    /// Visits the index of a packet of the present flow.
     pub fn packet(&mut self, index: &mut u32) {
         self.relative(index, self.passed);
     }
 
-    /// The index of a packet that matters as long as it is beyond those that have passed.
+    /// Visits the index of a packet that matters until the packet has passed.
     pub fn ahead(&mut self, index: &mut u32) {
         match self.action {
             Action::Digest(_) => self.value(u64::from(index.saturating_sub(self.passed))),
@@ -293,27 +293,27 @@ impl<'a> StateVisitor<'a> {
         self.origin.kind()
     }
 
-    /// The place of a message among those of its sender ([`Offsets::messages`]).
+    /// Visits the index of a message of an operation.
     pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
         self.relative(place, self.count(Counter::Messages(job, number, *place)));
     }
 
-    /// How many messages the sender of one goes on.
+    /// Returns the number of messages by which the sender of a message advances.
     pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
         if self.by() > Duration::ZERO { self.count(Counter::Messages(job, number, place)) } else { 0 }
     }
 
-    /// The place of an operation in the program of a rank ([`Offsets::operations`]).
+    /// Visits the index of an operation in the program of a rank.
     pub fn operation(&mut self, job: u32, rank: u32, place: &mut u32) {
         self.relative(place, self.count(Counter::Operations(job, rank)));
     }
 
-    /// How many operations a rank goes on.
+    /// Returns the number of operations by which a rank advances.
     pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
         if self.by() > Duration::ZERO { self.count(Counter::Operations(job, rank)) } else { 0 }
     }
 
-    /// The number of what several do together ([`Offsets::number`]).
+    /// Visits the number of a shared operation ([`Offsets::number`]).
     pub fn number(&mut self, job: u32, number: &mut u32) {
         match self.action {
             Action::Digest(_) => {
@@ -326,8 +326,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// The moment at which an operation has computed, and the timer of it: what comes from outside, unless
-    /// operations go by.
+    /// Visits the end of a computation and its timer. The end is an event from outside for periods that are
+    /// shorter than an operation.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
         if self.origin.kind() < PeriodKind::Layers {
             self.interruption(at);
@@ -342,7 +342,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Bytes that an output had sent at some moment.
+    /// Visits the number of bytes that an output had sent at some moment.
     pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
         let origin = self.origin.offset(Counter::Bytes(node, output));
         match self.action {
@@ -352,17 +352,17 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// What follows is at a node.
+    /// Begins the state of a node.
     pub const fn at_node(&mut self, node: u32) {
         self.place.node = node;
     }
 
-    /// What follows is at the node at hand, and came by a link of it or will leave by it.
+    /// Begins the state of data that arrived by a link of the present node, or will leave by the link.
     pub const fn at_link(&mut self, link: u16, leaves: bool) {
         self.place = Place { link, leaves, ..self.place };
     }
 
-    /// A count of a class ([`Counter::Class`]): of the node itself (`is_own`), or of the neighbour.
+    /// Visits a counter of a class ([`Counter::Class`]) of the present node (`is_own`), or of the neighbour.
     pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
         let Place { node, link, leaves } = self.place;
         let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };
@@ -375,21 +375,21 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Something travels beside a message: it is shown when all of the node has been.
+    /// Visits the slot of a side record. The record itself is visited after the node.
     pub fn side(&mut self, slot: u32) {
         self.value(u64::MAX);
         self.seen.push(slot);
         self.is_shared();
     }
 
-    /// Something of what is seen is not in it, so that a copy would have it in common with others.
+    /// Notes that a part shares data with another part, which a copy would share as well.
     pub const fn is_shared(&mut self) {
         if let Action::Note(note) = &mut self.action {
             note.totals.is_shared = true;
         }
     }
 
-    /// Parts under keys, which have no order of their own.
+    /// Visits parts in the order of their keys.
     pub fn keyed<'s, K: Ord + Word + 's, V: 's>(
         &mut self,
         parts: impl IntoIterator<Item = (&'s K, &'s mut V)>,
