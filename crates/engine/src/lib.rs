@@ -48,7 +48,7 @@ pub enum Timer {
     /// see [`state::StateVisitor::reminder`].
     Reminder,
     /// An operation of a program has computed; the lowest 32 bits of the token are its index
-    /// ([`state::Offsets::operations`]).
+    /// ([`state::Counter::Operations`]).
     Operation,
     /// Comes from outside; see [`state::StateVisitor::outside`].
     Outside,

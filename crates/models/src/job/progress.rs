@@ -30,7 +30,7 @@ impl State for Programs {
                     program.active.values().map(|a| u64::from(a.to_come) << 32 | u64::from(a.to_leave)).sum(),
                 ),
             }
-            // What a program has done, it does not do again.
+            // Finished operations do not recur.
             walk.same(u64::from(program.over.0) << 32 | wide(program.over.1.len()));
             walk.same(wide(program.active.len()));
             walk.same(program.early.values().map(|early| wide(early.len())).sum());
@@ -38,7 +38,7 @@ impl State for Programs {
     }
 }
 
-/// Which of the stretches of a program counts.
+/// Returns the index of the loop region of a kind of period.
 fn level(kind: PeriodKind) -> usize {
     usize::from(kind == PeriodKind::Iterations)
 }
@@ -59,11 +59,11 @@ impl Row for Ended {
 }
 
 impl Program {
-    /// Operations that were begun, or are about to be, have places relative to the period; those that wait
-    /// beyond the stretch wait for less and less.
+    /// Visits operations relative to the present period. Operations beyond the loop region wait for fewer
+    /// operations in each period.
     fn walk_operations(&mut self, walk: &mut StateVisitor<'_>) {
-        // From a quiet moment on nothing is beyond a stretch: what waits for less than before is another
-        // situation.
+        // In a busy period no operation is beyond the region: a smaller number of open predecessors is
+        // another state.
         let (by, end) = match walk.kind() {
             PeriodKind::BusyPeriods => (0, u32::MAX),
             kind => (self.stretches[level(kind)].by, self.stretches[level(kind)].end),
@@ -130,11 +130,11 @@ impl Program {
         }
     }
 
-    /// Finds the stretches that it is in; says what that took.
+    /// Finds the loop regions of the present operation. Returns the number of compared operations.
     fn follow(&mut self, kind: PeriodKind) -> u64 {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
-        // Where nothing holds the shorter one, that is the longer one, too: another rank, elsewhere, may have
-        // one that holds shorter ones.
+        // A region without a longer region around counts as the longer region, because another rank may have
+        // a longer region.
         let mut shorter = LoopRegion::whole(number(self.own().operations().len()));
         for region in &mut self.stretches[..=level(kind)] {
             if first >= region.end {
@@ -147,16 +147,16 @@ impl Program {
             } else if region.end == u32::MAX {
                 *region = shorter;
             }
-            // What holds it goes beyond its end.
+            // The longer region ends after the shorter region.
             at_least = region.end - first;
             shorter = region.clone();
         }
         cost
     }
 
-    /// How far it is in its operations.
+    /// Returns the progress in the program.
     fn rank_progress(&self, kind: PeriodKind) -> RankProgress {
-        // What waits from a quiet moment on counts by what it waits for alone.
+        // In a busy period a waiting operation counts by its open predecessors alone.
         let (region, begun, end) = match kind {
             PeriodKind::BusyPeriods => {
                 (LoopRegion { by: 1, ..LoopRegion::whole(self.over.0) }, self.over.0, 0)
@@ -184,7 +184,7 @@ impl Program {
         }
     }
 
-    /// What it does again and again, if it does.
+    /// Returns the cycle of the present loop region, if a whole period is left.
     fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
         let of = |place: u32| match self.own().operations()[index(place)].work {
             Work::Send(number) => match self.graph.shared[index(number)].what {
@@ -229,7 +229,7 @@ impl Program {
         });
     }
 
-    /// How far it is in collectives.
+    /// Returns the progress in active collectives.
     fn collectives(&self) -> impl Iterator<Item = CollectiveProgress> {
         self.active.iter().flat_map(move |(place, active)| {
             let collective = match self.own().operations()[index(*place)].work {
@@ -253,13 +253,13 @@ impl Program {
 }
 
 impl Active {
-    /// The first message of a run that was not handed over; `first` is the first of all that the rank sends.
+    /// Returns the first message of a run that was not posted. `first` is the first message of the rank.
     fn posted(&self, run: &Range<u32>, first: u32) -> u32 {
         run.clone().find(|place| self.missing[index(place - first)] > 0).unwrap_or(run.end)
     }
 
-    /// What those messages of a run that were not handed over still wait for, where they have got some of it:
-    /// so many places further on, if messages go by.
+    /// Visits the messages of a run that were not posted and have some of their inputs. A repetition moves
+    /// their missing inputs by `further` messages.
     fn walk_run(
         &mut self,
         further: u32,
@@ -289,35 +289,35 @@ impl Active {
     }
 }
 
-/// How far a rank is in a run of messages of a collective, one after the other to one rank.
+/// Progress of a rank in a run: messages of a collective to one rank, in order.
 #[derive(Debug, Clone)]
 pub struct CollectiveProgress {
     /// The job.
     pub job: u32,
     /// The collective's number.
     pub number: u32,
-    /// The messages, by their places.
+    /// Indices of the messages.
     pub run: Range<u32>,
-    /// The first that was not handed over.
+    /// The first message that was not posted.
     pub posted: u32,
     /// Messages of the collective that have not arrived.
     pub to_come: u32,
 }
 
-/// How far a rank is in its operations.
+/// Progress of a rank in its program.
 #[derive(Debug, Clone)]
 pub struct RankProgress {
     /// The job.
     pub job: u32,
     /// The rank.
     pub rank: u32,
-    /// Where the period began that it is in.
+    /// First operation of the present period.
     pub begun: u32,
-    /// The last operation of which anything is known.
+    /// Last operation with any progress.
     pub top: u32,
-    /// Operations beyond the stretch that wait for something in it, and for how many.
+    /// Operations beyond the loop region that wait for operations of the region, and the number of these.
     pub beyond: Vec<(u32, u32)>,
-    /// The operations that are like one another.
+    /// The loop region.
     pub region: LoopRegion,
 }
 
@@ -342,36 +342,36 @@ impl RankProgress {
     }
 }
 
-/// Operations that a rank does again and again.
+/// A period of operations that recur in the program of a rank.
 #[derive(Debug, Clone, Copy)]
 pub struct Cycle {
-    /// The first of them.
+    /// The first operation.
     pub start: u32,
-    /// Packets that it sends in a period.
+    /// Packets that the rank sends in a period.
     pub packets: u64,
-    /// Packets of all that it has begun.
+    /// Packets of all begun operations.
     pub begun: u64,
-    /// Periods that are left.
+    /// Number of periods left.
     pub left: u64,
 }
 
 impl Programs {
-    /// How far the ranks here are in collectives, and the graphs of their jobs.
+    /// Returns the progress of the ranks of this host in collectives, with the graphs of the jobs.
     pub fn collectives(&self) -> impl Iterator<Item = (&Arc<Graph>, CollectiveProgress)> {
         self.0.iter().flat_map(|program| program.collectives().map(|round| (&program.graph, round)))
     }
 
-    /// How far the ranks here are in their operations, and the graphs of their jobs.
+    /// Returns the progress of the ranks of this host in their programs, with the graphs of the jobs.
     pub fn ranks(&self, kind: PeriodKind) -> impl Iterator<Item = (&Arc<Graph>, RankProgress)> {
         self.0.iter().map(move |program| (&program.graph, program.rank_progress(kind)))
     }
 
-    /// Finds the stretches of operations in which they are; says how many operations were compared.
+    /// Finds the loop regions of the ranks of this host. Returns the number of compared operations.
     pub fn follow(&mut self, kind: PeriodKind) -> u64 {
         self.0.iter_mut().map(|program| program.follow(kind)).sum()
     }
 
-    /// What the first rank here that does something again and again does.
+    /// Returns the cycle of the first rank of this host that has a cycle.
     pub fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
         self.0.iter().find_map(|program| program.cycle(kind, framing))
     }
