@@ -1,11 +1,10 @@
-//! Stretches of a rank's program in which operations are like those before them: the layers of a model, its
-//! micro-batches.
+//! Loop regions: parts of a rank's program in which operations recur, such as layers or micro-batches.
 //!
-//! An operation is like another when it takes as long or sends as much to the same ranks, by the same
-//! connections, waits for as many, and lets go those that are as much further on, or the same as the other:
-//! those are beyond the stretch, as the optimizer is that waits for all layers. Whatever several ranks do
-//! together is known by its place in a *series*: the collectives of a group, or the messages from one rank to
-//! another.
+//! Two operations are alike if their work takes the same time or sends the same bytes to the same ranks by
+//! the same connections, if both have the same number of predecessors, and if the successors of the second
+//! are the successors of the first, one period later. A common successor lies beyond the region: the
+//! optimizer waits for all layers. A *series* numbers shared operations: the collectives of a group, or the
+//! messages from one rank to another.
 
 use std::ops::Range;
 
@@ -13,63 +12,62 @@ use xoff_units::{index, number};
 
 use super::graph::{Graph, What, Work};
 
-/// No period of more operations is looked for.
+/// Most operations of a period.
 const LONGEST: u32 = 16_384;
 
-/// Operations of a rank from `start` to `end`, of which each is like the one `by` before it, as far as there
-/// is one.
+/// Operations of a rank from `start` to `end`. Each operation is like the operation `by` before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRegion {
-    /// The first.
+    /// The first operation.
     pub start: u32,
-    /// How many are a period.
+    /// Number of operations of a period.
     pub by: u32,
-    /// The one after the last.
+    /// The operation after the last.
     pub end: u32,
-    /// The series that they take part in.
+    /// Strides of the series with operations in the region.
     pub strides: Vec<SeriesStride>,
 }
 
-/// How a stretch takes part in a series.
+/// Growth of a series in each period of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesStride {
     /// The series.
     pub series: u32,
-    /// The first place in it.
+    /// Index of the first operation in the series.
     pub first: u32,
-    /// How many places a period goes on.
+    /// Operations of the series in a period.
     pub by: u32,
 }
 
 impl LoopRegion {
-    /// All of a program, if nothing of it is like anything before.
+    /// Returns the region of a program without recurring operations.
     pub const fn whole(operations: u32) -> Self {
         Self { start: 0, by: u32::MAX, end: operations, strides: Vec::new() }
     }
 
-    /// Where the period begins that an operation is in.
+    /// Returns the first operation of the period of an operation.
     pub const fn begin(&self, place: u32) -> u32 {
         self.start + (place - self.start) / self.by * self.by
     }
 
-    /// How many periods are before that.
+    /// Returns the number of periods before the period of an operation.
     pub const fn periods(&self, place: u32) -> u32 {
         (place - self.start) / self.by
     }
 }
 
 impl Graph {
-    /// The series that what has a number is in, and its place there.
+    /// Returns the series of a shared operation, and the index in the series.
     pub fn turn(&self, number: u32) -> (u32, u32) {
         self.strides[index(number)]
     }
 
-    /// The number of what has a place in a series.
+    /// Returns the number of the shared operation at an index of a series.
     pub fn numbered(&self, series: u32, place: u32) -> Option<u32> {
         self.series[index(series)].get(index(place)).copied()
     }
 
-    /// How many take part in a series.
+    /// Returns the number of ranks that take part in a series.
     pub fn members(&self, series: u32) -> u32 {
         match self.series[index(series)].first().map(|first| self.shared[index(*first)].what) {
             Some(What::Collective { group, .. }) => {
@@ -81,8 +79,8 @@ impl Graph {
         }
     }
 
-    /// Whether an operation of a rank is like the one `by` before it; and the first of those that both let
-    /// go.
+    /// Compares an operation of a rank with the operation `by` before. Returns the first common successor, or
+    /// the largest number without a common successor; `None` for operations that are not alike.
     fn is_like(&self, rank: u32, place: u32, by: u32) -> Option<u32> {
         let rank = &self.ranks[index(rank)];
         let (a, b) = (rank.operations()[index(place - by)], rank.operations()[index(place)]);
@@ -114,8 +112,8 @@ impl Graph {
         Some(end)
     }
 
-    /// Whether each of these operations of a rank is like the one `by` before it, as are all that wait for
-    /// it, and all series that they take part in go on from one to the other as `strides` says.
+    /// True if each of these operations of a rank is like the operation `by` before, without a common
+    /// successor, and if each series advances by its stride.
     pub fn are_again(
         &self,
         rank: u32,
@@ -135,18 +133,19 @@ impl Graph {
             })
     }
 
-    /// Whether an operation of a rank waits for as many as the one so much further on.
+    /// True if an operation of a rank has as many predecessors as the operation `by` later.
     pub fn needs_as_many(&self, rank: u32, place: u32, by: u32) -> bool {
         let needs = self.ranks[index(rank)].needs();
         needs.get(index(place + by)) == Some(&needs[index(place)])
     }
 
-    /// How many series there are.
+    /// Returns the number of series.
     pub fn series(&self) -> u32 {
         number(self.series.len())
     }
 
-    /// How many of a series are behind the first of its members, who has so many operations over.
+    /// Returns the number of operations of a series that its first member has finished. `over` returns the
+    /// finished operations of a rank.
     pub fn behind(&self, series: u32, over: impl Fn(u32) -> Option<u32>) -> Option<u32> {
         let numbers = &self.series[index(series)];
         let first = match self.shared[index(*numbers.first()?)].what {
@@ -159,13 +158,13 @@ impl Graph {
         ))
     }
 
-    /// Whether two are the same thing among the same ranks by the same connections.
+    /// True for equal shared operations of the same ranks by the same connections.
     fn are_like(&self, a: u32, b: u32) -> bool {
         self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)
     }
 
-    /// The stretch with the shortest period, of so many operations, that goes from a place of a rank's
-    /// program on for a period more at least; and what it took to find it, in operations that were compared.
+    /// Returns the region from `start` with the shortest period among `periods`, and the number of compared
+    /// operations. A region has at least two periods.
     pub fn region(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<LoopRegion>, u64) {
         let operations = number(self.ranks[index(rank)].operations().len());
         let mut cost = 0;
@@ -188,7 +187,7 @@ impl Graph {
         (None, cost)
     }
 
-    /// By how much a period brings on each series, and as far as it does so by as much each time.
+    /// Returns the strides of all series in a region, and the end of the part with constant strides.
     fn turns_of(&self, rank: u32, start: u32, by: u32, end: u32) -> Option<(u32, Vec<SeriesStride>)> {
         let operations = self.ranks[index(rank)].operations();
         let mut strides: Vec<SeriesStride> = Vec::new();
@@ -269,10 +268,10 @@ mod tests {
             (graph.numbered(series, 3), graph.numbered(series, 16), graph.members(series)),
             (Some(3), None, 2)
         );
-        // Iterations are, from where layers are not any more.
+        // Iterations recur beyond the last layer.
         assert_eq!(graph.region(0, 16, 1..u32::MAX).0, None, "there is no third");
         assert_eq!(graph.region(0, 2, 1..2).0, None, "none is shorter");
-        // A connection of its own for each message, or every other one, is none of those before.
+        // With a connection for each message, no operation takes an earlier connection.
         assert_eq!(job(0, Lines::Own).region(1, 2, 1..u32::MAX).0, None);
         assert_eq!(job(0, Lines::Shared(2)).region(1, 2, 1..u32::MAX).0.map(|region| region.by), Some(4));
     }
