@@ -63,12 +63,14 @@ __all__ = [
     "Mice",
     "Model",
     "Moe",
+    "Nccl",
     "Ndc",
     "Ndp",
     "Network",
     "Node",
     "Nscc",
     "Numbers",
+    "NvLink",
     "Override",
     "Oversubscription",
     "Parallel",
@@ -92,6 +94,7 @@ __all__ = [
     "Row",
     "Scenario",
     "Selective",
+    "Servers",
     "Sfc",
     "Shared",
     "Shares",
@@ -282,10 +285,14 @@ class Rail(_Part):
     """Servers (of each segment)."""
 
     gpus_per_server: int
-    """GPUs of a server, which is the number of rails."""
+    """GPUs of a server with a NIC of their own, which is the number of rails; with `network.servers` the NICs of a
+    server.
+    """
 
-    scale_up: Link
-    """Links within a server: the high-bandwidth domain."""
+    scale_up: Link | None = None
+    """Links within a server, for packets: the high-bandwidth domain. With `network.servers` there may be none: GPUs
+    then do not relay, and `library = "nccl"` has NVLink.
+    """
 
     rail: Link
     """Links from GPUs to rail switches."""
@@ -370,6 +377,37 @@ class Reducers(_Part):
 
 
 @dataclass(kw_only=True)
+class NvLink(_Part):
+    """`network.servers.nvlink`."""
+
+    rate: str | None = None
+    """Rate of a GPU in each direction. Default: the rate that NCCL assumes for the GPU's type."""
+
+    latency: str | None = None
+    """From GPU to GPU without load."""
+
+
+@dataclass(kw_only=True)
+class Servers(_Part):
+    """`network.servers`."""
+
+    gpus: int
+    """GPUs of a server."""
+
+    nics: int | None = None
+    """NICs of a server: a divisor or a multiple of the GPUs. Default: one for each GPU."""
+
+    gpu: Literal["v100", "a100", "a800", "h100", "h800", "h200", "h20", "b200", "b300", "rtx5090"] | None = None
+    """Type of the GPUs."""
+
+    cpu: Literal["intel", "amd", "arm"] | None = None
+    """Maker of the CPUs."""
+
+    nvlink: NvLink | None = None
+    """NVLink of a GPU. Default: the NVLinks of the GPU's type."""
+
+
+@dataclass(kw_only=True)
 class Failover(_Part):
     """`network.failover`."""
 
@@ -441,6 +479,9 @@ class Network(_Part):
 
     reducers: Sequence[Reducers] | None = None
     """Switches that reduce, for collectives with `algorithm = "in_network"`."""
+
+    servers: Servers | None = None
+    """Servers of GPUs, for collectives with `library = "nccl"`."""
 
     failover: Failover | None = None
     """Routes after links go down (`fault`)."""
@@ -1665,6 +1706,48 @@ class HostSettings(_Part):
 
 
 @dataclass(kw_only=True)
+class Nccl(_Part):
+    """`workload[…].nccl`: NCCL's settings, by NCCL's words."""
+
+    protocol: Literal["ll", "ll128", "simple"] | None = None
+    """Only this protocol (`NCCL_PROTO`). Default: the protocol with the least predicted time."""
+
+    version: str | None = None
+    """Version, such as `2.30`. Versions before 2.23 count two more steps between servers in the choice."""
+
+    pxn: bool | None = None
+    """A rank may send by the NIC of another rank of its server, over NVLink."""
+
+    nvls: bool | None = None
+    """NVSwitches reduce and multicast (`NCCL_NVLS_ENABLE`)."""
+
+    steps: int | None = None
+    """Slots of a connection (`NCCL_STEPS`)."""
+
+    min_ctas: int | None = None
+    """Fewest channels (`NCCL_MIN_CTAS`)."""
+
+    max_ctas: int | None = None
+    """Most channels (`NCCL_MAX_CTAS`)."""
+
+    net_overhead: str | None = None
+    """Time of the proxy for a message on the network. Default: 1 µs, with CPUs of AMD 2 µs."""
+
+    base_latency: str | None = None
+    """Latency of an operation without a step. Default: NCCL's base latency of the algorithm and protocol."""
+
+    nvlink_latency: str | None = None
+    """Latency of a hand-over over NVLink, including the latency of NVLink itself. Default: NCCL's hardware latency of
+    the algorithm and protocol.
+    """
+
+    net_latency: str | None = None
+    """Latency of a hand-over over the network, including the network's own time between neighbours. Default: NCCL's
+    hardware latency of the algorithm and protocol.
+    """
+
+
+@dataclass(kw_only=True)
 class Incast(_Part):
     """`workload[…].incast`: several senders and one receiver."""
 
@@ -1764,8 +1847,13 @@ class AllToAll(_Part):
 class Collective(_Part):
     """`workload[…].collective`."""
 
-    operation: Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier"]
+    operation: Literal[
+        "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "barrier", "send_receive"
+    ]
     """The operation: the data of each rank at the end."""
+
+    library: Literal["textbook", "nccl"] | None = None
+    """The library. Default: `textbook`."""
 
     algorithm: (
         Literal[
@@ -1778,10 +1866,17 @@ class Collective(_Part):
             "chain",
             "dissemination",
             "in_network",
+            "tree",
+            "nvls",
+            "nvls_tree",
+            "pat",
+            "auto",
         ]
         | None
     ) = None
-    """The algorithm. Default: a ring, or all messages at once for `all_to_all`."""
+    """The algorithm. Default: a ring, or all messages at once for `all_to_all`; with NCCL the algorithm with the least
+    predicted time (`auto`).
+    """
 
     size: str
     """The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of a rank for
@@ -1789,13 +1884,15 @@ class Collective(_Part):
     """
 
     hosts: Sequence[int | str] | None = None
-    """The ranks, in order. Default: all hosts."""
+    """The hosts of the ranks, in order. Default: all hosts. With NCCL each GPU at a host is a rank."""
 
     channels: int | None = None
-    """Channels that share the data and run in parallel."""
+    """Channels that share the data and run in parallel. Default: one; with NCCL as many as NCCL uses."""
 
     chunk: str | None = None
-    """Largest piece of a message that is passed on separately. Default: whole messages."""
+    """Largest piece of a message that is passed on separately. Default: whole messages; with NCCL the chunk of the
+    protocol.
+    """
 
     group: int | None = None
     """Consecutive ranks of a group, for `hierarchical`."""
@@ -1871,6 +1968,11 @@ class Row(_Part):
             "chain",
             "dissemination",
             "in_network",
+            "tree",
+            "nvls",
+            "nvls_tree",
+            "pat",
+            "auto",
         ]
         | None
     ) = None
@@ -1915,6 +2017,9 @@ class Graph(_Part):
 
     groups_table: str | None = None
     """The same as a CSV or Parquet file with the columns group and rank, members of a group in order."""
+
+    library: Literal["textbook", "nccl"] | None = None
+    """The library of collectives. Default: `textbook`."""
 
     ranks: int | None = None
     """Number of ranks. Default: up to the last rank with an operation or in a group."""
@@ -2051,10 +2156,17 @@ class Collectives(_Part):
             "chain",
             "dissemination",
             "in_network",
+            "tree",
+            "nvls",
+            "nvls_tree",
+            "pat",
+            "auto",
         ]
         | None
     ) = None
-    """All-reduces of tensor-parallel ranks; with `in_network` also reduce-scatters and all-gathers."""
+    """Of tensor-parallel ranks. Textbook: all-reduces, with `in_network` also reduce-scatters and all-gathers; default
+    a ring. NCCL: all collectives; default `auto`.
+    """
 
     data: (
         Literal[
@@ -2067,10 +2179,17 @@ class Collectives(_Part):
             "chain",
             "dissemination",
             "in_network",
+            "tree",
+            "nvls",
+            "nvls_tree",
+            "pat",
+            "auto",
         ]
         | None
     ) = None
-    """All-reduces of replicas without `ZeRO`; with `in_network` also reduce-scatters and all-gathers."""
+    """Of replicas. Textbook: all-reduces without `ZeRO`, with `in_network` also reduce-scatters and all-gathers;
+    default a ring. NCCL: all collectives but those of tensor-parallel ranks and experts; default `auto`.
+    """
 
     expert: (
         Literal[
@@ -2083,16 +2202,23 @@ class Collectives(_Part):
             "chain",
             "dissemination",
             "in_network",
+            "tree",
+            "nvls",
+            "nvls_tree",
+            "pat",
+            "auto",
         ]
         | None
     ) = None
-    """All-to-alls of experts."""
+    """All-to-alls of experts. Textbook: default `direct`. NCCL: messages between pairs, without a choice."""
 
     channels: int | None = None
-    """Channels of all collectives."""
+    """Channels of all collectives. Default: one; with NCCL as many as NCCL uses."""
 
     chunk: str | None = None
-    """Largest piece of a message that is passed on separately. Default: whole messages."""
+    """Largest piece of a message that is passed on separately. Default: whole messages; with NCCL the chunk of the
+    protocol.
+    """
 
 
 @dataclass(kw_only=True)
@@ -2130,6 +2256,9 @@ class Training(_Part):
 
     collectives: Collectives | None = None
     """The algorithms of collectives."""
+
+    library: Literal["textbook", "nccl"] | None = None
+    """The library of collectives. Default: `nccl` if `network.servers` is given, otherwise `textbook`."""
 
     hosts: Sequence[int | str] | None = None
     """The hosts of the ranks, in order. Default: by `placement`."""
@@ -2242,6 +2371,9 @@ class Workload(_Part):
     """Connections with separate paths over which the messages of a channel between two ranks take turns, 1 to 64.
     Default: one.
     """
+
+    nccl: Nccl | None = None
+    """Settings of collectives with `library = "nccl"`."""
 
     incast: Incast | None = None
     """Several senders and one receiver."""

@@ -75,6 +75,12 @@ pub enum Effect {
     Start(FlowSpec),
     /// Post a message to its connection.
     Post(Post),
+    /// Send a slice over NVLink by this queue.
+    SendSlice(u32, Post),
+    /// Put a slice on an output to another node of the server, with the moment at which the first bit arrives.
+    Slice(u16, Moment, Packet),
+    /// Call a program at this moment for the first message of a delay of the library: program, moment, delay.
+    Handover(u8, Moment, u32),
     /// Compute an operation of a program of this host until this moment: program, end, index.
     Operation(u8, Moment, u32),
 }

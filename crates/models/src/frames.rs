@@ -397,6 +397,11 @@ frames! {
         /// No slot is free.
         are_full: bool = 0,
     };
+    /// The first bit of a slice over NVLink.
+    Slice = 19 "slice" Link Mechanism {
+        /// The queue of arrivals at the receiving node.
+        queue: u32 = 0,
+    };
 }
 
 #[cfg(test)]

@@ -34,6 +34,11 @@ pub struct Post {
     pub after: After,
 }
 
+impl Post {
+    /// In the place of the connection, for a message over NVLink.
+    pub const NVLINK: u32 = u32::MAX;
+}
+
 /// The condition that was met last before a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum After {

@@ -52,8 +52,14 @@ impl Runner {
         })?;
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
-        let plan =
-            workload::make(&scenario.workload, &topology, scenario.switch.classes, &framing, scenario.seed)?;
+        let plan = workload::make(
+            &scenario.workload,
+            &topology,
+            scenario.switch.classes,
+            &framing,
+            scenario.seed,
+            scenario.switch.forwarding_latency,
+        )?;
         traced(&scenario.probe.delays, plan.flows)?;
         let ports = topology.ports();
         let locals = Locals::new(scenario.switch.local(), &scenario.switch.overrides, &topology, &ports)

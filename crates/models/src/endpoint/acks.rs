@@ -121,7 +121,10 @@ impl Endpoint {
             s.hear(packet, before, news, beside, config, now);
         }
         if let Some(messages) = &mut s.messages {
-            messages.forget(s.progress.unacknowledged);
+            let count = messages.forget(s.progress.unacknowledged);
+            if self.frees_slots {
+                self.freed.extend(std::iter::repeat_n(s.flow, count));
+            }
         }
         if s.progress.unacknowledged >= s.progress.packets
             && s.messages.as_ref().is_none_or(|messages| messages.is_closed)

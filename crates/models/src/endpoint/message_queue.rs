@@ -115,11 +115,15 @@ impl Messages {
         self.log.with(|list| list.iter().map(|one| one.1.post.id).collect())
     }
 
-    /// Records that all packets before `before` are acknowledged.
-    pub fn forget(&mut self, before: u32) {
+    /// Records that all packets before `before` are acknowledged; returns the number of messages that are
+    /// now acknowledged whole.
+    pub fn forget(&mut self, before: u32) -> usize {
+        let mut count = 0;
         while self.endings.front().is_some_and(|e| e.end <= before) {
             self.endings.pop_front();
+            count += 1;
         }
+        count
     }
 
     /// The flags of a packet: the last of a message, or the last of the connection.

@@ -14,6 +14,7 @@ mod jitter;
 mod latest;
 mod message_queue;
 mod messages;
+pub mod nvlink;
 mod receive;
 mod receiver;
 mod schedule;
@@ -39,6 +40,7 @@ pub use self::config::{Config, Mixed};
 pub use self::jitter::Jitter;
 pub use self::latest::Latest;
 use self::message_queue::Messages;
+pub use self::nvlink::NvLink;
 use self::receiver::{ALL_HERE, Receiver};
 use self::sender::Sender;
 pub use self::sender::Sent;
@@ -131,6 +133,12 @@ pub struct Endpoint {
     held_destinations: FxHashMap<u32, Moment>,
     /// The programs of the ranks at this host.
     pub programs: Programs,
+    /// NVLink of the GPUs here.
+    pub nvlink: Option<Box<NvLink>>,
+    /// True if a program here counts the slots of its connections.
+    pub frees_slots: bool,
+    /// Connections with an acknowledged message, within an event.
+    pub freed: Vec<u32>,
     /// Connections that start here, by number.
     pub connections: Vec<Connection>,
     /// The messages of the connection that is about to start.
@@ -164,6 +172,7 @@ impl state::State for Endpoint {
             arrivals,
             held_destinations,
             programs,
+            nvlink,
             connections,
             delivered,
             // Constant fields, derived fields, and caches.
@@ -173,6 +182,8 @@ impl state::State for Endpoint {
             node: _,
             first_flow: _,
             opening: _,
+            frees_slots: _,
+            freed: _,
             incoming: _,
             last_receiver: _,
             free_receivers: _,
@@ -203,6 +214,7 @@ impl state::State for Endpoint {
         walk.rows(delivered);
         walk.total_each(connections.iter_mut().map(|connection| &mut connection.to_come));
         programs.walk(walk);
+        nvlink.walk(walk);
         senders.walk(walk);
         for sender in senders.iter_mut().flatten() {
             sender.follow_messages();
@@ -301,6 +313,9 @@ impl Endpoint {
             arrivals: FxHashMap::default(),
             held_destinations: FxHashMap::default(),
             programs: Programs::default(),
+            nvlink: None,
+            frees_slots: false,
+            freed: Vec::new(),
             connections: Vec::new(),
             opening: None,
             incoming: FxHashMap::default(),
@@ -411,6 +426,7 @@ impl Endpoint {
             || self.starts.iter().any(|start| start.peek().is_some())
             || self.waiting.iter().any(is_released)
             || self.programs.goes_on(now)
+            || self.nvlink.as_ref().is_some_and(|nvlink| !nvlink.is_quiet())
     }
 
     /// Flows that have started and not ended. Hold time after `now` does not count.

@@ -148,7 +148,10 @@ impl Endpoint {
             && !config.transport.acknowledges()
             && let Some(messages) = &mut s.messages
         {
-            messages.forget(s.progress.unacknowledged);
+            let count = messages.forget(s.progress.unacknowledged);
+            if self.frees_slots {
+                self.freed.extend(std::iter::repeat_n(s.flow, count));
+            }
         }
         self.held_back += s.arrivals.as_mut().map_or(0, |a| a.advance(s.progress.highest, now));
         self.injected_bytes += u64::from(bytes);

@@ -32,6 +32,15 @@ pub const SETTLED: u64 = 12;
 /// A link repeats frames, or receives repeated frames.
 pub const RETRY: u64 = 14;
 
+/// A pipe of NVLink is free.
+pub const PIPE: u64 = 15;
+/// The first bit of a slice from a GPU of the same node is at its GPU.
+pub const HEAD: u64 = 16;
+/// A slice is whole at its GPU.
+pub const SLICE: u64 = 17;
+/// The delay of a hand-over of a library ends.
+pub const HANDOVER: u64 = 18;
+
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
     kind << 40 | (owner as u64) << 32 | payload as u64

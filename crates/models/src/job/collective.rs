@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, index, number, wide};
 
-use super::piece::{Messages, Piece};
+use super::piece::{Messages, Piece, Way};
 use crate::param_error::ParamError;
 
 /// Maximum number of messages of a collective.
@@ -41,6 +41,8 @@ pub enum Operation {
     Reduce,
     /// Each rank knows that all ranks have reached the barrier.
     Barrier,
+    /// Each rank has the data of the previous rank.
+    SendReceive,
 }
 
 /// Algorithm of the collective.
@@ -65,6 +67,16 @@ pub enum Algorithm {
     Dissemination,
     /// All ranks to a switch that reduces (`network.reducers`), and from the switch to all ranks.
     InNetwork,
+    /// Of `library = "nccl"`: two trees between servers, a chain in each server.
+    Tree,
+    /// Of `library = "nccl"`: the switch of a server reduces and multicasts.
+    Nvls,
+    /// Of `library = "nccl"`: NVLS in servers, two trees between servers.
+    NvlsTree,
+    /// Of `library = "nccl"`: a logarithmic number of rounds, for one GPU in each server.
+    Pat,
+    /// Of `library = "nccl"`, and its default: the algorithm with the least predicted time.
+    Auto,
 }
 
 impl Operation {
@@ -78,6 +90,7 @@ impl Operation {
             Self::Broadcast => "broadcast",
             Self::Reduce => "reduce",
             Self::Barrier => "barrier",
+            Self::SendReceive => "send_receive",
         }
     }
 
@@ -95,6 +108,7 @@ impl Operation {
                 &[Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::InNetwork]
             }
             Self::AllToAll => &[Algorithm::Direct, Algorithm::Rounds],
+            Self::SendReceive => &[Algorithm::Direct],
             Self::Broadcast | Self::Reduce => &[Algorithm::Chain, Algorithm::InNetwork],
             Self::Barrier => &[Algorithm::Dissemination, Algorithm::InNetwork],
         }
@@ -120,7 +134,7 @@ impl Operation {
         match self {
             Self::AllReduce => 2.0 * (ranks - 1.0) / ranks,
             Self::ReduceScatter | Self::AllGather | Self::AllToAll => (ranks - 1.0) / ranks,
-            Self::Broadcast | Self::Reduce | Self::Barrier => 1.0,
+            Self::Broadcast | Self::Reduce | Self::Barrier | Self::SendReceive => 1.0,
         }
     }
 }
@@ -138,6 +152,11 @@ impl Algorithm {
             Self::Chain => "chain",
             Self::Dissemination => "dissemination",
             Self::InNetwork => "in_network",
+            Self::Tree => "tree",
+            Self::Nvls => "nvls",
+            Self::NvlsTree => "nvls_tree",
+            Self::Pat => "pat",
+            Self::Auto => "auto",
         }
     }
 }
@@ -188,8 +207,14 @@ impl Sends {
         bytes: u64,
         after: Vec<usize>,
     ) -> usize {
-        let piece =
-            Piece { from: number(from), to: number(to), channel: line as u16, step: number(step), bytes };
+        let piece = Piece {
+            from: number(from),
+            to: number(to),
+            channel: line as u16,
+            step: number(step),
+            bytes,
+            way: Way::Nic(number(from)),
+        };
         self.list.push((piece, after));
         self.list.len() - 1
     }
@@ -232,9 +257,12 @@ impl Collective {
                     for piece in 0..pieces {
                         let bytes = share(bytes, pieces, piece, pieces);
                         // Each rank starts with its successor, and no rank is the first target of all ranks.
-                        for (rank, i) in (0..n).flat_map(|rank| (1..n).map(move |i| (rank, i))) {
+                        let is_all = self.operation == Operation::AllToAll;
+                        let peers = if is_all { n } else { 2 };
+                        for (rank, i) in (0..n).flat_map(|rank| (1..peers).map(move |i| (rank, i))) {
                             let to = (rank + i) % n;
-                            sends.send((channel, i - 1), rank, to, share(bytes, n, to, n), Vec::new());
+                            let bytes = if is_all { share(bytes, n, to, n) } else { bytes };
+                            sends.send((channel, i - 1), rank, to, bytes, Vec::new());
                         }
                     }
                 }
@@ -395,6 +423,7 @@ impl Collective {
             Algorithm::DoubleTree => (2, 1, 1),
             Algorithm::InNetwork if !self.operation.is_shared() => (1, 1, 1),
             Algorithm::Chain | Algorithm::Dissemination => (1, 1, 1),
+            Algorithm::Direct if self.operation == Operation::SendReceive => (1, 1, 1),
             Algorithm::HalvingDoubling => (1, wide(n), wide(n) / 2),
             Algorithm::Hierarchical => (1, wide(n), (n / self.group_of(n)) as u64),
             _ => (1, wide(n), 1),

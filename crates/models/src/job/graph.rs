@@ -7,6 +7,9 @@ use rustc_hash::FxHashMap;
 use xoff_units::{Duration, Moment, index, number, wide};
 
 use super::collective::{Algorithm, Collective};
+use super::handover::QueueKey;
+use super::nccl::{Communicators, Team};
+use super::piece::{Costs, Way};
 use super::shape::{Lists, Shape};
 use crate::framing::Framing;
 use crate::param_error::ParamError;
@@ -198,6 +201,15 @@ pub struct Flops {
     pub peak: f64,
 }
 
+/// A job on servers of GPUs, as far as messages between two ranks are concerned.
+#[derive(Debug, Clone)]
+pub struct OnServers {
+    /// The costs of a message between two ranks outside of collectives.
+    pub costs: Costs,
+    /// For each rank: its server, and its GPU among those of the server.
+    pub gpus: Vec<(u32, u32)>,
+}
+
 /// Data common to the ranks of a job; constant.
 #[derive(Debug)]
 pub struct Graph {
@@ -223,6 +235,8 @@ pub struct Graph {
     pub iterations: u16,
     /// Computation, if known.
     pub flops: Option<Flops>,
+    /// The servers of the ranks, for a job with NCCL; `None` for textbook algorithms.
+    pub library: Option<OnServers>,
     lines: Lines,
     /// By number: the series and the index in the series; and the numbers of each series.
     pub(super) strides: Vec<(u32, u32)>,
@@ -242,6 +256,23 @@ impl Graph {
     /// Operations of all ranks.
     pub fn operations(&self) -> u64 {
         self.ranks[..index(self.processors)].iter().map(|rank| wide(rank.operations().len())).sum()
+    }
+
+    /// Returns the costs of the library for a shared operation.
+    pub fn costs(&self, number: u32) -> Option<Costs> {
+        match self.shared[index(number)].what {
+            What::Message { .. } => self.library.as_ref().map(|library| library.costs),
+            What::Collective { shape, .. } => self.shapes[index(shape)].costs,
+        }
+    }
+
+    /// Returns the way of a message between two ranks outside of collectives.
+    pub fn way(&self, from: u32, to: u32) -> Way {
+        let server = |library: &OnServers, rank: u32| library.gpus[index(rank)].0;
+        match &self.library {
+            Some(library) if server(library, from) == server(library, to) => Way::NvLink,
+            _ => Way::Nic(from),
+        }
     }
 
     /// Returns the connection of a message between its ranks, from the number of the shared operation and the
@@ -295,19 +326,16 @@ impl Graph {
         }
     }
 
-    /// Returns the needed connections, by sending rank, receiving rank and line.
-    pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
-        let mut found: BTreeMap<(u32, u32, u64), (u64, u64, u64)> = BTreeMap::new();
-        let mut add = |from: u32, to: u32, line: u64, bytes: u64, times: u64| {
-            let of = found.entry((from, to, line)).or_default();
-            *of = (of.0 + times, of.1 + bytes * times, of.2 + framing.packets(bytes) * times);
-        };
+    /// Calls back with each message that differs in its ranks, line, way or bytes, and with the number of such
+    /// messages: sender, receiver, line, way by the ranks of the job, bytes, number.
+    fn each_message(&self, found: &mut dyn FnMut(u32, u32, u64, Way, u64, u64)) {
         // Groups of collectives whose messages take the same connections.
         let mut collectives: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
         for (number, one) in (0..).zip(&self.shared) {
             match one.what {
                 What::Message { from, to, channel, bytes } => {
-                    add(from, to, self.line(None, channel, number, 0), bytes, 1);
+                    let line = self.line(None, channel, number, 0);
+                    found(from, to, line, self.way(from, to), bytes, 1);
                 }
                 What::Collective { shape, group } => {
                     let like = match self.lines {
@@ -322,9 +350,24 @@ impl Graph {
             let members = &self.groups[index(group)];
             for (place, piece) in (0..).zip(self.shapes[index(shape)].pieces()) {
                 let line = self.line(Some(group), piece.channel, number, place);
-                add(members.at(piece.from), members.at(piece.to), line, piece.bytes, times);
+                let way = match piece.way {
+                    Way::Nic(via) => Way::Nic(members.at(via)),
+                    way => way,
+                };
+                found(members.at(piece.from), members.at(piece.to), line, way, piece.bytes, times);
             }
         }
+    }
+
+    /// Returns the needed connections, by the rank of the sending NIC, receiving rank and line.
+    pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
+        let mut found: BTreeMap<(u32, u32, u64), (u64, u64, u64)> = BTreeMap::new();
+        self.each_message(&mut |_, to, line, way, bytes, times| {
+            if let Way::Nic(via) = way {
+                let of = found.entry((via, to, line)).or_default();
+                *of = (of.0 + times, of.1 + bytes * times, of.2 + framing.packets(bytes) * times);
+            }
+        });
         let made = found.into_iter().map(|((from, to, line), (messages, bytes, packets))| Connection {
             from,
             to,
@@ -334,6 +377,20 @@ impl Graph {
             packets,
         });
         made.collect()
+    }
+
+    /// Returns the queues of slices over NVLink that a rank needs, for a job with a library.
+    pub fn queues(&self) -> BTreeSet<(u32, QueueKey)> {
+        let mut found = BTreeSet::new();
+        self.each_message(&mut |from, to, line, way, _, _| {
+            let end = match way {
+                Way::Nic(via) if via == from => return,
+                Way::Nic(via) => via,
+                Way::NvLink | Way::Reduce | Way::Multicast => to,
+            };
+            found.insert((from, (end, line, way.kind())));
+        });
+        found
     }
 }
 
@@ -364,6 +421,9 @@ pub struct Builder {
     names: FxHashMap<String, u32>,
     labels: FxHashMap<String, u16>,
     shapes: FxHashMap<(Collective, usize), u32>,
+    /// Shapes of NCCL by collective and team.
+    teams: FxHashMap<(Collective, Team), u32>,
+    communicators: Option<Communicators>,
     /// Possible reducers, each with its index after the ranks once used.
     reducers: Vec<(Reach, Option<u32>)>,
 }
@@ -383,6 +443,7 @@ impl Builder {
             labels: Vec::new(),
             iterations: 1,
             flops: None,
+            library: None,
             lines,
             strides: Vec::new(),
             series: Vec::new(),
@@ -390,7 +451,8 @@ impl Builder {
         let drafts = nodes.iter().map(|_| Draft::default()).collect();
         let (names, labels, shapes) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let reducers = reducers.into_iter().map(|reach| (reach, None)).collect();
-        Self { graph, nodes, drafts, names, labels, shapes, reducers }
+        let (teams, communicators) = (FxHashMap::default(), None);
+        Self { graph, nodes, drafts, names, labels, shapes, teams, communicators, reducers }
     }
 
     /// Returns the number of ranks.
@@ -425,6 +487,11 @@ impl Builder {
 
     /// The place of a collective among the ranks of a group.
     pub fn shape(&mut self, collective: &Collective, group: u32) -> Result<u32, ParamError> {
+        if let Some(communicators) = self.communicators.take() {
+            let place = self.shape_of_nccl(&communicators, collective, group);
+            self.communicators = Some(communicators);
+            return place;
+        }
         if collective.algorithm == Algorithm::InNetwork && self.graph.groups[index(group)].reducer.is_none() {
             self.graph.groups[index(group)].reducer = Some(self.reducer(group)?);
         }
@@ -434,6 +501,45 @@ impl Builder {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 self.graph.shapes.push(collective.shape(ranks)?);
+                *unknown.insert(place)
+            }
+        })
+    }
+
+    /// Returns the builder of a job whose messages go by NCCL.
+    #[must_use]
+    pub fn on(mut self, communicators: Communicators) -> Self {
+        let all: Vec<u32> = (0..self.graph.processors).collect();
+        let costs = communicators.costs(number(all.len()));
+        self.graph.library = Some(OnServers { costs, gpus: communicators.gpus.clone() });
+        self.communicators = Some(communicators);
+        self
+    }
+
+    /// True for a job whose messages go by NCCL.
+    pub const fn is_nccl(&self) -> bool {
+        self.communicators.is_some()
+    }
+
+    /// The place of a collective of NCCL among the ranks of a group.
+    fn shape_of_nccl(
+        &mut self,
+        communicators: &Communicators,
+        collective: &Collective,
+        group: u32,
+    ) -> Result<u32, ParamError> {
+        let team = communicators.team(&self.graph.groups[index(group)].ranks)?;
+        let place = number(self.graph.shapes.len());
+        Ok(match self.teams.entry((collective.clone(), team)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                let plan = communicators.plan(&unknown.key().1, collective)?;
+                let of = plan.collective(collective.operation, collective.size);
+                let ranks = unknown.key().1.ranks();
+                let costs = Some(plan.costs);
+                let mut shape = Shape::new(ranks, of, &plan.messages);
+                (shape.costs, shape.protocol) = (costs, Some(plan.protocol));
+                self.graph.shapes.push(shape);
                 *unknown.insert(place)
             }
         })

@@ -8,14 +8,17 @@
 
 pub mod collective;
 pub mod graph;
+mod handover;
+pub mod nccl;
 mod piece;
 pub mod program;
 mod progress;
 pub mod repetition;
 pub mod shape;
 
-pub use self::graph::{Builder, Graph, Lines, Operation, Rank, Shared, What, Work};
-pub use self::piece::{Messages, Piece};
+pub use self::graph::{Builder, Graph, Lines, OnServers, Operation, Rank, Shared, What, Work};
+pub use self::handover::QueueKey;
+pub use self::piece::{Costs, Messages, Piece, Way};
 pub use self::program::{Ended, Program, Programs};
 pub use self::progress::{CollectiveProgress, Cycle, RankProgress};
 pub use self::repetition::{LoopRegion, SeriesStride};

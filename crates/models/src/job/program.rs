@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::{Moment, index, number};
+use xoff_units::{Duration, Moment, index, number};
 
 use super::graph::{Graph, Operation, Rank, What, Work};
+use super::handover::{Delay, Handover, Handovers, QueueKey, Work as BlockWork};
+use super::piece::{Costs, Way};
 use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
@@ -53,6 +55,18 @@ pub(super) struct Active {
     pub(super) to_come: u32,
     /// Messages not yet departed.
     pub(super) to_leave: u32,
+    /// False before the end of the launch.
+    pub(super) is_launched: bool,
+}
+
+/// A message that a rank sends, by the ranks of the job.
+struct Outgoing {
+    to: u32,
+    line: u64,
+    bytes: u64,
+    way: Way,
+    /// Group and channel, if a thread block hands the message over.
+    block: Option<(u32, u16)>,
 }
 
 /// Program of a rank, with its progress.
@@ -61,6 +75,8 @@ pub struct Program {
     pub(super) graph: Arc<Graph>,
     pub(super) job: u32,
     pub(super) rank: u32,
+    /// Place among the programs of the host.
+    of: u8,
     /// Operations with some finished predecessors, by index, with the number of open predecessors.
     pub(super) waiting: BTreeMap<u32, u32>,
     /// Running operations, by index.
@@ -69,6 +85,8 @@ pub struct Program {
     pub(super) early: FxHashMap<u32, Vec<(u32, Moment)>>,
     /// Flows by receiving rank and line, in order.
     connections: Vec<((u32, u64), u32)>,
+    /// Messages between their data and NVLink or a NIC, for a job with a library.
+    pub(super) handovers: Option<Box<Handovers>>,
     /// The first unfinished operation, and later finished operations.
     pub(super) over: (u32, BTreeSet<u32>),
     /// Finished operations, not yet taken by the results.
@@ -85,8 +103,16 @@ pub struct Program {
 
 impl Program {
     /// Returns the program of a rank, with its connections by receiving rank and line.
-    pub fn new(graph: Arc<Graph>, job: u32, rank: u32, mut connections: Vec<((u32, u64), u32)>) -> Self {
+    pub fn new(
+        graph: Arc<Graph>,
+        job: u32,
+        rank: u32,
+        mut connections: Vec<((u32, u64), u32)>,
+        queues: Option<Vec<(QueueKey, u32)>>,
+    ) -> Self {
         connections.sort_unstable();
+        let handovers =
+            queues.map(|queues| Box::new(Handovers::new(connections.iter().map(|c| c.1), queues)));
         let whole = LoopRegion::whole(number(graph.ranks[index(rank)].operations().len()));
         let stretches = [whole.clone(), whole];
         let (waiting, active, early, over) =
@@ -97,10 +123,12 @@ impl Program {
             graph,
             job,
             rank,
+            of: 0,
             waiting,
             active,
             early,
             connections,
+            handovers,
             over,
             ended,
             ready,
@@ -140,21 +168,135 @@ impl Program {
         }
     }
 
-    /// Posts a message of a shared operation.
-    fn post(&self, number: u32, place: u32, after: After) -> Effect {
-        let (to, line, bytes) = match self.graph.shared[index(number)].what {
-            What::Message { to, channel, bytes, .. } => {
-                (to, self.graph.line(None, channel, number, 0), bytes)
-            }
+    /// Returns a message of a shared operation.
+    fn outgoing(&self, number: u32, place: u32) -> Outgoing {
+        match self.graph.shared[index(number)].what {
+            What::Message { from, to, channel, bytes } => Outgoing {
+                to,
+                line: self.graph.line(None, channel, number, 0),
+                bytes,
+                way: self.graph.way(from, to),
+                block: None,
+            },
             What::Collective { shape, group } => {
                 let piece = self.graph.shapes[index(shape)].piece(place);
-                let to = self.graph.groups[index(group)].at(piece.to);
-                (to, self.graph.line(Some(group), piece.channel, number, place), piece.bytes)
+                let members = &self.graph.groups[index(group)];
+                let way = match piece.way {
+                    Way::Nic(via) => Way::Nic(members.at(via)),
+                    way => way,
+                };
+                let line = self.graph.line(Some(group), piece.channel, number, place);
+                let is_copied = matches!(way, Way::Nic(_) | Way::NvLink);
+                let block = is_copied.then_some((group, piece.channel));
+                Outgoing { to: members.at(piece.to), line, bytes: piece.bytes, way, block }
             }
+        }
+    }
+
+    /// Sends a message of a shared operation: at once, or after the delay of a hand-over of the library.
+    fn send(&mut self, number: u32, place: u32, after: After, effects: &mut Effects) {
+        let id = MessageId { job: self.job, number, place };
+        let Some(costs) = self.graph.costs(number) else { return self.post(id, after, effects) };
+        let Outgoing { way, bytes, block, .. } = self.outgoing(number, place);
+        let (delay, time) = match way {
+            Way::Nic(_) => (Delay::Network, costs.network),
+            Way::NvLink | Way::Reduce | Way::Multicast => (Delay::NvLink, costs.nvlink),
         };
-        let at = self.connections.binary_search_by_key(&(to, line), |c| c.0);
-        let flow = at.map_or(u32::MAX, |at| self.connections[at].1);
-        Effect::Post(Post { id: MessageId { job: self.job, number, place }, flow, bytes, after })
+        let Some(handovers) = &mut self.handovers else { return };
+        let begins = match (costs.block, block) {
+            (Some(rate), Some(block)) => {
+                let time = rate.serializer().time(bytes);
+                let work = BlockWork { block, after, time, streams: costs.streams };
+                handovers.pass_block(work, effects.now)
+            }
+            _ => effects.now,
+        };
+        let at = begins + time;
+        handovers.delay(delay, Handover { at, id, after });
+        effects.push(Effect::Handover(self.of, at, delay as u32));
+    }
+
+    /// Posts a message to its connection.
+    fn post(&self, id: MessageId, after: After, effects: &mut Effects) {
+        let Outgoing { to, line, bytes, .. } = self.outgoing(id.number, id.place);
+        let flow = self.connection(to, line).map_or(u32::MAX, |at| self.connections[at].1);
+        effects.push(Effect::Post(Post { id, flow, bytes, after }));
+    }
+
+    fn connection(&self, to: u32, line: u64) -> Option<usize> {
+        self.connections.binary_search_by_key(&(to, line), |c| c.0).ok()
+    }
+
+    /// The first message of a delay goes on.
+    fn hand_over(&mut self, delay: Delay, effects: &mut Effects) {
+        let Some(Handover { id, after, .. }) = self.handovers.as_mut().and_then(|h| h.take(delay)) else {
+            return;
+        };
+        if delay == Delay::Proxy {
+            return self.post(id, after, effects);
+        }
+        let Outgoing { to, line, bytes, way, .. } = self.outgoing(id.number, id.place);
+        let end = match way {
+            Way::Nic(via) if via == self.rank => {
+                self.offer(id, after, effects);
+                return self.leave_library(id, effects.now);
+            }
+            Way::Nic(via) => via,
+            Way::NvLink | Way::Reduce | Way::Multicast => to,
+        };
+        let Some(queue) = self.handovers.as_ref().and_then(|h| h.queue((end, line, way.kind()))) else {
+            return;
+        };
+        effects.push(Effect::SendSlice(queue, Post { id, flow: Post::NVLINK, bytes, after }));
+        self.leave_library(id, effects.now);
+    }
+
+    /// Offers a message to its connection: the proxy posts the message once a slot is free.
+    fn offer(&mut self, id: MessageId, after: After, effects: &mut Effects) {
+        let Outgoing { to, line, .. } = self.outgoing(id.number, id.place);
+        let (Some(at), Some(costs)) = (self.connection(to, line), self.graph.costs(id.number)) else {
+            return;
+        };
+        let Some(handovers) = &mut self.handovers else { return };
+        let slots = &mut handovers.slots[at];
+        let message = Handover { at: effects.now, id, after };
+        if slots.used >= costs.slots || !slots.waiting.is_empty() {
+            return slots.waiting.push_back(message);
+        }
+        slots.used += 1;
+        self.pass_proxy(costs, message, effects);
+    }
+
+    /// The proxy posts a message that has a slot.
+    fn pass_proxy(&mut self, costs: Costs, message: Handover, effects: &mut Effects) {
+        let Some(handovers) = &mut self.handovers else { return };
+        let at = handovers.post(costs.proxy, effects.now);
+        handovers.delay(Delay::Proxy, Handover { at, ..message });
+        effects.push(Effect::Handover(self.of, at, Delay::Proxy as u32));
+    }
+
+    /// A message of a connection is acknowledged. True if the connection is one of this rank.
+    fn free_slot(&mut self, flow: u32, effects: &mut Effects) -> bool {
+        let Some(handovers) = &mut self.handovers else { return false };
+        let Some(at) = handovers.place(flow) else { return false };
+        let slots = &mut handovers.slots[at];
+        slots.used -= 1;
+        if let Some(next) = slots.waiting.front().copied()
+            && let Some(costs) = self.graph.costs(next.id.number)
+            && slots.used < costs.slots
+        {
+            slots.waiting.pop_front();
+            slots.used += 1;
+            self.pass_proxy(costs, next, effects);
+        }
+        true
+    }
+
+    /// A message of a library left the rank: NVLink or the network has the data.
+    fn leave_library(&mut self, id: MessageId, now: Moment) {
+        if let Some(place) = self.own().place_of(id.number) {
+            self.leave(place, id.place, now);
+        }
     }
 
     pub(super) fn shape(&self, number: u32) -> Option<&Shape> {
@@ -178,23 +320,49 @@ impl Program {
         }
         match work {
             Work::Compute(time) => effects.push(Effect::Operation(of, start + time, place)),
-            Work::Send(number) => {
-                to_leave = 1;
-                effects.push(self.post(number, 0, After::Begun));
-            }
+            Work::Send(_) => to_leave = 1,
             Work::Receive(_) => to_come = 1,
             Work::Collective { number, place: own } => {
                 if let Some(shape) = self.shape(number) {
                     let sends = shape.sends(own);
                     (to_come, to_leave) = (shape.receives(own), sends.len() as u32);
-                    missing = sends.clone().map(|m| shape.needs(m)).collect();
-                    for m in sends.filter(|m| shape.needs(*m) == 0) {
-                        effects.push(self.post(number, m, After::Begun));
-                    }
+                    missing = sends.map(|m| shape.needs(m)).collect();
                 }
             }
         }
-        self.active.insert(place, Active { start, after, missing, to_come, to_leave });
+        let launch = match work {
+            Work::Send(number) | Work::Collective { number, .. } => self.graph.costs(number),
+            Work::Compute(_) | Work::Receive(_) => None,
+        };
+        let launch = launch.map_or(Duration::ZERO, |costs| costs.launch);
+        let is_launched = launch == Duration::ZERO;
+        self.active.insert(place, Active { start, after, missing, to_come, to_leave, is_launched });
+        if is_launched {
+            self.launch(place, effects);
+        } else {
+            effects.push(Effect::Operation(of, start + launch, place));
+        }
+    }
+
+    /// Sends the messages of an operation that need no other message, and takes messages that arrived early.
+    fn launch(&mut self, place: u32, effects: &mut Effects) {
+        if let Some(active) = self.active.get_mut(&place) {
+            active.is_launched = true;
+        }
+        match self.own().operations()[index(place)].work {
+            Work::Send(number) => self.send(number, 0, After::Begun, effects),
+            Work::Collective { number, place: own } => {
+                let mut due = std::mem::take(&mut self.due);
+                if let Some(shape) = self.shape(number) {
+                    due.extend(shape.sends(own).filter(|m| shape.needs(*m) == 0));
+                }
+                for m in due.drain(..) {
+                    self.send(number, m, After::Begun, effects);
+                }
+                self.due = due;
+            }
+            Work::Compute(_) | Work::Receive(_) => {}
+        }
         for (message, posted) in self.early.remove(&place).unwrap_or_default() {
             self.arrive(place, message, posted, effects);
         }
@@ -205,7 +373,7 @@ impl Program {
         if self.reduces() && !self.active.contains_key(&place) {
             self.begin(0, place, After::Start, effects);
         }
-        let Some(active) = self.active.get_mut(&place) else {
+        let Some(active) = self.active.get_mut(&place).filter(|active| active.is_launched) else {
             self.early.entry(place).or_default().push((message, posted));
             return;
         };
@@ -226,7 +394,7 @@ impl Program {
             }
             let mut due = std::mem::take(&mut self.due);
             for m in due.drain(..) {
-                effects.push(self.post(number, m, After::Message(message)));
+                self.send(number, m, After::Message(message), effects);
             }
             self.due = due;
         }
@@ -275,7 +443,10 @@ pub struct Programs(pub(super) Vec<Program>);
 
 impl Programs {
     /// Returns the programs of ranks at one host.
-    pub const fn new(programs: Vec<Program>) -> Self {
+    pub fn new(mut programs: Vec<Program>) -> Self {
+        for (of, program) in programs.iter_mut().enumerate() {
+            program.of = of as u8;
+        }
         Self(programs)
     }
 
@@ -286,8 +457,10 @@ impl Programs {
 
     /// True if an operation will begin later or is computing, without an event from elsewhere.
     pub fn goes_on(&self, now: Moment) -> bool {
-        let computes = |program: &Program| program.active.values().any(|a| a.to_come == 0 && a.to_leave == 0);
-        self.0.iter().any(|program| program.start() >= now || computes(program))
+        let computes = |program: &Program| {
+            program.active.values().any(|a| (a.to_come == 0 && a.to_leave == 0) || !a.is_launched)
+        };
+        self.0.iter().any(|program| program.start() >= now || computes(program)) || !self.are_handed_over()
     }
 
     /// Returns operations that wait for messages: job, rank and index.
@@ -312,16 +485,56 @@ impl Programs {
         program.go_on(of, effects);
     }
 
-    /// An operation of a program has computed.
+    /// An operation of a program has computed, or is launched.
     pub fn compute(&mut self, of: u8, place: u32, effects: &mut Effects) {
         let program = &mut self.0[usize::from(of)];
-        program.end(place, None, effects.now);
+        if program.active.get(&place).is_some_and(|active| !active.is_launched) {
+            program.launch(place, effects);
+        } else {
+            program.end(place, None, effects.now);
+        }
         program.go_on(of, effects);
+    }
+
+    /// The first message of a delay of a program goes on.
+    pub fn hand_over(&mut self, of: u8, delay: u32, effects: &mut Effects) {
+        let program = &mut self.0[usize::from(of)];
+        program.hand_over(Delay::of(delay), effects);
+        program.go_on(of, effects);
+    }
+
+    /// A slice for a rank here came over NVLink. Returns true if the slice goes on by the NIC of the rank.
+    pub fn relays(&mut self, (job, rank): (u32, u32), post: &Post, effects: &mut Effects) -> bool {
+        let Some(program) = self.0.iter_mut().find(|p| (p.job, p.rank) == (job, rank)) else { return false };
+        let relays = matches!(program.outgoing(post.id.number, post.id.place).way, Way::Nic(_));
+        if relays {
+            program.offer(post.id, post.after, effects);
+        }
+        relays
+    }
+
+    /// A message of a connection is acknowledged.
+    pub fn free_slot(&mut self, flow: u32, effects: &mut Effects) {
+        for program in &mut self.0 {
+            if program.free_slot(flow, effects) {
+                return;
+            }
+        }
+    }
+
+    /// True if no message waits between its data and NVLink or a NIC.
+    pub fn are_handed_over(&self) -> bool {
+        self.0.iter().all(|program| program.handovers.as_ref().is_none_or(|h| h.is_empty()))
+    }
+
+    /// True if a program has the hand-overs of a library.
+    pub fn have_library(&self) -> bool {
+        self.0.iter().any(|program| program.handovers.is_some())
     }
 
     /// A message arrived.
     pub fn deliver(&mut self, id: MessageId, posted: Moment, effects: &mut Effects) {
-        if let Some((of, place)) = self.find(id) {
+        if let Some((of, place)) = self.find(id, true) {
             let program = &mut self.0[usize::from(of)];
             program.arrive(place, id.place, posted, effects);
             program.go_on(of, effects);
@@ -330,15 +543,25 @@ impl Programs {
 
     /// The last packet of a message begins to leave.
     pub fn leave(&mut self, id: MessageId, effects: &mut Effects) {
-        if let Some((of, place)) = self.find(id) {
+        if let Some((of, place)) = self.find(id, false) {
             let program = &mut self.0[usize::from(of)];
             program.leave(place, id.place, effects.now);
             program.go_on(of, effects);
         }
     }
 
-    fn find(&self, id: MessageId) -> Option<(u8, u32)> {
-        let of = self.0.iter().position(|program| program.job == id.job)?;
+    /// Returns the program of the rank that receives or sends a message, and the operation. A library knows
+    /// by itself when a message left.
+    fn find(&self, id: MessageId, receives: bool) -> Option<(u8, u32)> {
+        let first = self.0.iter().position(|program| program.job == id.job)?;
+        if self.0[first].handovers.is_none() {
+            return Some((first as u8, self.0[first].own().place_of(id.number)?));
+        }
+        if !receives {
+            return None;
+        }
+        let to = self.0[first].outgoing(id.number, id.place).to;
+        let of = self.0.iter().position(|program| (program.job, program.rank) == (id.job, to))?;
         Some((of as u8, self.0[of].own().place_of(id.number)?))
     }
 }

@@ -20,6 +20,7 @@ use crate::message::After;
 impl State for Programs {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         for program in &mut self.0 {
+            program.handovers.walk(walk);
             match walk.kind() {
                 PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
                     program.walk_operations(walk);
@@ -91,6 +92,7 @@ impl Program {
                 After::Start | After::Begun => {}
             }
             walk.value(u64::from(active.to_come) << 32 | u64::from(active.to_leave));
+            walk.value(u64::from(active.is_launched));
             active.missing.iter().for_each(|missing| walk.value(u64::from(*missing)));
         }
         self.active.extend(active);

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::collective::{Algorithm, Collective};
-use super::piece::{Messages, Piece};
+use super::piece::{Costs, Messages, Piece};
+use crate::nccl::Protocol;
 use crate::param_error::ParamError;
 use xoff_units::{index, number};
 
@@ -46,6 +47,10 @@ impl Lists {
 pub struct Shape {
     /// The collective.
     pub of: Collective,
+    /// The costs of a library; `None` for textbook algorithms.
+    pub costs: Option<Costs>,
+    /// The protocol of NCCL.
+    pub protocol: Option<Protocol>,
     /// Messages by sender, in sending order.
     pieces: Vec<Piece>,
     /// The first of each sender, and the end.
@@ -97,7 +102,7 @@ impl Shape {
             });
             runs.push(goes_on.map_or(number(place), |before| runs[before]));
         }
-        Self { of, pieces, first, needs, then, receives, runs }
+        Self { of, costs: None, protocol: None, pieces, first, needs, then, receives, runs }
     }
 
     /// All messages.

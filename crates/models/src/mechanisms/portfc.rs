@@ -689,10 +689,15 @@ mod tests {
     #[test]
     fn no_circle_of_pauses_between_rails() {
         let of = |aggregation| {
-            let t =
-                rail::Params { servers: 3, gpus_per_server: 3, scale_up: link(), rail: link(), aggregation }
-                    .build()
-                    .unwrap();
+            let t = rail::Params {
+                servers: 3,
+                gpus_per_server: 3,
+                scale_up: Some(link()),
+                rail: link(),
+                aggregation,
+            }
+            .build()
+            .unwrap();
             let m = map(&t);
             longest_chain(&m, &used(&m))
         };

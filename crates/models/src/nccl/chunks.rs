@@ -12,6 +12,9 @@ use xoff_units::wide;
 /// Slots of a connection (`NCCL_STEPS`).
 pub const SLOTS: u32 = 8;
 
+/// Largest chunk of NVLS, in bytes (`NVLS_CHUNKSIZE`).
+const NVLS_CHUNK: u64 = 128 << 10;
+
 /// Data of a slot, in bytes.
 const fn slot(protocol: Protocol) -> u64 {
     match protocol {
@@ -54,6 +57,7 @@ impl Chunks {
                 Self { chunk: 4 * slot, slice: 2 * slot, slices: SLOTS / 2, wire_15, grain }
             }
             (Algorithm::NvlsTree, _) => whole(of_nvls_tree(tuning, channels, bytes)),
+            (Algorithm::Nvls, _) => whole(of_nvls(tuning, channels, bytes)),
             (Algorithm::Tree, Protocol::Ll128) => {
                 whole(of_tree_ll128(tuning, slot, bytes / u64::from(channels)) / grain * grain)
             }
@@ -76,6 +80,18 @@ fn of_tree_ll128(tuning: &Tuning, slot: u64, part: u64) -> u64 {
     for (chunks, least) in [(64.0, 128 << 10), (16.0, 32 << 10)] {
         while ((part / chunk) as f64) < depth * chunks / f64::from(servers.gpus) && chunk > least {
             chunk /= 2;
+        }
+    }
+    chunk
+}
+
+/// Returns the chunk of NVLS in one server.
+fn of_nvls(tuning: &Tuning, blocks: u32, bytes: u64) -> u64 {
+    let at_once = u64::from(blocks) * u64::from(tuning.graphs().nvls.channels);
+    let mut chunk: u64 = NVLS_CHUNK;
+    for (chunks, limit) in [(64, 64 << 10), (8, 32 << 10), (2, 16 << 10)] {
+        if bytes < chunks * at_once * chunk {
+            chunk = chunk.min(limit);
         }
     }
     chunk

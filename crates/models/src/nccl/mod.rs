@@ -10,10 +10,10 @@ mod search;
 mod servers;
 mod tuning;
 
-pub use self::chunks::Chunks;
+pub use self::chunks::{Chunks, SLOTS};
 pub use self::search::{Graph, Graphs};
 pub use self::servers::{Cpu, Distance, Gpu, Servers};
-pub use self::tuning::{Algorithm, Choice, Operation, Protocol, Tuning};
+pub use self::tuning::{Algorithm, Choice, Operation, Protocol, Step, Tuning};
 
 #[cfg(test)]
 mod tests;

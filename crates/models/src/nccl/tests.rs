@@ -58,7 +58,15 @@ fn channels_and_choices_are_those_of_the_reference() {
         for (exponent, expected) in exponents.into_iter().zip(&words[7..]) {
             let bytes = 1_u64 << exponent;
             let choice = tuning.choose(operation, bytes, None, None).unwrap();
-            let chunk = Chunks::new(&tuning, operation, choice, bytes).chunk;
+            // The reference has a whole slot for NVLS. NCCL has at most 128 KiB (`enqueue.cc`:
+            // `calcCollChunking`; `transport/nvls.cc`: `NVLS_CHUNKSIZE`).
+            let chunk = match Chunks::new(&tuning, operation, choice, bytes).chunk {
+                chunk if choice.algorithm == Algorithm::Nvls => {
+                    assert!((16 << 10..=128 << 10).contains(&chunk));
+                    512 << 10
+                }
+                chunk => chunk,
+            };
             let protocol = match choice.protocol {
                 Protocol::Ll => "LL",
                 Protocol::Ll128 => "LL128",

@@ -42,6 +42,19 @@ pub enum Algorithm {
     Pat,
 }
 
+impl Algorithm {
+    /// Returns the name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Ring => "ring",
+            Self::Nvls => "nvls",
+            Self::NvlsTree => "nvls_tree",
+            Self::Pat => "pat",
+        }
+    }
+}
+
 /// Protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -52,6 +65,17 @@ pub enum Protocol {
     Ll128,
     /// Data without flags, and a counter for each slot.
     Simple,
+}
+
+impl Protocol {
+    /// Returns the name in documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ll => "ll",
+            Self::Ll128 => "ll128",
+            Self::Simple => "simple",
+        }
+    }
 }
 
 const ALGORITHMS: [Algorithm; 5] =
@@ -115,6 +139,8 @@ const TREE: [[f64; 3]; 4] = [[26.5, 18.5, 10.0], [24.0, 23.6, 17.8], [38.7, 41.4
 /// Of a head of NVLSTree (`perChMaxNVLSTreeBws`).
 const NVLS_TREE: [[f64; 3]; 4] =
     [[26.5, 18.5, 10.0], [24.0, 23.6, 17.8], [0.0, 57.7, 45.5], [0.0, 96.0, 80.0]];
+/// Bytes of LL128 on the wire for a byte of data.
+const LL128_WIRE: f64 = 16.0 / 15.0;
 /// Share of the rate that NVLS reaches (`nvlsEfficiency`).
 const NVLS_EFFICIENCY: [f64; 4] = [0.0, 0.0, 0.85, 0.74];
 
@@ -141,6 +167,17 @@ pub struct Cost {
     pub latency: f64,
     /// Algorithm bandwidth, in GB/s.
     pub bandwidth: f64,
+}
+
+/// What an operation costs besides the time of data, in µs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Step {
+    /// Once for an operation of a rank.
+    pub launch: f64,
+    /// Each hand-over over NVLink.
+    pub nvlink: f64,
+    /// Each hand-over over the network.
+    pub network: f64,
 }
 
 /// The choice for an operation.
@@ -299,6 +336,56 @@ impl Tuning {
             }
             Algorithm::Pat => channels * speed * 0.75,
         }
+    }
+
+    /// Returns what an operation and its hand-overs cost, in µs: the parts of the model's latency.
+    pub fn step(&self, algorithm: Algorithm, protocol: Protocol) -> Step {
+        let Servers { servers, gpus, cpu, net_latency, .. } = self.servers;
+        let (place, is_simple) = (protocol as usize, protocol == Protocol::Simple);
+        let within = (if gpus > 1 { over_nvlink } else { over_pcie })(algorithm)[place];
+        let between = over_network(if gpus == 1 { Algorithm::Tree } else { algorithm })[place]
+            + net_latency * if is_simple { 2.0 } else { 1.0 };
+        let base = base(algorithm)[place];
+        match algorithm {
+            Algorithm::Ring if servers > 1 => {
+                let overhead = cpu.net_overhead() * if is_simple { 3.0 } else { 1.0 };
+                Step { launch: base, nvlink: within.max(overhead), network: between }
+            }
+            Algorithm::Ring | Algorithm::Tree => Step { launch: base, nvlink: within, network: between },
+            Algorithm::Nvls | Algorithm::NvlsTree => {
+                Step { launch: base + within, nvlink: 0.0, network: between }
+            }
+            Algorithm::Pat => Step { launch: base, nvlink: within, network: between / 3.5 },
+        }
+    }
+
+    /// Returns the rate at which the thread block of a channel hands data over, in GB/s on the wire: the speed
+    /// of a channel of the search, with NCCL's limits for the algorithm, shared by the copies of the channel.
+    /// `None` for NVLS, whose switch moves the data.
+    pub fn block(&self, algorithm: Algorithm, protocol: Protocol) -> Option<f64> {
+        let (graph, row, column) = (self.graph(algorithm), self.generation(), self.column());
+        let speed = if self.servers.servers <= 2 { graph.intra } else { graph.inter };
+        let rate = match (algorithm, protocol) {
+            (Algorithm::Nvls | Algorithm::NvlsTree, _) => return None,
+            (Algorithm::Ring, Protocol::Ll128) => speed.min(RING_LL128[row][column] * LL128_WIRE),
+            (Algorithm::Ring | Algorithm::Pat, _) => speed,
+            (Algorithm::Tree, protocol) => {
+                let limit = match protocol {
+                    Protocol::Ll128 => TREE_LL128[row][column] * LL128_WIRE,
+                    Protocol::Ll | Protocol::Simple => TREE[row][column],
+                };
+                (speed * 0.92).min(limit) * if self.graphs.is_tree_of_one_gpu { 0.85 } else { 1.0 }
+            }
+        };
+        let copies = f64::from(self.graphs.in_use) / f64::from(graph.channels.max(1));
+        Some(rate / copies.max(1.0))
+    }
+
+    /// Returns the bus bandwidth of NVLS in a server, in GB/s, for each head.
+    pub fn nvls_bus(&self) -> f64 {
+        let Graph { channels, intra, .. } = self.graphs.nvls;
+        let heads = f64::from(channels.max(2));
+        intra * NVLS_EFFICIENCY[self.generation()] * (heads - 1.0) / heads * 2.0
     }
 
     /// Returns the latency before corrections, in µs.

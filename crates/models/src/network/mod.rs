@@ -1,11 +1,13 @@
 //! From a topology, a plan of flows and settings to a runnable engine.
 
 mod lines;
+mod nvlink;
 mod settings;
 
 use std::sync::Arc;
 
 pub use self::lines::Lines;
+use self::nvlink::NvLinks;
 pub use self::settings::Settings;
 use crate::ids::{Classes, PortId};
 use xoff_engine::random::Stream;
@@ -389,6 +391,7 @@ pub fn build(
     let builder = Builder { topology, ports, settings, map, round_trip: lines.line.round_trip, parts };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
+    let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
@@ -408,6 +411,8 @@ pub fn build(
             endpoint.connections = std::mem::take(&mut plan.connections[n]);
             endpoint.incoming = std::mem::take(&mut plan.incoming[n]);
             endpoint.programs = Programs::new(std::mem::take(&mut plan.programs[n]));
+            endpoint.frees_slots = endpoint.programs.have_library();
+            endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);
             Box::new(endpoint)
         });
         nodes.push(builder.node(id, endpoint, &plan));
@@ -419,5 +424,6 @@ pub fn build(
             _ => number(n),
         })
         .collect();
-    Engine::new(nodes, &groups, &builder.links(), engine)
+    let links: Vec<LinkSpec> = builder.links().into_iter().chain(nvlinks.links).collect();
+    Engine::new(nodes, &groups, &links, engine)
 }

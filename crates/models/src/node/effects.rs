@@ -100,6 +100,15 @@ impl Node {
                     self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until));
                 cx.set_timer(at, token::pack(token::OPERATION, program, place));
             }
+            Effect::SendSlice(queue, post) => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.send_slice(queue, &post, &mut self.effects);
+                }
+            }
+            Effect::Slice(output, at, frame) => cx.send(usize::from(output), at, frame),
+            Effect::Handover(program, at, delay) => {
+                cx.set_timer(at, token::pack(token::HANDOVER, program, delay));
+            }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }

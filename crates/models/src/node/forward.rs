@@ -208,9 +208,12 @@ impl Node {
         self.apply(cx);
     }
 
-    /// Shows a control frame to mechanisms; true if a mechanism ends the frame.
+    /// Shows a control frame to NVLink and to mechanisms; true if one of them ends the frame.
     #[inline(never)]
-    pub(super) fn offer_to_mechanisms(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+    pub(super) fn offer(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
+        if self.on_slice_head(packet, cx) {
+            return true;
+        }
         let mut verdict = Verdict::Pass;
         if self.mechanisms.want(Watches::CONTROL) {
             self.mechanisms.each(Watches::CONTROL, &self.core, &mut self.effects, |m, core, fx| {

@@ -124,6 +124,9 @@ impl Node {
         if self.is_watched {
             self.follow_end(flow);
         }
+        if self.endpoint.as_ref().is_some_and(|endpoint| !endpoint.freed.is_empty()) {
+            self.free_slots(cx);
+        }
         if let Some(endpoint) = self.endpoint.as_mut().filter(|_| packet.has(Packet::LAST)) {
             endpoint.release_after(flow, &mut self.effects);
         }
@@ -163,6 +166,9 @@ impl Node {
                 }
                 if may_send {
                     self.requeue(packet.flow(), cx);
+                }
+                if self.endpoint.as_ref().is_some_and(|endpoint| !endpoint.freed.is_empty()) {
+                    self.free_slots(cx);
                 }
             }
             Owner::Control => {

@@ -10,6 +10,7 @@ mod fault;
 mod follow;
 mod forward;
 mod host;
+mod nvlink;
 mod reroute;
 mod retry;
 mod sample;
@@ -34,6 +35,7 @@ use crate::cut_through::CutThrough;
 use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
 use crate::endpoint::{Endpoint, token};
+use crate::frames::Kind;
 use crate::mechanism::Hooks;
 use crate::mechanisms::Mechanisms;
 use crate::packet::Packet;
@@ -213,7 +215,7 @@ impl Node {
         self.failing.is_none()
             && self.open_pauses.is_empty()
             && self.core.ports.iter().all(|port| port.waiting == 0)
-            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint.is_quiet())
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint.is_quiet() && endpoint.is_handed_over())
     }
 
     /// A node at rest.
@@ -289,7 +291,7 @@ impl Node {
     /// Handles a frame that no fault lost.
     #[inline(always)]
     fn handle(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) {
-        if packet.is_seen() && (self.offer_to_mechanisms(port, &packet, cx) || packet.is_link_local()) {
+        if packet.is_seen() && (self.offer(port, &packet, cx) || packet.is_link_local()) {
             return;
         }
         if packet.dst() == self.core.id {
@@ -305,6 +307,9 @@ impl Node {
     /// need not lie in memory.
     #[cold]
     fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
+        if packet.kind() == Kind::Slice {
+            return false;
+        }
         if self.failing.is_some() && self.intercept(port, &packet, cx) {
             return true;
         }
@@ -403,6 +408,9 @@ impl EngineNode for Node {
             token::FAULT => self.on_fault(payload, cx),
             token::RETRY => self.on_retry_timer(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
+            token::PIPE | token::HEAD | token::SLICE | token::HANDOVER => {
+                self.on_handover(kind, owner, payload, cx);
+            }
             token::PULL => {
                 if let Some(endpoint) = &mut self.endpoint {
                     endpoint.on_pacer(&mut self.effects);

@@ -90,8 +90,15 @@ fn run_and_cut(
         via: Vec::new(),
     };
     let workload = Workload { flows: Some(flows.iter().map(flow).collect()), ..Workload::default() };
-    let plan =
-        workload::make(&[workload], &topology, settings.classes, &settings.framing, settings.seed).unwrap();
+    let plan = workload::make(
+        &[workload],
+        &topology,
+        settings.classes,
+        &settings.framing,
+        settings.seed,
+        Duration::ZERO,
+    )
+    .unwrap();
     let nodes = build(&topology, plan, settings, Plan::default()).unwrap().into_nodes();
     let of = |node: u32| script.iter().filter(|s| s.0 == node).map(|s| (s.1, s.2, s.3)).collect();
     let scripted: Vec<Scripted> =

@@ -13,12 +13,14 @@ mod nodes;
 mod planes;
 mod reach;
 mod reducers;
+pub mod servers;
 
 pub(crate) use self::nodes::bounded;
 use self::nodes::too_slow;
 pub use self::nodes::{Link, LinkSpec, MAX_NODES, MAX_PORTS, NodeSpec, PortSpec, Topology, Wiring};
 pub use self::reach::Reach;
 pub use self::reducers::Reducers;
+pub use self::servers::Servers;
 
 /// `network.overrides`: a link that differs from its shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,9 @@ macro_rules! registry {
             /// Switches that reduce, for collectives with `algorithm = "in_network"`.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub reducers: Vec<Reducers>,
+            /// Servers of GPUs, for collectives with `library = "nccl"`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub servers: Option<servers::Params>,
             /// Routes after links go down (`fault`).
             #[serde(default, skip_serializing_if = "is_default")]
             pub failover: Failover,
@@ -129,6 +134,14 @@ impl Network {
                         .map_err(|(key, why)| (format!("reducers[{i}].{key}"), why))?;
                 }
                 topology.check().map_err(|why| ((*name).to_string(), why))?;
+                if self.rail.as_ref().is_some_and(|rail| rail.scale_up.is_none()) && self.servers.is_none() {
+                    let why = "missing; give the links within a server, or network.servers";
+                    return Err(("rail.scale_up".into(), why.into()));
+                }
+                if let Some(servers) = &self.servers {
+                    let all = servers.of(&topology).map_err(|(key, why)| (format!("servers.{key}"), why))?;
+                    topology.servers = Some(all);
+                }
                 Ok(topology)
             }
             [] => Err((String::new(), format!("missing; give one of {all}"))),

@@ -1,6 +1,7 @@
 //! Nodes and links of a network.
 
 use super::reach::Reach;
+use super::servers::Servers;
 use crate::ids::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,8 @@ pub struct Topology {
     /// True for hosts that are GPUs: the lowest port of each GPU leads into its server, the other ports to
     /// NICs.
     pub has_servers: bool,
+    /// The servers of GPUs, if given.
+    pub servers: Option<Servers>,
 }
 
 impl Topology {

@@ -15,10 +15,13 @@ use super::{Link, MAX_NODES, Shape, Topology, bounded};
 pub struct Params {
     /// Servers (of each segment).
     pub servers: u64,
-    /// GPUs of a server, which is the number of rails.
+    /// GPUs of a server with a NIC of their own, which is the number of rails; with `network.servers` the
+    /// NICs of a server.
     pub gpus_per_server: u64,
-    /// Links within a server: the high-bandwidth domain.
-    pub scale_up: Link,
+    /// Links within a server, for packets: the high-bandwidth domain. With `network.servers` there may be none:
+    /// GPUs then do not relay, and `library = "nccl"` has NVLink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_up: Option<Link>,
     /// Links from GPUs to rail switches.
     pub rail: Link,
     /// A layer of switches above the rails: rail-optimised. Default: rail-only.
@@ -55,14 +58,19 @@ impl Shape for Params {
             self.servers,
             (MAX_NODES / 2 / u64::from(gpus) / u64::from(segments)).min(4_096),
         )?;
-        let mut t = Topology { has_servers: true, ..Topology::default() };
+        let has_servers = self.scale_up.is_some();
+        let mut t = Topology { has_servers, ..Topology::default() };
         let all = servers * segments;
-        t.add_relays(all * gpus);
-        let server = t.add_switches("server", all);
-        let rail = t.add_switches("rail", segments * gpus);
-        for gpu in 0..all * gpus {
-            t.join(gpu, server + gpu / gpus, self.scale_up);
+        if let Some(link) = self.scale_up {
+            t.add_relays(all * gpus);
+            let server = t.add_switches("server", all);
+            for gpu in 0..all * gpus {
+                t.join(gpu, server + gpu / gpus, link);
+            }
+        } else {
+            t.add_hosts(all * gpus);
         }
+        let rail = t.add_switches("rail", segments * gpus);
         for gpu in 0..all * gpus {
             t.join(gpu, rail + gpu / gpus / servers * gpus + gpu % gpus, self.rail);
         }
@@ -100,7 +108,7 @@ mod tests {
         let ours = Params {
             servers: 4,
             gpus_per_server: 4,
-            scale_up: link(160),
+            scale_up: Some(link(160)),
             rail: link(100),
             aggregation: None,
         }
@@ -116,9 +124,15 @@ mod tests {
     #[test]
     fn aggregation_joins_segments() {
         let aggregation = Some(Aggregation { switches: 3, link: link(400), segments: 2 });
-        let t = Params { servers: 4, gpus_per_server: 2, scale_up: link(160), rail: link(100), aggregation }
-            .build()
-            .unwrap();
+        let t = Params {
+            servers: 4,
+            gpus_per_server: 2,
+            scale_up: Some(link(160)),
+            rail: link(100),
+            aggregation,
+        }
+        .build()
+        .unwrap();
         assert_eq!((t.hosts().len(), t.nodes.len()), (16, 16 + 8 + 4 + 3));
         let ports = t.ports();
         // GPU 9 is the second one of the first server of the second segment.

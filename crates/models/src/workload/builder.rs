@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collective_summary::Together;
 use super::host::Host;
+use super::library::Params as NcclParams;
 use super::row::Flow;
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
@@ -54,6 +55,8 @@ pub struct Common<'a> {
     pub class: u8,
     /// The relation of messages and flows.
     pub connections: Connections,
+    /// Settings of NCCL.
+    pub nccl: &'a NcclParams,
     /// Connections between two ranks for each channel.
     pub connections_per_channel: u16,
     /// True for flows that stand in a table.
@@ -129,6 +132,8 @@ pub struct Making<'a> {
     pub(super) jobs: Vec<Arc<Graph>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
+    /// Forwarding delay of switches.
+    pub(super) switch_delay: Duration,
     seed: u64,
     index: usize,
     kind: &'static str,
@@ -141,7 +146,13 @@ pub struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub(super) fn new(first: Common<'a>, topology: &'a Topology, framing: &'a Framing, seed: u64) -> Self {
+    pub(super) fn new(
+        first: Common<'a>,
+        topology: &'a Topology,
+        framing: &'a Framing,
+        seed: u64,
+        switch_delay: Duration,
+    ) -> Self {
         let nodes =
             topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
         let (ports, hosts) = (topology.ports(), topology.hosts());
@@ -159,6 +170,7 @@ impl<'a> Making<'a> {
             jobs,
             lasts,
             hosts,
+            switch_delay,
             seed,
             index: 0,
             kind: "",

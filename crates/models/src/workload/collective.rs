@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, index, number, wide};
 
-use super::{Connections, Host, Made, Making, Problem, Together, Traffic};
+use super::{Connections, Host, Library, Made, Making, Over, Placement, Problem, Together, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::{self, Builder, Shared, What, Work};
+use crate::nccl::Protocol;
 use crate::param_error::ParamError;
 use crate::topology::Reach;
 
@@ -22,19 +23,24 @@ use crate::topology::Reach;
 pub struct Params {
     /// The operation: the data of each rank at the end.
     pub operation: Operation,
-    /// The algorithm. Default: a ring, or all messages at once for `all_to_all`.
+    /// The library. Default: `textbook`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<Library>,
+    /// The algorithm. Default: a ring, or all messages at once for `all_to_all`; with NCCL the algorithm with
+    /// the least predicted time (`auto`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
     /// The vector of each rank; for `all_gather` the data of a rank at the end, for `all_to_all` the data of
     /// a rank for all ranks.
     pub size: Bytes,
-    /// The ranks, in order. Default: all hosts.
+    /// The hosts of the ranks, in order. Default: all hosts. With NCCL each GPU at a host is a rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
-    /// Channels that share the data and run in parallel.
-    #[serde(default = "one")]
-    pub channels: u64,
-    /// Largest piece of a message that is passed on separately. Default: whole messages.
+    /// Channels that share the data and run in parallel. Default: one; with NCCL as many as NCCL uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u64>,
+    /// Largest piece of a message that is passed on separately. Default: whole messages; with NCCL the chunk
+    /// of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
     /// Consecutive ranks of a group, for `hierarchical`.
@@ -42,15 +48,15 @@ pub struct Params {
     pub group: Option<u64>,
 }
 
-fn one() -> u64 {
-    1
-}
-
 impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
-        let hosts = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
+        let library = making.library(self.library, false);
+        if library == Library::Nccl {
+            return self.by_nccl(making, &key);
+        }
+        let hosts = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         let collective = self.collective();
         let mut together = Together {
             workload: making.index(),
@@ -59,11 +65,14 @@ impl Traffic for Params {
             ranks: number(hosts.len()),
             bytes: self.size.0,
             bus: self.operation.bus(hosts.len()),
-            messages: 0,
+            protocol: None,
+            channels: collective.channels as u32,
+            over: Over::Messages(0),
         };
         if making.workload.connections == Connections::Persistent {
             let mut builder = making.job(hosts);
-            together.messages = self.job(&collective, &mut builder).map_err(|wrong| below(&key, wrong))?;
+            let messages = self.job(&collective, &mut builder).map_err(|wrong| below(&key, wrong))?;
+            together.over = Over::Messages(messages);
             making.measure(together);
             return making.add_job(builder.build());
         }
@@ -74,7 +83,7 @@ impl Traffic for Params {
             places.push(reaches[closest].node);
         }
         let made = flows(&collective, &places, index(together.ranks)).map_err(|wrong| below(&key, wrong))?;
-        together.messages = wide(made.len());
+        together.over = Over::Messages(wide(made.len()));
         making.measure(together);
         making.add_made(made)
     }
@@ -93,7 +102,42 @@ impl Params {
     fn collective(&self) -> Collective {
         let default = Collective::new(self.operation, self.size);
         let algorithm = self.algorithm.unwrap_or(default.algorithm);
-        Collective { algorithm, channels: self.channels, chunk: self.chunk, group: self.group, ..default }
+        Collective {
+            algorithm,
+            channels: self.channels.unwrap_or(1),
+            chunk: self.chunk,
+            group: self.group,
+            ..default
+        }
+    }
+
+    /// Makes a job of one operation of NCCL.
+    fn by_nccl(&self, making: &mut Making<'_>, key: &str) -> Result<(), Problem> {
+        if making.workload.connections == Connections::PerMessage {
+            let why = "NCCL has persistent connections; remove it".into();
+            return Err((format!("{}.connections", making.at()), why));
+        }
+        let ranks = making.ranks(Library::Nccl, None, self.hosts.as_ref(), Placement::Linear, key)?;
+        let mut builder = making.job_of(&ranks, None, key)?;
+        let algorithm = self.algorithm.unwrap_or(Algorithm::Auto);
+        let default = Collective::new(self.operation, self.size);
+        let channels = self.channels.unwrap_or(0);
+        let collective = Collective { algorithm, channels, chunk: self.chunk, group: self.group, ..default };
+        self.job(&collective, &mut builder).map_err(|wrong| below(key, wrong))?;
+        let graph = builder.build();
+        let (count, shape) = (number(ranks.nodes.len()), &graph.shapes[0]);
+        making.measure(Together {
+            workload: making.index(),
+            operation: self.operation.name(),
+            algorithm: shape.of.algorithm.name(),
+            ranks: count,
+            bytes: self.size.0,
+            bus: self.operation.bus(index(count)),
+            protocol: shape.protocol.map(Protocol::name),
+            channels: shape.of.channels as u32,
+            over: Over::Ranks(count),
+        });
+        making.add_job(graph)
     }
 
     /// Makes a job of one operation; returns the number of messages.

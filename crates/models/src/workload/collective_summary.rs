@@ -1,5 +1,24 @@
 //! Flows that are measured together.
 
+/// What tells that a collective is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The arrival of this number of messages.
+    Messages(u64),
+    /// The end of the operation at this number of ranks.
+    Ranks(u32),
+}
+
+impl Over {
+    /// Returns the number of messages or ranks.
+    pub const fn count(self) -> u64 {
+        match self {
+            Self::Messages(messages) => messages,
+            Self::Ranks(ranks) => ranks as u64,
+        }
+    }
+}
+
 /// A collective that is measured as a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
@@ -15,6 +34,10 @@ pub struct Together {
     pub bytes: u64,
     /// Bytes that a link carries per byte of data, for any algorithm.
     pub bus: f64,
-    /// The number of messages.
-    pub messages: u64,
+    /// The protocol of NCCL, if NCCL runs the collective.
+    pub protocol: Option<&'static str>,
+    /// The number of channels.
+    pub channels: u32,
+    /// What tells that the collective is over.
+    pub over: Over,
 }

@@ -12,6 +12,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
 use super::collective_summary::Together;
+use super::nvlink::NvLinkPlan;
 use super::row::{Flow, place};
 use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::framing::Framing;
@@ -58,6 +59,8 @@ pub struct AllFlows {
     pub messages: BTreeMap<u32, u64>,
     /// For each node, its connections by number.
     pub connections: Vec<Vec<Connection>>,
+    /// NVLink of all servers.
+    pub nvlink: NvLinkPlan,
     /// For each node, the logs of connections that end there.
     pub incoming: Vec<FxHashMap<u32, Arc<MessageLog>>>,
     /// For each node, the programs of ranks.
@@ -192,6 +195,7 @@ pub(super) fn number<'a>(
         collectives,
         jobs,
         connections: (0..n).map(|_| Vec::new()).collect(),
+        nvlink: NvLinkPlan::new(topology.servers),
         incoming: vec![FxHashMap::default(); n],
         programs: (0..n).map(|_| Vec::new()).collect(),
         starts: (0..n).map(|_| Vec::new()).collect(),
@@ -402,8 +406,10 @@ impl<'a> Numbering<'a> {
             for (one, flow) in job.connections(self.framing).iter().zip(flows) {
                 of_rank[index(one.from)].push(((one.to, one.line), flow));
             }
+            let mut queues = self.flows.nvlink.add(number, job);
             for (rank, connections) in (0..).zip(of_rank) {
-                let program = Program::new(job.clone(), number, rank, connections);
+                let queues = job.library.is_some().then(|| queues.remove(&rank).unwrap_or_default());
+                let program = Program::new(job.clone(), number, rank, connections, queues);
                 self.flows.programs[index(job.ranks[index(rank)].node)].push(program);
             }
         }

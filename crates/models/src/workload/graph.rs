@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration, index, number, wide};
 
 use super::placement::Placement;
-use super::{Host, Making, Problem, Traffic};
+use super::{Host, Library, Making, Problem, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation as Does};
 use crate::job::{Builder, Operation, Shared, What, Work};
 
@@ -172,6 +172,9 @@ pub struct Params {
     /// The same as a CSV or Parquet file with the columns group and rank, members of a group in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups_table: Option<String>,
+    /// The library of collectives. Default: `textbook`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<Library>,
     /// Number of ranks. Default: up to the last rank with an operation or in a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
@@ -189,8 +192,10 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let ranks = self.ranks(&key)?;
-        let nodes = making.place(ranks as usize, self.hosts.as_ref(), self.placement, &key)?;
-        let mut reading = Reading::new(self, &key, making.job(nodes), ranks as u32);
+        let library = making.library(self.library, false);
+        let hosts = self.hosts.as_ref();
+        let placed = making.ranks(library, Some(ranks as usize), hosts, self.placement, &key)?;
+        let mut reading = Reading::new(self, &key, making.job_of(&placed, None, &key)?, ranks as u32);
         reading.list()?;
         reading.order()?;
         reading.match_messages()?;
@@ -562,6 +567,7 @@ impl<'a> Reading<'a> {
 
     /// Makes one collective from the rows of all ranks of a group.
     fn join(&mut self, group: &str, rows: &[usize]) -> Result<(), Problem> {
+        let is_nccl = self.builder.is_nccl();
         let collective = |one: &Row| -> Option<Collective> {
             let does = one.kind.collective()?;
             let default = if does == Does::Barrier {
@@ -569,8 +575,8 @@ impl<'a> Reading<'a> {
             } else {
                 Collective::new(does, one.size.unwrap_or_default())
             };
-            let (algorithm, channels) =
-                (one.algorithm.unwrap_or(default.algorithm), one.channels.unwrap_or(1));
+            let (usual, few) = if is_nccl { (Algorithm::Auto, 0) } else { (default.algorithm, 1) };
+            let (algorithm, channels) = (one.algorithm.unwrap_or(usual), one.channels.unwrap_or(few));
             Some(Collective { algorithm, channels, chunk: one.chunk, group: one.server, ..default })
         };
         let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };

@@ -5,6 +5,8 @@ mod builder;
 mod collective_summary;
 mod flow_ids;
 mod host;
+mod library;
+mod nvlink;
 mod placement;
 mod row;
 pub mod sizes;
@@ -12,12 +14,14 @@ mod warm_start;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Moment;
+use xoff_units::{Duration, Moment};
 
 pub use self::builder::{Common, Connections, MAX_FLOWS, MAX_LISTED, Made, Making, Problem};
-pub use self::collective_summary::Together;
+pub use self::collective_summary::{Over, Together};
 pub use self::flow_ids::{AllFlows, MAX_START};
 pub use self::host::Host;
+pub use self::library::{Library, Params as NcclParams};
+pub use self::nvlink::NvLinkPlan;
 pub use self::placement::Placement;
 pub use self::row::Flow;
 pub use self::warm_start::Warm;
@@ -62,6 +66,9 @@ macro_rules! registry {
             /// turns, 1 to 64. Default: one.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub connections_per_channel: Option<u64>,
+            /// Settings of collectives with `library = "nccl"`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub nccl: Option<NcclParams>,
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $kind: Option<$kind::Params>,)*
@@ -113,9 +120,10 @@ registry! {
 }
 
 impl Workload {
-    /// The keys that all kinds share.
-    fn common(&self) -> Common<'_> {
+    /// The keys that all kinds share. `nccl` are the settings in the place of missing settings of NCCL.
+    fn common<'a>(&'a self, nccl: &'a NcclParams) -> Common<'a> {
         Common {
+            nccl: self.nccl.as_ref().unwrap_or(nccl),
             name: self.name.as_deref(),
             start: self.start,
             class: self.class,
@@ -168,11 +176,12 @@ pub fn make(
     classes: u8,
     framing: &Framing,
     seed: u64,
+    switch_delay: Duration,
 ) -> Result<AllFlows, Problem> {
-    let nothing = Workload::default();
-    let commons: Vec<Common<'_>> = workloads.iter().map(Workload::common).collect();
+    let (nothing, nccl) = (Workload::default(), NcclParams::default());
+    let commons: Vec<Common<'_>> = workloads.iter().map(|workload| workload.common(&nccl)).collect();
     let trains: Vec<bool> = workloads.iter().map(|workload| workload.training.is_some()).collect();
-    let mut making = Making::new(nothing.common(), topology, framing, seed);
+    let mut making = Making::new(nothing.common(&nccl), topology, framing, seed, switch_delay);
     let mut names = Vec::new();
     for (w, workload) in workloads.iter().enumerate() {
         let at = format!("workload[{w}]");

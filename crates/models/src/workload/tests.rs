@@ -10,7 +10,7 @@ fn topology() -> Topology {
 }
 
 fn made(workloads: &[Workload]) -> Result<AllFlows, Problem> {
-    make(workloads, &topology(), 2, &Framing::for_tests(), 1)
+    make(workloads, &topology(), 2, &Framing::for_tests(), 1, Duration::ZERO)
 }
 
 fn row(src: u64, dst: u64, start: u64, id: Option<&str>, after: &[&str]) -> Flow {
@@ -101,7 +101,8 @@ fn what_waits_for_itself_or_for_nothing_is_refused_by_its_key() {
 #[test]
 fn hosts_are_named_or_numbered_and_listed_once() {
     let (workload, topology, framing) = (Workload::default(), topology(), Framing::for_tests());
-    let making = Making::new(workload.common(), &topology, &framing, 1);
+    let nccl = NcclParams::default();
+    let making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO);
     let hosts = |given: &[Host]| making.hosts(Some(&given.to_vec()), "hosts");
     let named = |name: &str| Host::Name(name.into());
     assert_eq!(hosts(&[named("host3"), Host::Number(1)]), Ok(vec![3, 1]));
@@ -125,7 +126,8 @@ fn hosts_are_named_or_numbered_and_listed_once() {
 #[test]
 fn no_more_flows_are_listed_than_there_is_room_for() {
     let (workload, topology, framing) = (Workload::default(), topology(), Framing::for_tests());
-    let mut making = Making::new(workload.common(), &topology, &framing, 1);
+    let nccl = NcclParams::default();
+    let mut making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO);
     assert!(making.check_room(MAX_LISTED, "here").is_ok());
     making.add(0, 1, Bytes(1), "here").unwrap();
     assert_eq!(making.check_room(MAX_LISTED, "here").unwrap_err().0, "here");

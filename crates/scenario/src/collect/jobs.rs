@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xoff_engine::Checkpoint;
 use xoff_models::frames::Kind;
 use xoff_models::job::{Ended, Graph, What, Work};
-use xoff_models::message::Delivered;
+use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
 use xoff_models::workload::AllFlows;
@@ -95,6 +95,9 @@ impl Collector {
 
     fn add_message(&mut self, plan: &AllFlows, one: &Delivered) {
         let (post, message) = (one.message.post, one.message);
+        if post.flow == Post::NVLINK {
+            return self.add_slice(plan, one);
+        }
         let (src, workload) = (plan.sources.of(post.flow), plan.name_of(post.flow));
         let delivered = delays::Delivered {
             flow: post.flow,
@@ -115,37 +118,55 @@ impl Collector {
             &Over { workload, size: post.bytes, start, arrived: Some(arrived), slowdown: Some(slowdown) },
         );
         if self.keeps_flows {
-            let job = &plan.jobs[index(post.id.job)];
-            let shared = job.shared[index(post.id.number)];
-            let (from, to, step, channel) = match shared.what {
-                What::Message { from, to, channel, .. } => (from, to, 0, channel),
-                What::Collective { shape, group } => {
-                    let piece = job.shapes[index(shape)].piece(post.id.place);
-                    let members = &job.groups[index(group)];
-                    (members.at(piece.from), members.at(piece.to), piece.step, piece.channel)
-                }
-            };
-            self.rows.messages.push(Message {
-                flow: post.flow,
-                workload,
-                operation: post.id.number,
-                place: post.id.place,
-                from,
-                to,
-                step,
-                channel,
-                label: job.labels[usize::from(shared.label)].clone(),
-                src,
-                dst: one.dst,
-                size: post.bytes,
-                posted: start,
-                after: post.after,
-                left: message.left.ps(),
-                fct,
-                ideal: ideal.ps(),
-                slowdown,
-            });
+            let row = row(plan, one, Some(post.flow), (workload, src));
+            self.rows.messages.push(Message { ideal: ideal.ps(), slowdown, ..row });
         }
+    }
+
+    /// Adds a message that came over NVLink.
+    fn add_slice(&mut self, plan: &AllFlows, one: &Delivered) {
+        let Some(servers) = plan.nvlink.servers.filter(|_| self.keeps_flows) else { return };
+        let job = &plan.jobs[index(one.message.post.id.job)];
+        let row = row(plan, one, None, (job.workload, one.dst));
+        let node = job.ranks[index(row.from)].node;
+        let ideal = (servers.latency + servers.nvlink.serializer().time(row.size)).ps().max(1);
+        let slowdown = row.fct as f64 / ideal as f64;
+        self.rows.messages.push(Message { src: node, ideal, slowdown, ..row });
+    }
+}
+
+/// Returns the row of a delivered message, without its ideal.
+fn row(plan: &AllFlows, one: &Delivered, flow: Option<u32>, (workload, src): (u32, u32)) -> Message {
+    let (post, message) = (one.message.post, one.message);
+    let job = &plan.jobs[index(post.id.job)];
+    let shared = job.shared[index(post.id.number)];
+    let (from, to, step, channel) = match shared.what {
+        What::Message { from, to, channel, .. } => (from, to, 0, channel),
+        What::Collective { shape, group } => {
+            let piece = job.shapes[index(shape)].piece(post.id.place);
+            let members = &job.groups[index(group)];
+            (members.at(piece.from), members.at(piece.to), piece.step, piece.channel)
+        }
+    };
+    Message {
+        flow,
+        workload,
+        operation: post.id.number,
+        place: post.id.place,
+        from,
+        to,
+        step,
+        channel,
+        label: job.labels[usize::from(shared.label)].clone(),
+        src,
+        dst: one.dst,
+        size: post.bytes,
+        posted: message.posted.ps(),
+        after: post.after,
+        left: message.left.ps(),
+        fct: (one.at - message.posted).ps(),
+        ideal: 0,
+        slowdown: 0.0,
     }
 }
 

@@ -1,27 +1,41 @@
 //! Bandwidths of collectives.
 
 use serde_json::json;
-use xoff_models::workload::AllFlows;
+use xoff_models::job::Ended;
+use xoff_models::workload::{AllFlows, Over as Ends};
+use xoff_units::index;
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
 use crate::tables::Rows;
 use crate::tables::collectives::Measured;
 
-/// In the order of workloads.
-pub struct Collectives(Vec<Measured>);
+/// In the order of workloads, and the workload of each job.
+pub struct Collectives(Vec<Measured>, Vec<u32>);
 
 impl Measure for Collectives {
     const KEYS: &'static [(&'static str, &'static str)] =
         &[("collective", "Bandwidths and time of the collective; only for a workload with a collective.")];
 
     fn new(_: &[Group], plan: &AllFlows, _: &Scenario) -> Self {
-        Self(plan.collectives.iter().cloned().map(Measured::new).collect())
+        let workloads = plan.jobs.iter().map(|job| job.workload).collect();
+        Self(plan.collectives.iter().cloned().map(Measured::new).collect(), workloads)
     }
 
     fn add(&mut self, _: usize, flow: &Over) {
-        if let Ok(place) = self.0.binary_search_by_key(&flow.workload, |c| c.of.workload) {
+        if let Ok(place) = self.0.binary_search_by_key(&flow.workload, |c| c.of.workload)
+            && matches!(self.0[place].of.over, Ends::Messages(_))
+        {
             self.0[place].add(flow.start, flow.arrived);
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        let workload = self.1[index(ended.job)];
+        if let Ok(place) = self.0.binary_search_by_key(&workload, |c| c.of.workload)
+            && matches!(self.0[place].of.over, Ends::Ranks(_))
+        {
+            self.0[place].add(ended.start.ps(), Some(ended.end.ps()));
         }
     }
 

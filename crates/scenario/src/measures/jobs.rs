@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 use xoff_models::job::{Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
-use xoff_models::workload::{AllFlows, Together};
+use xoff_models::nccl::Protocol;
+use xoff_models::workload::{AllFlows, Over as Ends, Together};
 use xoff_units::{index, wide};
 
 use super::{Group, Measure, Over, Say};
@@ -170,7 +171,6 @@ impl Job {
             return;
         }
         let of = &self.graph.shapes[index(shape)];
-        let messages = wide(of.pieces().len());
         let together = Together {
             workload: self.graph.workload,
             operation: of.of.operation.name(),
@@ -178,13 +178,15 @@ impl Job {
             ranks: meeting.ranks,
             bytes: of.of.size.0,
             bus: of.of.operation.bus(group.ranks.len()),
-            messages,
+            protocol: of.protocol.map(Protocol::name),
+            channels: of.of.channels as u32,
+            over: Ends::Messages(wide(of.pieces().len())),
         };
         self.collectives.push(Measured {
+            arrived: together.over.count(),
             of: together,
             start: Some(meeting.first),
             end: meeting.end,
-            arrived: messages,
             job: Some(Of {
                 name: self.graph.names[index(shared.name)].clone(),
                 group: group.name.clone(),

@@ -12,9 +12,9 @@ pub struct Measured {
     pub of: Together,
     /// Start of the first message.
     pub start: Option<u64>,
-    /// Arrival of the last arrived message.
+    /// Arrival of the last arrived message, or the end at the last rank.
     pub end: u64,
-    /// Number of arrived messages.
+    /// Number of arrived messages, or of ranks that have ended.
     pub arrived: u64,
     /// For a collective of a job: its place in the job.
     pub job: Option<Of>,
@@ -45,7 +45,7 @@ impl Measured {
 
     /// Returns the time from the first start to the last arrival, once all messages have arrived.
     fn time(&self) -> Option<u64> {
-        self.start.filter(|_| self.arrived == self.of.messages).map(|start| self.end - start)
+        self.start.filter(|_| self.arrived == self.of.over.count()).map(|start| self.end - start)
     }
 
     /// Returns the time from the beginning of the last rank to the last arrival; for a workload without
@@ -92,6 +92,16 @@ impl Row for Measured {
                 data: Data::Static(c.iter().map(|c| c.of.algorithm).collect()),
             },
             Column {
+                name: "protocol",
+                meaning: "The protocol of NCCL; only with NCCL.",
+                data: Data::MaybeText(c.iter().map(|c| c.of.protocol.map(str::to_string)).collect()),
+            },
+            Column {
+                name: "channels",
+                meaning: "Channels that carry data.",
+                data: Data::U32(c.iter().map(|c| c.of.channels).collect()),
+            },
+            Column {
                 name: "ranks",
                 meaning: "Number of ranks.",
                 data: Data::U32(c.iter().map(|c| c.of.ranks).collect()),
@@ -128,12 +138,12 @@ impl Row for Measured {
             },
             Column {
                 name: "start_ps",
-                meaning: "Start of the first message, or, for a job, the time at which the first rank began the collective; null before a start.",
+                meaning: "Start of the first message, or, for a job or with NCCL, the time at which the first rank began the collective; null before a start.",
                 data: Data::MaybeU64(c.iter().map(|c| c.start).collect()),
             },
             Column {
                 name: "time_ps",
-                meaning: "Time from `start_ps` to the arrival of the last message; null for an incomplete collective.",
+                meaning: "Time from `start_ps` to the arrival of the last message, with NCCL to the end at the last rank; null for an incomplete collective.",
                 data: Data::MaybeU64(c.iter().map(Measured::time).collect()),
             },
             Column {

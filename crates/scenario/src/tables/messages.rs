@@ -7,7 +7,7 @@ use crate::table::{Column, Data};
 
 /// A delivered message. Times are in picoseconds.
 pub struct Message {
-    pub flow: u32,
+    pub flow: Option<u32>,
     pub workload: u32,
     pub operation: u32,
     pub place: u32,
@@ -77,8 +77,8 @@ impl Row for Message {
         vec![
             Column {
                 name: "flow",
-                meaning: "Connection of the message.",
-                data: Data::U32(r.iter().map(|r| r.flow).collect()),
+                meaning: "Connection of the message; none for a message over NVLink.",
+                data: Data::MaybeU32(r.iter().map(|r| r.flow).collect()),
             },
             Column {
                 name: "workload",

@@ -41,10 +41,12 @@ impl Traffic for Params {
         self.compute.check().map_err(below("compute"))?;
         let micro_batches = self.micro_batches().map_err(below(""))?;
         self.check(&model, micro_batches).map_err(below(""))?;
-        let hosts =
-            making.place(self.parallel.ranks() as usize, self.hosts.as_ref(), self.placement, &key)?;
-        let streams = hosts.iter().map(|host| making.stream_for(*host, "compute")).collect();
-        let mut builder = making.job(hosts);
+        let library = making.library(self.library, true);
+        let ranks = self.parallel.ranks() as usize;
+        let placed = making.ranks(library, Some(ranks), self.hosts.as_ref(), self.placement, &key)?;
+        let draws = placed.draws(making.topology.servers.as_ref());
+        let streams = draws.iter().map(|rank| making.stream_for(*rank, "compute")).collect();
+        let mut builder = making.job_of(&placed, None, &key)?;
         let tokens = (self.global_batch(micro_batches) * model.sequence) as f64;
         builder.compute(Flops { iteration: tokens * model.flop(), peak: self.compute.peak });
         let graph =

@@ -5,6 +5,7 @@ use super::parallel::{Axis, Parallel};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::param_error::ParamError;
 use crate::workload::host::Host;
+use crate::workload::library::Library;
 use crate::workload::placement::Placement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,32 +64,28 @@ impl Default for Numbers {
 }
 
 /// `workload[…].training.collectives`: the algorithms of groups.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Collectives {
-    /// All-reduces of tensor-parallel ranks; with `in_network` also reduce-scatters and all-gathers.
-    pub tensor: Algorithm,
-    /// All-reduces of replicas without `ZeRO`; with `in_network` also reduce-scatters and all-gathers.
-    pub data: Algorithm,
-    /// All-to-alls of experts.
-    pub expert: Algorithm,
-    /// Channels of all collectives.
-    pub channels: u64,
-    /// Largest piece of a message that is passed on separately. Default: whole messages.
+    /// Of tensor-parallel ranks. Textbook: all-reduces, with `in_network` also reduce-scatters and
+    /// all-gathers; default a ring. NCCL: all collectives; default `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensor: Option<Algorithm>,
+    /// Of replicas. Textbook: all-reduces without `ZeRO`, with `in_network` also reduce-scatters and
+    /// all-gathers; default a ring. NCCL: all collectives but those of tensor-parallel ranks and experts;
+    /// default `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Algorithm>,
+    /// All-to-alls of experts. Textbook: default `direct`. NCCL: messages between pairs, without a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expert: Option<Algorithm>,
+    /// Channels of all collectives. Default: one; with NCCL as many as NCCL uses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channels: Option<u64>,
+    /// Largest piece of a message that is passed on separately. Default: whole messages; with NCCL the chunk
+    /// of the protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
-}
-
-impl Default for Collectives {
-    fn default() -> Self {
-        Self {
-            tensor: Algorithm::Ring,
-            data: Algorithm::Ring,
-            expert: Algorithm::Direct,
-            channels: 1,
-            chunk: None,
-        }
-    }
 }
 
 impl Collectives {
@@ -101,17 +98,27 @@ impl Collectives {
         }
     }
 
-    pub(super) fn of(&self, axis: Axis, operation: Operation, bytes: u64) -> Collective {
+    pub(super) fn of(&self, axis: Axis, operation: Operation, bytes: u64, is_nccl: bool) -> Collective {
         let default = Collective::new(operation, Bytes(bytes));
-        let chosen = match Self::key(axis, operation) {
-            "tensor" => self.tensor,
-            "expert" => self.expert,
-            _ => self.data,
+        let (given, textbook) = match Self::key(axis, operation) {
+            "tensor" => (self.tensor, Algorithm::Ring),
+            "expert" => (self.expert, Algorithm::Direct),
+            _ => (self.data, Algorithm::Ring),
         };
+        if is_nccl {
+            let algorithm = given.unwrap_or(Algorithm::Auto);
+            return Collective {
+                algorithm,
+                channels: self.channels.unwrap_or(0),
+                chunk: self.chunk,
+                ..default
+            };
+        }
+        let chosen = given.unwrap_or(textbook);
         let chooses = matches!(operation, Operation::AllReduce | Operation::AllToAll)
             || chosen == Algorithm::InNetwork && axis != Axis::Context && operation != Operation::Barrier;
         let algorithm = if chooses { chosen } else { default.algorithm };
-        Collective { algorithm, channels: self.channels, chunk: self.chunk, ..default }
+        Collective { algorithm, channels: self.channels.unwrap_or(1), chunk: self.chunk, ..default }
     }
 }
 
@@ -149,6 +156,9 @@ pub struct Params {
     /// The algorithms of collectives.
     #[serde(default)]
     pub collectives: Collectives,
+    /// The library of collectives. Default: `nccl` if `network.servers` is given, otherwise `textbook`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<Library>,
     /// The hosts of the ranks, in order. Default: by `placement`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,

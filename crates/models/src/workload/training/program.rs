@@ -339,12 +339,12 @@ impl<'a, 'b> Program<'a, 'b> {
         let number = match shared.get(&key) {
             Some(number) => *number,
             None => {
-                let shape = builder.shape(&params.collectives.of(axis, does, bytes), group).map_err(
-                    |(key, why)| match key {
+                let shape = builder
+                    .shape(&params.collectives.of(axis, does, bytes, builder.is_nccl()), group)
+                    .map_err(|(key, why)| match key {
                         "algorithm" => (Collectives::key(axis, does), why),
                         _ => (key, why),
-                    },
-                )?;
+                    })?;
                 let label = builder.label(axis.label());
                 let what = What::Collective { shape, group };
                 let number = builder.share(Shared { what, label, iteration: self.iteration, name });

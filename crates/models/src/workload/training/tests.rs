@@ -24,6 +24,7 @@ fn training(preset: Preset, parallel: Parallel) -> Params {
         overlap: true,
         buckets: 1,
         collectives: Collectives::default(),
+        library: None,
         hosts: None,
         placement: Placement::Linear,
     }
@@ -33,7 +34,7 @@ fn made(params: Params) -> Result<std::sync::Arc<Graph>, Problem> {
     let link = Link { rate: Rate::gbps(400), delay: Duration::ns(500) };
     let topology = star::Params { hosts: params.parallel.ranks().max(1), link }.build().unwrap();
     let workload = Workload { training: Some(params), ..Workload::default() };
-    Ok(make(&[workload], &topology, 1, &Framing::for_tests(), 1)?.jobs[0].clone())
+    Ok(make(&[workload], &topology, 1, &Framing::for_tests(), 1, Duration::ZERO)?.jobs[0].clone())
 }
 
 /// The number and the sizes of collectives, by label and kind.

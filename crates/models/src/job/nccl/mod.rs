@@ -1,0 +1,379 @@
+//! Collectives as NCCL runs them: channels, rings, trees, NVLS and pairs as messages of ranks.
+//!
+//! `crate::nccl` has the number of channels, the choice of algorithm and protocol, and the sizes of chunks. A
+//! message on the network is a slice. `docs/models/nccl.md` has the definitions and the limits.
+
+mod nvls;
+mod pairs;
+mod pat;
+mod ring;
+mod team;
+mod tree;
+
+use xoff_units::{Bytes, Duration, Rate, index};
+
+use self::team::Draft;
+pub use self::team::Team;
+use super::collective::{self, Collective};
+use super::piece::{Costs, Messages};
+use crate::nccl::{Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning};
+use crate::param_error::ParamError;
+use crate::topology;
+
+/// Values that a scenario may give in the place of those of NCCL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Only this algorithm.
+    pub algorithm: Option<Algorithm>,
+    /// Only this protocol.
+    pub protocol: Option<Protocol>,
+    /// Channels that carry data.
+    pub channels: Option<u32>,
+    /// Data of a chunk.
+    pub chunk: Option<u64>,
+    /// Slots of a connection.
+    pub slots: u16,
+    /// True if a rank may send by the NIC of another rank of its server.
+    pub pxn: bool,
+    /// Once for an operation of a rank.
+    pub launch: Option<Duration>,
+    /// Each hand-over over NVLink, with the latency of NVLink itself.
+    pub nvlink: Option<Duration>,
+    /// Each hand-over over the network, with the time of the network itself.
+    pub network: Option<Duration>,
+    /// Time of the proxy for a message.
+    pub proxy: Option<Duration>,
+    /// Latency of NVLink itself.
+    pub own_nvlink: Duration,
+    /// Time of the network itself for the shortest message between neighbours.
+    pub own: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            algorithm: None,
+            protocol: None,
+            channels: None,
+            chunk: None,
+            slots: SLOTS as u16,
+            pxn: true,
+            launch: None,
+            nvlink: None,
+            network: None,
+            proxy: None,
+            own_nvlink: Duration::ZERO,
+            own: Duration::ZERO,
+        }
+    }
+}
+
+/// What all communicators of a job know.
+#[derive(Debug, Clone)]
+pub struct Communicators {
+    /// The servers of the network.
+    pub servers: topology::Servers,
+    /// Rate of a NIC, in GB/s.
+    pub nic: f64,
+    /// The server and the GPU of each rank of the job.
+    pub gpus: Vec<(u32, u32)>,
+    /// Settings.
+    pub options: Options,
+    /// True for NCCL before 2.23.
+    pub is_before_2_23: bool,
+    /// True if NVSwitches may reduce and multicast.
+    pub has_nvls: bool,
+    /// Fewest channels.
+    pub min_ctas: u32,
+    /// Most channels.
+    pub max_ctas: u32,
+}
+
+impl Communicators {
+    /// Returns the team of ranks of the job.
+    pub fn team(&self, ranks: &[u32]) -> Result<Team, ParamError> {
+        let places: Vec<(u32, u32)> = ranks
+            .iter()
+            .map(|rank| {
+                let (server, gpu) = self.gpus[index(*rank)];
+                (server, gpu / self.servers.gpus_of_host())
+            })
+            .collect();
+        Team::new(&places).ok_or_else(|| {
+            let why = "NCCL's channels need as many ranks and NICs in each server; give groups that fill \
+                       servers evenly, or library = \"textbook\""
+                .to_string();
+            ("hosts", why)
+        })
+    }
+
+    /// Returns the servers of a team as NCCL sees the servers.
+    pub fn seen(&self, team: &Team) -> Servers {
+        let nics = team.nics * (self.servers.nics / self.servers.hosts).max(1);
+        let seen = Servers::new(team.servers(), team.gpus(), nics, self.nic, self.servers.gpu);
+        Servers {
+            cpu: self.servers.cpu,
+            has_nvls: seen.has_nvls && self.has_nvls,
+            is_before_2_23: self.is_before_2_23,
+            min_ctas: self.min_ctas,
+            max_ctas: self.max_ctas,
+            ..seen
+        }
+    }
+
+    /// Returns the costs of a message between two ranks of a job.
+    pub fn costs(&self, ranks: u32) -> Costs {
+        let servers = Servers::new(ranks.max(2), 1, 1, self.nic, self.servers.gpu);
+        let step = Tuning::new(servers).step(Algorithm::Ring, Protocol::Simple);
+        let nvlink = Tuning::new(Servers { servers: 1, gpus: 2, ..servers });
+        let nvlink = nvlink.step(Algorithm::Ring, Protocol::Simple).nvlink;
+        self.options.costs(Step { nvlink, ..step }, &self.seen_cpu(servers), self.options.slots, None)
+    }
+
+    const fn seen_cpu(&self, servers: Servers) -> Servers {
+        Servers { cpu: self.servers.cpu, ..servers }
+    }
+
+    /// Returns a collective of a team. `channels` of zero and the algorithm `auto` are NCCL's choice.
+    pub fn plan(&self, team: &Team, collective: &Collective) -> Result<Plan, ParamError> {
+        let algorithm = match collective.algorithm {
+            collective::Algorithm::Auto => self.options.algorithm,
+            collective::Algorithm::Ring => Some(Algorithm::Ring),
+            collective::Algorithm::Tree => Some(Algorithm::Tree),
+            collective::Algorithm::Nvls => Some(Algorithm::Nvls),
+            collective::Algorithm::NvlsTree => Some(Algorithm::NvlsTree),
+            collective::Algorithm::Pat => Some(Algorithm::Pat),
+            other => {
+                let why = format!(
+                    "`{}` is of library = \"textbook\"; NCCL has auto, ring, tree, nvls, nvls_tree, pat",
+                    other.name()
+                );
+                return Err(("algorithm", why));
+            }
+        };
+        if collective.group.is_some() {
+            return Err(("group", "of library = \"textbook\"; remove it".into()));
+        }
+        if collective.channels > 64 {
+            return Err((
+                "channels",
+                format!("{} is out of range; allowed are 1 to 64", collective.channels),
+            ));
+        }
+        let options = Options {
+            algorithm,
+            channels: (collective.channels > 0).then_some(collective.channels as u32),
+            chunk: collective.chunk.map(|chunk| chunk.0),
+            ..self.options
+        };
+        if options.chunk.is_some_and(|chunk| chunk < 16) {
+            return Err(("chunk", "must be at least 16B".into()));
+        }
+        plan(team, self.seen(team), collective.operation, collective.size.0, &options)
+    }
+}
+
+/// An operation as NCCL runs the operation.
+#[derive(Debug)]
+pub struct Plan {
+    /// Messages.
+    pub messages: Messages,
+    /// Costs at the ranks.
+    pub costs: Costs,
+    /// Algorithm, if the operation has several.
+    pub algorithm: collective::Algorithm,
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Channels that carry data.
+    pub channels: u32,
+    /// Data of a chunk.
+    pub chunk: u64,
+}
+
+fn microseconds(time: f64) -> Duration {
+    Duration::of_real(time * 1e6)
+}
+
+/// Returns the load of a link for a byte of data: the factor between algorithm and bus bandwidth.
+fn bus(operation: Operation, ranks: u32) -> f64 {
+    let ranks = f64::from(ranks);
+    match operation {
+        Operation::AllReduce => 2.0 * (ranks - 1.0) / ranks,
+        Operation::AllGather | Operation::ReduceScatter => (ranks - 1.0) / ranks,
+        Operation::Broadcast | Operation::Reduce => 1.0,
+    }
+}
+
+impl Options {
+    /// Returns the costs of hand-overs.
+    fn costs(&self, step: Step, servers: &Servers, slots: u16, block: Option<f64>) -> Costs {
+        let nvlink = self.nvlink.unwrap_or_else(|| microseconds(step.nvlink));
+        let network = self.network.unwrap_or_else(|| microseconds(step.network));
+        Costs {
+            launch: self.launch.unwrap_or_else(|| microseconds(step.launch)),
+            block: block.map(|rate| Rate((rate * 8e9) as u64)),
+            streams: false,
+            nvlink: nvlink.saturating_sub(self.own_nvlink),
+            network: network.saturating_sub(self.own),
+            proxy: self.proxy.unwrap_or_else(|| microseconds(servers.cpu.net_overhead())),
+            slots: slots.max(1),
+        }
+    }
+}
+
+/// Returns an operation among the ranks of a team, on servers that fit the team. An error names the option to
+/// blame.
+pub fn plan(
+    team: &Team,
+    servers: Servers,
+    operation: collective::Operation,
+    bytes: u64,
+    options: &Options,
+) -> Result<Plan, (&'static str, String)> {
+    let tuning = Tuning::new(servers);
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::new() };
+    let known = match operation {
+        collective::Operation::AllReduce | collective::Operation::Barrier => Operation::AllReduce,
+        collective::Operation::AllGather => Operation::AllGather,
+        collective::Operation::ReduceScatter => Operation::ReduceScatter,
+        collective::Operation::Broadcast => Operation::Broadcast,
+        collective::Operation::Reduce => Operation::Reduce,
+        collective::Operation::AllToAll | collective::Operation::SendReceive => {
+            return of_pairs(draft, &tuning, operation, bytes, options);
+        }
+    };
+    let choice = tuning.choose(known, bytes, options.algorithm, options.protocol).ok_or_else(|| {
+        let names = |p: Option<Protocol>| p.map_or("any", Protocol::name);
+        let algorithm = options.algorithm.map_or("auto", Algorithm::name);
+        let why = format!(
+            "`{algorithm}` with protocol `{}` is not possible for {} on these servers; use auto",
+            names(options.protocol),
+            operation.name()
+        );
+        (if options.algorithm.is_some() { "algorithm" } else { "protocol" }, why)
+    })?;
+    let choice = Choice { channels: options.channels.unwrap_or(choice.channels), ..choice };
+    let mut chunks = Chunks::new(&tuning, known, choice, bytes);
+    if let Some(chunk) = options.chunk {
+        let halves = chunks.chunk / chunks.slice;
+        chunks.chunk = chunk.next_multiple_of(16 * halves);
+        chunks.slice = chunks.chunk / halves;
+    }
+    check_count(&tuning, known, choice, &chunks, bytes)?;
+    match choice.algorithm {
+        Algorithm::Ring => ring::add(&mut draft, &tuning, known, choice, &chunks, bytes),
+        Algorithm::Tree => tree::add(&mut draft, &tuning, choice, &chunks, bytes),
+        Algorithm::NvlsTree => {
+            tree::add_nvls(&mut draft, tuning.graphs().nvls.channels, choice, &chunks, bytes);
+        }
+        Algorithm::Nvls => nvls::add(&mut draft, known, choice, &chunks, bytes),
+        Algorithm::Pat => pat::add(&mut draft, known, choice, &chunks, bytes),
+    }
+    let slots = u64::from(options.slots) * u64::from(chunks.slices) / u64::from(SLOTS);
+    let block = tuning.block(choice.algorithm, choice.protocol);
+    let step = tuning.step(choice.algorithm, choice.protocol);
+    let costs = options.costs(step, &servers, slots as u16, block);
+    // A warp forwards each line of 128 bytes as the line comes.
+    let costs = Costs { streams: choice.protocol == Protocol::Ll128, ..costs };
+    Ok(Plan {
+        messages: draft.together(),
+        costs,
+        algorithm: match choice.algorithm {
+            Algorithm::Tree => collective::Algorithm::Tree,
+            Algorithm::Ring => collective::Algorithm::Ring,
+            Algorithm::Nvls => collective::Algorithm::Nvls,
+            Algorithm::NvlsTree => collective::Algorithm::NvlsTree,
+            Algorithm::Pat => collective::Algorithm::Pat,
+        },
+        protocol: choice.protocol,
+        channels: choice.channels,
+        chunk: chunks.chunk,
+    })
+}
+
+/// Refuses an operation with too many messages before memory is allocated.
+fn check_count(
+    tuning: &Tuning,
+    operation: Operation,
+    choice: Choice,
+    chunks: &Chunks,
+    bytes: u64,
+) -> Result<(), (&'static str, String)> {
+    let ranks = u64::from(tuning.servers().ranks());
+    let per_byte = match (choice.algorithm, operation) {
+        (Algorithm::Ring, Operation::AllReduce) | (Algorithm::Tree, _) => 2 * ranks,
+        (Algorithm::NvlsTree, _) => 4 * u64::from(tuning.servers().servers),
+        (Algorithm::Nvls, _) => 2,
+        _ => ranks,
+    };
+    let least = u64::from(choice.channels) * ranks * ranks;
+    let messages = (bytes / chunks.slice).saturating_mul(per_byte).saturating_add(least);
+    if messages > collective::MAX_MESSAGES {
+        let why = format!(
+            "{} needs some {messages} messages; the maximum is {}; give a smaller size",
+            Bytes(bytes),
+            collective::MAX_MESSAGES
+        );
+        return Err(("size", why));
+    }
+    Ok(())
+}
+
+/// Returns messages between pairs of ranks.
+fn of_pairs(
+    mut draft: Draft<'_>,
+    tuning: &Tuning,
+    operation: collective::Operation,
+    bytes: u64,
+    options: &Options,
+) -> Result<Plan, (&'static str, String)> {
+    if let Some(algorithm) = options.algorithm {
+        let why = format!("{} has no algorithm `{}`; remove it", operation.name(), algorithm.name());
+        return Err(("algorithm", why));
+    }
+    if options.protocol.is_some_and(|protocol| protocol != Protocol::Simple) {
+        return Err(("protocol", format!("{} has only the protocol `simple`", operation.name())));
+    }
+    let is_all = operation == collective::Operation::AllToAll;
+    let ranks = u64::from(draft.team.ranks());
+    let each = if is_all { bytes / ranks } else { bytes };
+    if each == 0 {
+        return Err(("size", format!("{ranks} ranks need at least {ranks}B")));
+    }
+    let messages = ranks * if is_all { ranks - 1 } else { 1 } * each.div_ceil(32 << 10).max(1);
+    if messages > collective::MAX_MESSAGES {
+        let why = format!("some {messages} messages exceed the maximum of {}", collective::MAX_MESSAGES);
+        return Err(("size", why));
+    }
+    pairs::add(&mut draft, tuning, each, is_all);
+    // The messages of up to eight ranks of a server share a connection, and 16 slots.
+    let sharing = if is_all && options.pxn { draft.team.gpus().min(8) } else { 1 };
+    let slots = (16 / sharing).min(u32::from(options.slots)) * sharing;
+    let costs =
+        options.costs(tuning.step(Algorithm::Ring, Protocol::Simple), tuning.servers(), slots as u16, None);
+    Ok(Plan {
+        messages: draft.list,
+        costs,
+        algorithm: collective::Algorithm::Direct,
+        protocol: Protocol::Simple,
+        channels: tuning.graphs().in_use,
+        chunk: each.min(128 << 10),
+    })
+}
+
+impl Plan {
+    /// Returns the operation as a collective, for tables.
+    pub const fn collective(&self, operation: collective::Operation, size: Bytes) -> Collective {
+        Collective {
+            operation,
+            algorithm: self.algorithm,
+            size,
+            channels: self.channels as u64,
+            chunk: Some(Bytes(self.chunk)),
+            group: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

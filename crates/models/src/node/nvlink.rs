@@ -1,0 +1,45 @@
+//! Slices over NVLink between the nodes of a server.
+//!
+//! Pipes have outputs and in-links of the engine behind those of the ports.
+
+use super::{Cx, Node};
+use crate::effects::Effects;
+use crate::endpoint::{Endpoint, token};
+use crate::frames::Slice;
+use crate::packet::Packet;
+
+impl Node {
+    /// Handles the first bit of a slice from another node. True if the frame is a slice.
+    pub(super) fn on_slice_head(&mut self, frame: &Packet, cx: &mut Cx<'_>) -> bool {
+        let Some(Slice { queue }) = frame.payload::<Slice>() else { return false };
+        self.on_nvlink(cx, |endpoint, effects| endpoint.on_head(queue, effects));
+        true
+    }
+
+    /// Handles a timer of NVLink or of the hand-overs of a library.
+    pub(super) fn on_handover(&mut self, kind: u64, owner: u8, payload: u32, cx: &mut Cx<'_>) {
+        self.on_nvlink(cx, |endpoint, effects| match kind {
+            token::PIPE => endpoint.on_pipe(payload, effects),
+            token::HEAD => endpoint.on_head(payload, effects),
+            token::SLICE => endpoint.on_slice(payload, effects),
+            _ => endpoint.programs.hand_over(owner, payload, effects),
+        });
+    }
+
+    /// Frees the slots of messages that are acknowledged.
+    #[cold]
+    pub(super) fn free_slots(&mut self, cx: &mut Cx<'_>) {
+        self.on_nvlink(cx, |endpoint, effects| {
+            for flow in std::mem::take(&mut endpoint.freed) {
+                endpoint.programs.free_slot(flow, effects);
+            }
+        });
+    }
+
+    fn on_nvlink(&mut self, cx: &mut Cx<'_>, what: impl FnOnce(&mut Endpoint, &mut Effects)) {
+        if let Some(endpoint) = &mut self.endpoint {
+            what(endpoint, &mut self.effects);
+        }
+        self.apply(cx);
+    }
+}
