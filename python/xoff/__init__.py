@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xoff._core import InputError
+    from xoff.nccl import nccl_tests
     from xoff.results import AuditError, Result, load
     from xoff.running import Progress, check, resolve, run
     from xoff.scenario import Scenario
@@ -39,6 +40,7 @@ _FROM = {
     "__version__": "xoff.version",
     "check": "xoff.running",
     "load": "xoff.results",
+    "nccl_tests": "xoff.nccl",
     "resolve": "xoff.running",
     "run": "xoff.running",
     "sweep": "xoff.study",
@@ -57,6 +59,7 @@ __all__ = [
     "__version__",
     "check",
     "load",
+    "nccl_tests",
     "resolve",
     "run",
     "sweep",

@@ -16,12 +16,19 @@ ALGORITHMS = {
     "halving_doubling": REDUCES,
     "double_tree": REDUCES[:1],
     "hierarchical": REDUCES[:1],
-    "direct": ["all_to_all"],
+    "direct": ["all_to_all", "send_receive"],
     "rounds": ["all_to_all"],
     "chain": ["broadcast", "reduce"],
     "dissemination": ["barrier"],
     "in_network": [*REDUCES, "broadcast", "reduce", "barrier"],
+    "tree": REDUCES[:1],
+    "nvls": REDUCES,
+    "nvls_tree": REDUCES[:1],
+    "pat": REDUCES[1:],
+    "auto": [*REDUCES, "all_to_all", "broadcast", "reduce", "barrier", "send_receive"],
 }
+NCCL = ("tree", "nvls", "nvls_tree", "pat", "auto")
+"""Algorithms of the library ``nccl`` alone."""
 OPERATIONS = sorted({operation for several in ALGORITHMS.values() for operation in several})
 MESSAGES = ("collective", "graph", "training")
 """Kinds of traffic with messages that may share connections."""
@@ -37,7 +44,11 @@ def collective(d: Draw) -> dict[str, Any]:
     ]
     if d.hosts < 4 and "hierarchical" in algorithms:
         algorithms.remove("hierarchical")
+    if d.forced.get("workload.connections") == "per_message":
+        algorithms = [one for one in algorithms if one not in NCCL]
     algorithm = d.choose("workload.collective.algorithm", algorithms)
+    if algorithm in NCCL:
+        return by_nccl(d, algorithm, operation)
     ranks = d.some_hosts(2)
     settings: dict[str, Any] = {
         "algorithm": algorithm,
@@ -51,6 +62,33 @@ def collective(d: Draw) -> dict[str, Any]:
     # At least a byte for each share of each piece of three channels.
     settings |= {"hosts": ranks, "size": f"{d.rng.randint(2000, 60_000)}B", "channels": d.rng.randint(1, 3)}
     return settings if d.rng.random() < 0.5 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
+
+
+def servers(d: Draw, algorithm: str = "auto") -> None:
+    """Draws the servers of the network, unless an earlier workload has drawn the servers."""
+    if d.servers is not None:
+        return
+    sizes = [size for size in range(1, 9) if d.hosts % size == 0]
+    hosts = {"pat": 1, "nvls": d.hosts}.get(algorithm) or d.rng.choice(sizes)
+    shared = 2 if algorithm == "nvls_tree" and hosts == 1 else d.rng.choice([1, 1, 2]) if algorithm != "pat" else 1
+    d.servers = {
+        "gpus": hosts * shared,
+        "nics": hosts,
+        "gpu": "h100" if algorithm.startswith("nvls") else d.rng.choice(["h100", "a100", "b200"]),
+        "nvlink": {"latency": d.rng.choice(["500ns", "1us"])},
+    }
+
+
+def by_nccl(d: Draw, algorithm: str, operation: str | None) -> dict[str, Any]:
+    """An operation of the library ``nccl`` among all GPUs."""
+    servers(d, algorithm)
+    settings = {
+        "library": "nccl",
+        "algorithm": algorithm,
+        "operation": operation or d.rng.choice(ALGORITHMS[algorithm]),
+        "size": f"{d.rng.randint(2000, 60_000)}B",
+    }
+    return settings if d.rng.random() < 0.7 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
 
 
 def graph(d: Draw) -> dict[str, Any]:
@@ -87,7 +125,7 @@ def graph(d: Draw) -> dict[str, Any]:
             for rank in groups[group]:
                 # A byte at least for each rank.
                 add(rank, kind, group=group, **({} if kind == "barrier" else {"size": "20KB"}))
-    return {"operations": rows, "groups": groups, "hosts": hosts}
+    return {"operations": rows, "groups": groups, "hosts": hosts} | library(d)
 
 
 def training(d: Draw) -> dict[str, Any]:
@@ -126,4 +164,12 @@ def training(d: Draw) -> dict[str, Any]:
         "overlap": rng.random() < 0.5,
         "compute": {"peak": 1e12, "jitter": rng.choice([0, 0.1])},
         "placement": rng.choice(["linear", "rail", "random"]),
-    }
+    } | library(d)
+
+
+def library(d: Draw) -> dict[str, Any]:
+    """Sometimes the library ``nccl``, which needs servers and persistent connections."""
+    if d.rng.random() < 0.7 or d.forced.get("workload.connections") == "per_message":
+        return {"library": "textbook"}
+    servers(d)
+    return {"library": "nccl"}

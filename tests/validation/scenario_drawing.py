@@ -418,9 +418,12 @@ def draw_with(d: Draw) -> dict[str, Any]:
         shared: dict[str, Any] = {"connections": d.choose("workload.connections")} if kind in MESSAGES else {}
         if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
             shared["connections_per_channel"] = 3
+        traffic = written(d, "workload", kind)
+        if any(isinstance(of, dict) and of.get("library") == "nccl" for of in traffic.values()):
+            shared["connections"] = "persistent"
         workloads.append(
             {
-                **written(d, "workload", kind),
+                **traffic,
                 **shared,
                 "class": rng.randrange(d.classes),
                 "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
@@ -437,6 +440,8 @@ def draw_with(d: Draw) -> dict[str, Any]:
     probe = rng.choice([{}, {}, {"replay": True}, {"queues": rng.choice(["1us", "777ns"])}])
     if any(of.get("collective", {}).get("algorithm") == "in_network" for of in workloads):
         network["reducers"] = [{"switches": "*", "link": {"rate": "1Tbps", "delay": "1us"}}]
+    if d.servers is not None:
+        network["servers"] = d.servers
     return {
         "seed": seed,
         "network": network,

@@ -44,8 +44,8 @@ CHOICES = [
 ]
 # Keys of a table outside its choices.
 BESIDE = {
-    "network": {"planes", "overrides", "failover", "link_retry", "reducers"},
-    "workload": {"name", "start", "class", "connections", "connections_per_channel"},
+    "network": {"planes", "overrides", "failover", "link_retry", "reducers", "servers"},
+    "workload": {"name", "start", "class", "connections", "connections_per_channel", "nccl"},
     "switch.ecn": {"scope", "classes"},
 }
 

@@ -41,6 +41,7 @@ class Draw:
         self.relays_on_a_path = 0
         self.lost_credit_updates = 0
         self.links: list[dict[str, str]] = []
+        self.servers: dict[str, Any] | None = None
 
     def choose(self, path: str, allowed: list[str] | None = None) -> str:
         """Draws the option of a place, or returns the forced option."""

@@ -18,6 +18,14 @@ pub struct CollectiveSummary {
     pub algorithm_bps: Option<f64>,
     /// Algorithm bandwidth times the load of each link.
     pub bus_bps: Option<f64>,
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// The protocol; only with NCCL.
+    pub protocol: Option<&'static str>,
+    /// Channels that carry data.
+    pub channels: u32,
+    /// Time that NCCL's own model predicts; only with NCCL.
+    pub predicted_ps: Option<u64>,
 }
 
 /// Result of fast-forward in a run.

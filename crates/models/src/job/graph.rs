@@ -538,7 +538,8 @@ impl Builder {
                 let ranks = unknown.key().1.ranks();
                 let costs = Some(plan.costs);
                 let mut shape = Shape::new(ranks, of, &plan.messages);
-                (shape.costs, shape.protocol) = (costs, Some(plan.protocol));
+                (shape.costs, shape.protocol, shape.predicted) =
+                    (costs, Some(plan.protocol), plan.predicted);
                 self.graph.shapes.push(shape);
                 *unknown.insert(place)
             }

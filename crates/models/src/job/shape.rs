@@ -6,7 +6,7 @@ use super::collective::{Algorithm, Collective};
 use super::piece::{Costs, Messages, Piece};
 use crate::nccl::Protocol;
 use crate::param_error::ParamError;
-use xoff_units::{index, number};
+use xoff_units::{Duration, index, number};
 
 /// Lists by number, contiguous in memory.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +51,8 @@ pub struct Shape {
     pub costs: Option<Costs>,
     /// The protocol of NCCL.
     pub protocol: Option<Protocol>,
+    /// The time that NCCL's own model predicts.
+    pub predicted: Option<Duration>,
     /// Messages by sender, in sending order.
     pieces: Vec<Piece>,
     /// The first of each sender, and the end.
@@ -102,7 +104,7 @@ impl Shape {
             });
             runs.push(goes_on.map_or(number(place), |before| runs[before]));
         }
-        Self { of, costs: None, protocol: None, pieces, first, needs, then, receives, runs }
+        Self { of, costs: None, protocol: None, predicted: None, pieces, first, needs, then, receives, runs }
     }
 
     /// All messages.

@@ -66,6 +66,7 @@ impl Traffic for Params {
             bytes: self.size.0,
             bus: self.operation.bus(hosts.len()),
             protocol: None,
+            predicted: None,
             channels: collective.channels as u32,
             over: Over::Messages(0),
         };
@@ -134,6 +135,7 @@ impl Params {
             bytes: self.size.0,
             bus: self.operation.bus(index(count)),
             protocol: shape.protocol.map(Protocol::name),
+            predicted: shape.predicted,
             channels: shape.of.channels as u32,
             over: Over::Ranks(count),
         });

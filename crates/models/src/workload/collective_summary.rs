@@ -1,5 +1,7 @@
 //! Flows that are measured together.
 
+use xoff_units::Duration;
+
 /// What tells that a collective is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -36,6 +38,8 @@ pub struct Together {
     pub bus: f64,
     /// The protocol of NCCL, if NCCL runs the collective.
     pub protocol: Option<&'static str>,
+    /// The time that NCCL's own model predicts.
+    pub predicted: Option<Duration>,
     /// The number of channels.
     pub channels: u32,
     /// What tells that the collective is over.

@@ -179,6 +179,7 @@ impl Job {
             bytes: of.of.size.0,
             bus: of.of.operation.bus(group.ranks.len()),
             protocol: of.protocol.map(Protocol::name),
+            predicted: of.predicted,
             channels: of.of.channels as u32,
             over: Ends::Messages(wide(of.pieces().len())),
         };

@@ -66,6 +66,10 @@ impl Measured {
             time_ps: self.time(),
             algorithm_bps: rate,
             bus_bps: rate.map(|rate| rate * self.of.bus),
+            algorithm: self.of.algorithm,
+            protocol: self.of.protocol,
+            channels: self.of.channels,
+            predicted_ps: self.of.predicted.map(xoff_units::Duration::ps),
         }
     }
 }
@@ -145,6 +149,13 @@ impl Row for Measured {
                 name: "time_ps",
                 meaning: "Time from `start_ps` to the arrival of the last message, with NCCL to the end at the last rank; null for an incomplete collective.",
                 data: Data::MaybeU64(c.iter().map(Measured::time).collect()),
+            },
+            Column {
+                name: "predicted_ps",
+                meaning: "Time that NCCL's own model predicts for the collective, by which NCCL chooses; only with NCCL, and not for messages between pairs.",
+                data: Data::MaybeU64(
+                    c.iter().map(|c| c.of.predicted.map(xoff_units::Duration::ps)).collect(),
+                ),
             },
             Column {
                 name: "algorithm_bps",

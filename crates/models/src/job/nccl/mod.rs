@@ -188,6 +188,8 @@ pub struct Plan {
     pub channels: u32,
     /// Data of a chunk.
     pub chunk: u64,
+    /// The time that NCCL's own model predicts.
+    pub predicted: Option<Duration>,
 }
 
 fn microseconds(time: f64) -> Duration {
@@ -288,6 +290,7 @@ pub fn plan(
         protocol: choice.protocol,
         channels: choice.channels,
         chunk: chunks.chunk,
+        predicted: Some(microseconds(choice.time)),
     })
 }
 
@@ -358,6 +361,7 @@ fn of_pairs(
         protocol: Protocol::Simple,
         channels: tuning.graphs().in_use,
         chunk: each.min(128 << 10),
+        predicted: None,
     })
 }
 
