@@ -1,6 +1,6 @@
-"""Counts of the parts of a network as the core declares them: names, labels and units, in the order of printing.
+"""Counts of the parts of a network, as declared by the core: names, labels and units, in the order of printing.
 
-Pages, figures and tables of counts use this list and name no part, so that a new part of the core appears everywhere.
+Pages, figures and tables of counts use this list, and name no part. A new part of the core thus appears everywhere.
 """
 
 from __future__ import annotations

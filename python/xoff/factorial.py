@@ -127,8 +127,8 @@ def _distinct(
 ) -> list[tuple[tuple[str, ...], tuple[tuple[str, ...], ...], int]]:
     """Returns the effects that the runs separate: the choice or pair, its aliases, and the runs with its high sign.
 
-    Runs are bits of a number: the runs in which a choice has its second level, or both choices of a pair the same
-    level.
+    A set of runs is a number with one bit per run. For a choice: the runs with the second level. For a pair: the runs
+    with the same level of both choices.
     """
     every = (1 << len(levels)) - 1
     columns = [sum(one[index] << run for run, one in enumerate(levels)) for index in range(len(choices))]

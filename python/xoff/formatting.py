@@ -1,4 +1,4 @@
-"""Numbers as text for readers: picoseconds, bytes and bits per second with the unit that keeps them short."""
+"""Numbers as text for readers: picoseconds, bytes and bits per second, each with the unit of the shortest text."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def rate(value_bps: int) -> str:
 
 
 def number(value: float, digits: int) -> str:
-    """Returns a number with so many digits, and without an exponent if it is large: ``12,346``, ``0.5``."""
+    """Returns a number with this many digits; a large number has no exponent: ``12,346``, ``0.5``."""
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 

@@ -70,7 +70,7 @@ def gantt(operations: pa.Table, jobs: pa.Table, job: str) -> Figure:
 
 
 def bars(jobs: pa.Table, job: str) -> Figure:
-    """Draws the mean parts of an iteration's time, one bar per rank, ranks that computed longest first."""
+    """Draws the mean parts of an iteration's time, one bar per rank, in descending order of computing time."""
     parts = _of(jobs, job).to_pylist()
     iterations = len({row["iteration"] for row in parts}) or 1
     shown = _ranks(parts, [])
@@ -115,7 +115,7 @@ def _of(table: pa.Table, job: str) -> pa.Table:
 
 
 def _ranks(parts: Sequence[dict[str, Any]], operations: Sequence[dict[str, Any]]) -> list[int]:
-    """Returns the ranks to draw: those that computed longest, or the lowest numbers if no iteration has ended."""
+    """Returns the ranks to draw: the longest computing times, or the lowest numbers if no iteration has ended."""
     computed: dict[int, int] = defaultdict(int)
     for row in parts:
         computed[row["rank"]] += row["time_ps"] if row["part"] == "compute" else 0

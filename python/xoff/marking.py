@@ -152,7 +152,7 @@ def ecn(path: Path, control: str, flows: int, *, memory: Mapping[str, int | floa
 
 
 def check_rows(scenario: running.Source, overrides: running.Overrides, control: str, answer: dict[str, Any]) -> None:
-    """Adds the warnings that `xoff check` gives for the marks of each row: one function decides on both."""
+    """Adds the warnings of `xoff check` for the marks of each row. One function decides on the warnings of both."""
     given = list(overrides.items()) if isinstance(overrides, Mapping) else list(overrides)
     for row in answer["rows"]:
         red = {"kmin": f"{row['kmin_bytes']}B", "kmax": f"{row['kmax_bytes']}B", "pmax": row["pmax"]}

@@ -1,7 +1,7 @@
 """``xoff migrate``: rewrites scenarios and studies that use names of an earlier release.
 
-A TOML file keeps its comments and its layout: names are replaced in place. The rewritten text is parsed again, and must
-equal the renamed document.
+Names in a TOML file are replaced in place: comments and layout stay. The rewritten text is parsed again, and must equal
+the renamed document.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _rewritten(file: Path) -> tuple[str, list[Change]]:
 
 
 def _is_study(document: Mapping[str, Any]) -> bool:
-    """Whether a document is a study: it names its scenario or holds it."""
+    """True if a document is a study, with a scenario or the path of a scenario."""
     return not {"base", "scenario"}.isdisjoint(document)
 
 

@@ -86,7 +86,7 @@ def colour(name: str) -> str:
 
 
 class Canvas(Figure):  # type: ignore[misc]
-    """A figure that notebooks display, and that is not in pyplot's list of open figures."""
+    """A figure for notebooks, outside pyplot's list of open figures."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -345,7 +345,7 @@ class Plot:
     def link_use(self, *, rows: int = 48) -> Figure:
         """Draws the shares of the time in which each port sent and was paused: one row per node, one column per port.
 
-        Nodes with a single port share rows. Of more than `rows` rows, the busiest are drawn, in their order.
+        Nodes with a single port share rows. Of more than `rows` rows, the busiest are drawn, in the order of nodes.
         """
         links = self._result.links
         horizon = self._result.summary.get("simulated_ps") or 1

@@ -366,7 +366,7 @@ class DirectoryWriter:
     """Writes a result directory under a temporary name next to the final path, and renames it when complete."""
 
     def __init__(self, directory: str | Path, *, in_place: bool = False) -> None:
-        """Checks the destination. Raises `InputError` if it cannot be written or holds anything but a result.
+        """Checks the destination. Raises `InputError` without write access, or for other content than a result.
 
         in_place: write directly into `directory`, a temporary directory whose owner synchronises and renames it.
         """
@@ -435,7 +435,7 @@ class DirectoryWriter:
         return self.commit(scenario, summary, inputs)
 
     def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result:
-        """Completes the directory and gives it its final name, replacing a result of that name. Returns the result."""
+        """Renames the complete directory to the final name, and replaces a result of that name. Returns the result."""
         tables = sorted(self._writers)
         # A table whose end cannot be written, as on a full disk, raises an error: the directory is no result.
         for name, writer in self._writers.items():
@@ -546,7 +546,7 @@ def write_new(file: Path, text: str) -> None:
 
 
 def check_name(path: str | Path) -> None:
-    """Raises `InputError` for a path that is not UTF-8 text: tables cannot be written there."""
+    """Raises `InputError` for a path other than UTF-8 text: tables cannot be written to such a path."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)):
         raise InputError(f"{str(path)!a}: the name is not UTF-8 text; choose another place")
 

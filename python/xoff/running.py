@@ -42,10 +42,11 @@ INTERRUPTING = tuple(
 
 
 def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
-    """Makes interrupts call `then` instead of raising `KeyboardInterrupt`, and returns the function that undoes this.
+    """Makes interrupts call `then` instead of raising `KeyboardInterrupt`. Returns a function to undo the change.
 
-    An exception at an arbitrary moment could leave a lock locked for ever, or a started process unrecorded. Nothing is
-    deferred outside the main thread, or for signals whose handler is not Python's default.
+    `KeyboardInterrupt` at an arbitrary moment could leave a lock locked for ever, or a started process unrecorded.
+    Outside the main thread the function changes nothing. A signal with a handler other than Python's default keeps the
+    handler.
     """
     here = threading.current_thread() is threading.main_thread()
     interrupting = [one for one in INTERRUPTING if here and signal.getsignal(one) is signal.default_int_handler]
@@ -59,8 +60,7 @@ def defer_interrupts(then: Callable[[], None]) -> Callable[[], None]:
 
 
 MAX_THREADS = 1024
-"""The largest allowed number of threads: no machine has more cores. Threads beyond the number of cores are not
-started."""
+"""The largest allowed number of threads; no machine has more cores. A run starts at most one thread per core."""
 
 PROBES = {
     "packets": ("packets",),
@@ -68,15 +68,15 @@ PROBES = {
     "delays": ("delays",),
     "contributions": ("delays",),
 }
-"""Tables recorded only on request, and the requesting keys of `probe`."""
+"""Tables that a run records only on request, each with the keys of `probe` that request the table."""
 
-# A larger file is not a scenario, and reading it might never end (`/dev/zero`).
+# A larger file is not a scenario. Without a limit, reading `/dev/zero` would never end.
 _MAX_SCENARIO_BYTES = 64 * 2**20
 _SHOWN = 100
-# The depth to which the readers of TOML and JSON go.
+# Largest depth of nested tables and lists in TOML and JSON.
 _MAX_DEPTH = 100
 _UNREADABLE = re.compile(r"line (?P<line>\d+): (?P<why>this is not (?:TOML|JSON): .*)", re.DOTALL)
-# Characters that an unquoted key does not have.
+# Characters that cannot occur in an unquoted key of TOML.
 _NO_KEY = frozenset(" \t={}[],")
 
 
@@ -92,8 +92,8 @@ class Progress:
     operations_completed: int
     operations_total: int
     share: float
-    """The share of the run that is done, 0 to 1: of its payload (of its operations if nothing is sent), or of its time
-    if ``until`` ends it and that share is larger."""
+    """The completed share of the run, 0 to 1: the delivered share of the payload, or the completed share of operations
+    if the scenario sends no payload. With ``until``, the simulated share of the time if larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Prepared:
     """The resolved scenario as dictionaries and lists."""
 
     def records(self, table: str) -> bool:
-        """Whether a run records this table; tables of probes need a request in the scenario."""
+        """Returns true if a run records this table. A table of `PROBES` needs a request in the scenario."""
         probe = self.document.get("probe", {})
         return any(probe.get(key) for key in PROBES[table]) if table in PROBES else True
 
@@ -125,19 +125,19 @@ def run(
 ) -> Result:
     """Simulates a scenario and returns its result.
 
-    scenario: the path of a TOML or JSON file, or the document itself as a dictionary or a typed ``Scenario``. A
-        document may hold a data frame wherever it could name a table file.
-    overrides: settings that replace those of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``; None
-        removes a setting.
+    scenario: the path of a TOML or JSON file, or a document as a dictionary or a typed ``Scenario``. A document may
+        hold a data frame in the place of the name of a table file.
+    overrides: settings that replace settings of the document, such as ``{"switch.flow_control.pfc.xoff": "300KB"}``;
+        None removes a setting.
     seed: replaces the document's seed.
-    threads: the number of threads; the result does not depend on it.
-    fast_forward: whether repeating traffic is fast-forwarded; the result does not depend on it.
-    tables: data frames for the tables that the document names, by key (``workload[0].table``) or by file name.
+    threads: the number of threads. The result is the same for any number.
+    fast_forward: if true, fast-forwards through repeating traffic. The result is the same either way.
+    tables: data frames for the tables in the document, by key (``workload[0].table``) or by file name.
     out: a directory for the result, written during the run. The directory appears under this name only when complete.
-        The tables of a run that violated an audit go to a directory beside it, with ``.failed`` appended to the name.
-    progress: called with a `Progress` at most ten times a second; an exception from it stops the run.
+        If the run violates an audit, the tables go to a directory with ``.failed`` appended to the name.
+    progress: called with a `Progress` at most ten times a second; an exception from the callback stops the run.
 
-    Raises `InputError` if the input is bad, and `AuditError` if the run violated an audit and so has no result.
+    Raises `InputError` for bad input, and `AuditError` for a run without a result because of a violated audit.
     """
     return run_prepared(
         prepare(scenario, overrides=overrides, seed=seed, tables=tables),
@@ -158,17 +158,17 @@ def run_prepared(
     progress: Callable[[Progress], None] | None = None,
     poll: Callable[[], None] | None = None,
 ) -> Result:
-    """Simulates a scenario that `prepare` returned; arguments as for `run`.
+    """Simulates a scenario that `prepare` returned; other arguments as for `run`.
 
-    keep: the tables that the directory holds; if None, all recorded tables and the inputs. Without a directory, None
-        keeps all tables in the result, and any other value keeps none: rows are then discarded as they come.
-    poll: called ten times a second from the start on; an exception from it stops the run.
+    keep: the tables to write into the directory; None: all recorded tables and the inputs. Without a directory, None
+        keeps all tables in the result, and any other value discards all rows during the run.
+    poll: called ten times a second from the start on; an exception from the callback stops the run.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads: {shown(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
 
     def report(text: str) -> None:
-        # Calls into Python, even empty ones, let Ctrl-C stop a run.
+        # Every call from the core into Python, even an empty call, lets Ctrl-C stop the run.
         if progress is not None:
             progress(Progress(**json.loads(text)))
 
@@ -181,7 +181,7 @@ def run_prepared(
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}
         return _audited(Result(prepared.document, json.loads(output.summary), readers, inputs=prepared.tables))
-    # A caller that gives `keep` owns a directory of runs, and synchronises a run's directory before it names it.
+    # A caller with `keep` owns a directory of runs: the caller synchronises and renames the directory of a run.
     with DirectoryWriter(out, in_place=keep is not None) as writer:
 
         def kept(name: str) -> bool:
@@ -194,7 +194,7 @@ def run_prepared(
         output = simulate(append)
         result = Result(prepared.document, json.loads(output.summary), {})
         if keep is not None:
-            # A caller that gives `keep` has the inputs elsewhere, and does not keep failed runs.
+            # A caller with `keep` stores inputs elsewhere, and does not store failed runs.
             _audited(result)
         for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
@@ -216,12 +216,12 @@ def check(
     Returns ``{"network": {"hosts", "switches", "links"}, "workload", "load", "headroom", "settled", "paths",
     "failures", "deadlock", "warnings"}``.
 
-    - ``settled`` lists host parameters that were not given, with the values that the network or a preset implies:
-      ``{"key", "value", "line"}``, for each kind of host with the rate of its fastest line.
-    - ``load`` is the mean offered load: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``, each layer of links with
-      the ``mean`` and the ``highest`` share of a link's rate. It is None if all flows start at one moment.
-    - ``deadlock`` is None if nothing pauses, and else ``{"possible"}``, with the ``cycle`` of ports, the ``flows`` that
-      close it, and a ``scenario`` of those flows.
+    - ``settled`` lists the host parameters without a given value, with the values from the network or a preset:
+      ``{"key", "value", "line"}``. Each kind of host has entries for the rate of the fastest line.
+    - ``load`` is the mean offered load: ``{"from_ps", "to_ps", "waiting_flows", "layers"}``. Each layer of links has
+      the ``mean`` and the ``highest`` share of a link's rate. ``load`` is None if all flows start at one moment.
+    - ``deadlock`` is None if no mechanism pauses. Otherwise ``{"possible"}``; for a possible deadlock also the
+      ``cycle`` of ports, the ``flows`` that close the cycle, and a ``scenario`` of these flows.
 
     Raises `InputError` if the scenario is not valid.
     """
@@ -238,10 +238,10 @@ def resolve(
     tables: Mapping[str, Any] | None = None,
     settled: bool = False,
 ) -> dict[str, Any]:
-    """Returns a scenario's document with every default filled in. Raises `InputError` if it is not valid.
+    """Returns a scenario's document with all defaults. Raises `InputError` if the scenario is not valid.
 
-    settled: also fill in the values that follow from the network or from presets: a bandwidth-delay product, a window,
-        an increase. The network is built for this, and the tables that the scenario names are read.
+    settled: if true, adds values from the network or from presets, such as a bandwidth-delay product, a window, or an
+        increase. The function then builds the network, and reads the tables of the scenario.
     """
     if not settled:
         return prepare(scenario, overrides=overrides, seed=seed, read=None).document
@@ -252,7 +252,7 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The text of a document when its file was read."""
+    """A file of a document, with the text at the time of reading."""
 
     path: Path
     text: str
@@ -272,10 +272,10 @@ def prepare(
     directory: Path | None = None,
     read: Callable[[str, Any], pa.Table] | None = read_table,
 ) -> Prepared:
-    """Reads a scenario and the input tables; arguments as for `run`.
+    """Reads a scenario and the input tables; other arguments as for `run`.
 
-    directory: the directory that paths of table files are relative to; if None, the document's, or the current one.
-    read: the function that reads a table; if None, tables are left out.
+    directory: base of relative paths of table files. None: the directory of the document, or the current directory.
+    read: the function to read a table. None: no table is read.
     """
     try:
         given = dict(tables or {})
@@ -297,7 +297,7 @@ def prepare(
             except InputError:
                 raise
             except (ValueError, RecursionError):
-                pass  # The core reports the mistake and its line.
+                pass  # The core reports the mistake with the line.
         base, name = path.parent, path.stem
     else:
         document = scenario.to_dict() if isinstance(scenario, SupportsToDict) else scenario
@@ -316,7 +316,7 @@ def prepare(
             why = f"is a study; run: {command} {scenario.path}"
             raise InputError(f"{scenario.path}: {why}") from None
         if isinstance(scenario, Text) and (wrong := _UNREADABLE.fullmatch(str(error))):
-            # Some mistakes belong to no line.
+            # Some mistakes have no line.
             line = f"line {wrong['line']}: " if wrong["line"] != "0" else ""
             placed = InputError(f"{scenario.path}: {line}{wrong['why']}")
             one = {"path": "", "message": wrong["why"], "line": int(wrong["line"]) or None}
@@ -339,7 +339,7 @@ def prepare(
 
 
 def _study_command(file: Text) -> str:
-    """Returns the command for a study's file, else an empty text."""
+    """Returns the command to run a study, if the file is a study; otherwise an empty text."""
     try:
         found = json.loads(file.text) if file.path.suffix == ".json" else parse_toml(file.text)
     except (ValueError, RecursionError):
@@ -374,7 +374,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Returns the document of a TOML text. Raises `ValueError` if it is not TOML, or a key has more than 100 parts."""
+    """Returns the document of a TOML text. Raises `ValueError` for other text, or a key of more than 100 parts."""
     # The reader's memory grows with the square of the number of parts of a key.
     if any(_is_deep(line) for line in text.splitlines() if line.count(".") > _MAX_DEPTH):
         raise ValueError("nested too deeply")
@@ -382,7 +382,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _is_deep(line: str) -> bool:
-    """Whether a line has a key of more than `_MAX_DEPTH` parts."""
+    """Returns true if a line has a key of more than `_MAX_DEPTH` parts."""
     parts = 0
     for part in line.split("."):
         parts = 0 if _NO_KEY.intersection(part.strip()) else parts + 1
@@ -392,7 +392,7 @@ def _is_deep(line: str) -> bool:
 
 
 def parse_json(path: Path, text: str) -> Any:
-    """Returns the document of a JSON text. Raises `ValueError` if it is not JSON, `InputError` if a key is repeated."""
+    """Returns the document of a JSON text. Raises `ValueError` for other text, and `InputError` for a repeated key."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -405,7 +405,7 @@ def parse_json(path: Path, text: str) -> Any:
 
 
 def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
-    """Returns overrides as pairs of key and value. Raises `InputError` if they are not settings."""
+    """Returns overrides as pairs of key and value. Raises `InputError` for overrides of another form."""
     wrong = "overrides: a dictionary from keys to values is needed, such as {'switch.flow_control.pfc.xoff': '300KB'}"
     if isinstance(overrides, str) or not isinstance(overrides, Mapping | Sequence):
         raise InputError(wrong)
@@ -420,10 +420,10 @@ def _pairs(overrides: Overrides) -> list[tuple[str, Any]]:
 
 
 def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) -> Any:
-    """Returns a copy of a document in which each data frame is replaced by its key path, and moved into `tables`."""
+    """Returns a copy of a document, with a key path in the place of each data frame; adds the frames to `tables`."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
-    # Short cut for the most frequent type.
+    # Shortcut for the most frequent type.
     if type(value) is str and value.isascii():
         return value
     if isinstance(value, dict | Mapping):
@@ -442,7 +442,7 @@ def _take_tables(value: Any, path: str, tables: dict[str, Any], depth: int = 0) 
 
 
 def _checked(value: Any, path: str, depth: int = 0) -> Any:
-    """Returns a value that a scenario can hold; NumPy's numbers and arrays as Python's. Raises `InputError`."""
+    """Returns a value of a scenario, with Python numbers and lists for NumPy's. Raises `InputError` for other types."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{path[:80]}…: tables and lists are nested too deeply; {_MAX_DEPTH} levels are read")
     if type(value).__module__ == "numpy":
@@ -469,7 +469,7 @@ def _checked(value: Any, path: str, depth: int = 0) -> Any:
 def shown(value: object) -> str:
     """Returns a value of any type as text for a message: one line, at most 100 characters, even if `repr` raises."""
     try:
-        # A huge whole number has no text, or a long one.
+        # A huge whole number has a very long text, or Python refuses to convert the number.
         text = (
             f"a number of {value.bit_length()} bits"
             if isinstance(value, int) and value.bit_length() > 512
@@ -481,9 +481,9 @@ def shown(value: object) -> str:
 
 
 def typed(text: str) -> Any:
-    """Returns the value of the text after ``--set key=``: a TOML value (number, boolean, list, quoted text), or text.
+    """Returns the value of the text after ``--set key=``. A TOML value (number, boolean, list, quoted text) is parsed.
 
-    ``null`` becomes None, which removes a key.
+    Other text stays text. Exception: ``null`` becomes None, which removes a key.
     """
     try:
         value = None if "\n" in text or "\r" in text else parse_toml(f"v = {text}")["v"]
@@ -491,12 +491,12 @@ def typed(text: str) -> Any:
         value = None
     if text.strip() == "null":
         return None
-    # A date of TOML is not a value of a scenario: it stays text.
+    # A scenario has no dates: a date of TOML stays text.
     return value if isinstance(value, str | int | float | list | dict) else text
 
 
 def given(value: Any) -> str:
-    """Returns a value as the text after ``--set key=`` from which `typed` reads the same value."""
+    """Returns a value as the text after ``--set key=``; the inverse of `typed`."""
     if value is None:
         return "null"
     return value if isinstance(value, str) and typed(value) == value else _setting(value)

@@ -239,7 +239,7 @@ def size_buffer(
 
 
 def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:
-    """Prints closed forms with their sources, the values that follow from them, and the measured values."""
+    """Prints closed forms with sources, the values from the closed forms, and the measured values."""
     from rich.markup import escape
 
     from xoff import display

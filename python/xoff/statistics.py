@@ -1,13 +1,14 @@
 """Means with confidence intervals, and paired comparisons of variants.
 
-Runs of one scenario with several seeds are samples. Two variants that ran with the same seeds have the same traffic and
-random numbers, so differences are taken seed by seed: variation common to both, such as a busy seed, cancels.
+Runs of one scenario with several seeds are samples. Two variants with the same seeds have the same traffic and random
+numbers. Differences are therefore taken seed by seed: variation of both variants, such as a busy seed, cancels.
 
-Intervals are Student's: mean ± t(n − 1) · s / √n. The interval of a non-negative number (a time, a count) that would
-reach below zero is computed on a logarithmic scale, by the delta method: mean · exp(± t(n − 1) · s / (√n · mean)). The
-verdict on such numbers compares ratios seed by seed, so that a time and its inverse, a bandwidth, agree. Student's
-distribution is computed by its finite sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook of
-Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with it is four times as large as xoff.
+Intervals are Student's: mean ± t(n − 1) · s / √n. If the interval of a non-negative number (a time, a count) would
+reach below zero, the interval is computed on a logarithmic scale, by the delta method: mean · exp(± t(n − 1) · s / (√n
+· mean)). The verdict on non-negative numbers compares ratios seed by seed. A time and the inverse, a bandwidth, then
+have the same verdict. Student's distribution is computed by finite sums for whole degrees of freedom (M. Abramowitz and
+I. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4): a library with the distribution is four times
+as large as xoff.
 """
 
 from __future__ import annotations

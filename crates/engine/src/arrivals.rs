@@ -1,17 +1,18 @@
-//! The arrivals of one node in one window, in order.
+//! The arrivals at one node in one window, in order.
 
 use xoff_units::Moment;
 
 use crate::event_set::{Arrival, EventSet, NO_EVENT, key_of};
 
-/// Order of arrival of the messages in an inbox. One buffer serves all nodes of a partition in turn and stays
-/// in the cache.
+/// The order of arrival of the messages in an inbox. One such buffer serves all nodes of a partition in turn,
+/// and stays in the cache.
 pub(crate) struct Arrivals {
-    /// A word for each due message: the lowest bits are the index in the inbox, the higher bits the key minus
-    /// the smallest possible key.
+    /// A word for each message that arrives in the window. The lowest bits are the index of the message in
+    /// the inbox. The higher bits are the key of the arrival, less the smallest key of the window. Sorting
+    /// the words sorts by key, and by sending order for equal keys.
     order: Vec<u64>,
     places: u64,
-    /// Number of taken messages, and the index of the next message.
+    /// Number of messages taken so far, and the index of the next message in the inbox.
     taken: usize,
     next: usize,
     sorter: Sorter,
@@ -22,7 +23,8 @@ impl Arrivals {
         Self { order: Vec::new(), places: 0, taken: 0, next: 0, sorter: Sorter::new() }
     }
 
-    /// Sorts the arrivals from `start` to `end`, exclusive: by key, and in sending order for equal keys.
+    /// Sorts the arrivals from `start` to `end`, exclusive, by key; arrivals with equal keys stay in sending
+    /// order.
     #[inline]
     pub fn collect<M: Copy>(
         &mut self,
@@ -35,8 +37,8 @@ impl Arrivals {
         self.taken = 0;
         self.order.clear();
         if event_set.first_far() < end {
-            // Far messages precede other messages: they were sent before all other messages of their link and
-            // moment.
+            // Far messages come first in the inbox. For one in-link and moment, far messages were sent before
+            // all messages in the inbox.
             inbox.splice(..0, std::iter::from_fn(|| event_set.pop_far(end)));
         }
         let place_bits = usize::BITS - inbox.len().leading_zeros();
@@ -60,14 +62,15 @@ impl Arrivals {
         event_set.set_arrival(self.first(inbox));
     }
 
-    /// For a window of milliseconds with many messages: key and place do not fit into a word.
+    /// Sorts the arrivals of a long window with many messages, for which key and index do not fit into one
+    /// word.
     #[cold]
     fn sort_slowly<M>(&mut self, inbox: &[Arrival<M>], end: u64) {
         self.order.extend((0..inbox.len() as u64).filter(|place| inbox[*place as usize].key < end));
         self.order.sort_by_key(|place| inbox[*place as usize].key);
     }
 
-    /// The key of the next arrival.
+    /// Finds the next arrival, and returns its key.
     #[inline]
     fn first<M>(&mut self, inbox: &[Arrival<M>]) -> u64 {
         let Some(word) = self.order.get(self.taken) else { return NO_EVENT };
@@ -84,8 +87,9 @@ impl Arrivals {
         message
     }
 
-    /// Leaves later arrivals in the inbox, in order. Arrivals at `near` or later move to the event set, which
-    /// avoids checking messages of long links in each window. Returns the smallest key.
+    /// Removes the messages that arrived before `end` from the inbox. Arrivals from `near` on move to the
+    /// event set: the engine reads the inbox in each window, and messages on long links would be read in vain
+    /// many times. Returns the smallest key of all later arrivals.
     #[inline]
     pub fn finish<M: Copy>(
         &self,
@@ -114,7 +118,7 @@ impl Arrivals {
     }
 }
 
-/// Sorts evenly distributed words in linear time.
+/// A sorter of evenly distributed words, in linear time: one bucket per word.
 struct Sorter {
     counts: Vec<u32>,
     spare: Vec<u64>,
@@ -128,13 +132,13 @@ impl Sorter {
         Self { counts: Vec::new(), spare: Vec::new() }
     }
 
-    /// All words are below `bound`.
+    /// Sorts words below `bound`.
     fn sort(&mut self, words: &mut Vec<u64>, bound: u64) {
         if words.len() <= Self::FEW {
             words.sort_unstable();
             return;
         }
-        // About one word for each bucket; each bucket is then sorted.
+        // The words are distributed over buckets, with about one word each. Each bucket is then sorted.
         let shift =
             (u64::BITS - bound.leading_zeros()).saturating_sub(usize::BITS - words.len().leading_zeros());
         self.counts.clear();

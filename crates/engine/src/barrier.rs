@@ -1,14 +1,26 @@
-//! Barriers between threads. A thread spins for about the time of waking a thread, and then sleeps.
+//! Barriers between threads. A waiting thread spins for 50 us, and then sleeps.
 //!
-//! A waiting thread thereby loses at most twice the cost of the best choice for a known waiting time, and
-//! gives its core to the awaited thread on a busy machine. The condition of a sleeping thread changes under
-//! the lock alone, and no wake-up is missed. Atomic copies serve spinning.
+//! A spinning thread continues at once, but keeps a core busy. A sleeping thread frees the core, but
+//! continues late: waking takes about 50 us. Spinning for as long as waking takes costs at most twice as much
+//! as the better choice, for any waiting time (competitive spinning; Karlin et al. 1991). Examples:
+//!
+//! | wait | spin only | sleep only | spin, then sleep |
+//! |---|---|---|---|
+//! | 10 us | 10 us | 50 us | 10 us |
+//! | 1,000 us | 1,000 us | 50 us | 50 us + 50 us |
+//!
+//! With more threads than free cores, a sleeping thread gives its core to the thread that the others wait
+//! for.
+//!
+//! A sleeping thread waits for a condition under a lock. Threads change the condition while they hold the
+//! lock, so no wake-up is missed. A spinning thread reads the condition from atomic variables, without the
+//! lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration as WallTime, Instant};
 
-/// Spinning time.
+/// Time of spinning before sleep: about the time that waking a thread takes.
 const SPIN: WallTime = WallTime::from_micros(50);
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -32,11 +44,11 @@ fn spin(is_over: impl Fn() -> bool) -> WallTime {
     }
 }
 
-/// All workers of a segment meet here, again and again.
+/// Point where the threads that run windows (*workers*) wait for each other at the end of each window.
 #[derive(Default)]
 pub(crate) struct Barrier {
     arrived: AtomicUsize,
-    /// Counts meetings.
+    /// Number of meetings so far; a change ends the wait.
     generation: AtomicU64,
     poisoned: AtomicBool,
     sleepers: Mutex<usize>,
@@ -44,7 +56,8 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Waits for the other workers, and adds the spinning time to `spun`. False if the barrier was poisoned.
+    /// Waits until all `workers` have arrived, and adds the spinning time to `spun`. Returns false if the
+    /// barrier was poisoned.
     pub(crate) fn wait(&self, workers: usize, spun: &mut WallTime) -> bool {
         if workers == 1 {
             return true;
@@ -72,7 +85,7 @@ impl Barrier {
         !self.poisoned.load(Ordering::Acquire)
     }
 
-    /// Ends this meeting and all later meetings.
+    /// Ends this wait and all later waits: after a panic of a worker, the missing worker never arrives.
     pub(crate) fn poison(&self) {
         self.tell(|| self.poisoned.store(true, Ordering::Release));
     }
@@ -88,10 +101,11 @@ impl Barrier {
     }
 }
 
-/// Place where workers wait for an order.
+/// Point where sleeping workers wait for orders of worker 0. An order is a value, such as the stretch of time
+/// to run.
 #[derive(Default)]
 pub(crate) struct Gate<T> {
-    /// The order's, to spin on.
+    /// Copy of [`Order::generation`] that spinning workers read.
     generation: AtomicU64,
     order: Mutex<Order<T>>,
     changed: Condvar,
@@ -99,19 +113,19 @@ pub(crate) struct Gate<T> {
 
 #[derive(Default)]
 struct Order<T> {
-    /// Counts changes.
+    /// Number of changes so far. A worker with an older number has an order to read.
     generation: u64,
     latest: T,
     closed: bool,
 }
 
 impl<T: Copy> Gate<T> {
-    /// Gives an order to all.
+    /// Gives an order to all workers.
     pub(crate) fn open(&self, new: T) {
         self.change(|order| order.latest = new);
     }
 
-    /// Ends the orders.
+    /// Ends all waits: no order follows.
     pub(crate) fn close(&self) {
         self.change(|order| order.closed = true);
     }
@@ -125,7 +139,8 @@ impl<T: Copy> Gate<T> {
         self.changed.notify_all();
     }
 
-    /// Returns the order after the order `seen`; `None` after the last order.
+    /// Waits for a change after the change number `seen`, and returns the latest order. A worker that was
+    /// busy during several orders reads the last order alone. Returns `None` after the end of orders.
     pub(crate) fn next(&self, seen: &mut u64) -> Option<T> {
         spin(|| self.generation.load(Ordering::Acquire) != *seen);
         let mut order = lock(&self.order);
@@ -141,7 +156,7 @@ impl<T: Copy> Gate<T> {
 mod tests {
     use super::*;
 
-    /// Much longer than anyone spins.
+    /// Much longer than the spinning time.
     const LATE: WallTime = WallTime::from_millis(2);
 
     #[test]

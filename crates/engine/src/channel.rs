@@ -1,4 +1,5 @@
-//! Messages in flight between nodes of one thread, and to nodes of other threads.
+//! The channel of a partition: messages in flight to its nodes, and messages to hand over to other
+//! partitions.
 
 use xoff_units::Moment;
 
@@ -8,10 +9,10 @@ use crate::event_set::{Arrival, Waiting, key_of};
 use crate::slab::Slab;
 use crate::state::{State, StateVisitor};
 
-/// Destination of an output.
+/// Destination of an output of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
-    /// Index of the receiving node in its partition, and its in-link.
+    /// Index of the receiving node in its partition. `link` is the in-link of the node.
     pub node: u32,
     pub link: u16,
     pub partition: u16,
@@ -19,7 +20,7 @@ pub(crate) struct Route {
     pub same_cluster: bool,
 }
 
-/// A message for another partition.
+/// A message to a node of another partition.
 pub(crate) struct Post<M> {
     pub node: u32,
     pub link: u16,
@@ -28,10 +29,10 @@ pub(crate) struct Post<M> {
     pub message: M,
 }
 
-/// Messages for another partition, in sending order.
+/// Messages to nodes of one other partition, in sending order.
 pub(crate) struct Batch<M: Message> {
     posts: Vec<Post<M>>,
-    /// Side records of messages, with the indices of the messages.
+    /// Side records, each with the index of its message in `posts`.
     sides: Vec<(u32, M::Side)>,
 }
 
@@ -45,33 +46,35 @@ impl<M: Message> Batch<M> {
     }
 }
 
-/// Messages in flight to one node, in sending order.
+/// The inbox of a node: messages in flight to the node, in sending order.
 pub(crate) struct Inbox<M> {
     pub messages: Vec<Arrival<M>>,
-    /// Messages that overtake other messages of their link.
+    /// Messages that may overtake other messages of their link.
     pub express: Vec<Waiting<M>>,
 }
 
-/// Number of nodes in a block. A block without events is skipped by one entry; in a large network few nodes
-/// have events in a window.
+/// Number of nodes in a block. The engine tests one moment per block, and skips blocks without an event in
+/// the window: in a large network few nodes have an event in a window.
 pub(crate) const BLOCK: usize = 16;
 
-/// Messages in flight, and the next events of nodes.
+/// The channel of a partition. Nodes are numbered by their index in the partition.
 pub(crate) struct Channel<M: Message> {
-    /// Per node.
+    /// For each node: the messages in flight to the node.
     pub inboxes: Vec<Inbox<M>>,
-    /// For each node: time of the earliest event, arrivals included.
+    /// For each node: moment of the earliest event, arrivals included. `NEVER` for a suspended node.
     pub next: Vec<Moment>,
-    /// For each block of nodes: minimum of `next`, or an earlier time until `settle` is called.
+    /// For each block of nodes: the minimum of `next`. Between two calls of [`Channel::settle`] the moment
+    /// may be too early: the block is then tested in vain.
     pub next_of_block: Vec<Moment>,
-    /// For each partition: messages to hand over at the end of the window.
+    /// For each partition: messages to hand over when the window ends.
     pub outbox: Vec<Batch<M>>,
-    /// Side records of messages at this partition.
+    /// Side records of the messages in this partition.
     pub sides: Slab<M::Side>,
     pub outbox_next: Moment,
-    /// Nodes that asked for a checkpoint: time and reason.
+    /// Requests of checkpoints: the moment of the request, the node, and the reason
+    /// ([`Context::mark`](crate::Context::mark)).
     pub marked: Vec<(Moment, (u32, u64))>,
-    /// End of the window in which a message reached a suspended node.
+    /// End of the window in which a message reached a suspended node, if any.
     pub reached: Option<Moment>,
 }
 
@@ -90,12 +93,12 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// True if a node asked for a checkpoint, or a message reached a suspended node.
+    /// True if a node requested a checkpoint, or if a message reached a suspended node.
     pub const fn calls(&self) -> bool {
         !self.marked.is_empty() || self.reached.is_some()
     }
 
-    /// Another node of this partition.
+    /// Adds a node.
     pub fn add_node(&mut self) {
         self.next.push(Moment::NEVER);
         self.next_of_block.resize(self.next.len().div_ceil(BLOCK), Moment::NEVER);
@@ -114,7 +117,7 @@ impl<M: Message> Channel<M> {
         self.expect(node as usize, arrival);
     }
 
-    /// Notes an event of a node at a time.
+    /// Notes that a node has an event at `at`.
     #[inline(always)]
     pub fn expect(&mut self, node: usize, at: Moment) {
         if at < self.next[node] {
@@ -124,7 +127,7 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Recomputes the earliest event of a block, after its nodes ran.
+    /// Recomputes the earliest moment of a block, after its nodes have run.
     #[inline]
     pub fn settle(&mut self, block: usize) {
         let end = ((block + 1) * BLOCK).min(self.next.len());
@@ -132,13 +135,14 @@ impl<M: Message> Channel<M> {
             self.next[block * BLOCK..end].iter().copied().fold(Moment::NEVER, Moment::min);
     }
 
-    /// Recomputes the earliest event of a node, after changes of its times.
+    /// Recomputes the earliest moment of a node, after a change of its pending events.
     pub fn look(&mut self, node: usize, event_set: &EventSet<M>) {
         self.next[node] = event_set.first().min(self.first_in_inbox(node));
         self.settle(node / BLOCK);
     }
 
-    /// Returns the first arrival among messages not yet in an event set.
+    /// Returns the earliest arrival in the inbox of a node. Messages that have moved to the event set are not
+    /// in the inbox.
     pub fn first_in_inbox(&self, node: usize) -> Moment {
         let inbox = &self.inboxes[node];
         let messages = inbox.messages.iter().map(|arrival| EventSet::<M>::time_of(arrival.key));
@@ -156,7 +160,7 @@ impl<M: Message> Channel<M> {
         batch.posts.push(post);
     }
 
-    /// Takes the messages from another partition.
+    /// Moves the messages from another partition into the inboxes of their nodes, and empties the batch.
     pub fn receive(&mut self, batch: &mut Batch<M>) {
         let mut sides = batch.sides.drain(..).peekable();
         for (place, mut post) in batch.posts.drain(..).enumerate() {
@@ -171,7 +175,8 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Shows the side records of messages that were shown.
+    /// Visits the side records of the messages that `walk` has visited. `walk` is a visit of the state of a
+    /// node ([`State::walk`]); messages are visited first, and their side records after the node.
     pub fn walk_sides(&mut self, walk: &mut StateVisitor<'_>)
     where
         M::Side: State,
@@ -181,7 +186,7 @@ impl<M: Message> Channel<M> {
         }
     }
 
-    /// Returns messages on links that are not yet in an event set.
+    /// Returns the messages in all inboxes.
     pub fn under_way<'a>(&'a self) -> impl Iterator<Item = &'a M> {
         let messages = |inbox: &'a Inbox<M>| {
             inbox.messages.iter().map(|m| &m.message).chain(inbox.express.iter().map(|m| &m.message))

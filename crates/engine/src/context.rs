@@ -1,4 +1,4 @@
-//! Actions of a node during an event.
+//! The actions that a node may take during an event: send, set a timer, request a checkpoint.
 
 use xoff_units::Moment;
 
@@ -12,7 +12,8 @@ use crate::{END_OF_TIME, Message};
 pub struct Context<'a, M: Message> {
     pub(crate) now: Moment,
     pub(crate) node: u32,
-    /// Earliest allowed arrival of a sent message, by cluster membership of the receiver.
+    /// Earliest allowed arrival of a message to a node of the same cluster: the end of the inner window. To
+    /// another cluster (`outer_horizon`): the end of the window.
     pub(crate) horizon: Moment,
     pub(crate) outer_horizon: Moment,
     pub(crate) event_set: &'a mut EventSet<M>,
@@ -28,7 +29,7 @@ impl<M: Message> Context<'_, M> {
         self.now
     }
 
-    /// Sends on `output`. Messages of one link and moment arrive in sending order.
+    /// Sends a message on `output`. Messages of one link with the same arrival arrive in sending order.
     #[inline(always)]
     pub fn send(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
@@ -41,8 +42,8 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// Sends on `output`, ahead of all messages in flight there: control frames that bypass the processing of
-    /// the receiver.
+    /// Sends a message on `output` that may overtake messages in flight on the link: a control frame without
+    /// the processing delay of the receiver.
     pub fn send_express(&mut self, output: usize, arrival: Moment, message: M) {
         let route = self.outputs[output];
         self.check(route, arrival);
@@ -63,7 +64,8 @@ impl<M: Message> Context<'_, M> {
         );
     }
 
-    /// Asks for [`crate::Node::on_output`] at `at`, at most once at a time.
+    /// Requests [`crate::Node::on_output`] for `output` at `at`. The node must not request an output again
+    /// before the call.
     #[inline]
     pub fn wake_output(&mut self, output: usize, at: Moment) {
         debug_assert!(at >= self.now, "an output is woken in the past");
@@ -74,8 +76,8 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// Asks for [`crate::Node::on_timer`] at `at`, now at the earliest. Timers of one moment expire in the
-    /// order of their setting.
+    /// Requests [`crate::Node::on_timer`] at `at`, which is now at the earliest. Timers of one moment expire
+    /// in the order of the requests.
     pub fn set_timer(&mut self, at: Moment, token: u64) {
         assert!(at >= self.now, "a timer is set in the past");
         if at <= END_OF_TIME {
@@ -83,21 +85,21 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
-    /// True if no arrival, timer or lower output of this moment is left at this node: `output` may act at
-    /// once, in its turn.
+    /// True if this node has no further arrival or timer at this moment, and no requested output with a lower
+    /// number. The turn of `output` has then come, and `output` may act without [`crate::Node::on_output`].
     #[inline]
     pub fn settled(&self, output: usize) -> bool {
         self.event_set.settled(self.now, output)
     }
 
-    /// Asks for a checkpoint one window from now; the delay is the same for each such request. The word is
-    /// the reason.
+    /// Requests a checkpoint at the time of this event plus the length of a window, so that no thread has
+    /// passed the checkpoint yet. `word` is the reason ([`crate::Checkpoint::called`]).
     #[cold]
     pub fn mark(&mut self, word: u64) {
         self.channel.marked.push((self.now, (self.node, word)));
     }
 
-    /// Returns the side records of messages at nodes of this partition.
+    /// Returns the side records of the messages in this partition.
     #[inline]
     pub fn sides(&mut self) -> &mut Slab<M::Side> {
         &mut self.channel.sides

@@ -1,4 +1,4 @@
-//! An engine between windows: its parts, the plan of a run, and its statistics.
+//! The engine between windows: its partitions, the plan of a run, checkpoints, and statistics.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,8 @@ use crate::random::fold;
 use crate::state::{State, StateVisitor};
 use crate::{Message, Node};
 
-/// Plan of a run. No field except [`Plan::until`] may change a result.
+/// Plan of a run. No field except [`Plan::until`] may change a result. The terms window, cluster, partition
+/// and checkpoint are defined at the top of this crate.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Threads; never more than cores.
@@ -19,17 +20,23 @@ pub struct Plan {
     pub partitions: Option<usize>,
     /// Window length; the smallest lookahead when not given, which is also the largest allowed.
     pub window: Option<Duration>,
-    /// Nodes joined by short links run windows of their own.
+    /// Runs clusters through inner windows; without clusters, the shortest link of the network limits every
+    /// window.
     pub clusters: bool,
-    /// Simulated time between checkpoints.
+    /// Interval of regular checkpoints, which lie at multiples of the interval (the *grid*). A multiple is
+    /// left out if no event follows before the next multiple. Example: with 10 us and events at 12 us and 37
+    /// us, checkpoints follow at 10 us and 30 us.
     pub checkpoint: Duration,
     /// End of the run: events at this moment are the last. The only field that belongs to the simulated
     /// system.
     pub until: Moment,
     /// Allows fast-forward by code that knows the nodes; the engine itself skips nothing.
     pub fast_forward: bool,
-    /// Number of events in a window below which one thread runs and the other threads sleep. Zero: all
-    /// threads always run. Otherwise one thread also runs alone if more threads would take longer.
+    /// Events per window below which one thread runs, and the other threads sleep: with few events, the
+    /// meeting of threads costs more than the threads gain. The engine compares the mean of the latest
+    /// windows, and decides anew at each checkpoint. Example: with 100, windows of 60 events run on one
+    /// thread. Windows of 300 events run on all threads, unless measured times show that one thread is
+    /// faster. Zero disables both conditions: all threads always run.
     pub solo_below: u64,
 }
 
@@ -53,7 +60,7 @@ impl Default for Plan {
 pub struct Statistics {
     /// Events handled.
     pub events: u64,
-    /// Events handled by one thread alone. Depends on the clock, unlike other statistics.
+    /// Events handled while one thread ran alone. Depends on the wall clock, unlike the other statistics.
     pub events_alone: u64,
     /// Windows run.
     pub windows: u64,
@@ -70,19 +77,23 @@ pub enum Finish {
     Stopped,
 }
 
-/// All nodes at one moment between windows.
+/// All nodes at one moment between windows. *Regular* checkpoints lie on the grid ([`Plan::checkpoint`]).
+/// *Requested* checkpoints lie anywhere: [`crate::Context::mark`] and [`Checkpoint::call`] request them.
 pub struct Checkpoint<'a, N: Node> {
-    /// A multiple of the checkpoint interval, a requested moment, or the end of the run. All earlier events
-    /// are done.
+    /// The moment of the checkpoint: a multiple of the checkpoint interval, a requested moment, or the end of
+    /// the run. All events before this moment are done; at the end of the run, also the events at this
+    /// moment.
     pub now: Moment,
-    /// Next checkpoint, if before the next multiple of the interval.
+    /// Set by the caller: a moment for an additional regular checkpoint, before the next multiple of the
+    /// interval.
     pub next: Option<Moment>,
-    /// Nodes that requested the checkpoint one window ago, with their reasons ([`crate::Context::mark`]).
-    /// `None` for other checkpoints, and after a message to a suspended node.
+    /// Nodes that requested this checkpoint with [`crate::Context::mark`] one window ago, each with its
+    /// reason. Empty if [`Checkpoint::call`] requested the checkpoint, or if a message reached a suspended
+    /// node. `None` at regular checkpoints and at the end of the run.
     pub called: Option<Vec<(u32, u64)>>,
-    /// Totals so far.
+    /// Statistics of the run so far.
     pub statistics: Statistics,
-    /// Requested checkpoints, besides the multiples of the interval.
+    /// Moments passed to [`Checkpoint::call`] at this checkpoint.
     pub(crate) calls: Vec<Moment>,
     partitions: Vec<MutexGuard<'a, Partition<N>>>,
     places: &'a [(u16, u32)],
@@ -112,20 +123,24 @@ impl<N: Node> Checkpoint<'_, N> {
         self.partitions.iter().all(|p| p.is_at_rest())
     }
 
-    /// The fingerprint of a node, to be kept or to be put further.
+    /// Returns the fingerprint of a node, for reading, or for adding repeated events.
     pub fn fingerprint_mut(&mut self, id: u32) -> &mut Fingerprint {
         let (partition, slot) = self.places[id as usize];
         &mut self.partitions[partition as usize].slots[slot as usize].fingerprint
     }
 
-    /// Requests another checkpoint, which is not a checkpoint of the grid. The checkpoint precedes every
-    /// event at the moment or later, also for nodes woken with an earlier clock.
+    /// Requests a checkpoint at `at`. The regular checkpoints stay the same. At the requested checkpoint no
+    /// node has passed `at`, and no event before `at` is left, also at resumed nodes with an earlier clock.
+    /// Example: at 500 us a node resumes at 490 us, and the caller requests 500 us again. The second
+    /// checkpoint at 500 us follows once the node has reached 500 us, too.
     pub fn call(&mut self, at: Moment) {
         self.calls.push(at);
     }
 
-    /// Suspends nodes: no event takes place until they are woken. Nodes of a cluster are suspended together.
-    /// When a message reaches a suspended node, a checkpoint follows at which the node must be woken.
+    /// Suspends nodes: their events wait until [`Checkpoint::resume`]. All nodes of a cluster are suspended
+    /// together. The caller must know that the nodes would send no message to running nodes meanwhile. When a
+    /// message reaches a suspended node, a checkpoint follows at the end of the window, at which the caller
+    /// must resume the node.
     pub fn suspend(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -133,7 +148,7 @@ impl<N: Node> Checkpoint<'_, N> {
         }
     }
 
-    /// Returns the first arrival of a message sent to these nodes since their suspension.
+    /// Returns the earliest arrival at these nodes among messages sent since the suspension.
     pub fn first_since_suspension(&self, nodes: &[u32]) -> Moment {
         let places = nodes.iter().map(|node| self.places[*node as usize]);
         places
@@ -141,8 +156,10 @@ impl<N: Node> Checkpoint<'_, N> {
             .fold(Moment::NEVER, Moment::min)
     }
 
-    /// Wakes suspended nodes. The nodes are behind other nodes by the time of the suspension, less their
-    /// shifts, and run alone until they have caught up.
+    /// Resumes suspended nodes. If their events lie before `now`, the resumed nodes run alone until they have
+    /// caught up with the other nodes. Example: nodes were suspended at 100 us. At a checkpoint at 500 us the
+    /// caller moves their events 390 us ahead ([`StateVisitor::shift`]) and resumes the nodes, which then run
+    /// alone from 490 us to 500 us.
     pub fn resume(&mut self, nodes: &[u32]) {
         for node in nodes {
             let (partition, slot) = self.places[*node as usize];
@@ -162,7 +179,7 @@ impl<N: Node> Checkpoint<'_, N> {
         self.partitions[partition as usize].first(slot)
     }
 
-    /// Copies a node without messages in flight to the node.
+    /// Copies a node, with its pending events. No message may be in flight to the node.
     pub fn keep(&self, node: u32) -> Kept<N>
     where
         N: Clone,
@@ -171,7 +188,8 @@ impl<N: Node> Checkpoint<'_, N> {
         self.partitions[partition as usize].keep(slot)
     }
 
-    /// Replaces a node by such a copy; no message may be in flight to the node, unless suspended.
+    /// Replaces a node by a copy ([`Checkpoint::keep`]). No message may be in flight to the node, unless
+    /// suspended.
     pub fn put(&mut self, node: u32, kept: Kept<N>) {
         let (partition, slot) = self.places[node as usize];
         self.partitions[partition as usize].put(slot, kept);
@@ -183,8 +201,8 @@ impl<N: Node> Checkpoint<'_, N> {
         places.map(|(partition, slot)| self.partitions[partition as usize].slots[slot as usize].events).sum()
     }
 
-    /// Returns the cluster of a node: nodes joined by short links, with windows of their own. Nodes of a
-    /// cluster are suspended together.
+    /// Returns the cluster of a node, as the smallest number of its nodes. Nodes of a cluster are suspended
+    /// together.
     pub fn cluster(&self, node: u32) -> u32 {
         self.clusters[node as usize]
     }
@@ -200,12 +218,13 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Shows the state of all nodes, in order, and of messages in flight to them.
+    /// Visits the state of all nodes, in order of node numbers, and the messages in flight to each node. A
+    /// *walk* is such a visit ([`State::walk`]): `walk` digests, shifts, notes or repeats the visited state.
     pub fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         self.walk_some(0..self.nodes(), walk);
     }
 
-    /// Shows the state of these nodes, in this order, and of messages in flight to them.
+    /// Visits the state of these nodes, in this order, and the messages in flight to each node.
     pub fn walk_some(&mut self, nodes: impl IntoIterator<Item = u32>, walk: &mut StateVisitor<'_>) {
         for node in nodes {
             let (partition, slot) = self.places[node as usize];
@@ -271,7 +290,7 @@ impl<N: Node> Engine<N> {
         }
     }
 
-    /// A hash over every node's events, combined in node order.
+    /// Returns a hash of the arrivals of all nodes, combined in node order.
     pub fn fingerprint(&self) -> u64 {
         let all = self.checkpoint(Moment::ZERO);
         self.places.iter().fold(0, |hash, (p, s)| {
@@ -286,7 +305,7 @@ impl<N: Node> Engine<N> {
         }
     }
 
-    /// Side records in use.
+    /// Returns the number of side records in use.
     pub fn sides(&self) -> usize {
         self.checkpoint(Moment::ZERO).partitions.iter().map(|p| p.channel.sides.len()).sum()
     }
@@ -296,7 +315,7 @@ impl<N: Node> Engine<N> {
         self.statistics
     }
 
-    /// The window length in use.
+    /// Returns the largest length of a window.
     pub fn window(&self) -> Duration {
         self.window
     }

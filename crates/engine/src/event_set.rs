@@ -1,11 +1,15 @@
-//! The pending events of one node.
+//! The event set of a node: its pending events.
 //!
-//! The key of a slot is (time << 16 | slot), and comparing keys compares (time, class, source): in-links
-//! first, then express messages, timers and outputs. Arrivals of a window are sorted before the window
-//! begins, and only their first key is needed. A tree of minima holds one slot for the express heap, one for
-//! the timer heap and one per output. An update is one walk to the root without branches. Outputs due at the
-//! present moment wait in a set of bits, which is cheaper, as many outputs are requested and served at one
-//! moment.
+//! Each in-link and each output has a *slot*, as have the express messages and the timers. The key of a slot
+//! is (time << 16 | slot). Slots are numbered in-links first, then express messages, timers, and outputs.
+//! Comparing two keys thus compares time, kind of event, and source. The event with the smallest key is next.
+//!
+//! - **Arrivals** are sorted before a window begins. The event set holds only the key of the next arrival.
+//! - **Express messages and timers** wait in a heap each. **Outputs** requested for a later moment have a key
+//!   each. A tree of minima has one leaf for each heap and each output, and four children per inner node. An
+//!   update goes from the leaf to the root, without branches.
+//! - **Outputs requested for the present moment** wait in a set of bits. The set is cheaper than the tree,
+//!   and many outputs are requested and served at one moment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,23 +22,23 @@ use crate::state::{State, StateVisitor, Word};
 pub(crate) const NO_EVENT: u64 = u64::MAX;
 const SLOT_BITS: u32 = 16;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
-/// Ports a node may have: two slots each, and two more, in 16 bits.
+/// Largest number of ports of a node. Each port has two slots, and slots are 16-bit numbers.
 pub const MAX_PORTS: usize = 32_000;
 
-/// The key of a slot at a time.
+/// Returns the key of a slot at a moment.
 #[inline]
 pub(crate) fn key_of(at: Moment, slot: usize) -> u64 {
     (at.0 << SLOT_BITS) | slot as u64
 }
 
-/// A message in flight to a node, with the key of its arrival.
+/// A message in flight to a node, with the key of its arrival (moment and in-link).
 #[derive(Clone, Copy)]
 pub(crate) struct Arrival<M> {
     pub key: u64,
     pub message: M,
 }
 
-/// A message in a heap, ordered by key and sequence alone.
+/// A message in a heap. Only `turn` decides the order; the meaning of the two numbers depends on the heap.
 #[derive(Clone)]
 pub(crate) struct Waiting<M> {
     pub turn: (u64, u64),
@@ -58,33 +62,35 @@ impl<M> Ord for Waiting<M> {
     }
 }
 
-/// Fields needed by each event come first.
+/// The event set of a node. The fields that every event needs come first.
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct EventSet<M> {
-    /// The minimum of all.
+    /// The root of the tree: the smallest key of timers, express messages, and outputs requested for later.
     first: u64,
-    /// The key of the next arrival of this window.
+    /// The key of the next arrival in this window.
     arrival: u64,
-    /// Key of the first output due now.
+    /// The key of the first output in `due`.
     first_due: u64,
     in_links: usize,
-    /// Offset from a slot to its index among all children; outputs, timers and express messages are leaves.
+    /// Difference between the index of a leaf among all children of the tree, and the slot of the leaf.
+    /// Express messages, timers and outputs are leaves.
     leaves: usize,
-    /// Inner node n holds the minima of its children, nodes 4n + 1 to 4n + 4; leaves follow the inner nodes.
+    /// The tree. Inner node n holds the minima of its children, with the indices 4n + 1 to 4n + 4. Leaves
+    /// follow the inner nodes.
     inner: Box<[[u64; 4]]>,
-    /// Outputs due now: a bit each.
+    /// Outputs requested for the present moment: one bit per output.
     due: Box<[u64]>,
-    /// Arrivals many windows ahead, by key and in sending order.
+    /// Arrivals many windows ahead, by key and sequence, which is the sending order.
     far: BinaryHeap<Reverse<Waiting<M>>>,
-    /// By (time, link).
+    /// Express messages, by arrival and in-link.
     express: BinaryHeap<Reverse<Waiting<M>>>,
     timers: BinaryHeap<Reverse<(Moment, u64, u64)>>,
-    /// Numbers timers and far arrivals.
+    /// The sequence of the latest timer or far arrival.
     sequence: u64,
 }
 
-/// Meaning of a slot.
+/// The source of an event.
 pub(crate) enum Slot {
     Link(usize),
     Express,
@@ -111,7 +117,7 @@ impl<M> EventSet<M> {
         }
     }
 
-    /// The place of a slot's leaf among all children.
+    /// Returns the index of the leaf of a slot among all children of the tree.
     #[inline]
     const fn child(&self, slot: usize) -> usize {
         self.leaves.wrapping_add(slot)
@@ -134,7 +140,7 @@ impl<M> EventSet<M> {
         self.first = least;
     }
 
-    /// Returns the number of outputs: the leaves minus two.
+    /// Returns the number of leaves that can be outputs, which may exceed the number of outputs.
     fn outputs(&self) -> usize {
         3 * self.inner.len() + 1 - 2
     }
@@ -145,19 +151,19 @@ impl<M> EventSet<M> {
         &mut self.inner[child / 4][child % 4]
     }
 
-    /// The key of the next event.
+    /// Returns the key of the next event.
     #[inline]
     pub fn top(&self) -> u64 {
         self.first.min(self.first_due).min(self.arrival)
     }
 
-    /// Reads the data of the next event.
+    /// Reads the memory that the next event needs; returns a value that depends on all of the data read.
     #[inline]
     pub fn touch(&self) -> u64 {
         self.top() ^ self.inner[0][0] ^ self.due.first().copied().unwrap_or(0)
     }
 
-    /// The time of a key; [`Moment::NEVER`] shifted for [`NO_EVENT`].
+    /// Returns the moment of a key. The moment of [`NO_EVENT`] is later than all events.
     #[inline]
     pub fn time_of(key: u64) -> Moment {
         Moment(key >> SLOT_BITS)
@@ -177,13 +183,13 @@ impl<M> EventSet<M> {
         }
     }
 
-    /// True when no arrival or timer is left at `now`, and no output before `output`.
+    /// True if no arrival or timer is left at `now`, and no output with a lower number than `output`.
     #[inline]
     pub fn settled(&self, now: Moment, output: usize) -> bool {
         self.top() >= key_of(now, self.in_links + 2 + output)
     }
 
-    /// Says which arrival of this window is next.
+    /// Sets the key of the next arrival in this window.
     #[inline]
     pub fn set_arrival(&mut self, key: u64) {
         self.arrival = key;
@@ -202,13 +208,13 @@ impl<M> EventSet<M> {
         self.far.pop().map(|first| Arrival { key: first.0.turn.0, message: first.0.message })
     }
 
-    /// The key of the first far arrival.
+    /// Returns the key of the first far arrival.
     #[inline]
     pub fn first_far(&self) -> u64 {
         self.far.peek().map_or(NO_EVENT, |first| first.0.turn.0)
     }
 
-    /// Returns messages in this event set that have not arrived.
+    /// Returns the far arrivals and the express messages.
     pub fn under_way(&self) -> impl Iterator<Item = &M> {
         self.express.iter().chain(&self.far).map(|waiting| &waiting.0.message)
     }
@@ -221,25 +227,25 @@ impl<M> EventSet<M> {
             && outputs.map(|slot| self.child(slot)).all(|leaf| self.inner[leaf / 4][leaf % 4] == NO_EVENT)
     }
 
-    /// Asks for an output at a later moment.
+    /// Requests an output at a later moment.
     #[inline]
     pub fn set_output(&mut self, output: usize, at: Moment) {
         let slot = self.in_links + 2 + output;
         self.set(slot, key_of(at, slot));
     }
 
-    /// Asks for an output at this moment.
+    /// Requests an output at the present moment.
     #[inline]
     pub fn set_output_due(&mut self, output: usize, now: Moment) {
         self.due[output / 64] |= 1 << (output % 64);
         self.first_due = self.first_due.min(key_of(now, self.in_links + 2 + output));
     }
 
-    /// Takes the output with this key, which is the smallest. True for an output in the tree, which keeps the
-    /// key until [`Self::settle_output`].
+    /// Takes the output with this key, which must be the smallest key. Returns true if the output was in the
+    /// tree: the caller must then call [`Self::settle_output`] after the output has acted.
     #[inline]
     pub fn take_output(&mut self, output: usize, key: u64) -> bool {
-        // An output is asked for once: in the set or in the tree.
+        // An output is requested once at a time: in the set of bits or in the tree.
         if key == self.first_due {
             self.take_due(output, key);
             return false;
@@ -261,7 +267,7 @@ impl<M> EventSet<M> {
         };
     }
 
-    /// Updates the tree after an output was handled, unless a new request of the output has done so.
+    /// Updates the tree after an output has acted. If the output was requested again, the tree is up to date.
     #[inline]
     pub fn settle_output(&mut self, output: usize) {
         let slot = self.in_links + 2 + output;
@@ -275,7 +281,7 @@ impl<M> EventSet<M> {
         self.refresh_express();
     }
 
-    /// Takes the first express message, with its link.
+    /// Takes the first express message, with its in-link.
     pub fn pop_express(&mut self) -> Option<(usize, M)> {
         let first = self.express.pop()?.0;
         self.refresh_express();
@@ -300,7 +306,7 @@ impl<M> EventSet<M> {
         Some(token)
     }
 
-    /// Returns the time of the first event, without messages in the inbox.
+    /// Returns the moment of the first event, except messages in the inbox.
     pub fn first(&self) -> Moment {
         let key = self.top().min(self.first_far());
         if key == NO_EVENT { Moment::NEVER } else { Self::time_of(key) }
@@ -314,8 +320,9 @@ impl<M> EventSet<M> {
 }
 
 impl<M: State> EventSet<M> {
-    /// Shows pending events between windows, with messages and express messages of the inbox. The state does
-    /// not depend on the place of a message.
+    /// Visits the pending events between two windows, together with the messages of the `inbox` (usual and
+    /// express). `walk` is the visit ([`State::walk`]). The visited state is the same for a message in the
+    /// inbox and in the event set.
     pub fn walk(
         &mut self,
         inbox: (&mut [Arrival<M>], &mut [Waiting<M>]),
@@ -379,7 +386,8 @@ impl<M: State> EventSet<M> {
         reminders.sort_unstable();
         walk.value(reminders.word());
         self.timers = timers.into_iter().map(Reverse).collect();
-        // Requested outputs; the tree and the leaves of the heaps follow from other fields.
+        // The outputs requested for later. All other words of the tree follow from these outputs and from the
+        // heaps.
         let outputs = self.outputs();
         for slot in self.in_links + 2..self.in_links + 2 + outputs {
             let mut asked = *self.leaf(slot);
@@ -391,7 +399,7 @@ impl<M: State> EventSet<M> {
     }
 }
 
-/// Takes all out of a heap, the first first.
+/// Empties a heap, and returns its content in order.
 fn sorted<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>) -> Vec<T> {
     let mut all: Vec<T> = std::mem::take(heap).into_iter().map(|one| one.0).collect();
     all.sort_unstable();

@@ -1,22 +1,25 @@
-//! Fingerprints of runs: a hash of the arrivals of each node, in order.
+//! Fingerprints of runs: a hash of the arrivals at each node, in order.
 //!
-//! The hash is a polynomial over the integers modulo the prime 2^61 - 1. Each arrival turns H into H·r + v,
-//! where v is a sum of time, link and digest of the message, each with its own factor. Two runs with a single
-//! different arrival differ. Two runs with n different arrivals agree with probability n/2^61. As v is linear
-//! in time, packet number and flow number, the hash of a repeated stretch of arrivals, later and with higher
-//! numbers, has a closed form; see the test.
+//! The hash is a polynomial over the integers modulo the prime 2^61 − 1. Each arrival turns the hash H into
+//! H·r + v. The value v is a sum of time, link and digest of the message, each multiplied by a separate
+//! factor. If two runs differ in one arrival, their fingerprints differ. If two runs differ in n arrivals,
+//! their fingerprints are equal with probability n/2^61.
+//!
+//! Fast-forward does not simulate repeated arrivals, and computes the hash in closed form. The value v is
+//! linear in time, packet number and flow number. In each repetition of a period, v therefore grows by a
+//! constant amount. See the tests.
 
 /// 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
-/// Base of the polynomial, and the factor of the first word of a message: below 2^58, and sums stay below
-/// 2^124. The factor of the second word, of sixteen bits, is below 2^47, and the product fits a word.
+/// Base r of the polynomial. The base and the factor of the first word of a message are below 2^58: sums stay
+/// below 2^124. The factor of the second word, which has 16 bits, is below 2^47: the product fits into 64
+/// bits.
 const BASE: u64 = 0x02A5_B7C9_3E1D_4F6B;
-/// The lowest bit of the time in the key of an arrival.
+/// Position of the lowest bit of the time in the key of an arrival.
 const TIME: u32 = 16;
 const FACTORS: [u64; 2] = [0x01B8_3D2F_5947_C6E3, 0x6C91_E57A_F40D];
 
-/// Fingerprint of a node: a number modulo the prime, not necessarily the smallest, and the number of
-/// arrivals.
+/// Fingerprint of a node: a representative of the hash modulo the prime, and the number of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     hash: u64,
@@ -46,7 +49,7 @@ fn power(base: u64, exponent: u64) -> u64 {
     result
 }
 
-/// Returns the multiplicative inverse.
+/// Returns the multiplicative inverse modulo the prime.
 fn inverse(x: u64) -> u64 {
     power(x % PRIME, PRIME - 2)
 }
@@ -57,7 +60,7 @@ impl Fingerprint {
         Self { hash: id as u64 + 1, arrivals: 0 }
     }
 
-    /// Adds a message; `key` is the time above sixteen bits of the link.
+    /// Adds an arrival. `key` has the link in its lowest 16 bits, and the time above.
     #[inline]
     pub(crate) const fn record(&mut self, key: u64, message: [u64; 2]) {
         let (hash, word) = (self.hash as u128 * BASE as u128, message[0] as u128 * FACTORS[0] as u128);
@@ -67,16 +70,16 @@ impl Fingerprint {
         self.arrivals += 1;
     }
 
-    /// Returns the fingerprint after `times` further repetitions of the stretch that began at `last`, if the
-    /// stretch repeats the stretch from `first` to `last`: each repetition is later, and further into its
-    /// flows, by the same amount. `None` if the stretches differ.
+    /// Returns the fingerprint after `times` more repetitions of a period. The period ran from `first` to
+    /// `last`, and again from `last` to `self`. Each repetition has the same arrivals, later and further into
+    /// the flows by constant amounts. Returns `None` if the two periods have different numbers of arrivals.
     #[must_use]
     pub fn again(self, first: Self, last: Self, times: u64) -> Option<Self> {
         let arrivals = self.arrivals - last.arrivals;
         if arrivals != last.arrivals - first.arrivals {
             return None;
         }
-        // A stretch turns H into H·a + b; b grows by a constant amount per repetition.
+        // A period turns H into H·a + b. In each repetition b grows by the same amount.
         let a = power(BASE % PRIME, arrivals);
         let added = |from: Self, to: Self| difference(to.hash, product(from.hash, a));
         let grows = difference(added(last, self), added(first, last));
@@ -93,18 +96,19 @@ impl Fingerprint {
         Some(Self { hash, arrivals: self.arrivals + times * arrivals })
     }
 
-    /// Returns the fingerprint after another repetition of a stretch that went `from` one fingerprint to
-    /// another twice before. `later` is the delay of the second repetition and of the new repetition, in
-    /// picoseconds. `further` counts progress into flows in multiples of the progress of the second
-    /// repetition. `None` if the two stretches differ.
+    /// Returns the fingerprint after one more repetition of a period that has happened twice, with other
+    /// arrivals between. `from` has the fingerprints at the start and end of both periods. `later` has the
+    /// delays of the second and of the new repetition after the first, in picoseconds. `further` has the
+    /// progress of the new and of the second repetition, in a common unit. Returns `None` if the two periods
+    /// have different numbers of arrivals.
     #[must_use]
     pub fn once_more(self, from: [[Self; 2]; 2], later: [u64; 2], further: [u32; 2]) -> Option<Self> {
         let arrivals = from.map(|[first, last]| last.arrivals - first.arrivals);
         if arrivals[0] != arrivals[1] || further[1] == 0 {
             return None;
         }
-        // A stretch turns H into H·a + b; b grows by the time times a sum of powers of the base, and by a
-        // term linear in packets.
+        // A period turns H into H·a + b. In a later repetition b grows by the delay times a sum of powers of
+        // the base, and by a term linear in the progress of flows.
         let a = power(BASE % PRIME, arrivals[0]);
         let [first, second] = from.map(|[first, last]| difference(last.hash, product(first.hash, a)));
         let powers = product(difference(a, 1), inverse(BASE % PRIME - 1));
@@ -115,19 +119,19 @@ impl Fingerprint {
         Some(Self { hash, arrivals: self.arrivals + arrivals[0] })
     }
 
-    /// Reads the fingerprint.
+    /// Reads the memory of the fingerprint; returns a value that depends on the data read.
     #[inline]
     pub(crate) const fn touch(self) -> u64 {
         self.hash
     }
 
-    /// Returns the smallest representative.
+    /// Returns the hash as a number below the prime.
     pub(crate) const fn value(self) -> u64 {
         self.hash % PRIME
     }
 }
 
-/// Effect of several stretches in sequence on a hash H: H·power + sum + n·slope, after n earlier stretches.
+/// Effect of `length` periods in sequence on a hash H, after n earlier periods: H·power + sum + n·slope.
 #[derive(Clone, Copy)]
 struct Stretches {
     power: u64,
@@ -142,7 +146,7 @@ impl Stretches {
     }
 
     fn doubled(self) -> Self {
-        // Stretches of the second half begin `length` stretches later.
+        // The periods of the second half have `length` more earlier periods.
         Self {
             power: product(self.power, self.power),
             sum: sum(product(self.sum, self.power), sum(self.sum, product(self.length % PRIME, self.slope))),

@@ -1,13 +1,30 @@
 //! A conservative, windowed discrete-event engine with the same result for any number of threads. The engine
-//! knows nodes, links and time, and no packets. A model implements [`Node`]. Nodes exchange messages on links
-//! alone, and every link has a *lookahead*: the least time between sending a message and its arrival. All
-//! nodes run through windows no longer than the smallest lookahead, and a message sent in a window arrives in
-//! a later window.
+//! knows nodes, links and time, and no packets. A model implements [`Node`].
+//!
+//! Nodes exchange messages on links alone. The *lookahead* of a link is the least time between sending a
+//! message and its arrival.
+//!
+//! - **Window**: a stretch of simulated time that begins at the earliest pending event of all nodes, and is
+//!   at most as long as the smallest lookahead. A message sent in a window arrives after the end of the
+//!   window, so nodes run through a window independently. Example: with a smallest lookahead of 600 ns and
+//!   the earliest event at 5,000 ns, the window ends at 5,600 ns. No message sent from 5,000 ns on arrives
+//!   before 5,600 ns.
+//! - **Cluster**: a set of nodes joined by links much shorter than all other links ([`Plan::clusters`]).
+//!   Links inside a cluster do not limit the window. Inside each window, the nodes of a cluster run through
+//!   shorter *inner windows*, limited by the links of the cluster. Example: links of 500 ns inside racks and
+//!   of 20,000 ns between racks. The window is 20,000 ns long. Each rack runs up to 40 inner windows of 500
+//!   ns, without other racks.
+//! - **Partition**: whole clusters that one thread runs. Threads meet once per window, never at inner
+//!   windows.
+//! - **Checkpoint**: a moment between two windows at which one thread may read and change all nodes
+//!   ([`Checkpoint`]).
 //!
 //! Invariants, each asserted or tested:
+//!
 //! - events of a node have a total order (time; arrival < timer < output; source index; sequence of the
 //!   source);
-//! - a message arrives no earlier than the end of the window of its sending;
+//! - a message arrives no earlier than the end of the window of its sending: the inner window inside a
+//!   cluster, the window between clusters;
 //! - results do not depend on window length, clusters, partition or threads ([`Plan`] varies all of them).
 
 mod arrivals;
@@ -39,18 +56,24 @@ pub use slab::Slab;
 
 use xoff_units::Moment;
 
-/// Meaning of a timer for observers of the state of a node.
+/// Kind of a timer: decides how a [`state::StateVisitor`] treats the timer. Fast-forward uses such a visitor
+/// to compare two states of a node, and to move a node ahead in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timer {
-    /// Follows from past events.
+    /// Follows from earlier events of the simulation, and recurs with the state. Comparisons include the time
+    /// left and the token. Example: the next packet of a paced flow.
     Future,
-    /// Reminds the node of a moment that the node keeps. The node sets the timer again after an early expiry;
-    /// see [`state::StateVisitor::reminder`].
+    /// Repeats a deadline that the node holds in a field. Comparisons include the field, and ignore the time
+    /// of the timer. If the timer expires before the deadline, the node sets the timer again. Example: a
+    /// retransmission deadline moves from 50 us to 60 us, and the timer set for 50 us stays. At 50 us the
+    /// node does nothing but set a timer for 60 us ([`state::StateVisitor::reminder`]).
     Reminder,
-    /// An operation of a program has computed; the lowest 32 bits of the token are its index
-    /// ([`state::Counter::Operations`]).
+    /// Ends the computation of an operation of a program. The lowest 32 bits of the token are the index of
+    /// the operation ([`state::Counter::Operations`]). Treated as [`Timer::Outside`] by a fast-forward of
+    /// packets or of steps of a collective, which are shorter than an operation.
     Operation,
-    /// Comes from outside; see [`state::StateVisitor::outside`].
+    /// Set by the input of the run, such as the start of a flow, or a fault. Comparisons ignore the timer,
+    /// and fast-forward ends before the timer expires ([`state::StateVisitor::outside`]).
     Outside,
 }
 
@@ -77,8 +100,8 @@ pub trait Node: Send {
         Timer::Future
     }
 
-    /// Reads the data of the next events, and returns a value that depends on all of it. The engine calls
-    /// `touch` for several nodes that are about to run, which lets their cache misses overlap.
+    /// Reads the memory that the next events need, and returns a value that depends on all of the data read.
+    /// The engine calls `touch` for several nodes that are about to run: their cache misses then overlap.
     fn touch(&self) -> u64 {
         0
     }
@@ -86,11 +109,13 @@ pub trait Node: Send {
 
 /// A message on a link: small and plain.
 pub trait Message: Copy + Send {
-    /// Side record of a message without room for the data; `()` without side records.
+    /// Type of the side record: data of a message beyond its fixed size, such as telemetry. `()` without side
+    /// records.
     type Side: Send + Default;
 
-    /// Returns the numbers that distinguish this message, for the fingerprint: a word to which numbers of
-    /// flows and packets are added, and a word of all other fields. Must not depend on [`Self::side`].
+    /// Returns two words that identify the message in the fingerprint. The first word contains the numbers of
+    /// flow and packet, each as a summand. The second word contains all other fields. Neither depends on
+    /// [`Self::side`].
     fn digest(&self) -> [u64; 2];
 
     /// Returns the slot of the side record, if any.

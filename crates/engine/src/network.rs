@@ -1,4 +1,4 @@
-//! Building an engine from nodes and links: clusters, partitions, and the length of windows.
+//! Builds an engine from nodes and links: chooses clusters, partitions, and the length of windows.
 
 use xoff_units::{Duration, Moment};
 
@@ -12,15 +12,16 @@ use crate::{END_OF_TIME, Node};
 /// A one-way link from an output of one node to an in-link of another node.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkSpec {
-    /// Sending node and its output; outputs of a node are numbered from zero without gaps.
+    /// Sending node, and its output. The outputs of a node have the numbers 0, 1, 2, … without gaps.
     pub from: (u32, u32),
-    /// Receiving node and its in-link, numbered likewise.
+    /// Receiving node, and its in-link. The in-links of a node have the numbers 0, 1, 2, … without gaps.
     pub to: (u32, u32),
-    /// The least time between sending and arrival: propagation plus the smallest frame.
+    /// Least time between sending and arrival: the propagation delay plus the serialisation of the smallest
+    /// frame.
     pub lookahead: Duration,
 }
 
-/// Why a network cannot be simulated.
+/// The reason for which a network cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanError(pub String);
 
@@ -33,8 +34,8 @@ impl std::fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl<N: Node> Engine<N> {
-    /// Places `nodes` into partitions. `groups` names for each node the node that should be beside it in
-    /// memory (its leaf, or the node itself).
+    /// Builds an engine. `groups` gives for each node the number of a node that should be near in memory, in
+    /// the same partition: for a host the number of its leaf, for a switch the number of the switch itself.
     pub fn new(nodes: Vec<N>, groups: &[u32], links: &[LinkSpec], plan: Plan) -> Result<Self, PlanError> {
         assert_eq!(nodes.len(), groups.len(), "one group per node");
         let degree = degrees(nodes.len(), links)?;
@@ -63,18 +64,19 @@ impl<N: Node> Engine<N> {
                 outer = outer.min(link.lookahead);
             }
         }
-        // A window may be shorter than the lookahead, but not longer.
+        // The plan may shorten the window. A window longer than the lookahead would be wrong.
         let window = plan.window.map_or(outer, |w| w.clamp(Duration(1), outer));
         let shorter =
             |l: Duration| if l < window { plan.window.map_or(l, |w| l.min(w)) } else { Duration::FOREVER };
 
         let mut order: Vec<usize> = (0..nodes.len()).collect();
-        // Hosts precede their switch, since a lower number in a unit belongs to a host.
+        // The order of nodes in memory: by partition, unit, cluster, group, and number. Hosts precede their
+        // switch, as their numbers are lower.
         order.sort_by_key(|&n| (partition_of[n], unit[n], cluster[n], groups[n], n));
         let mut partitions: Vec<Partition<N>> = (0..parts).map(|_| Partition::new(parts)).collect();
         let mut places = vec![(0_u16, 0_u32); nodes.len()];
         let mut waiting: Vec<Option<N>> = nodes.into_iter().map(Some).collect();
-        // Nodes in clusters of their own share one range without inner windows.
+        // Neighbours in memory without inner windows share a range.
         let range_of = |n: usize| {
             if shorter(inner[cluster[n] as usize]) == Duration::FOREVER { u32::MAX } else { cluster[n] }
         };
@@ -90,7 +92,7 @@ impl<N: Node> Engine<N> {
             partition.add_cluster(first..first + run.len(), shorter(inner[cluster[run[0]] as usize]));
         }
 
-        // Outputs by (node, output), with the indices of the model.
+        // Adds the outputs of each node in the order of their numbers.
         let mut by_sender: Vec<usize> = (0..links.len()).collect();
         by_sender.sort_by_key(|&l| links[l].from);
         for l in by_sender {
@@ -108,7 +110,8 @@ impl<N: Node> Engine<N> {
     }
 }
 
-/// Returns the links from and to each node. Refuses a link without lookahead, and a node with too many links.
+/// Returns the number of links from each node and to each node. Refuses a link without lookahead, and a node
+/// with too many links.
 fn degrees(nodes: usize, links: &[LinkSpec]) -> Result<Vec<(usize, usize)>, PlanError> {
     let mut degree = vec![(0_usize, 0_usize); nodes];
     for link in links {
@@ -129,8 +132,11 @@ fn degrees(nodes: usize, links: &[LinkSpec]) -> Result<Vec<(usize, usize)>, Plan
     Ok(degree)
 }
 
-/// Returns the lookahead below which links join their ends into a cluster: the widest gap between link
-/// lengths, by a factor of at least 2, that leaves four clusters for each partition. Zero without such a gap.
+/// Returns the lookahead below which a link joins its ends into a cluster; zero if there are no clusters. The
+/// function sorts the lookaheads, and takes the largest ratio of two neighbouring values. The ratio must be
+/// at least 2, and at least four clusters must be left for each partition. Example: lookaheads of 0.5, 0.6
+/// and 20 us have the ratios 1.2 and 33. The result is 20 us: links of 0.5 and 0.6 us join nodes into
+/// clusters.
 fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     let mut lengths: Vec<Duration> = links.iter().map(|l| l.lookahead).collect();
     lengths.sort_unstable();
@@ -151,8 +157,10 @@ fn cluster_bound(nodes: usize, links: &[LinkSpec], parts: usize) -> Duration {
     best.1
 }
 
-/// Assigns whole units to partitions. Units of equal weight are cut into contiguous runs, which distributes
-/// leaves and spines evenly.
+/// Returns the partition of each node. A *unit* is a set of nodes that stay together: clusters, and hosts
+/// with their leaf. The weight of a unit is the number of links that leave its nodes. Units of equal weight
+/// are cut into contiguous runs, one for each partition: leaves and spines are distributed evenly. Example:
+/// 16 leaves and 8 spines in 4 partitions are 4 leaves and 2 spines each.
 fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     let mut weight = vec![0_usize; unit.len()];
     for (n, u) in unit.iter().enumerate() {

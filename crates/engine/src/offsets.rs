@@ -1,94 +1,101 @@
-//! Offsets: the value of each counter that grows for ever, at one moment.
+//! Offsets: the values of all counters that never stop growing, at one moment.
 //!
-//! A state recurs only relative to such counters: packets of a flow, bytes of an output, operations of a
-//! rank. A visitor subtracts the offsets of a digest, and adds the growth of a shift or a repetition.
+//! Two states are compared relative to such counters: packets of a flow, bytes of an output, operations of a
+//! rank. A visitor subtracts the offsets from a state before it digests the state. When a state is shifted or
+//! repeated, the visitor adds the growth of each counter instead. Example: a flow has sent 400 packets, and
+//! expects packet 405. The digest contains 405 − 400 = 5. After a repetition with 120 packets, the flow
+//! expects packet 525.
 
-/// The kind of a period: the boundary that a period crosses.
+/// The kind of a period: the boundaries that the period may cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum PeriodKind {
-    /// Packets within messages. No message ends in a period.
+    /// Packets: no message ends in the period.
     #[default]
     Packets,
-    /// Steps of a collective: the end of a message is relative to the packets of the flow.
+    /// Steps of a collective: messages end in the period. The end of a message counts relative to the packets
+    /// of the flow.
     Steps,
-    /// Layers: operations of programs, with all their messages.
+    /// Layers: operations of programs end in the period, with all their messages.
     Layers,
-    /// Iterations: longer periods, with stretches of layers inside.
+    /// Iterations: like layers, but longer. A period may contain repeated layers.
     Iterations,
-    /// Busy periods, from one quiet moment to the next: each program counts from the current operation.
+    /// Busy periods: from one quiet moment to the next. Operations count relative to the present operation of
+    /// each program.
     BusyPeriods,
 }
 
-/// A counter that grows for ever.
+/// A counter that never stops growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counter {
-    /// Packets of a flow.
+    /// Finished packets, by flow: acknowledged, or sent if the receiver sends no acknowledgements.
     Packets(u32),
-    /// The credit that the receiver has granted to a flow.
+    /// Credit that the receiver has granted to a flow.
     Granted(u32),
-    /// The credit that the packets of a flow ask for, in total.
+    /// Credit that the packets of a flow have requested in total.
     Asked(u32),
-    /// Bytes that an output of a node has sent.
+    /// Bytes sent, by node and output.
     Bytes(u32, u16),
-    /// A count of a class that a node and a neighbour both keep for an output of the node.
+    /// A counter that both ends of a link keep for a traffic class, such as bytes sent under credits; by
+    /// node, output and class.
     Class(u32, u16, u8),
-    /// Messages that the sender of a message has posted, by job, collective and place of the message.
+    /// Messages that a sender has posted, by job, collective, and index of a message of the sender.
     Messages(u32, u32, u32),
-    /// Operations that a rank of a job has completed.
+    /// Operations that a rank has completed, by job and rank.
     Operations(u32, u32),
-    /// The same of the program with this timer at a node; the lowest 32 bits of the token are the operation.
+    /// Operations that a program has completed, by node and token of the timer of an operation. The lowest 32
+    /// bits of the token are the index of the operation.
     Timer(u32, u64),
-    /// Completed collectives of a series of a job.
+    /// Collectives of a series that are completed, by job and series.
     Series(u32, u32),
 }
 
-/// The value of each counter that components compare while the counter grows; or the growth of each counter,
-/// for a shift or a repetition.
+/// The offsets at one moment, or the growth of each counter for a shift or a repetition.
 pub trait Offsets {
-    /// Returns the value of a counter; 0 of an unknown counter.
+    /// Returns the value or growth of a counter; 0 for an unknown counter.
     fn offset(&self, counter: Counter) -> u64;
 
-    /// Returns the kind of period.
+    /// Returns the kind of the period.
     fn kind(&self) -> PeriodKind {
         PeriodKind::Packets
     }
 
-    /// Returns the modulus of a counter, less one.
+    /// Returns the largest value of a counter, which wraps around to 0. One less than a power of two.
     fn mask(&self, _counter: Counter) -> u32 {
         u32::MAX
     }
 
-    /// Returns the series of a collective, and the place of the collective in the series.
+    /// Returns the series of a collective, and the index of the collective in the series.
     fn turn(&self, _job: u32, number: u32) -> (u32, u32) {
         (0, number)
     }
 
-    /// Returns the number of the collective at a place of a series.
+    /// Returns the number of the collective at an index of a series; the inverse of [`Offsets::turn`].
     fn numbered(&self, _job: u32, _series: u32, place: u32) -> u32 {
         place
     }
 
-    /// Returns the number of the collective as many places further in the series as collectives are
-    /// completed.
+    /// Returns the number of the collective that follows `number` in the series, as many collectives later as
+    /// the series has completed ([`Counter::Series`]). Example: collectives 3, 7 and 11 form a series. After
+    /// one completed collective, collective 3 becomes 7.
     fn number(&self, job: u32, number: u32) -> u32 {
         let (series, place) = self.turn(job, number);
         self.numbered(job, series, place + self.offset(Counter::Series(job, series)) as u32)
     }
 
-    /// Returns the other end of a link.
+    /// Returns node and output at the other end of a link, from node and in-link.
     fn far(&self, node: u32, link: u16) -> (u32, u16) {
         (node, link)
     }
 }
 
-/// The packets of each flow alone.
+/// Offsets of packets alone, from a function of the flow.
 impl<F: Fn(u32) -> u32> Offsets for F {
     fn offset(&self, counter: Counter) -> u64 {
         if let Counter::Packets(flow) = counter { self(flow).into() } else { 0 }
     }
 }
 
-/// The growth of the first `nth` of `of` repetitions.
+/// The growth in the first `nth` repetitions, if `origin` is the growth in all `of` repetitions.
 pub(crate) struct Part<'a> {
     pub origin: &'a dyn Offsets,
     pub nth: u64,

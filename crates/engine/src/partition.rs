@@ -1,4 +1,4 @@
-//! The nodes of one thread: event sets, messages in flight, and the run through a window.
+//! Partitions: the nodes that one thread runs, their pending events, and the run through a window.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -13,20 +13,20 @@ use crate::fingerprint::Fingerprint;
 use crate::state::{State, StateVisitor};
 use crate::{END_OF_TIME, Message, Node};
 
-/// One node with the data that the engine keeps for the node. Fields needed by each event come first.
+/// A node, and the data that the engine keeps for the node. The fields that every event needs come first.
 #[repr(C)]
 pub(crate) struct PartitionSlot<N: Node> {
     pub fingerprint: Fingerprint,
     outputs: Vec<Route>,
     event_set: EventSet<N::Message>,
     pub id: u32,
-    /// The node is suspended: its events wait until the node is woken.
+    /// True while the node is suspended: its events wait until the node is resumed.
     rests: bool,
     pub events: u64,
     pub node: N,
 }
 
-/// A copy of a node without messages in flight to the node, with its pending events.
+/// A copy of a node and of its pending events, without messages in flight.
 #[derive(Clone)]
 pub struct Kept<N: Node> {
     /// The node.
@@ -37,28 +37,31 @@ pub struct Kept<N: Node> {
 pub(crate) struct Partition<N: Node> {
     pub slots: Vec<PartitionSlot<N>>,
     pub channel: Channel<N::Message>,
-    /// Nodes joined by links much shorter than other links, with the window that they may run alone.
+    /// Ranges of nodes with the length of their inner windows: a cluster, or neighbours in memory without
+    /// inner windows ([`Duration::FOREVER`]).
     clusters: Vec<(Range<usize>, Duration)>,
     arrivals: Arrivals,
     pub events: u64,
 }
 
-/// A window for all nodes.
+/// The limits of a run of some nodes: a window, or an inner window of a cluster.
 #[derive(Clone, Copy)]
 struct Window {
     end: Moment,
-    /// End of the window common to all clusters.
+    /// End of the window that contains the inner window; equal to `end` without inner windows.
     outer_end: Moment,
-    /// Arrivals before this moment are checked in each window.
+    /// Arrivals before this moment stay in the inbox, which the engine reads in each window. Later arrivals
+    /// wait in the event set of the node.
     near: Moment,
 }
 
-/// Maximum number of outputs of a node for which the nodes of a block fit into the cache together.
+/// Largest number of outputs of a node for which all nodes of a block fit into the cache.
 const SMALL: usize = 4;
-/// The nodes of a smaller network are in a cache anyway.
+/// Number of nodes of a partition from which on the engine reads ahead; fewer nodes stay in the cache.
 const MANY: usize = 512;
 
-/// Number of windows for which a message is near; in most networks all messages are near.
+/// Number of windows after the present window in which arrivals are near. In most networks all arrivals are
+/// near.
 const NEAR_WINDOWS: u64 = 8;
 
 fn near(end: Moment, window: Duration) -> Moment {
@@ -120,7 +123,7 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Returns messages on links that have not arrived.
+    /// Returns the messages in flight to the nodes of this partition.
     pub fn under_way(&self) -> impl Iterator<Item = &N::Message> {
         self.channel.under_way().chain(self.slots.iter().flat_map(|slot| slot.event_set.under_way()))
     }
@@ -131,13 +134,13 @@ impl<N: Node> Partition<N> {
             && self.slots.iter().all(|slot| slot.event_set.is_at_rest(N::timer))
     }
 
-    /// Returns the earliest event of this partition and of its posted messages.
+    /// Returns the moment of the earliest event of this partition, and of the messages to other partitions.
     pub fn next_event(&self) -> Moment {
         self.channel.next_of_block.iter().copied().fold(self.channel.outbox_next, Moment::min)
     }
 
-    /// Suspends a node: messages in flight move to its event set, and no event takes place until the node is
-    /// woken.
+    /// Suspends a node: its events wait until [`Partition::resume`]. Messages in flight move to the event set
+    /// of the node, and the inbox then has only messages sent since the suspension.
     pub fn suspend(&mut self, slot: u32) {
         let (PartitionSlot { event_set, rests, .. }, slot) = (&mut self.slots[slot as usize], slot as usize);
         let inbox = &mut self.channel.inboxes[slot];
@@ -155,12 +158,12 @@ impl<N: Node> Partition<N> {
         event_set.under_way().next().is_none() && inbox.messages.is_empty() && inbox.express.is_empty()
     }
 
-    /// Returns the time of the next event of a node.
+    /// Returns the moment of the next event of a node.
     pub fn first(&self, slot: u32) -> Moment {
         self.slots[slot as usize].event_set.first()
     }
 
-    /// Copies a node without messages in flight to the node.
+    /// Copies a node, with its pending events. No message may be in flight to the node.
     pub fn keep(&self, slot: u32) -> Kept<N>
     where
         N: Clone,
@@ -169,7 +172,7 @@ impl<N: Node> Partition<N> {
         Kept { node: node.clone(), event_set: event_set.clone() }
     }
 
-    /// Replaces a node without messages in flight by a copy; messages that arrived during a suspension stay.
+    /// Replaces a node by a copy. Messages sent to a suspended node since the suspension stay.
     pub fn put(&mut self, slot: u32, kept: Kept<N>) {
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         (*node, *event_set) = (kept.node, kept.event_set);
@@ -178,19 +181,21 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Returns the first arrival of a message sent to a node since its suspension.
+    /// Returns the earliest arrival at a node among messages sent since its suspension.
     pub fn first_since_suspension(&self, slot: u32) -> Moment {
         self.channel.first_in_inbox(slot as usize)
     }
 
-    /// Wakes a node, which continues with its first event, possibly earlier than the clock of other nodes.
+    /// Resumes a node with its first event, which may lie before the moment of other nodes.
     pub fn resume(&mut self, slot: u32) {
         let PartitionSlot { event_set, rests, .. } = &mut self.slots[slot as usize];
         *rests = false;
         self.channel.look(slot as usize, event_set);
     }
 
-    /// Runs every node up to `end`, exclusive, of a window with a length of at most `window`.
+    /// Runs all nodes through the window that ends at `end`, exclusive, and is at most `window` long. A
+    /// cluster with inner windows repeats inner windows until no node of the cluster has an event before
+    /// `end`.
     pub fn run_window(&mut self, end: Moment, window: Duration) {
         self.channel.outbox_next = Moment::NEVER;
         for cluster in 0..self.clusters.len() {
@@ -235,12 +240,12 @@ impl<N: Node> Partition<N> {
         }
     }
 
-    /// Reads the data of the next events of the nodes of a block, which lets cache misses overlap. Large
-    /// nodes would evict one another.
+    /// Reads the memory that the next events of a block need: the cache misses of several nodes then overlap.
+    /// Nodes with many outputs are left out, since they would evict one another from the cache.
     fn touch_due(&self, slots: Range<usize>, end: Moment) {
         let touch = |slot: usize| {
             let PartitionSlot { node, event_set, fingerprint, .. } = &self.slots[slot];
-            // Two messages share a line of the cache.
+            // A cache line holds two messages.
             let messages = self.channel.inboxes[slot]
                 .messages
                 .iter()
@@ -306,7 +311,7 @@ impl<N: Node> Partition<N> {
                     continue;
                 }
             };
-            // The only call site, which inlines the work of a node on a message into this loop.
+            // The only call of `on_arrival`: the compiler inlines the handling of messages into this loop.
             cx.fingerprint.record(key, message.digest());
             node.on_arrival(link, message, &mut cx);
         };
@@ -325,11 +330,12 @@ where
     N::Message: State,
     <N::Message as Message>::Side: State,
 {
-    /// Shows the state of a node and of messages in flight to the node.
+    /// Visits the state of a node: pending events, messages in flight to the node, the node itself, side
+    /// records. `walk` is the visit ([`State::walk`]): `walk` digests, shifts, notes or repeats the state.
     pub fn walk_seat(&mut self, slot: u32, walk: &mut StateVisitor<'_>) {
         let PartitionSlot { node, event_set, rests, .. } = &mut self.slots[slot as usize];
         let inbox = &mut self.channel.inboxes[slot as usize];
-        // Messages to a suspended node wait until the node is woken.
+        // Messages sent since a suspension are no part of the state before the node is resumed.
         let inbox: (&mut [_], &mut [_]) =
             if *rests { (&mut [], &mut []) } else { (&mut inbox.messages, &mut inbox.express) };
         event_set.walk(inbox, N::timer, walk);
@@ -337,7 +343,7 @@ where
         self.channel.walk_sides(walk);
         if walk.by() > Duration::ZERO && !*rests {
             self.channel.look(slot as usize, event_set);
-            // Posted messages have reached their partitions.
+            // The outbox is empty between windows: its messages are in the inboxes of their receivers.
             self.channel.outbox_next = Moment::NEVER;
         }
     }
@@ -347,7 +353,7 @@ impl<N: Node + State> Kept<N>
 where
     N::Message: State,
 {
-    /// Shows the state, as the state of a node of this number.
+    /// Visits the state of the copy, as the state of node `id`. `walk` is the visit ([`State::walk`]).
     pub fn walk(&mut self, id: u32, walk: &mut StateVisitor<'_>) {
         walk.at_node(id);
         self.event_set.walk((&mut [], &mut []), N::timer, walk);

@@ -1,9 +1,9 @@
-//! Random streams keyed by (seed, entity, purpose): a new component does not change the draws of other
-//! components.
+//! Random streams. The key of a stream is (seed, entity, purpose): a new component has a new stream, and does
+//! not change the draws of other components.
 //!
 //! Each stream is a PCG XSL RR 128/64 generator (O'Neill 2014, HMC-CS-2014-0905). State and stream number
-//! come from a `SplitMix64` mix of the key. Only +, −, × and bit operations are used, and draws are equal on
-//! all machines.
+//! come from a `SplitMix64` mix of the key. Only +, −, × and bit operations are used: draws are equal on all
+//! machines.
 
 const MULTIPLIER: u128 = 0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645;
 
@@ -30,7 +30,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of `entity` (a node, a workload) for `purpose` (a short constant text) under `seed`.
+    /// Returns the stream of `entity` (a node, a workload) for `purpose` (a short constant text) under
+    /// `seed`.
     pub fn new(seed: u64, entity: u64, purpose: &str) -> Self {
         let name = purpose
             .bytes()
@@ -47,12 +48,12 @@ impl Stream {
         stream
     }
 
-    /// The numbers to come, in a word.
+    /// Returns a hash of the state, on which all later draws depend.
     pub(crate) const fn word(&self) -> u64 {
         mix((self.state >> 64) as u64 ^ mix(self.state as u64)) ^ self.increment as u64
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(self.increment);
@@ -60,13 +61,13 @@ impl Stream {
         xored.rotate_right((self.state >> 122) as u32)
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Returns a number that is uniform in [0, 1), with 53 random bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Uniform in 0..n without bias (Lemire 2019). `n` must not be zero.
+    /// Returns a whole number that is uniform in 0..n, without bias (Lemire 2019). `n` must not be zero.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "a draw from an empty range");
         loop {

@@ -1,7 +1,7 @@
-//! Disjoint sets of numbered things.
+//! Disjoint sets of numbers, with joining (union-find).
 
-/// Disjoint sets of numbers. The root of a set is its smallest member, which makes results independent of the
-/// order of joining.
+/// Disjoint sets of numbers. The root of a set is its smallest member: results do not depend on the order of
+/// joins.
 #[derive(Debug)]
 pub struct Sets(Vec<u32>);
 
@@ -20,7 +20,7 @@ impl Sets {
         n
     }
 
-    /// Joins the sets of two members; false if already joined.
+    /// Joins the sets of two members. Returns false if both are in one set already.
     pub fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.root(a), self.root(b));
         self.0[a.max(b) as usize] = a.min(b);

@@ -1,6 +1,8 @@
-//! Side records: data beside messages, kept once for each partition and reused.
+//! A slab: records in numbered slots. Each partition keeps the side records of messages in a slab, and a
+//! message holds the slot of the side record.
 
-/// Records in numbered slots. A freed record keeps its memory for the next use.
+/// Records in numbered slots. A freed record keeps memory, such as the capacity of a vector, for the next
+/// use.
 #[derive(Debug)]
 pub struct Slab<S> {
     records: Vec<S>,
@@ -22,30 +24,30 @@ impl<S: Default> Slab<S> {
         })
     }
 
-    /// The record of a slot.
+    /// Returns the record of a slot.
     pub fn get(&mut self, slot: u32) -> &mut S {
         &mut self.records[slot as usize]
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     pub fn give_back(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    /// Moves a record in; returns its slot.
+    /// Moves a record into the slab, and returns the slot.
     pub(crate) fn insert(&mut self, record: S) -> u32 {
         let slot = self.take();
         *self.get(slot) = record;
         slot
     }
 
-    /// Moves a record out, and frees its slot.
+    /// Moves a record out of the slab, and frees the slot.
     pub(crate) fn remove(&mut self, slot: u32) -> S {
         self.give_back(slot);
         std::mem::take(self.get(slot))
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub fn len(&self) -> usize {
         self.records.len() - self.free.len()
     }

@@ -1,12 +1,12 @@
-//! Words of a state for hashing.
+//! Conversion of fields to words of 64 bits, for hashes of a state.
 
 use xoff_units::Duration;
 
 use crate::random::{Stream, fold};
 
-/// A word that a [`StateVisitor`] reads without change.
+/// A value that a [`StateVisitor`](crate::state::StateVisitor) reads and does not change.
 pub trait Word {
-    /// Returns the value in 64 bits, or a hash.
+    /// Returns the value as 64 bits, or a hash of the value.
     fn word(&self) -> u64;
 }
 
@@ -23,11 +23,11 @@ macro_rules! words {
 
 words!(bool u8 u16 u32 u64 usize i32 i64);
 
-/// A counted word: each repetition of a period adds or subtracts a constant amount.
+/// A counter: each repetition of a period adds or subtracts the same amount.
 pub trait Total: Copy {
-    /// In 64 bits.
+    /// Returns the counter as 64 bits.
     fn word(self) -> u64;
-    /// Returns the value of a word.
+    /// Returns the counter of a word; the inverse of [`Total::word`].
     fn of(word: u64) -> Self;
 }
 

@@ -1,9 +1,14 @@
-//! The threads that run windows together.
+//! The threads that run windows together, the *workers*.
 //!
-//! Worker `w` of `n` runs partitions w, w + n, …; the calling thread is worker 0. Between two checkpoints the
-//! workers meet at one barrier for each window; at a checkpoint only worker 0 runs. Worker 0 alone runs a
-//! segment with few events in a window, or on a machine with busy cores ([`Speedup`]), with the same code,
-//! while other workers sleep. Results depend on partitions, and not on workers.
+//! Worker `w` of `n` runs partitions w, w + n, w + 2n, …. The calling thread is worker 0. A *segment* is the
+//! stretch of windows between two checkpoints. In a segment, all workers meet at a barrier at the end of each
+//! window. At a checkpoint, only worker 0 runs. Worker 0 also runs a whole segment alone, while the other
+//! workers sleep, if
+//!
+//! - the latest windows had few events ([`crate::Plan::solo_below`]), or
+//! - several threads were slower than one, for example on a machine with busy cores ([`Speedup`]).
+//!
+//! Worker 0 alone runs the same code for all partitions: results do not depend on the number of workers.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -22,7 +27,7 @@ use crate::partition::Partition;
 use crate::speedup::Speedup;
 use crate::{END_OF_TIME, Node};
 
-/// A number on its own cache lines.
+/// A number on a separate cache line, so that workers do not slow each other down.
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
@@ -30,16 +35,18 @@ type Mail<M> = Vec<Vec<Mutex<Batch<M>>>>;
 
 struct Pool<'a, N: Node> {
     partitions: &'a [Mutex<Partition<N>>],
-    /// By window parity, sender and receiver: written before the barrier, read after the barrier.
+    /// Messages between partitions, by parity of the window, sending and receiving partition. Written before
+    /// the barrier, read after the barrier. The next window uses the other parity: a fast worker may write
+    /// there while a slow worker still reads.
     mail: [Mail<N::Message>; 2],
-    /// By window parity and partition: the earliest event.
+    /// Moment of the earliest event, by parity of the window and partition.
     earliest: [Vec<Padded>; 2],
-    /// By window parity: a node asked for a checkpoint, or must be woken.
+    /// By parity of the window: true if a node requested a checkpoint, or a message reached a suspended node.
     calls: [AtomicBool; 2],
     barrier: Barrier,
     window: Duration,
     windows: AtomicU64,
-    /// Nanoseconds of CPU time of workers, without spinning.
+    /// CPU time of all workers in a segment, in nanoseconds, without the time of spinning.
     busy: AtomicU64,
 }
 
@@ -57,8 +64,8 @@ impl<N: Node> Pool<'_, N> {
         partitions.fold((Moment::NEVER, 0), |(t, e), p| (t.min(p.next_event()), e + p.events))
     }
 
-    /// Runs windows from `start` until the earliest event is at `until` or later, or a node asks for a
-    /// checkpoint. False if another worker panicked.
+    /// Runs windows from the start of a segment until the earliest event is at the end of the segment or
+    /// later, or until a checkpoint is requested. Returns false if another worker panicked.
     fn run_segment(&self, worker: usize, segment: &Segment) -> bool {
         let mut mine: Vec<(usize, MutexGuard<'_, Partition<N>>)> = (worker..self.partitions.len())
             .step_by(segment.workers)
@@ -112,7 +119,8 @@ impl<N: Node> Pool<'_, N> {
         true
     }
 
-    /// Takes the requests of nodes, and the wake-ups of suspended nodes.
+    /// Moves requests of checkpoints from the partitions to `calls`: requests of nodes, and requests to
+    /// resume a suspended node.
     fn take_calls(&self, calls: &mut Calls) {
         if !self.calls.iter().fold(false, |any, calls| any | calls.swap(false, Ordering::Relaxed)) {
             return;
@@ -127,8 +135,9 @@ impl<N: Node> Pool<'_, N> {
 }
 
 impl<N: Node> Engine<N> {
-    /// Runs until no event is pending or `on_checkpoint` breaks. Checkpoints lie on the grid of
-    /// [`crate::Plan::checkpoint`]; checkpoints without earlier events are skipped.
+    /// Runs until no event is pending, `on_checkpoint` breaks, or [`crate::Plan::until`] has come. Calls
+    /// `on_checkpoint` at each regular checkpoint ([`crate::Plan::checkpoint`]), at each requested
+    /// checkpoint, and at `until` if events are left.
     pub fn run(
         &mut self,
         mut on_checkpoint: impl FnMut(&mut Checkpoint<'_, N>) -> ControlFlow<()>,
@@ -146,7 +155,7 @@ fn run<N: Node>(
     let workers = engine.plan.threads;
     let mailbox = || (0..count).map(|_| (0..count).map(|_| Mutex::new(Batch::new())).collect()).collect();
     let minima = || (0..count).map(|_| Padded(AtomicU64::new(u64::MAX))).collect();
-    // The workers borrow the partitions alone, and checkpoints can read the rest of the engine.
+    // The workers borrow only the partitions, so that checkpoints can read the rest of the engine.
     let partitions = std::mem::take(&mut engine.partitions);
     let pool = Pool {
         partitions: &partitions,
@@ -200,7 +209,7 @@ fn run<N: Node>(
     }
 }
 
-/// Requested checkpoints: nodes and reasons.
+/// Requested checkpoints: for each moment the nodes that requested the checkpoint, with their reasons.
 type Calls = BTreeMap<Moment, Vec<(u32, u64)>>;
 
 fn lead<N: Node>(
@@ -236,8 +245,8 @@ fn lead<N: Node>(
             let _ = on_checkpoint(&mut engine.checkpoint_of(pool.partitions, engine.plan.until));
             return Finish::Ended;
         }
-        // A request does not create a checkpoint of the grid: grid checkpoints without earlier events are
-        // skipped.
+        // A regular checkpoint precedes an event (`start`). A request is no event, and adds no regular
+        // checkpoint.
         let on_grid = (start >= next_checkpoint).then(|| asked.unwrap_or(start - start % grid));
         if let Some(now) = first_call.filter(|at| *at <= on_grid.unwrap_or(start)) {
             let mut checkpoint = engine.checkpoint_of(pool.partitions, now);

@@ -1,4 +1,4 @@
-//! Ports, queues and counters of a node: the part that mechanisms may read.
+//! The core of a node: ports, queues and counters, which mechanisms may read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,25 +31,26 @@ pub enum Queueing {
 /// Maximum number of data classes of a node.
 pub const MAX_CLASSES: usize = 8;
 
-/// Queue of a port for a forwarded packet, by class and input; read from the queues.
+/// Map from class and ingress port of a forwarded packet to the queue of the packet at an output. Read from
+/// the list of queues of a port.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueMap {
-    /// Of each class the queue for the first input.
+    /// For each class: the queue for packets of the first ingress port.
     first: [u16; MAX_CLASSES],
-    /// Each input has its own queues, one after another.
+    /// True if a class has one queue for each ingress port, in the order of ports (VOQ).
     is_by_input: bool,
 }
 
 impl QueueMap {
-    /// Reads the map from the queues of a port. With `merges_classes` all classes join the queues of the
-    /// lowest class.
+    /// Reads the map from the queues of a port. With `merges_classes`, packets of all classes wait in the
+    /// queues of class 0.
     pub fn read(queues: &[Queue], is_by_input: bool, merges_classes: bool) -> Self {
         let find = |class: u8, purpose: Purpose| {
             queues.iter().skip(1).position(|q| q.class() == class && q.purpose() == purpose)
         };
         let first = std::array::from_fn(|class| {
             let class = if merges_classes { 0 } else { class as u8 };
-            // At a relaying host, relayed packets have queues of their own, separate from own flows.
+            // A relaying host has separate queues for relayed packets and for packets of the host's flows.
             find(class, Purpose::Relayed)
                 .or_else(|| find(class, Purpose::Class))
                 .map_or(1, |at| 1 + at as u16)
@@ -57,7 +58,7 @@ impl QueueMap {
         Self { first, is_by_input }
     }
 
-    /// The queue of a packet of this class from this ingress port.
+    /// Returns the queue for a packet of this class from this ingress port.
     #[inline]
     pub fn queue(&self, class: u8, in_port: PortId) -> QueueId {
         let first = usize::from(self.first[usize::from(class) % MAX_CLASSES]);
@@ -65,17 +66,17 @@ impl QueueMap {
     }
 }
 
-/// Some queues of a port.
+/// A set of data queues of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queues {
-    /// All queues of a class.
+    /// All data queues of a class.
     Class(u8),
-    /// One queue.
+    /// One data queue.
     One(QueueId),
 }
 
 impl Queues {
-    /// True if a data queue of this number is in the set.
+    /// True if the data queue with this number is in the set.
     #[inline]
     pub const fn has(self, number: QueueId, queue: &Queue) -> bool {
         match self {
@@ -89,23 +90,23 @@ impl Queues {
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Core {
-    /// Output ports; in-link n belongs to port n.
+    /// Ports. In-link n of the engine and output n of the engine belong to port n.
     pub ports: Vec<Port>,
-    /// Bytes of each ingress port and class, by group.
+    /// Buffered bytes of each *group*: an ingress port and a class ([`Core::group`]).
     pub ingress: Vec<Counter>,
-    /// Data classes.
+    /// Number of data classes.
     pub classes: Classes,
-    /// The node's number.
+    /// Number of the node.
     pub id: u32,
-    /// Queues of forwarded packets.
+    /// Map from forwarded packets to queues of an output.
     pub map: QueueMap,
     /// Present routes of all nodes.
     pub routing: Arc<Map>,
     /// Place where packets wait.
     pub queueing: Queueing,
-    /// Admission.
+    /// Buffer of the node, which admits or refuses packets.
     pub buffer: Buffer,
-    /// FIFOs of each ingress port and class (`iq` only).
+    /// FIFO of each group (`iq` only).
     pub inputs: Vec<VecDeque<Packet>>,
 }
 
@@ -125,8 +126,8 @@ impl State for Core {
 }
 
 impl Core {
-    /// Returns an idle node. All ports have queues of the same purposes, unless a mechanism planned the
-    /// queues.
+    /// Returns the core of a node without packets. All ports have queues for the same purposes, unless a
+    /// mechanism planned the queues.
     pub fn new(
         id: u32,
         ports: Vec<Port>,
@@ -155,8 +156,8 @@ impl Core {
         }
     }
 
-    /// A switch with `ports` ports of 100 Gb/s, unlimited memory and `classes` classes, to try a mechanism
-    /// on.
+    /// Returns a switch for tests of a mechanism: `ports` ports of 100 Gb/s, unlimited memory, and `classes`
+    /// classes.
     pub fn for_tests(ports: usize, classes: u8) -> Self {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
@@ -168,7 +169,7 @@ impl Core {
         Self::new(0, list, Classes(classes), Queueing::Oq, Buffer::Unlimited, false)
     }
 
-    /// The index of an ingress port and class.
+    /// Returns the index of a group: an ingress port and a class.
     #[inline]
     pub const fn group(&self, in_port: PortId, class: u8) -> usize {
         self.classes.group(in_port, class)
@@ -180,7 +181,7 @@ impl Core {
         self.map.queue(class, in_port)
     }
 
-    /// True if the buffer has room for a packet in a queue of a port.
+    /// True if the buffer has room for `packet` in a queue of a port.
     pub fn has_room(&self, port: PortId, queue: QueueId, packet: &Packet) -> bool {
         let (in_port, group) = (packet.in_port(), self.group(packet.in_port(), packet.class()));
         let (in_group, in_queue) =
@@ -188,20 +189,20 @@ impl Core {
         self.buffer.has_room(in_port, group, port, in_group, in_queue, packet.bytes())
     }
 
-    /// Returns the queues of a port that serve a class.
+    /// Returns the data queues of a port that serve a class.
     pub fn queues_of(&self, port: PortId, class: u8) -> impl Iterator<Item = QueueId> + '_ {
         let queues = &self.ports[port].queues;
         QueueId::all(queues.len()).skip(1).filter(move |q| queues[*q].class() == class)
     }
 
-    /// Returns the congestion queue of a class, if a mechanism requested the queue.
+    /// Returns the congestion queue of a class, if a mechanism planned such a queue.
     pub fn congestion_queue(&self, port: PortId, class: u8) -> Option<QueueId> {
         let queues = &self.ports[port].queues;
         self.queues_of(port, class).find(|q| queues[*q].purpose() == Purpose::Congestion)
     }
 
-    /// Returns the bytes that wait for an output in the class of a queue. Under `iq`, bytes at inputs are not
-    /// known by output.
+    /// Returns the bytes that wait for an output in the class of a queue. Under `iq`, packets wait at inputs,
+    /// and the result does not include packets in the input FIFOs.
     #[inline]
     pub fn egress_bytes(&self, port: PortId, queue: QueueId) -> u32 {
         let queues = &self.ports[port].queues;
@@ -213,8 +214,8 @@ impl Core {
         }
     }
 
-    /// Returns the bytes of control frames that wait for an output, by adding up; no count includes control
-    /// frames.
+    /// Returns the bytes of control frames that wait for an output. The result is a sum over the frames, as
+    /// no counter includes control frames.
     pub fn control_bytes(&self, port: PortId) -> u64 {
         self.ports[port].queues[0].packets.iter().map(|p| u64::from(p.bytes())).sum()
     }
@@ -229,7 +230,7 @@ impl Core {
 mod tests {
     use super::*;
 
-    /// Returns the queues of a port in order, by class and purpose, after the control queue.
+    /// Returns the queues of a port: the control queue, then data queues with these classes and purposes.
     fn queues(data: &[(u8, Purpose)]) -> Box<[Queue]> {
         use crate::queueing::port::{QueuePlan, QueueSpec, Turns};
 
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_class_has_a_queue_or_one_for_each_input() {
-        // Control has queue 0. Inputs do not matter for a shared queue.
+        // Queue 0 is the control queue. A shared queue takes packets from all ingress ports.
         let plain = QueueMap::read(
             &queues(&[(0, Purpose::Class), (1, Purpose::Class), (2, Purpose::Class)]),
             false,
@@ -256,7 +257,7 @@ mod tests {
             [(0, 0), (1, 0), (2, 0), (2, 7)].map(|(class, input)| plain.queue(class, PortId(input))),
             [1, 2, 3, 3].map(QueueId)
         );
-        // Two classes by three inputs: class 0 has queues 1 to 3, class 1 queues 4 to 6.
+        // Two classes and three ingress ports: class 0 has queues 1 to 3, class 1 has queues 4 to 6.
         let by_input: Vec<(u8, Purpose)> = (0..6).map(|q| (q / 3, Purpose::Class)).collect();
         let voq = QueueMap::read(&queues(&by_input), true, false);
         assert_eq!(
@@ -310,7 +311,7 @@ mod tests {
         }
         assert_eq!((core.egress_bytes(PortId(0), QueueId(1)), core.waiting_bytes(PortId(0))), (100, 3121));
         core.queueing = Queueing::Voq;
-        // Queues 1, 2 and 4 serve class 0; the congestion queue is judged alone.
+        // Queues 1, 2 and 4 serve class 0. Queue 3, the congestion queue, is counted alone.
         assert_eq!(
             [1, 2, 3, 4].map(|queue| core.egress_bytes(PortId(0), QueueId(queue))),
             [121, 121, 3000, 1]

@@ -50,7 +50,7 @@ def command(
 
 
 def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:
-    """Yields the notes that change results under a heading, and the others, or their number if not verbose."""
+    """Yields notes under headings: notes on changed results, then other notes, or only the number if not verbose."""
     matters, rest = notes.texts()
     if matters:
         yield HEADINGS[0]

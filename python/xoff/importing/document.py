@@ -1,4 +1,4 @@
-"""An imported scenario: its settings with comments and its tables, and their output into a directory."""
+"""An imported scenario: settings with comments, and tables; and the output of both into a directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ROW = re.compile(
 
 @dataclass(slots=True)
 class Table:
-    """A table of the scenario: its path, its settings, and the comment above it."""
+    """A table of the scenario: path, settings, and the comment above the table."""
 
     path: str
     values: dict[str, Value] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Workload:
     """The class of the flows."""
     comment: str = ""
     is_added: bool = False
-    """Whether its flows are not in the input, such as messages that replace triggers."""
+    """True if the input lacks the flows: messages in the place of triggers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ ORDERS = ("message", "packet")
 
 
 def convert(file: Source, order: str = "message") -> Imported:
-    """Returns a scenario of a schedule: a star of its ranks, with default rates, since the file has none.
+    """Returns a scenario of a schedule: a star of all ranks, with default rates, as the file has no rates.
 
     order: one of `ORDERS`; LogGOPSim sends the messages of a network interface one after another.
 
@@ -127,7 +127,7 @@ def _after(operations: list[_One], one: _One) -> tuple[str, ...]:
 
 
 def _has_beginning(one: _One) -> bool:
-    """Whether the beginning of an operation, with which others begin, is an operation of its own."""
+    """True if the start of an operation is a separate operation, for which other operations wait."""
     return one.is_begun_with and (len(one.requires) > _SHORT or bool(one.begins_with))
 
 

@@ -108,7 +108,7 @@ def _said_of_flows(begin: int) -> str:
 
 
 class _Read:
-    """The flows of the input in its order; starts are those of the input, in picoseconds."""
+    """The flows in the order of the input, with the starts of the input in picoseconds."""
 
     def __init__(self) -> None:
         self.flows: list[Flow] = []

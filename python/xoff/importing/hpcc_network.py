@@ -49,7 +49,7 @@ class Network:
         return next((bps for a, b, bps, _ in self.links if first in (a, b)), 0)
 
     def meets(self) -> Callable[[int, int], bool]:
-        """Returns a function that says whether two hosts have a path without another host on it."""
+        """Returns a predicate of two hosts: true if a path without other hosts joins the hosts."""
         first = list(range(len(self.is_switch)))
 
         def found(node: int) -> int:

@@ -1,8 +1,8 @@
 """The settings of the HPCC family: ``KEY value …`` in any order.
 
-As in these programs, a word that is not a key is skipped, so that comments may follow values; at the beginning of a
-line it is reported. A repeated key has its last value. Statements about the programs were verified in their code. In
-the notes of an import, "there" is the imported program, and "here" is xoff.
+As in the programs of the family, a word other than a key is skipped: comments may follow values. Such a word at the
+beginning of a line is reported. The last value of a repeated key counts. Statements about the programs were verified in
+the code of the programs. In the notes of an import, "there" is the imported program, and "here" is xoff.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Settings:
         return [framing, *self._switch(classes, switch), *(one for one in host if one), *faults]
 
     def _acks(self, mode: int) -> Table | None:
-        """Returns the place of ACKs: at HPCC's switches they queue with data, whatever the file says."""
+        """Returns the place of ACKs. At HPCC's switches ACKs always queue with data; the file has no influence."""
         key = "ACK_HIGH_PRIO"
         if self._is_conweave:
             self._say(key, "ignored: ACKs precede data, as in the original", matters=False)
@@ -270,7 +270,7 @@ class Settings:
         return [Table("switch", {"classes": classes, "scheduler": "round_robin"}, comment), *tables]
 
     def _say_of_all(self) -> None:
-        """Adds the notes on settings whose value does not matter, or of which xoff models one value."""
+        """Adds notes on settings without effect, and on settings with a single modelled value."""
         for key, text in _WITHOUT_EFFECT.items():
             self._say(key, text, matters=False)
         for key, (value, text) in _ONE_VALUE.items():
@@ -324,7 +324,7 @@ class Settings:
         return Table("switch.buffer.shared", values, said)
 
     def _alphas(self) -> dict[int, dict[str, Value]]:
-        """Returns the alpha of ports faster than those of hosts: it doubles with the rate."""
+        """Returns the alpha of ports faster than the ports of hosts: alpha doubles with the rate."""
         found: dict[int, dict[str, Value]] = {}
         host = self._network.host_rate()
         for bps in () if self._is_conweave else self._network.switch_rates():

@@ -1,13 +1,13 @@
 """Scenarios of htsim: a connection matrix (``.cm``), and the topology of a fat tree (``.topo``).
 
-Both are lines of words. A connection begins at a time or with a trigger, which other connections fire at the end. A
-``oneshot`` trigger fires after one connection, a ``barrier`` after a given number of connections; a ``multishot``
-trigger starts its next connection each time. All other values (rates and packets without a topology, queues,
-transports) are options of the program that reads the files.
+Both files are lines of words. A connection begins at a time or with a trigger. Other connections fire the trigger when
+they end. A ``oneshot`` trigger fires after one connection, and a ``barrier`` after a given number of connections. A
+``multishot`` trigger starts the next waiting connection each time. All other values (rates and packets without a
+topology, queues, transports) are options of htsim, and no part of the files.
 
-A flow of xoff can wait for flows that arrive at its own source. If a trigger is fired elsewhere, a message of one byte
-stands for it, from the destination of the firing flow to the source of the waiting one. Its class precedes all others,
-as ACKs do in htsim.
+In xoff, a flow can wait for flows that arrive at the source of the waiting flow. If the firing flow arrives at another
+host, the import adds a message of one byte from that host to the source of the waiting flow. The class of the message
+precedes all other classes, like ACKs in htsim.
 """
 
 from __future__ import annotations

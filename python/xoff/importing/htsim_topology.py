@@ -36,7 +36,7 @@ class Fabric:
 
 
 def default_fabric(hosts: int, source: Source, notes: Notes) -> Fabric:
-    """Returns a fat tree with exactly `hosts` hosts if there is one, else a star."""
+    """Returns a fat tree of exactly `hosts` hosts, or a star for a number of hosts without a fat tree."""
     link = {"rate": rate(_RATE), "delay": time(_DELAY_PS)}
     k = next((k for k in range(2, 65, 2) if k**3 // 4 == hosts), 0)
     shape, size = ("fat_tree", {"k": k}) if k else ("star", {"hosts": hosts})

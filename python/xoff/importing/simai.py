@@ -167,7 +167,7 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
 
 
 def _groups(name: str, header: _Header) -> list[list[int]]:
-    """Returns the groups of a kind, in the order of their first ranks; each rank is in one."""
+    """Returns the groups of a kind, in the order of the first ranks. Each rank is in exactly one group."""
     ranks, tensor, expert = header.ranks, header.tensor, header.expert
     stage = ranks // header.stages
     # The ranks of a group are `stride` apart, within blocks of `block` consecutive ranks.

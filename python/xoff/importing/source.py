@@ -67,7 +67,7 @@ class Source:
         return self.content.count(b"\n") + 1
 
     def words(self) -> Iterator[tuple[str, int]]:
-        """Yields the words, each with its line number, as a C++ stream reads them."""
+        """Yields the words as a C++ stream reads words, each with the line number."""
         line, at = 1, 0
         for found in _WORD.finditer(self.content):
             line += self.content.count(b"\n", at, found.start())

@@ -37,12 +37,12 @@ _AT_A_LINK = frozenset({"queueing", "hol_blocking", "control", "paused"})
 
 T = TypeVar("T")
 Key = tuple[int, int]
-"""A message: the number of its operation, and its number within the operation."""
+"""A message: the number of the operation, and the number of the message within the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The outputs that a message of a path crossed, and the times there."""
+    """The outputs on the way of a message of a path, with the times at each output."""
 
     places: tuple[tuple[str, int], ...]
     """The outputs by node and port."""
@@ -169,7 +169,7 @@ def _add_way(
 
 
 def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) -> None:
-    """Adds the parts of a message, or those before its last packet left."""
+    """Adds the parts of a message. For a step `leaving`: the parts until the last packet left the source."""
     if step.kind == "leaving":
         rows = [row for row in rows if row["hop"] == 0 and row["kind"] not in _ON_ITS_WAY]
     together = sum(row["time_ps"] for row in rows)
@@ -193,5 +193,5 @@ def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) 
 
 
 def largest(sums: Mapping[T, int]) -> list[tuple[T, int]]:
-    """Returns the parts of a sum, the largest first, equal ones in their order."""
+    """Returns the parts of a sum in descending order. Equal parts keep the given order."""
     return sorted(sums.items(), key=lambda item: -item[1])

@@ -32,7 +32,7 @@ class Step:
     """A step of the critical path."""
 
     kind: str
-    """`compute`; `message`: from its release until its arrival; `leaving`: until the last packet left."""
+    """`compute`; `message`: from release to arrival; `leaving`: from release until the last packet left the source."""
     start_ps: int
     end_ps: int
     operation: Mapping[str, Any]
@@ -212,7 +212,7 @@ def _latest(job: Job) -> dict[tuple[int, int], int]:
     done: dict[tuple[int, int], int] = {}
 
     def begin(row: dict[str, Any], start: int) -> None:
-        """Sets the latest begin of an operation, and so the latest ends of its predecessors."""
+        """Sets the latest start of an operation, and thereby the latest ends of all predecessors."""
         for other in before.get((row["rank"], row["index"]), ()):
             latest[other] = min(latest[other], start)
             left[other] -= 1

@@ -98,10 +98,11 @@ def faster_link(result: Result, node: str, peer: str) -> Change:
 
 
 def group_rate(result: Result, node: str, peer: str) -> tuple[int, int]:
-    """Returns the most frequent rate of other links of a link's kind, the highest of several, and its count.
+    """Returns the most frequent rate among other links of a link's kind, and the number of links with this rate.
 
-    Links are of one kind if the names of their ends differ only in numbers; without such a link, if both join a host
-    and a switch, or two switches. Without any such link, the result is the link's own rate and 0.
+    Of several most frequent rates the highest counts. Two links are of one kind if the names of the ends differ only in
+    numbers, such as ``leaf0-spine1`` and ``leaf3-spine0``. Without such a link, the kind is host and switch, or two
+    switches. Without a link of the kind, the result is the link's own rate and 0.
     """
     rows = result.links.to_pylist()
     rates = {frozenset((row["node"], row["peer"])): int(row["rate_bps"]) for row in rows}
@@ -192,10 +193,11 @@ class Runs:
 
 
 def dearest(result: Result, causes: Causes) -> tuple[str, str] | None:
-    """Returns the link, as its two ends, on which a path lost most time; None if it lost none.
+    """Returns the two ends of the link with the most lost time of a path; None if the path lost no time.
 
-    Counted are waiting behind packets, the excess sending time over the link's kind, pauses at their root, and delay by
-    congestion control at the port that marked most, or else at the slowest port of the path.
+    Lost time is waiting behind packets, and sending time beyond the sending time of the link's kind. Pauses count at
+    the link of their root. Delay by congestion control counts at the port with the most marks, or, without marks, at
+    the slowest port of the path.
     """
     links = {(row["node"], row["port"]): (row["peer"], int(row["rate_bps"])) for row in result.links.to_pylist()}
     slower: dict[tuple[str, int], float] = {}

@@ -31,7 +31,7 @@ _ON_ITS_WAY = ("serialization", "propagation", "processing")
 
 
 def micro(ps: int) -> str:
-    """Returns picoseconds as microseconds with all digits, so that a column adds up."""
+    """Returns picoseconds as microseconds with all digits. The sum of a column is then exact."""
     return f"{ps // 10**6:,}.{ps % 10**6:06d}"
 
 
@@ -124,7 +124,7 @@ def headline(breakdown: Breakdown, forest: Forest) -> list[str]:
 
 
 def filled_by(tree: Tree) -> str:
-    """Returns the flows that filled the root of pauses, if they are known."""
+    """Returns text on the flows that filled the root of pauses; empty if unknown."""
     return f", filled by {flows(tree.contributors, 'bytes')}" if tree.contributors else ""
 
 

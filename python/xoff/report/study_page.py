@@ -118,7 +118,7 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 
 def _base(study: Study) -> list[tuple[str, list[str]]]:
-    """Returns the base scenario in words, without its seed; variants may replace parts of it."""
+    """Returns the base scenario in words, without the seed. Variants may replace parts of the base."""
     told = [one for one in tell(study.plan.document["scenario"]) if one[0] != "Seed"]
     return [(f"{heading} of the base", lines) for heading, lines in told] if study.plan.columns else told
 

@@ -1,7 +1,7 @@
 """The network as a drawing (SVG): nodes in tiers, links coloured by their utilisation or by their paused time.
 
-The source is the table of links, so any network can be drawn. The tier of a node is its distance from the nearest host.
-Hosts are the nodes with one port, the ends of flows, and the nodes named ``host`` with a number.
+The drawing needs only the table of links, and shows any network. The tier of a node is the distance from the nearest
+host. Hosts are the nodes with one port, the ends of flows, and the nodes named ``host`` with a number.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from xoff.statistics import CONFIDENCE, interval, quantile
 ABOUT_THE_SAME = 0.15
 """The share within which values are about the same."""
 MANY_SEEDS = 1000
-"""The largest number of seeds that is proposed: an effect that needs more is too small to matter."""
+"""Largest proposed number of seeds. An effect that needs more seeds is too small to matter."""
 
 Answer: TypeAlias = Literal["holds", "does not hold", "undecided"]
 Values: TypeAlias = Sequence[float]
@@ -39,11 +39,11 @@ class Decision:
 
     answer: Answer
     leans: bool
-    """Whether the mean says that the sentence is true, regardless of chance."""
+    """True if the sentence is true for the mean, regardless of chance."""
     alone: tuple[bool, ...] = ()
     """Whether the sentence is true in each seed alone; empty without randomness."""
     seeds: int | None = None
-    """If undecided: the number of such seeds that would decide; None for one seed, or above `MANY_SEEDS`."""
+    """For an undecided sentence: the number of such seeds for a decision. None for one seed, or above `MANY_SEEDS`."""
     shares: tuple[float, ...] = ()
     """The margin of each seed as a share; empty without randomness."""
 
@@ -140,7 +140,7 @@ def about_the_same(values: Values, reference: Values, share: float = ABOUT_THE_S
 
 
 def never(counts: Values) -> Decision:
-    """Decides whether something happens in no run: a single run with it disproves the sentence."""
+    """Decides whether an event happens in no run. A single run with the event disproves the sentence."""
     alone = tuple(not count for count in counts)
     return Decision("holds" if all(alone) else "does not hold", all(alone), alone, shares=_as_shares(alone))
 
@@ -164,7 +164,7 @@ def all_of(*decisions: Decision) -> Decision:
 
 
 def any_of(*decisions: Decision) -> Decision:
-    """Returns the disjunction: the decision that at least one sentence holds."""
+    """Returns the decision on the disjunction: at least one sentence holds."""
     return opposite(all_of(*map(opposite, decisions)))
 
 

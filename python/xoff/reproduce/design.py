@@ -2,13 +2,13 @@
 
 A document declares its open choices in ``DESIGN``, in ``_design.py`` beside its experiments: for each choice the main
 reading and one other level. Experiments with `Cases` and a counted statement run a regular fraction of the combinations
-(`xoff.factorial`), with the seeds and lengths of their open choices. A statement's number is its margin in each seed
-(`Decision.shares`), with the share of combinations and seeds in which it is true beside it. An experiment leaves out a
-choice without a field in the cases, or with different values among the cases; statements of experiments without choices
-are listed.
+(`xoff.factorial`), with the seeds and lengths of their open choices. The number of a statement is the margin in each
+seed (`Decision.shares`). A second number is the share of combinations and seeds in which the statement is true. An
+experiment leaves out a choice without a field in the cases, and a choice with different values among the cases.
+Statements of experiments without choices are listed.
 
-A run that violated an audit makes its statement false, with a margin of -100 %. If a statement is void with some
-combinations, the effects are of whether it can be judged.
+A run with a violated audit makes the statement false, with a margin of -100 %. If a statement is void with some
+combinations, the effects are effects on the possibility to judge the statement.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SHOWN = 5
 LEAST_POINTS = 2.0
 """The least size in points of an effect in a table."""
 _SURE = 2
-"""Number of equal seeds assumed for runs without randomness, so that effects have no deviation."""
+"""Number of equal seeds assumed for runs without randomness. Effects then have no deviation."""
 _HOW_TO_READ = """\
 *True in* is the share of combinations and seeds in which a statement is true. The *margin* is the distance of a
 statement from failing. A statement compares values; the margin is the difference of the two values as a share of the
@@ -73,7 +73,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """An experiment's part of a design: the choices that its cases have, and its runs."""
+    """An experiment's part of a design: the choices with fields in the cases, and the runs."""
 
     judged: Judged[Any]
     names: tuple[str, ...]

@@ -77,7 +77,7 @@ def _text(effect: Mapping[str, Any]) -> str:
 
 
 def _height(effect: Mapping[str, Any]) -> float:
-    """Returns the number of lines of a bar: those of its name."""
+    """Returns the number of lines of a bar, which is the number of lines of the name."""
     return _text(effect).count("\n") + 1.0
 
 

@@ -124,7 +124,7 @@ def _kept(page: Path, valid_for: str) -> dict[str, Any] | None:
 
 
 def _suffix(request: Request) -> str:
-    """Returns the suffix of pages and figures, which keeps quick or changed ones from replacing the published ones."""
+    """Returns the suffix for files of quick or changed runs, which must not replace the published pages and figures."""
     return ("-quick" if request.quick else "") + ("-changed" if request.changes else "")
 
 

@@ -37,14 +37,14 @@ class Module(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment file: its id (``document/experiment``) and its module."""
+    """An experiment file: the id (``document/experiment``) and the module."""
 
     id: str
     module: Module
 
     @property
     def reads(self) -> Collection[str]:
-        """The tables of its runs that the experiment reads: ``READS`` of the file, or ``flows``."""
+        """The tables of the runs to read: ``READS`` of the file, or ``flows``."""
         return getattr(self.module, "READS", ("flows",))
 
     @property

@@ -27,23 +27,23 @@ class Judged(Generic[R]):
 
     document: the first part of the ids.
     statements: by id without the document, such as ``{"5.3": …, "5.3-buffer": …}``, in the order of the page. A
-        statement that `judge` leaves out is a whole: it holds if all statements hold whose ids continue its id with a
-        hyphen, except those in `ours`.
+        statement without a part from `judge` is a *whole*. Example: the whole 5.3 holds if 5.3-buffer and all other
+        statements with ids ``5.3-…`` hold, except the statements in `ours`.
     runs: makes the argument of `judge`, mostly a kind of `Readings`, from all results, an open choice and a reading.
-    judge: returns the part of each statement. If it reads a run that violated an audit, no statement holds.
-    cases: the runs with their open choices, with each of which every statement is judged, too. Experiments whose runs
-        are of many kinds list their scenarios themselves.
-    readings: the readings of the same runs with their meanings, the main one first.
-    set_up: the set-up of the whole document, if its main reading was found by a search: statements hold under it.
-    control: the open choice that changes no value, if choices run shorter or with fewer seeds. A statement that holds
-        with the control does not hold because of another choice.
-    ours: the statements that are not the document's: extensions, and details of our own. They are shown and not
-        counted, like the parts of a whole.
-    reasons: the reason why a statement does not hold at full size, by id.
-    quick_reasons: whether the reasons apply to the quick variants, too.
-    varied: the statements that are judged with the open choices; all if empty.
-    limits: for statements without other settings, by id: the setting at which they stop, as another statement shows, or
-        the reason why no setting is varied. Parts inherit the entry of their whole.
+    judge: returns the part of each statement. If `judge` reads a run with a violated audit, no statement holds.
+    cases: the runs with open choices. Every statement is judged with each choice, too. Experiments with many kinds of
+        runs list the scenarios separately.
+    readings: the readings of the same runs with the meanings of the readings, the main reading first.
+    set_up: the set-up of the whole document, if a search has found the main reading: statements hold under the set-up.
+    control: the open choice without a changed value, if choices run shorter or with fewer seeds. If a statement holds
+        with the control, no other choice is the reason.
+    ours: statements of our own: extensions of the document, and details. The page shows and does not count the
+        statements, like the parts of a whole.
+    reasons: by id, the reason of a statement that does not hold at full size.
+    quick_reasons: if true, the reasons apply to the quick variants, too.
+    varied: the statements to judge with the open choices; all if empty.
+    limits: for statements without other settings, by id: the setting at which the statement stops to hold, as another
+        statement shows, or the reason for varying no setting. Parts inherit the entry of the whole.
     """
 
     document: str
@@ -91,8 +91,10 @@ class Judged(Generic[R]):
     ) -> Claim:
         """Returns the claim of a statement.
 
-        beside: the parts in other readings and with other choices; a statement that holds with one holds under it.
-        probed: the parts with settings that are no reading, but show the range in which a statement holds.
+        beside: the parts in other readings and with other choices. A statement that holds with such a reading or choice
+            "holds under" the reading or choice.
+        probed: the parts with further settings. The settings are no reading, and show the range
+            in which a statement holds.
         """
         parts, failure = found
         part = self._part(parts, failure, short)
@@ -170,7 +172,7 @@ class Judged(Generic[R]):
         return found or ({NOTHING_VARIED: told} if told else {})
 
     def is_counted(self, short: str) -> bool:
-        """Whether the tally counts a statement: it is the document's, and not a part of a whole."""
+        """True if the tally counts a statement: a statement of the document, and not a part of a whole."""
         if short in self.ours:
             return False
         return not any(short.startswith(f"{name}-") for name in self.statements if name not in self.ours)

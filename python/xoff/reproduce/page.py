@@ -258,7 +258,7 @@ def _beside(claim: Claim) -> str:
 
 
 def _fragility(claims: Sequence[Claim]) -> Iterable[str]:
-    """Yields the limits of statements that hold: in seeds alone, and by quantities varied one at a time."""
+    """Yields the limits of statements that hold: in single seeds, and over quantities varied one at a time."""
     shown = [claim for claim in claims if claim.holds and (claim.stops or len(claim.decision.alone) > 1)]
     if not shown:
         return

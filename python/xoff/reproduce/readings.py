@@ -53,7 +53,7 @@ class Readings(Generic[T]):
         return any(name.startswith(f"{case}/") for name in self.names)
 
     def one(self, name: str) -> T:
-        """Returns the reading of a run. Raises `RunFailed` if it violated an audit, `LookupError` if it is missing."""
+        """Returns the reading of a run. Raises `RunFailed` for a violated audit, `LookupError` for a missing run."""
         key = (self._read, self._prefix + name)
         if key not in self._known:
             self._known[key] = self._read(self.results[self._prefix + name])

@@ -131,9 +131,9 @@ class Part:
     published: dict[str, Any] = field(default_factory=dict)
     """The numbers of the document for `measured`, by the same names: its sizes."""
     reason: str = ""
-    """The reason of a failure if it depends on the runs; otherwise `Judged.reasons` has it."""
+    """The reason of a failure that depends on the runs. `Judged.reasons` has all other reasons."""
     void: str = ""
-    """The condition that the runs never met; empty if the runs met it."""
+    """The condition that the runs never met, which makes the statement void; empty if the runs met the condition."""
 
     @property
     def decision(self) -> Decision:

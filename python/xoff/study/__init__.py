@@ -1,10 +1,10 @@
-"""Studies: one scenario with many settings and seeds, as a store of runs and one data set.
+"""Studies: one scenario with many settings and seeds. A study is a store of runs, and a data set over all runs.
 
     study = xoff.sweep("study.toml", out="study")
     study.runs                                     # an Arrow table: one row for each run, parameters as columns
     study.compare("victim_fct_mean_ps", "PFC only", "PFC + SFC")
 
-A repeated call does only the missing runs, however the earlier call ended.
+A repeated call does only the missing runs, also after an interruption.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ if TYPE_CHECKING:
 __all__ = ["Advance", "Compared", "Mean", "Report", "Status", "Study", "sweep"]
 
 _DOCUMENT = "study.json"
-# Maximum number of points that a notebook shows.
+# Maximum number of points in the table of a notebook.
 _SHOWN = 60
-# Maximum number of links to runs: a larger folder is of no use.
+# Maximum number of links to runs; nobody reads a larger folder.
 _NAMED = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The progress of a study, in runs; equal runs of several points count once."""
+    """The progress of a study, in runs. Several points with the same scenario and seed share one run."""
 
     total: int
     complete: int
     """Runs with a result."""
     failed: int
-    """Runs that violated an audit, or whose input was found to be bad during the run."""
+    """Runs without a result: the run violated an audit, or found bad input."""
     impossible: int
-    """Combinations of point and seed whose scenario is not valid."""
+    """Combinations of point and seed with an invalid scenario."""
     missing: int
-    """Runs still to be done."""
+    """Runs to do."""
     others: int
-    """Runs in the store that are not in this study: runs of earlier versions of the study."""
+    """Runs in the store of earlier versions of the study, and not of the present version."""
 
     @property
     def done(self) -> bool:
-        """Whether no run is missing."""
+        """True if no run is missing."""
         return self.missing == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A metric at one point, over its seeds."""
+    """The values of a metric at one point, over all seeds."""
 
     point: Mapping[str, Any]
     """The value of each parameter, by column name."""
@@ -82,7 +82,7 @@ class Mean:
 
     @property
     def interval(self) -> statistics.Interval:
-        """The mean and its confidence interval."""
+        """The mean, with a confidence interval."""
         return statistics.positive(list(self.values.values()))
 
 
@@ -98,15 +98,15 @@ class Compared:
 class Study:
     """A study and its directory.
 
-    source: the file of the study, or its document as a dictionary: ``base`` (a scenario: a path, a dictionary or a
+    source: the file of the study, or a dictionary with the keys ``base`` (a scenario: a path, a dictionary or a
         `Scenario`), ``axes``, ``zip``, ``variants``, ``design``, ``seeds``, ``keep``, ``metrics``, ``name``,
         ``description``.
-    out: the directory of its runs and tables, which need not exist.
+    out: the directory for runs and tables. The directory need not exist.
     progress: called during planning with the number of combinations examined and the number of all combinations.
-    keep: tables of each run that are kept in addition to those of the study's ``keep``.
+    keep: tables of each run to keep, in addition to the study's ``keep``.
 
-    Raises `InputError` with the key if the study or its base is wrong. A combination of values whose scenario is not
-    valid raises no error: it is listed in ``plan.impossible``, and the other combinations run.
+    Raises `InputError` with the key if the study or the base is wrong. A combination with an invalid scenario raises no
+    error: ``plan.impossible`` lists the combination, and all other combinations run.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Study:
 
     @staticmethod
     def open(directory: str | Path) -> Study:
-        """Opens the directory of a study for reading. Raises `InputError` if it is not the directory of a study."""
+        """Opens the directory of a study for reading. Raises `InputError` for any other directory."""
         study = Study.__new__(Study)
         study.directory = Path(directory)
         study._runs = None
@@ -139,7 +139,7 @@ class Study:
 
     @staticmethod
     def of(plan: Plan, directory: str | Path) -> Study:
-        """Returns the study of a plan that may still grow, in a directory that need not exist."""
+        """Returns the study of a plan. The plan may still grow, and the directory need not exist."""
         study = Study.__new__(Study)
         study.plan, study.directory, study._runs = plan, Path(directory), None
         study._check_place()
@@ -161,9 +161,10 @@ class Study:
     ) -> Report:
         """Does the missing runs, and writes the data set when no run is missing.
 
-        executor: any `concurrent.futures.Executor`, such as that of a Dask client; threads of this process if None.
-        workers: number of concurrent runs on threads of this process; one per core if None.
-        threads: number of threads that simulate each run.
+        executor: any `concurrent.futures.Executor`, such as the executor of a Dask client. None: threads of this
+            process.
+        workers: number of concurrent runs on threads of this process. None: one per core.
+        threads: number of threads for each run.
         shard: ``(i, n)`` does the i-th of n parts of the study, 1 ≤ i ≤ n; the n processes need no communication.
         progress: called a few times a second with an `Advance`.
 
@@ -185,7 +186,7 @@ class Study:
             threads=threads,
             progress=progress,
         )
-        # Another process may have removed or damaged runs meanwhile: these runs are repeated once.
+        # Another process may have removed or damaged runs meanwhile. Such runs are repeated once.
         if lost := [task for task in tasks if not self._knows(task.key, report)]:
             again = execute(lost, self.store, executor=executor, workers=workers, threads=threads)
             report.simulated += again.simulated
@@ -194,7 +195,7 @@ class Study:
         return report
 
     def begin(self) -> None:
-        """Writes the study's document before the runs, so that other processes can read the progress."""
+        """Writes the study's document before the runs: other processes then can read the progress."""
         self.store.open()
         with locks.held(self.store.directory):
             self._write_document()
@@ -206,16 +207,16 @@ class Study:
             self._name_runs()
 
     def _name_runs(self) -> None:
-        """Writes the study's document before the runs, so that other processes can read the progress."""
+        """Writes a directory ``named`` with a link to each run, named by the point and the seed of the run."""
         place = self.directory / "named"
         if len(self.plan.runs) > _NAMED or (place.exists() and not place.is_dir()):
             return
         wanted: dict[str, str] = {}
         for run in self.plan.runs:
             name = file_name(re.sub(r"[^\w.+-]+", "_", self.plan.coordinates(run.point, run.seed)))
-            # Names that are shortened to the limit of file systems may be equal.
+            # Long names are shortened to the limit of file systems, and may then be equal.
             wanted[f"{name}_{run.key[:6]}" if name in wanted else name] = f"../runs/{run.key}"
-        # Without links, or if another process writes them at this moment, runs have only their keys.
+        # A file system may lack links, or another process may write the same links: runs then have only keys.
         with contextlib.suppress(OSError):
             place.mkdir(exist_ok=True)
             for link in place.iterdir():
@@ -229,10 +230,10 @@ class Study:
         return key in report.failures or self.store.holds(key, self.plan.keep)
 
     def part(self, number: int, parts: int) -> list[Run]:
-        """Returns the runs of one of several parts; each run is in exactly one part."""
+        """Returns the runs of part `number` of `parts`, such as 1 of 4. Each run is in exactly one part."""
         if not (isinstance(number, int) and isinstance(parts, int) and 1 <= number <= parts):
             raise InputError(f"shard: {number}/{parts} was given; i/n with 1 ≤ i ≤ n is needed, such as 1/4")
-        # By key, so that an added value moves no run to another part.
+        # The key decides: a value added to the study moves no run to another part.
         return [run for run in self.plan.runs if int(run.key, 16) % parts == number - 1]
 
     def status(self) -> Status:
@@ -252,8 +253,8 @@ class Study:
 
     @property
     def runs(self) -> pa.Table:
-        """One row per run that was done: ``run``, the parameters, ``seed``, ``status``, every metric of its summary."""
-        # All figures and means use this table; it changes only if runs are added.
+        """One row per completed or failed run: ``run``, parameters, ``seed``, ``status``, metrics of the summary."""
+        # All figures and means use this table. The table changes only with added runs.
         keys = self.store.keys()
         if self._runs is None or self._runs[0] != keys:
             self._runs = keys, dataset.runs_table(self.plan, self.store)
@@ -277,9 +278,9 @@ class Study:
         return pa.concat_tables(tables)
 
     def flows_at(self, points: Collection[int]) -> pa.Table | None:
-        """Returns size, completion time and slowdown of the flows at some points (by index), all seeds together.
+        """Returns size, completion time and slowdown of the flows at some points (by index), for all seeds together.
 
-        Connections of jobs have neither times nor slowdowns, and studies do not keep the table of their messages.
+        The result has no times of jobs: connections have neither times nor slowdowns, and studies keep no messages.
         """
         known = self.store.keys()
         keys = dict.fromkeys(run.key for run in self.plan.runs if run.point.index in points and run.key in known)
@@ -288,7 +289,7 @@ class Study:
         return pa.concat_tables(tables) if tables else None
 
     def results(self) -> list[tuple[Mapping[str, Any], int, Result]]:
-        """Returns every run with a result: the value of each column, the seed, and the `Result`."""
+        """Returns the value of each column, the seed, and the `Result`, for every run with a result."""
         known = self.store.keys()
         return [
             (self.plan.values(run.point), run.seed, self.store.result(run.key))
@@ -297,7 +298,7 @@ class Study:
         ]
 
     def metrics(self) -> list[str]:
-        """Returns the metrics to show first: those of the study's ``metrics``, or times, counts and drops."""
+        """Returns the metrics to show first: the study's ``metrics``, or a choice of times, counts and drops."""
         runs = self.runs
         names = [field.name for field in runs.schema if not pa.types.is_string(field.type)]
         names = [name for name in names if name not in {"seed", *(column.name for column in self.plan.columns)}]
@@ -305,7 +306,7 @@ class Study:
             # If no run has a result, the table has no columns of metrics.
             return [name for name in self.plan.metrics if name in names]
         means = [name for name in names if name.endswith("fct_mean_ps")]
-        # With one workload, its mean is the mean over all flows.
+        # With one workload, the mean of the workload equals the mean over all flows.
         means = ["fct_mean_ps"] if len(means) == 2 else means
         others = ["fct_p99_ps", *(count.metric for count in counts.headlines()), "drops"]
         if sizes_differ(self.plan.document["scenario"]):
@@ -316,7 +317,7 @@ class Study:
         return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:
-        """Returns a metric at each point with a result: its value for each seed, its mean and confidence interval."""
+        """Returns the `Mean` of a metric at each point with a result."""
         self.check_metric(metric)
         runs, names = self.runs, [column.name for column in self.plan.columns]
         found: dict[str, Mean] = {}
@@ -330,24 +331,24 @@ class Study:
         return list(found.values())
 
     def check_metric(self, metric: str) -> None:
-        """Raises `InputError`, with the nearest name, for a metric that is not a column of numbers of `runs`."""
+        """Raises `InputError`, with the nearest name, unless the metric is a column of numbers of `runs`."""
         numbers = [field.name for field in self.runs.schema if not pa.types.is_string(field.type)]
         if metric not in numbers:
             raise InputError(unknown(metric, numbers))
 
     def effects(self, metric: str) -> Effects:
-        """Returns the effect of each factor of a study with a design on a metric, with intervals.
+        """Returns the effect of each factor on a metric, with intervals, for a study with a design.
 
-        metric: a column of `runs`, or ``without_result``, which is 1 for a run without a result.
+        metric: a column of `runs`, or ``without_result``: 1 for a run without a result, and 0 otherwise.
 
-        Raises `InputError` if the study has no design, or has no such metric.
+        Raises `InputError` if the study has no design, or `runs` lacks the metric.
         """
         from xoff.study.effects import effects
 
         return effects(self, metric)
 
     def seeds_with_result(self) -> dict[str, int]:
-        """Returns the number of seeds with a result for each point, by the values of its columns as JSON."""
+        """Returns the number of seeds with a result for each point, by the JSON text of the point's values."""
         names = [column.name for column in self.plan.columns]
         found: dict[str, int] = {}
         for row in self.runs.select([*names, "status"]).to_pylist():
@@ -364,15 +365,16 @@ class Study:
         return dict(found)
 
     def compare(self, metric: str, first: Any, second: Any, of: str = VARIANT) -> list[Compared]:
-        """Compares two values of a column by a metric, paired by seed, at all points that are otherwise equal.
+        """Compares a metric between two values of a column, paired by seed.
 
         metric: a column of `runs`, such as ``fct_mean_ps``.
         first, second: two variants, or two values of the column, as numbers (``5000000``) or as text (``"5us"``).
         of: the column.
 
-        A setting that varies on one side only (an axis of a variant) does not count as a difference.
+        Each comparison is between two points with equal values in all other columns. Exception: an axis of one variant
+        has no value on the side of the other variant, and does not count as a difference.
 
-        Raises `InputError` if there is no such column, value or metric.
+        Raises `InputError` for an unknown column, value or metric.
         """
         column = next((one for one in self.plan.columns if of in {one.name, one.path}), None)
         if column is None:
@@ -395,12 +397,12 @@ class Study:
         return found
 
     def variants(self) -> list[Any]:
-        """Returns the values of the first column: the names of the variants, if the study has variants."""
+        """Returns the values of the first column. In a study with variants, these are the names of the variants."""
         column = self.plan.columns[0]
         return list(dict.fromkeys(column.value(point.labels.get(column.path)) for point in self.plan.points))
 
     def against_first(self, metric: str) -> list[tuple[Any, Compared]]:
-        """Compares the first value of the first column with each other value; empty if nothing varies."""
+        """Compares the first value of the first column with each other value. Empty for a study of one point."""
         if not self.plan.columns:
             return []
         first, *others = self.variants()
@@ -449,16 +451,16 @@ class Study:
             raise InputError(f"{self.directory}: cannot be read: {error.strerror}") from None
 
     def tables(self) -> list[Path]:
-        """Returns the paths of the tables over all runs, which exist once no run is missing."""
+        """Returns the paths of the tables over all runs. The tables exist once no run is missing."""
         names = ("runs", *self.plan.keep, *(["effects"] if self.plan.design is not None else []))
         return [self.directory / f"{name}.parquet" for name in names]
 
     def _write_tables(self) -> None:
-        # The lock keeps the tables and the document of one version of the study together.
+        # Under the lock, tables and document belong to one version of the study.
         with locks.held(self.store.directory):
-            # Existing tables of this exact plan are complete, and stay.
+            # Existing tables of the same plan are complete, and stay.
             if not all(dataset.is_of(self.plan, file) for file in self.tables()):
-                # Another version of the study may have begun in this directory since.
+                # Another version of the study may have begun in this directory meanwhile.
                 self._write_document()
                 dataset.write(self.plan, self.store, self.directory, self._effects_table())
 
@@ -492,7 +494,7 @@ def sweep(
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
 ) -> Study:
-    """Runs a study and returns it; existing runs are not repeated. Arguments as for `Study` and `Study.run`.
+    """Runs a study, and returns the study. Existing runs are not repeated. Arguments as for `Study` and `Study.run`.
 
     source: such as ``{"base": "incast.toml", "axes": {"switch.flow_control.sfc.pause": ["5us", "10us"]}, "seeds": 5}``.
     """

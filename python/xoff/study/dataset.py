@@ -70,7 +70,7 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
 def rows_of(plan: Plan, store: Store, table: str) -> Iterator[pa.Table]:
     """Yields the rows of one table of each run in turn, with the parameters and the seed in front.
 
-    Raises `InputError` for a damaged run: one that lacks the table, or has other columns than the first run.
+    Raises `InputError` for a damaged run: a run without the table, or with other columns than the first run.
     """
     known = store.keys()
     columns: pa.Schema | None = None
@@ -127,7 +127,7 @@ def write(plan: Plan, store: Store, directory: Path, more: Mapping[str, pa.Table
 
 
 def _write(path: Path, tables: Iterator[pa.Table], metadata: Mapping[bytes, bytes]) -> None:
-    """Writes tables one after another into one file; an empty table if there is none."""
+    """Writes tables one after another into one file. Without tables, the file has an empty table."""
     first = next(tables, pa.table({}))
     first = first.replace_schema_metadata({**(first.schema.metadata or {}), **metadata})
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:

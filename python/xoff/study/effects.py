@@ -1,11 +1,12 @@
 """The effects of the factors of a designed study on a metric, with intervals.
 
-A screening gives an effect for each seed, and the interval of their mean over the seeds. All points run with the same
-seeds, so a common influence of a seed cancels in each effect. The other methods use the mean over the seeds. Their
-intervals combine two margins, whose squares are added: of the drawn places (SALib's bootstrap over trajectories or
-samples), and of the seeds (Student's, over the effects of each seed alone).
+A screening gives an effect for each seed, and the interval of the mean effect over the seeds. All points run with the
+same seeds: a common influence of a seed cancels in each effect. The methods of Morris and Sobol use the mean over the
+seeds. Their intervals combine two margins, by adding the squares: the margin of the drawn places (SALib's bootstrap
+over trajectories or samples), and the margin of the seeds (Student's, over the effects of each seed alone).
 
-A missing metric of a run is never substituted: effects that depend on it are left out, and `Effects.notes` list them.
+A missing metric of a run is never substituted. Effects that depend on a missing metric are left out, and
+`Effects.notes` lists such effects.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def of_values(
 
 
 def _values(study: Study, metric: str) -> tuple[list[dict[int, float]], list[str]]:
-    """Returns the metric of each point, by seed, and notes on points that lack it."""
+    """Returns the metric of each point, by seed, and notes on points without the metric."""
     found: list[dict[int, float]] = [{} for _ in study.plan.points]
     every = len(found) * len(study.plan.seeds)
     if metric == WITHOUT_RESULT:

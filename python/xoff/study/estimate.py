@@ -1,8 +1,8 @@
-"""The estimate of a study's remaining time, as a range, from the durations of its runs so far.
+"""The estimate of a study's remaining time, as a range, from the durations of the runs so far.
 
-The expected duration of a run is the mean of its point if other seeds are done, else the mean of all runs. Runs are
-done in random order, so the durations so far are a sample: the sum of R remaining runs, after n runs with standard
-deviation s, has the variance R s² + R² s² / n.
+The expected duration of a run is the mean duration of runs at the same point with other seeds, or, without such runs,
+the mean of all runs. Runs are done in random order: the durations so far are a sample. After n runs with standard
+deviation s, the sum of R remaining runs has the variance R s² + R² s² / n.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Estimate:
         self._seconds.setdefault(point, []).append(seconds)
 
     def done(self, point: int, seconds: float | None) -> None:
-        """Adds a finished run; None if its duration is not representative, as that of a failed run."""
+        """Adds a finished run. None: the duration is not representative, for example of a failed run."""
         self._done += 1
         if seconds is not None:
             self._worked += seconds

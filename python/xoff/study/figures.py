@@ -59,7 +59,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The lines that are drawn together, for one combination of the other parameters."""
+    """The lines of one panel, for one combination of the other parameters."""
 
     title: str
     lines: list[Line] = field(default_factory=list)
@@ -104,13 +104,13 @@ class StudyPlot:
         return self._study.column(best) if best is not None and counts[best] > 1 else None
 
     def _moving_with(self, x: Column) -> list[Column]:
-        """Returns the columns that move together with another one, and so distinguish no further points."""
+        """Returns the columns that move together with `x`. Such columns distinguish no further points."""
         groups = self._study.plan.document.get("zip", [])
         paths: list[str] = next((group for group in groups if x.path in group), [])
         return [column for column in self._study.plan.columns if column.path in paths and column != x]
 
     def _apart(self) -> list[Column]:
-        """Returns the columns that distinguish points: of columns that move together, the first."""
+        """Returns the columns that distinguish points. Of columns that move together, only the first counts."""
         groups = self._study.plan.document.get("zip", [])
         others = {path for group in groups for path in group[1:]}
         return [column for column in self._study.plan.columns if column.path not in others]
@@ -430,7 +430,7 @@ def _ends(one: Interval) -> tuple[float, float]:
 
 
 def _logarithmic(places: Sequence[float]) -> bool:
-    """Whether places look logarithmic: they span more than a decade, and their steps grow."""
+    """True if places look logarithmic: the places span more than a decade, with growing steps."""
     ordered = sorted(set(places))
     if len(ordered) < 4 or ordered[0] <= 0 or ordered[-1] / ordered[0] < 10:
         return False

@@ -159,7 +159,7 @@ class Store:
         return place
 
     def publish(self, place: Path, key: str, tables: Collection[str]) -> None:
-        """Gives a complete run its name. An existing run stays, unless it lacks tables."""
+        """Renames a complete run to the key of the run. An existing run stays, unless the existing run lacks tables."""
         target = self.directory / key
         for path in (*place.iterdir(), place) if self._durable else ():
             synchronise(path)

@@ -71,7 +71,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that ran again, with seeds that the search never saw."""
+    """A setting that ran a second time, with seeds unseen by the search."""
 
     point: Point
     words: str
@@ -279,7 +279,7 @@ class Tuning:
         )
 
     def front(self) -> list[Tried]:
-        """Returns the settings within all limits that no other setting dominates; with one goal, all, best first."""
+        """Returns the settings within all limits, sorted by goals. With several goals: only undominated settings."""
         distinct = {one.point.index: one for one in self.tried if one.keeps}
         kept = sorted(distinct.values(), key=lambda one: self._signed(one.values or ()))
         if len(self.objective.goals) == 1:

@@ -87,7 +87,7 @@ def check(document: Any) -> None:
 
 
 def draw(document: Mapping[str, Any]) -> Figure:
-    """Draws a result of `Tuning.to_dict`. Raises `ValueError` if it is something else."""
+    """Draws a result of `Tuning.to_dict`. Raises `ValueError` for another document."""
     check(document)
     with rc_context(STYLE):
         return _draw(document)

@@ -1,15 +1,23 @@
 //! State: the words of each component that later events depend on.
 //!
-//! Each component classifies every field in one place, [`State::walk`]: *constant*; *future*, a field with
-//! influence on later events; or *total*, a field that is only counted or recorded. A [`StateVisitor`] has
-//! one of four actions:
+//! A *walk* is a visit of the state of components in a fixed order. A component implements the visit in
+//! [`State::walk`]. The argument `walk`, a [`StateVisitor`], has one of four actions:
 //!
-//! - Digest the future, relative to now and to the offsets of flows and links. Equal states have equal
-//!   digests at any moment.
-//! - Shift the future: the simulation continues as if a time had passed, and packets of each flow.
-//! - Note the totals.
-//! - Repeat the events since the totals were noted: the future shifts, and each total grows again by the same
-//!   amount. Or replace a component by a copy in which these events took place (`totals`).
+//! - **Digest**: hashes all words that decide later events, relative to now and to the progress of flows and
+//!   links ([`Offsets`]).
+//! - **Shift**: moves the state ahead in time and progress. The simulation continues from there.
+//! - **Note**: reads all totals.
+//! - **Repeat**: moves the state ahead, and adds the growth of each total since the note; or replaces a
+//!   component by a copy (see `totals.rs`).
+//!
+//! Example of a digest: at 50 us, a timer expires at 53 us. At 60 us, a timer expires at 63 us. In both
+//! states the timer expires in 3 us, and the digests are equal.
+//!
+//! [`State::walk`] classifies every field of a component:
+//!
+//! - *constant*: never changes during a run;
+//! - *future*: decides later events, such as a queue or a timer;
+//! - *total*: is only counted or recorded, such as the bytes sent or the rows of a table.
 //!
 //! The macro [`state!`](crate::state!) names every field: a field without a class does not compile. Tests
 //! hold three invariants. A shift does not change a digest. A shifted run continues like a run without a
@@ -28,31 +36,33 @@ pub use crate::offsets::{Counter, Offsets, PeriodKind};
 use crate::random::fold;
 pub use crate::word::{Total, Word};
 
-/// A component with a future.
+/// A component with state that decides later events.
 pub trait State {
-    /// Shows each word that a later window depends on, in an order independent of all else.
+    /// Visits each field that decides later events, and each total. The order must depend on the visited
+    /// state alone, and not for example on the order of a hash map.
     fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
 
-/// Visits the state of components: digests or shifts the future, notes totals, or repeats a stretch.
+/// A visitor of the state of components, with one of four actions: see the top of this module.
 pub struct StateVisitor<'a> {
     now: Moment,
-    /// Offsets of a digest, or growth of a shift or repetition.
+    /// Offsets for a digest; growth of the counters for a shift or repetition.
     origin: &'a dyn Offsets,
-    /// Offsets of the present flow: packets that have passed, credit granted, credit asked for.
+    /// Offsets of the present flow: packets passed, credit granted, credit requested. The present flow is the
+    /// flow whose state is being visited.
     passed: u32,
     granted: u32,
     asked: u32,
-    /// The present part, by its index in the snapshot.
+    /// Index of the present named component in the snapshot.
     part: usize,
     action: Action,
-    /// The present node and link.
+    /// The node and link whose state is being visited.
     place: Place,
-    /// Slots of side records of the visited messages.
+    /// Slots of the side records of the visited messages. The records are visited after the node.
     pub(crate) seen: Vec<u32>,
 }
 
-/// A node, and the link by which the visited data arrived or will leave.
+/// A node, and a link by which the visited data arrived (`leaves` is false) or will leave (`leaves` is true).
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     node: u32,
@@ -60,14 +70,14 @@ struct Place {
     leaves: bool,
 }
 
-/// The words that decide later events.
+/// The digest of a visit, by named component.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Hashes of named components, and of the rest.
+    /// The hash of each named component. The first entry, without a name, contains all other state.
     pub parts: Vec<(&'static str, u64)>,
-    /// Number of words.
+    /// Number of words visited.
     pub count: u64,
-    /// The words, if kept.
+    /// The words, if the visitor kept the words.
     words: Option<Vec<u64>>,
 }
 
@@ -83,7 +93,7 @@ impl Snapshot {
         self.parts.iter().fold(0, |hash, part| fold(hash, part.1))
     }
 
-    /// True if all words are equal; both snapshots must have kept words.
+    /// True if both snapshots have kept their words, and all words are equal.
     pub fn is(&self, other: &Self) -> bool {
         self.words.is_some() && self.words == other.words
     }
@@ -126,13 +136,14 @@ impl<'a> StateVisitor<'a> {
         Self::new(now, origin, Action::Digest(Snapshot::default()))
     }
 
-    /// Returns a visitor that digests the state at `now`, and keeps the words.
+    /// Returns a visitor that digests the state at `now`, and keeps all words for a comparison.
     pub fn keep(now: Moment, origin: &'a dyn Offsets) -> Self {
         let situation = Snapshot { words: Some(Vec::new()), ..Snapshot::default() };
         Self { action: Action::Digest(situation), ..Self::digest(now, origin) }
     }
 
-    /// Returns a visitor that shifts the state at `now` by a time, and counters by the growth of `origin`.
+    /// Returns a visitor that moves the state at `now` ahead by `by`, and each counter by its growth in
+    /// `origin`.
     pub fn shift(now: Moment, by: Duration, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Shift(by))
     }
@@ -147,7 +158,7 @@ impl<'a> StateVisitor<'a> {
         if let Action::Digest(seen) = self.action { seen } else { Snapshot::default() }
     }
 
-    /// Visits a named part.
+    /// Visits a named component, which has a hash of its own in the snapshot.
     pub fn within(&mut self, name: &'static str, what: impl FnOnce(&mut Self)) {
         let outer = self.part;
         if let Action::Digest(seen) = &mut self.action {
@@ -165,7 +176,7 @@ impl<'a> StateVisitor<'a> {
         self.now
     }
 
-    /// Returns the time by which the visitor moves the future.
+    /// Returns the time by which the visitor moves the state ahead; zero for a digest or a note.
     pub(crate) const fn by(&self) -> Duration {
         match &self.action {
             Action::Digest(_) | Action::Note(_) => Duration::ZERO,
@@ -173,7 +184,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a word that depends neither on time nor on the progress of a flow.
+    /// Visits a word as it is: the word depends neither on the present moment nor on the progress of a flow.
+    /// Example: the length of a queue.
     #[inline]
     pub fn value(&mut self, value: u64) {
         if let Action::Digest(seen) = &mut self.action {
@@ -186,10 +198,11 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a moment that matters until the moment has passed.
+    /// Visits a moment that decides later events only while the moment is ahead. In a digest all past moments
+    /// are equal. Example: the deadline of a timeout.
     pub fn due(&mut self, at: &mut Moment) {
         if let Action::Digest(_) = self.action {
-            // All past moments are equal.
+            // A past moment counts as now.
             let left = if *at == Moment::NEVER { u64::MAX } else { at.0.saturating_sub(self.now.0) };
             self.value(left);
         } else {
@@ -197,7 +210,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a moment that matters after the moment has passed, too; [`Moment::NEVER`] stays.
+    /// Visits a moment that decides later events also after the moment has passed. Example: the moment at
+    /// which a queue became empty, from which a timeout counts. [`Moment::NEVER`] stays.
     pub fn moment(&mut self, at: &mut Moment) {
         match self.action {
             Action::Digest(_) if *at == Moment::NEVER => self.value(u64::MAX),
@@ -207,8 +221,9 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the moment of a reminder, which only makes a component look at state of its own. The moment is
-    /// shifted, and is in no digest. A moment before the repeated stretch stays.
+    /// Visits the moment of a reminder: a timer that only makes a component read a deadline in a field of its
+    /// own ([`Timer::Reminder`](crate::Timer::Reminder)). The moment is in no digest, and moves with the
+    /// state. A repetition leaves a moment before the repeated period in place.
     pub fn reminder(&mut self, at: &mut Moment) {
         match &self.action {
             Action::Digest(_) => {}
@@ -217,15 +232,17 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits events from outside, such as flows to come. Events from outside are in no digest. A shift moves
-    /// the events, and a repetition leaves the events in place: the caller ends the repetition before them.
+    /// Visits events from outside, which the input of the run sets: starts of flows, faults. The events are
+    /// in no digest. A shift moves the events. A repetition leaves the events in place, and the caller ends
+    /// the repetition before the first of the events.
     pub fn outside(&mut self, what: impl FnOnce(&mut Self)) {
         if let Action::Shift(_) = self.action {
             what(self);
         }
     }
 
-    /// Visits the moment of an event from outside.
+    /// Visits the moment of one event from outside. A note collects the earliest of these moments
+    /// ([`Totals::outside`]).
     pub fn interruption(&mut self, at: &mut Moment) {
         match &mut self.action {
             Action::Note(note) => note.totals.outside = note.totals.outside.min(*at),
@@ -234,8 +251,9 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the phase of events at multiples of `period`. A repetition by another time than a multiple of
-    /// `period` is refused.
+    /// Visits the position of now between two multiples of `period`, for events at each multiple. A
+    /// repetition must take a multiple of `period`, and is refused otherwise. Example: with events every 10
+    /// us, 42 us and 52 us have the same phase of 2 us.
     pub fn phase(&mut self, period: Duration) {
         self.value(self.now.0 % period.0.max(1));
         if let Action::Repeat(r) = &mut self.action {
@@ -243,7 +261,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Begins the state of a flow.
+    /// Makes `flow` the present flow: the following calls visit its state.
     pub fn of_flow(&mut self, flow: u32) {
         if let Action::Note(note) = &mut self.action {
             note.totals.about(u64::from(flow) << 32);
@@ -252,13 +270,13 @@ impl<'a> StateVisitor<'a> {
         (self.granted, self.asked) = (self.count(Counter::Granted(flow)), self.count(Counter::Asked(flow)));
     }
 
-    /// Visits the credit granted to the present flow since the start of the flow.
+    /// Visits a count of the credit granted to the present flow since its start.
     pub fn granted(&mut self, count: &mut u32) {
         self.relative(count, self.granted);
     }
 
-    /// Visits the tag of a packet of the present flow: the credit asked for since the start of the flow, or
-    /// another word.
+    /// Visits the tag of a packet of the present flow, if the tag is a count of the credit requested since
+    /// the start of the flow.
     pub fn asked(&mut self, count: &mut u32) {
         self.relative(count, self.asked);
     }
@@ -280,7 +298,8 @@ impl<'a> StateVisitor<'a> {
         self.relative(index, self.passed);
     }
 
-    /// Visits the index of a packet that matters until the packet has passed.
+    /// Visits the index of a packet of the present flow that decides later events only until the packet has
+    /// passed. In a digest all earlier indices are equal.
     pub fn ahead(&mut self, index: &mut u32) {
         match self.action {
             Action::Digest(_) => self.value(u64::from(index.saturating_sub(self.passed))),
@@ -293,12 +312,13 @@ impl<'a> StateVisitor<'a> {
         self.origin.kind()
     }
 
-    /// Visits the index of a message of an operation.
+    /// Visits the index of a message of a collective: `number` is the number of the collective.
     pub fn message(&mut self, job: u32, number: u32, place: &mut u32) {
         self.relative(place, self.count(Counter::Messages(job, number, *place)));
     }
 
-    /// Returns the number of messages by which the sender of a message advances.
+    /// Returns the number of messages by which a shift or repetition moves the sender of a message ahead;
+    /// otherwise zero.
     pub fn further(&self, job: u32, number: u32, place: u32) -> u32 {
         if self.by() > Duration::ZERO { self.count(Counter::Messages(job, number, place)) } else { 0 }
     }
@@ -308,12 +328,12 @@ impl<'a> StateVisitor<'a> {
         self.relative(place, self.count(Counter::Operations(job, rank)));
     }
 
-    /// Returns the number of operations by which a rank advances.
+    /// Returns the number of operations by which a shift or repetition moves a rank ahead; otherwise zero.
     pub fn further_operations(&self, job: u32, rank: u32) -> u32 {
         if self.by() > Duration::ZERO { self.count(Counter::Operations(job, rank)) } else { 0 }
     }
 
-    /// Visits the number of a shared operation ([`Offsets::number`]).
+    /// Visits the number of a collective of a job ([`Offsets::number`]).
     pub fn number(&mut self, job: u32, number: &mut u32) {
         match self.action {
             Action::Digest(_) => {
@@ -326,8 +346,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the end of a computation and its timer. The end is an event from outside for periods that are
-    /// shorter than an operation.
+    /// Visits the end of a computation, and the token of its timer. In a period of packets or of steps the
+    /// end is an event from outside, as these periods are shorter than an operation.
     pub(crate) fn computed(&mut self, at: &mut Moment, token: &mut u64) {
         if self.origin.kind() < PeriodKind::Layers {
             self.interruption(at);
@@ -342,7 +362,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the number of bytes that an output had sent at some moment.
+    /// Visits a number of bytes that an output has sent, at present or at an earlier moment.
     pub fn bytes(&mut self, node: u32, output: u16, sent: &mut u64) {
         let origin = self.origin.offset(Counter::Bytes(node, output));
         match self.action {
@@ -352,17 +372,20 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Begins the state of a node.
+    /// Makes `node` the present node.
     pub const fn at_node(&mut self, node: u32) {
         self.place.node = node;
     }
 
-    /// Begins the state of data that arrived by a link of the present node, or will leave by the link.
+    /// Makes `link` the present link: the following calls visit data that arrived by the link, or (`leaves`)
+    /// will leave by the link.
     pub const fn at_link(&mut self, link: u16, leaves: bool) {
         self.place = Place { link, leaves, ..self.place };
     }
 
-    /// Visits a counter of a class ([`Counter::Class`]) of the present node (`is_own`), or of the neighbour.
+    /// Visits a counter that both ends of the present link keep for traffic class `which`
+    /// ([`Counter::Class`]). The counter belongs to the present node (`is_own`), or to the node at the other
+    /// end.
     pub fn counter(&mut self, is_own: bool, which: u8, count: &mut u32) {
         let Place { node, link, leaves } = self.place;
         let (node, output) = if is_own == leaves { (node, link) } else { self.origin.far(node, link) };
@@ -375,21 +398,22 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the slot of a side record. The record itself is visited after the node.
+    /// Visits the slot of a side record. The visitor visits the record after the node.
     pub fn side(&mut self, slot: u32) {
         self.value(u64::MAX);
         self.seen.push(slot);
         self.is_shared();
     }
 
-    /// Notes that a part shares data with another part, which a copy would share as well.
+    /// Notes that two components share data. A copy of one component would then share the data as well, and
+    /// cannot replace another component.
     pub const fn is_shared(&mut self) {
         if let Action::Note(note) = &mut self.action {
             note.totals.is_shared = true;
         }
     }
 
-    /// Visits parts in the order of their keys.
+    /// Visits the entries of a map in the order of their keys. `each` visits one entry.
     pub fn keyed<'s, K: Ord + Word + 's, V: 's>(
         &mut self,
         parts: impl IntoIterator<Item = (&'s K, &'s mut V)>,
@@ -463,25 +487,40 @@ impl<T: State> State for std::collections::VecDeque<T> {
     }
 }
 
-/// Says of every field of a part what it is. What has a future:
+/// Implements [`State`] for a component: names every field, with its kind. A field
+/// without a kind does not compile.
 ///
-/// - `due`, a moment that matters while it is to come, and `dues`, some of them;
-/// - `moment` and `moments`, those that matter even when they are past;
-/// - `flow`, the flow at hand from here on, `packet` and `packets`, indices of packets of it, and `ahead`,
-///   one that matters as long as it is beyond those that have passed;
-/// - `granted`, what the flow at hand was granted since it began;
-/// - `value`, a word that is what it is;
-/// - `part`, something with a state of its own, `keyed`, a map of them, and `flows`, one by flow.
+/// Fields that decide later events:
 ///
-/// What was counted or written down:
+/// | kind | field |
+/// |---|---|
+/// | `due`, `dues` | a moment that decides later events while the moment is ahead; a list |
+/// | `moment`, `moments` | a moment that decides later events also after the moment; a list |
+/// | `flow` | the number of a flow, which becomes the present flow for the following fields |
+/// | `packet`, `packets` | the index of a packet of the present flow; a list |
+/// | `ahead` | the index of a packet that decides later events until the packet has passed |
+/// | `granted` | a count of the credit granted to the present flow |
+/// | `value` | any word that depends neither on the present moment nor on progress |
+/// | `part` | a field with a `State` |
+/// | `keyed`, `flows` | a map of values with a `State`; a map by flow |
 ///
-/// - `total` and `totals`, which grow again by as much when what happened happens again;
-/// - `since` and `sinces`, moments from which on something is counted;
-/// - `peak`, the most that there ever was, and `peaks`: what happens again changes it no more.
+/// Fields that are only counted or recorded:
 ///
-/// What is constant, or used within an event alone: `still`.
+/// | kind | field |
+/// |---|---|
+/// | `total`, `totals` | a count: a repetition adds the growth in the period again; a list |
+/// | `since`, `sinces` | a moment from which a total counts; a list |
+/// | `peak`, `peaks` | a maximum, which a repetition leaves unchanged; a list |
 ///
-/// A part without fields that matter is named alone.
+/// Fields that never change in a run, or that are used within one event only, have the kind `constant`.
+///
+/// Example, with a field of each class:
+///
+/// ```ignore
+/// state!(Counter { value: level; due: deadline; total: overflows; constant: limit; });
+/// ```
+///
+/// A component without fields is named alone: `state!(Empty);`.
 #[macro_export]
 macro_rules! state {
     ($part:ty { $($kind:ident: $($field:ident),+;)* }) => {
@@ -495,7 +534,7 @@ macro_rules! state {
     ($part:ty) => {
         impl $crate::state::State for $part {
             fn walk(&mut self, _: &mut $crate::state::StateVisitor<'_>) {
-                // Does not compile for a part that has fields.
+                // Does not compile for a component with fields.
                 let Self {} = self;
             }
         }

@@ -1,4 +1,4 @@
-//! Visits that note totals, and visits that let totals grow again.
+//! Visits that note totals, and visits that let totals grow again (see [`totals`](super::totals)).
 
 use xoff_units::{Duration, Moment};
 
@@ -8,19 +8,20 @@ use crate::offsets::{Offsets, Part, PeriodKind};
 use crate::word::Total;
 
 impl<'a> StateVisitor<'a> {
-    /// Returns a visitor that notes the totals of the visited parts.
+    /// Returns a visitor that notes the totals of the visited components.
     pub fn note(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: None }))
     }
 
-    /// Returns a visitor that notes totals and copies rows of a part, before a copy replaces the part
-    /// ([`StateVisitor::onto`]).
+    /// Returns a visitor that notes the totals and copies the rows of a component, before a copy replaces the
+    /// component ([`StateVisitor::onto`]).
     pub fn leave(now: Moment, origin: &'a dyn Offsets) -> Self {
         Self::new(now, origin, Action::Note(Note { totals: Totals::default(), rows: Some(Vec::new()) }))
     }
 
-    /// Returns a visitor that repeats the stretch up to `now` this many times. `before` are the totals at the
-    /// start of the stretch. `origin` gives the progress of counters.
+    /// Returns a visitor that repeats the period that ended at `now`, `times` times. `stretch` is the length
+    /// of the period. `before` has the totals at the start of the period. `origin` has the growth of each
+    /// counter in all repetitions.
     pub fn repeat(
         now: Moment,
         stretch: Duration,
@@ -36,9 +37,9 @@ impl<'a> StateVisitor<'a> {
         )
     }
 
-    /// Returns a visitor of a copy that replaces a part. The copy was taken at `now`, and is moved by `by`.
-    /// `left` has the totals and rows of the replaced part. `before` are the totals of the copy at the start
-    /// of its stretch. `origin` gives the progress of counters.
+    /// Returns a visitor of a copy that replaces a component. The copy was taken at `now`, at the end of a
+    /// period, and moves ahead by `by`. `before` has the totals of the copy at the start of the period.
+    /// `left` has the totals and rows of the replaced component. `origin` has the growth of each counter.
     pub fn onto(now: Moment, by: Duration, before: Totals, left: Left, origin: &'a dyn Offsets) -> Self {
         let fits = before.are_of(&left.totals);
         let Left { totals, rows } = left;
@@ -61,13 +62,13 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// True if a repetition met exactly the noted totals, and no row had been collected meanwhile. If false,
-    /// the visited parts are invalid.
+    /// True if a repetition met exactly the noted totals, and no row was collected between note and
+    /// repetition. If false, the visited components are invalid.
     pub fn fits(&self) -> bool {
         !matches!(&self.action, Action::Repeat(r) if !r.fits || !r.is_over())
     }
 
-    /// Visits a total: a field that is only counted.
+    /// Visits a total. A repetition adds the growth in the period, once per repetition.
     pub fn total<T: Total>(&mut self, total: &mut T) {
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
@@ -80,7 +81,7 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a word that must equal the word at the start of a repeated stretch.
+    /// Visits a word that must be equal at both ends of a repeated period. A repetition is refused otherwise.
     pub fn same(&mut self, word: u64) {
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
@@ -92,20 +93,20 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Refuses a repetition of this part.
+    /// Refuses a repetition of the visited component.
     pub const fn refuse(&mut self) {
         if let Action::Repeat(r) = &mut self.action {
             r.fits = false;
         }
     }
 
-    /// Visits a list of totals whose length may grow.
+    /// Visits a list of totals. A repetition is refused if the length of the list changed in the period.
     pub fn total_each<'t, T: Total + 't>(&mut self, totals: impl ExactSizeIterator<Item = &'t mut T>) {
         self.same(totals.len() as u64);
         totals.for_each(|total| self.total(total));
     }
 
-    /// Visits a peak, which a repetition does not change.
+    /// Visits a maximum. Repetitions do not change the maximum. A copy keeps the larger of both maxima.
     pub fn peak<T: Total + Ord>(&mut self, peak: &mut T) {
         match &mut self.action {
             Action::Digest(_) | Action::Shift(_) => {}
@@ -114,8 +115,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits a moment from which a total counts. The moment is in no digest. A moment before the repeated
-    /// stretch stays.
+    /// Visits a moment from which a total counts, such as the start of a pause. The moment is in no digest. A
+    /// repetition moves the moment, unless the moment lies before the repeated period.
     pub fn since(&mut self, at: &mut Moment) {
         match &mut self.action {
             Action::Digest(_) => {}
@@ -129,9 +130,10 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits the start of an entry of a sequence, which is only recorded. In a repetition the next entry
-    /// starts later by the stretch, and the same entry keeps its start. In a busy period the start is part of
-    /// the state.
+    /// Visits the start of an entry of a sequence, such as an operation of a program; `place` is the index of
+    /// the entry. The start is only recorded. If the entry was the same at the start of the period, its start
+    /// stays. Otherwise the start must be one period later than the start of the earlier entry, and moves
+    /// ahead. In a busy period the start decides later events, and is visited as a moment.
     pub fn begun(&mut self, place: u32, at: &mut Moment) {
         if self.origin.kind() == PeriodKind::BusyPeriods {
             return self.moment(at);
@@ -155,7 +157,8 @@ impl<'a> StateVisitor<'a> {
         }
     }
 
-    /// Visits recorded rows. A repetition records the rows of the stretch again, moved in time and progress.
+    /// Visits recorded rows. Each repetition records the rows of the period again, with later times and
+    /// higher counters.
     pub fn rows<R: Row>(&mut self, rows: &mut Vec<R>) {
         let origin = self.origin;
         match &mut self.action {
@@ -203,7 +206,7 @@ mod tests {
 
     use crate::state::{Counter, State};
 
-    /// A row with its time and packet.
+    /// A row with a time and a packet.
     #[derive(Debug, Clone, PartialEq, Eq)]
     struct Line(Moment, u32);
 
@@ -242,7 +245,7 @@ mod tests {
         }
     }
 
-    /// Something at a moment from which on it does the same as at any other: so many packets are behind it.
+    /// Returns a component at `now`, with this many packets behind.
     fn part(now: u64, packets: u32) -> Part {
         let lines = vec![Line(Moment(now - 7), packets)];
         Part {
@@ -258,7 +261,7 @@ mod tests {
         }
     }
 
-    /// What it does then.
+    /// Changes a component by the events of a period that starts at `now`.
     fn happen(part: &mut Part, now: u64) {
         part.next = Moment(now + 45);
         part.seq += 3;
@@ -288,8 +291,8 @@ mod tests {
 
     #[test]
     fn a_copy_takes_the_place_of_what_would_have_become_the_same() {
-        // In one the mark of what is the most is beyond what happens, and something is counted since it is
-        // quiet.
+        // In the second case the peak exceeds the peak of the period, and the quiet time starts in the
+        // period.
         for (most, touches) in [(2, false), (9, true)] {
             let mut copy = part(100, 8);
             let before = noted(&mut copy);

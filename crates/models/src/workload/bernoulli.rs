@@ -1,11 +1,16 @@
-//! Bernoulli sources: open-loop traffic with frames at random in the slots of a line.
+//! Bernoulli sources: open-loop traffic, with frames at random in the slots of a line.
 //!
-//! Models: a slot is the time of one full frame at the source's line rate. In each slot a frame arrives with
-//! probability `load`, whatever the network does. Geometric gaps are drawn one at a time. Frames wait in a
-//! queue of the source in front of its rate limiter. A full queue holds the source back, which is counted;
-//! the source continues later with the same frames, so no frame is lost at a source. Source: the BCN document
-//! ("Bernoulli temporal distribution", rate limiter queue of 150 KB); `docs/models/bernoulli.md`. Our choice:
-//! slots begin at a random moment, so that sources do not send in step.
+//! Models: a *slot* is the time of one full frame at the line rate of the source. In each slot a frame
+//! arrives at the source with probability `load`, independent of the state of the network. Gaps between
+//! frames are geometric, and are drawn one at a time. Frames wait in a queue of the source, in front of the
+//! rate limiter. If the queue is full, the next frame is held until the queue has room, and all later frames
+//! move by the same time: no frame is lost at a source. Held frames are counted. Example: at 10 Gb/s the slot
+//! of a 1,500 B frame is 1.2 us. With a load of 0.5, a frame arrives every 2.4 us on average.
+//!
+//! Source: the BCN document ("Bernoulli temporal distribution", rate limiter queue of 150 KB);
+//! `docs/models/bernoulli.md`.
+//!
+//! Our choice: the slots of a source begin at a random moment, so that sources do not send in step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +42,7 @@ const fn queue() -> Bytes {
     Bytes(150_000)
 }
 
-/// Most frames that a source offers.
+/// Maximum number of frames of a source.
 const MOST_FRAMES: f64 = 1e8;
 
 impl Traffic for Params {
@@ -64,7 +69,8 @@ impl Traffic for Params {
 }
 
 impl Params {
-    /// Returns the arrivals of a source, with the time of the first and the number; none without a frame.
+    /// Returns the arrivals at a source, the moment of the first frame, and the number of frames; `None` if
+    /// no frame arrives.
     pub fn arrivals(
         &self,
         rate: Rate,
@@ -75,11 +81,11 @@ impl Params {
         let slot = rate.time(framing.largest());
         let phase = Duration::of_real(stream.uniform() * slot.real());
         let room = (self.queue.0 / framing.largest()).clamp(1, u64::from(u32::MAX)) as u32;
-        // A slot's frame is there at its beginning; the first slot may have one.
+        // A frame arrives at the beginning of a slot. The first slot may have a frame, too.
         SourceQueue::in_slots(stream, slot, self.load, start + phase, start + self.duration, room)
     }
 
-    /// Returns the first invalid key, with the problem.
+    /// Refuses invalid values: returns the first invalid key, with the problem.
     pub fn validate(&self, key: &str, framing: &Framing, fastest: Rate) -> Result<(), Problem> {
         if !(self.load > 0.0 && self.load <= 1.0) {
             return Err((
