@@ -153,11 +153,11 @@ def _measure(document: Mapping[str, Any], size: int, overrides: running.Override
     found = next(iter(result.summary["workloads"].values()))["collective"]
     return Row(
         bytes=size,
-        time_us=found["time_ps"] / 1e6,
-        algbw_GBps=found["algorithm_bps"] / 8e9,
-        busbw_GBps=found["bus_bps"] / 8e9,
+        time_us=(found["time_ps"] or 0) / 1e6,
+        algbw_GBps=(found["algorithm_bps"] or 0) / 8e9,
+        busbw_GBps=(found["bus_bps"] or 0) / 8e9,
         algorithm=found["algorithm"],
-        protocol=found["protocol"],
+        protocol=found["protocol"] or "",
         channels=found["channels"],
         predicted_us=None if found["predicted_ps"] is None else found["predicted_ps"] / 1e6,
     )
