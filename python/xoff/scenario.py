@@ -1724,6 +1724,12 @@ class Nccl(_Part):
     steps: int | None = None
     """Slots of a connection (`NCCL_STEPS`)."""
 
+    qps_per_connection: int | None = None
+    """Queue pairs of a connection, over which messages take turns (`NCCL_IB_QPS_PER_CONNECTION`)."""
+
+    split_data_on_qps: bool | None = None
+    """Cuts each message into equal parts, one for each queue pair (`NCCL_IB_SPLIT_DATA_ON_QPS`)."""
+
     min_ctas: int | None = None
     """Fewest channels (`NCCL_MIN_CTAS`)."""
 
@@ -1987,6 +1993,23 @@ class Row(_Part):
     server: int | None = None
     """Ranks of a server, for `hierarchical`."""
 
+    copies: Literal["expert", "rank", "server"] | None = None
+    """For an all-to-all of experts: how often a token crosses the network. `size` counts one copy for each chosen
+    expert.
+    """
+
+    experts: int | None = None
+    """For `copies`: experts of the layer."""
+
+    top_k: int | None = None
+    """For `copies`: experts of a token."""
+
+    combine: bool | None = None
+    """For `copies`: the way back from the experts."""
+
+    overhead: str | None = None
+    """Time from the beginning of a collective at a rank to its first messages, besides the library's own."""
+
     label: str | None = None
     """Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`."""
 
@@ -2211,6 +2234,12 @@ class Collectives(_Part):
         | None
     ) = None
     """All-to-alls of experts. Textbook: default `direct`. NCCL: messages between pairs, without a choice."""
+
+    copies: Literal["expert", "rank", "server"] | None = None
+    """How often a token crosses the network on its way to its experts."""
+
+    overhead: str | None = None
+    """Time before each exchange with the experts, besides the library's own."""
 
     channels: int | None = None
     """Channels of all collectives. Default: one; with NCCL as many as NCCL uses."""

@@ -40,15 +40,15 @@ def collective(d: Draw) -> dict[str, Any]:
     algorithms = [
         one
         for one in registered("workload.collective.algorithm")
-        if operation in (None, *ALGORITHMS.get(one, REDUCES[:1]))
+        if operation in (None, *ALGORITHMS.get(one, REDUCES[:1])) and one not in NCCL
     ]
     if d.hosts < 4 and "hierarchical" in algorithms:
         algorithms.remove("hierarchical")
-    if d.forced.get("workload.connections") == "per_message":
-        algorithms = [one for one in algorithms if one not in NCCL]
+    forced = d.forced.get("workload.collective.algorithm")
+    by_library = [one for one in NCCL if operation in (None, *ALGORITHMS[one])]
+    if forced in NCCL or (forced is None and by_library and not algorithms):
+        return by_nccl(d, forced or d.aside.choice(by_library), operation)
     algorithm = d.choose("workload.collective.algorithm", algorithms)
-    if algorithm in NCCL:
-        return by_nccl(d, algorithm, operation)
     ranks = d.some_hosts(2)
     settings: dict[str, Any] = {
         "algorithm": algorithm,
@@ -61,7 +61,15 @@ def collective(d: Draw) -> dict[str, Any]:
         settings["group"] = 2
     # At least a byte for each share of each piece of three channels.
     settings |= {"hosts": ranks, "size": f"{d.rng.randint(2000, 60_000)}B", "channels": d.rng.randint(1, 3)}
-    return settings if d.rng.random() < 0.5 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
+    settings |= {} if d.rng.random() < 0.5 else {"chunk": f"{d.rng.randint(1500, 4000)}B"}
+    if forced is None and by_library and may_use_nccl(d):
+        return by_nccl(d, d.aside.choice(by_library), operation)
+    return settings
+
+
+def may_use_nccl(d: Draw) -> bool:
+    """Sometimes true, where connections may be persistent."""
+    return d.aside.random() < 0.3 and d.forced.get("workload.connections") != "per_message"
 
 
 def servers(d: Draw, algorithm: str = "auto") -> None:
@@ -69,13 +77,13 @@ def servers(d: Draw, algorithm: str = "auto") -> None:
     if d.servers is not None:
         return
     sizes = [size for size in range(1, 9) if d.hosts % size == 0]
-    hosts = {"pat": 1, "nvls": d.hosts}.get(algorithm) or d.rng.choice(sizes)
-    shared = 2 if algorithm == "nvls_tree" and hosts == 1 else d.rng.choice([1, 1, 2]) if algorithm != "pat" else 1
+    hosts = {"pat": 1, "nvls": d.hosts}.get(algorithm) or d.aside.choice(sizes)
+    shared = 2 if algorithm == "nvls_tree" and hosts == 1 else d.aside.choice([1, 1, 2]) if algorithm != "pat" else 1
     d.servers = {
         "gpus": hosts * shared,
         "nics": hosts,
-        "gpu": "h100" if algorithm.startswith("nvls") else d.rng.choice(["h100", "a100", "b200"]),
-        "nvlink": {"latency": d.rng.choice(["500ns", "1us"])},
+        "gpu": "h100" if algorithm.startswith("nvls") else d.aside.choice(["h100", "a100", "b200"]),
+        "nvlink": {"latency": d.aside.choice(["500ns", "1us"])},
     }
 
 
@@ -85,10 +93,10 @@ def by_nccl(d: Draw, algorithm: str, operation: str | None) -> dict[str, Any]:
     settings = {
         "library": "nccl",
         "algorithm": algorithm,
-        "operation": operation or d.rng.choice(ALGORITHMS[algorithm]),
-        "size": f"{d.rng.randint(2000, 60_000)}B",
+        "operation": operation or d.aside.choice(ALGORITHMS[algorithm]),
+        "size": f"{d.aside.randint(2000, 60_000)}B",
     }
-    return settings if d.rng.random() < 0.7 else {**settings, "chunk": f"{d.rng.randint(1500, 4000)}B"}
+    return settings if d.aside.random() < 0.7 else {**settings, "chunk": f"{d.aside.randint(1500, 4000)}B"}
 
 
 def graph(d: Draw) -> dict[str, Any]:
@@ -169,7 +177,7 @@ def training(d: Draw) -> dict[str, Any]:
 
 def library(d: Draw) -> dict[str, Any]:
     """Sometimes the library ``nccl``, which needs servers and persistent connections."""
-    if d.rng.random() < 0.7 or d.forced.get("workload.connections") == "per_message":
-        return {"library": "textbook"}
+    if not may_use_nccl(d):
+        return {}
     servers(d)
     return {"library": "nccl"}

@@ -420,7 +420,7 @@ def draw_with(d: Draw) -> dict[str, Any]:
             shared["connections_per_channel"] = 3
         traffic = written(d, "workload", kind)
         if any(isinstance(of, dict) and of.get("library") == "nccl" for of in traffic.values()):
-            shared["connections"] = "persistent"
+            shared = {"connections": "persistent"}
         workloads.append(
             {
                 **traffic,

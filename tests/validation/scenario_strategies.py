@@ -34,6 +34,9 @@ class Draw:
 
     def __init__(self, rng: Random, forced: Forced) -> None:
         self.rng = rng
+        # Draws of libraries and servers leave all other draws as they are.
+        state = rng.getstate()[1]
+        self.aside = Random(str((state[:4], state[-1])))
         self.forced = forced
         self.hosts = 0
         self.largest = 0

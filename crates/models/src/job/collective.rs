@@ -11,8 +11,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Bytes, index, number, wide};
+use xoff_units::{Bytes, Duration, index, number, wide};
 
+use super::experts::{Copies, Experts};
 use super::piece::{Messages, Piece, Way};
 use crate::param_error::ParamError;
 
@@ -177,6 +178,10 @@ pub struct Collective {
     pub chunk: Option<Bytes>,
     /// Number of consecutive ranks of a group, for `hierarchical`.
     pub group: Option<u64>,
+    /// The routing of tokens, for an all-to-all of experts.
+    pub experts: Option<Experts>,
+    /// From the beginning of the operation at a rank to its first messages, besides the costs of the library.
+    pub overhead: Duration,
 }
 
 /// Returns the bytes of the shares whose number leaves `rest` when divided by `by`, among `n` shares; the
@@ -223,7 +228,16 @@ impl Sends {
 impl Collective {
     /// Returns a collective with the default algorithm, one channel, and whole messages.
     pub const fn new(operation: Operation, size: Bytes) -> Self {
-        Self { operation, algorithm: operation.algorithms()[0], size, channels: 1, chunk: None, group: None }
+        Self {
+            operation,
+            algorithm: operation.algorithms()[0],
+            size,
+            channels: 1,
+            chunk: None,
+            group: None,
+            experts: None,
+            overhead: Duration::ZERO,
+        }
     }
 
     /// Returns a barrier: each rank informs every other rank, in a logarithmic number of rounds.
@@ -236,8 +250,9 @@ impl Collective {
         let pieces = self.check(n)?;
         let channels = self.channels as usize;
         let mut sends = Sends { ranks: n, list: Vec::new() };
+        let size = self.experts.map_or(self.size.0, |experts| experts.bytes(self.size.0, wide(n)));
         for channel in 0..channels {
-            let bytes = share(self.size.0, channels, channel, channels);
+            let bytes = share(size, channels, channel, channels);
             match self.algorithm {
                 Algorithm::DoubleTree => {
                     for tree in 0..2 {
@@ -415,6 +430,9 @@ impl Collective {
             );
         }
         self.check_group(n)?;
+        if self.experts.is_some_and(|experts| experts.copies == Copies::Server) {
+            return wrong("copies", "`server` needs library = \"nccl\" and network.servers".into());
+        }
         if self.channels == 0 || self.channels > 64 {
             return wrong("channels", format!("{} is out of range; allowed are 1 to 64", self.channels));
         }

@@ -266,6 +266,15 @@ impl Graph {
         }
     }
 
+    /// Returns the time from the beginning of a shared operation at a rank to the first messages.
+    pub fn launch(&self, number: u32) -> Duration {
+        let library = self.costs(number).map_or(Duration::ZERO, |costs| costs.launch);
+        match self.shared[index(number)].what {
+            What::Message { .. } => library,
+            What::Collective { shape, .. } => library + self.shapes[index(shape)].of.overhead,
+        }
+    }
+
     /// Returns the way of a message between two ranks outside of collectives.
     pub fn way(&self, from: u32, to: u32) -> Way {
         let server = |library: &OnServers, rank: u32| library.gpus[index(rank)].0;
@@ -512,6 +521,7 @@ impl Builder {
         let all: Vec<u32> = (0..self.graph.processors).collect();
         let costs = communicators.costs(number(all.len()));
         self.graph.library = Some(OnServers { costs, gpus: communicators.gpus.clone() });
+        self.graph.lines = Lines::Shared(communicators.options.qps);
         self.communicators = Some(communicators);
         self
     }
@@ -534,12 +544,15 @@ impl Builder {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 let plan = communicators.plan(&unknown.key().1, collective)?;
-                let of = plan.collective(collective.operation, collective.size);
+                let of = Collective {
+                    experts: collective.experts,
+                    overhead: collective.overhead,
+                    ..plan.collective(collective.operation, collective.size)
+                };
                 let ranks = unknown.key().1.ranks();
                 let costs = Some(plan.costs);
                 let mut shape = Shape::new(ranks, of, &plan.messages);
-                (shape.costs, shape.protocol, shape.predicted) =
-                    (costs, Some(plan.protocol), plan.predicted);
+                (shape.costs, shape.protocol, shape.predicted) = (costs, Some(plan.protocol), plan.predicted);
                 self.graph.shapes.push(shape);
                 *unknown.insert(place)
             }

@@ -7,6 +7,7 @@
 //! time.
 
 pub mod collective;
+pub mod experts;
 pub mod graph;
 mod handover;
 pub mod nccl;

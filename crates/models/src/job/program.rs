@@ -331,10 +331,9 @@ impl Program {
             }
         }
         let launch = match work {
-            Work::Send(number) | Work::Collective { number, .. } => self.graph.costs(number),
-            Work::Compute(_) | Work::Receive(_) => None,
+            Work::Send(number) | Work::Collective { number, .. } => self.graph.launch(number),
+            Work::Compute(_) | Work::Receive(_) => Duration::ZERO,
         };
-        let launch = launch.map_or(Duration::ZERO, |costs| costs.launch);
         let is_launched = launch == Duration::ZERO;
         self.active.insert(place, Active { start, after, missing, to_come, to_leave, is_launched });
         if is_launched {

@@ -119,7 +119,7 @@ impl Params {
             return Err((format!("{}.connections", making.at()), why));
         }
         let ranks = making.ranks(Library::Nccl, None, self.hosts.as_ref(), Placement::Linear, key)?;
-        let mut builder = making.job_of(&ranks, None, key)?;
+        let mut builder = making.job_of(&ranks, key)?;
         let algorithm = self.algorithm.unwrap_or(Algorithm::Auto);
         let default = Collective::new(self.operation, self.size);
         let channels = self.channels.unwrap_or(0);

@@ -17,6 +17,7 @@ use xoff_units::{Bytes, Duration, index, number, wide};
 use super::placement::Placement;
 use super::{Host, Library, Making, Problem, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation as Does};
+use crate::job::experts::{Copies, Experts};
 use crate::job::{Builder, Operation, Shared, What, Work};
 
 /// Most operations of a job.
@@ -135,9 +136,34 @@ pub struct Row {
     /// Ranks of a server, for `hierarchical`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<u64>,
+    /// For an all-to-all of experts: how often a token crosses the network. `size` counts one copy for each
+    /// chosen expert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
+    /// For `copies`: experts of the layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experts: Option<u64>,
+    /// For `copies`: experts of a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u64>,
+    /// For `copies`: the way back from the experts.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub combine: bool,
+    /// Time from the beginning of a collective at a rank to its first messages, besides the library's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Duration>,
     /// Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+}
+
+impl Row {
+    /// Returns the routing of tokens, if the row names copies other than one for each expert.
+    fn routing(&self) -> Option<Experts> {
+        let copies = self.copies.filter(|copies| *copies != Copies::Expert)?;
+        let (experts, top_k) = (self.experts?, self.top_k?);
+        Some(Experts { experts, top_k, copies, combines: self.combine })
+    }
 }
 
 fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
@@ -195,7 +221,7 @@ impl Traffic for Params {
         let library = making.library(self.library, false);
         let hosts = self.hosts.as_ref();
         let placed = making.ranks(library, Some(ranks as usize), hosts, self.placement, &key)?;
-        let mut reading = Reading::new(self, &key, making.job_of(&placed, None, &key)?, ranks as u32);
+        let mut reading = Reading::new(self, &key, making.job_of(&placed, &key)?, ranks as u32);
         reading.list()?;
         reading.order()?;
         reading.match_messages()?;
@@ -347,6 +373,14 @@ impl<'a> Reading<'a> {
             Kind::Send | Kind::Recv if one.peer.is_none() => lacks("peer", "a message needs a peer"),
             Kind::Send if one.size.is_none() => lacks("size", "a message needs a size"),
             _ if is_collective && one.group.is_none() => lacks("group", "a collective needs a group"),
+            _ if one.copies.is_some() && one.kind != Kind::AllToAll => {
+                lacks("copies", "only an all-to-all has copies of tokens; remove it")
+            }
+            _ if one.copies.is_some_and(|copies| copies != Copies::Expert)
+                && !one.experts.is_some_and(|all| one.top_k.is_some_and(|k| (1..=all).contains(&k))) =>
+            {
+                lacks("copies", "needs experts and top_k, of which top_k is at most experts")
+            }
             _ if is_collective && one.kind != Kind::Barrier && one.size.is_none() => {
                 lacks("size", "a collective needs a size")
             }
@@ -577,7 +611,10 @@ impl<'a> Reading<'a> {
             };
             let (usual, few) = if is_nccl { (Algorithm::Auto, 0) } else { (default.algorithm, 1) };
             let (algorithm, channels) = (one.algorithm.unwrap_or(usual), one.channels.unwrap_or(few));
-            Some(Collective { algorithm, channels, chunk: one.chunk, group: one.server, ..default })
+            let overhead = one.overhead.unwrap_or_default();
+            let experts = one.routing();
+            let (chunk, group) = (one.chunk, one.server);
+            Some(Collective { algorithm, channels, chunk, group, experts, overhead, ..default })
         };
         let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };
         if let Some(row) =

@@ -12,7 +12,7 @@ use super::host::Host;
 use super::placement::Placement;
 use crate::job::Builder;
 use crate::job::nccl::{Communicators, Options};
-use crate::nccl::{Algorithm, Protocol};
+use crate::nccl::Protocol;
 use crate::topology::{PortSpec, Servers};
 
 /// The library of collectives.
@@ -40,6 +40,10 @@ pub struct Params {
     pub nvls: bool,
     /// Slots of a connection (`NCCL_STEPS`).
     pub steps: u64,
+    /// Queue pairs of a connection, over which messages take turns (`NCCL_IB_QPS_PER_CONNECTION`).
+    pub qps_per_connection: u64,
+    /// Cuts each message into equal parts, one for each queue pair (`NCCL_IB_SPLIT_DATA_ON_QPS`).
+    pub split_data_on_qps: bool,
     /// Fewest channels (`NCCL_MIN_CTAS`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ctas: Option<u64>,
@@ -69,6 +73,8 @@ impl Default for Params {
             pxn: true,
             nvls: true,
             steps: 8,
+            qps_per_connection: 1,
+            split_data_on_qps: false,
             min_ctas: None,
             max_ctas: None,
             net_overhead: None,
@@ -170,24 +176,19 @@ impl Making<'_> {
     }
 
     /// Returns a builder for a job of these ranks.
-    pub(super) fn job_of(
-        &self,
-        ranks: &Ranks,
-        algorithm: Option<Algorithm>,
-        key: &str,
-    ) -> Result<Builder, Problem> {
+    pub(super) fn job_of(&self, ranks: &Ranks, key: &str) -> Result<Builder, Problem> {
         let builder = self.job(ranks.nodes.clone());
         let Some(gpus) = &ranks.gpus else { return Ok(builder) };
-        Ok(builder.on(self.communicators(gpus.clone(), algorithm, key)?))
+        let communicators = self.communicators(gpus.clone(), key)?;
+        if self.workload.connections_per_channel > 1 {
+            let why = "NCCL has queue pairs in its place; give nccl.qps_per_connection".into();
+            return Err((format!("{}.connections_per_channel", self.at()), why));
+        }
+        Ok(builder.on(communicators))
     }
 
     /// Returns what the communicators of a job know of servers and settings.
-    fn communicators(
-        &self,
-        gpus: Vec<(u32, u32)>,
-        algorithm: Option<Algorithm>,
-        key: &str,
-    ) -> Result<Communicators, Problem> {
+    fn communicators(&self, gpus: Vec<(u32, u32)>, key: &str) -> Result<Communicators, Problem> {
         let servers = self.servers(key)?;
         let params = self.workload.nccl;
         let at = format!("{}.nccl", self.at());
@@ -198,6 +199,7 @@ impl Making<'_> {
         };
         for (name, value, most) in [
             ("steps", Some(params.steps), 1 << 10),
+            ("qps_per_connection", Some(params.qps_per_connection), 64),
             ("min_ctas", params.min_ctas, 64),
             ("max_ctas", params.max_ctas, 64),
         ] {
@@ -217,9 +219,10 @@ impl Making<'_> {
             nic: rate / f64::from(nics_of_host),
             gpus,
             options: Options {
-                algorithm,
                 protocol: params.protocol,
                 slots: params.steps as u16,
+                qps: params.qps_per_connection as u16,
+                splits: params.split_data_on_qps,
                 pxn: params.pxn,
                 launch: params.base_latency,
                 nvlink: params.nvlink_latency,

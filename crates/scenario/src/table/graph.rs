@@ -51,6 +51,11 @@ const COLUMNS: &[&str] = &[
     "channels",
     "chunk",
     "server",
+    "copies",
+    "experts",
+    "top_k",
+    "combine",
+    "overhead",
     "label",
 ];
 
@@ -101,6 +106,15 @@ impl<'a> Columns<'a> {
         cell.transpose().map_err(|why| self.wrong(row, name, why))
     }
 
+    /// A cell that is true or false; false for an empty cell.
+    fn flag(&self, row: usize, name: &str) -> Result<bool, InputError> {
+        match self.text(row, name).unwrap_or_default().to_lowercase().as_str() {
+            "" | "false" | "0" => Ok(false),
+            "true" | "1" => Ok(true),
+            other => Err(self.wrong(row, name, format!("`{other}` is no truth value; give true or false"))),
+        }
+    }
+
     /// A word of a list of choices.
     fn choice<T: serde::de::DeserializeOwned>(
         &self,
@@ -146,6 +160,11 @@ impl<'a> Columns<'a> {
             channels: self.whole(row, "channels")?,
             chunk: self.quantity(row, "chunk", "B")?,
             server: self.whole(row, "server")?,
+            copies: self.choice(row, "copies")?,
+            experts: self.whole(row, "experts")?,
+            top_k: self.whole(row, "top_k")?,
+            combine: self.flag(row, "combine")?,
+            overhead: self.quantity(row, "overhead", "ps")?,
             label: self.text(row, "label"),
         })
     }

@@ -3,6 +3,7 @@
 //! `crate::nccl` has the number of channels, the choice of algorithm and protocol, and the sizes of chunks. A
 //! message on the network is a slice. `docs/models/nccl.md` has the definitions and the limits.
 
+mod experts;
 mod nvls;
 mod pairs;
 mod pat;
@@ -12,10 +13,12 @@ mod tree;
 
 use xoff_units::{Bytes, Duration, Rate, index};
 
+use self::experts::Tokens;
 use self::team::Draft;
 pub use self::team::Team;
 use super::collective::{self, Collective};
-use super::piece::{Costs, Messages};
+use super::experts::{Copies, Experts};
+use super::piece::{Costs, Messages, Piece, Way};
 use crate::nccl::{Algorithm, Choice, Chunks, Operation, Protocol, SLOTS, Servers, Step, Tuning};
 use crate::param_error::ParamError;
 use crate::topology;
@@ -33,6 +36,10 @@ pub struct Options {
     pub chunk: Option<u64>,
     /// Slots of a connection.
     pub slots: u16,
+    /// Queue pairs of a connection.
+    pub qps: u16,
+    /// True if each message is cut into equal parts, one for each queue pair.
+    pub splits: bool,
     /// True if a rank may send by the NIC of another rank of its server.
     pub pxn: bool,
     /// Once for an operation of a rank.
@@ -57,6 +64,8 @@ impl Default for Options {
             channels: None,
             chunk: None,
             slots: SLOTS as u16,
+            qps: 1,
+            splits: false,
             pxn: true,
             launch: None,
             nvlink: None,
@@ -169,7 +178,14 @@ impl Communicators {
         if options.chunk.is_some_and(|chunk| chunk < 16) {
             return Err(("chunk", "must be at least 16B".into()));
         }
-        plan(team, self.seen(team), collective.operation, collective.size.0, &options)
+        if let Some(experts) = collective.experts {
+            return Ok(to_experts(team, self.seen(team), collective.size.0, experts, &options));
+        }
+        let mut made = plan(team, self.seen(team), collective.operation, collective.size.0, &options)?;
+        if options.splits && options.qps > 1 {
+            made.messages = split(&made.messages, options.qps.into());
+        }
+        Ok(made)
     }
 }
 
@@ -218,7 +234,7 @@ impl Options {
             nvlink: nvlink.saturating_sub(self.own_nvlink),
             network: network.saturating_sub(self.own),
             proxy: self.proxy.unwrap_or_else(|| microseconds(servers.cpu.net_overhead())),
-            slots: slots.max(1),
+            slots: if self.splits { slots } else { slots.div_ceil(self.qps.max(1)) }.max(1),
         }
     }
 }
@@ -322,6 +338,29 @@ fn check_count(
     Ok(())
 }
 
+/// Returns messages with each message on the network cut into equal parts of multiples of 128 bytes, at most
+/// one for each queue pair.
+fn split(messages: &Messages, qps: u64) -> Messages {
+    let parts = |piece: &Piece| {
+        let largest = piece.bytes.div_ceil(qps).next_multiple_of(128);
+        let is_whole = !matches!(piece.way, Way::Nic(_)) || piece.bytes <= largest;
+        if is_whole { vec![piece.bytes] } else { team::pieces(piece.bytes, largest).collect() }
+    };
+    let mut first = Vec::with_capacity(messages.len() + 1);
+    let mut count = 0;
+    for (piece, _) in messages {
+        first.push(count);
+        count += parts(piece).len();
+    }
+    first.push(count);
+    let mut all = Messages::with_capacity(count);
+    for (piece, after) in messages {
+        let after: Vec<usize> = after.iter().flat_map(|other| first[*other]..first[other + 1]).collect();
+        all.extend(parts(piece).into_iter().map(|bytes| (Piece { bytes, ..*piece }, after.clone())));
+    }
+    all
+}
+
 /// Returns messages between pairs of ranks.
 fn of_pairs(
     mut draft: Draft<'_>,
@@ -365,6 +404,32 @@ fn of_pairs(
     })
 }
 
+/// Returns the messages of tokens to experts or back, from the bytes of one copy for each expert.
+fn to_experts(team: &Team, servers: Servers, bytes: u64, experts: Experts, options: &Options) -> Plan {
+    let tuning = Tuning::new(servers);
+    let (ranks, count) = (u64::from(team.ranks()), u64::from(team.servers()));
+    let each = experts.bytes(bytes, ranks) / ranks;
+    let mut draft = Draft { team, pxn: options.pxn, list: Messages::new() };
+    let channels = options.channels.unwrap_or(tuning.graphs().in_use).max(1);
+    let is_by_server = experts.copies == Copies::Server;
+    if is_by_server {
+        let tokens = Tokens { server: experts.bytes_of_server(bytes, count), rank: each };
+        experts::add(&mut draft, tokens, experts.combines, channels);
+    } else {
+        pairs::add(&mut draft, &tuning, each.max(1), true);
+    }
+    let step = tuning.step(Algorithm::Ring, Protocol::Simple);
+    Plan {
+        messages: if is_by_server { draft.together() } else { draft.list },
+        costs: options.costs(step, &servers, options.slots, None),
+        algorithm: collective::Algorithm::Direct,
+        protocol: Protocol::Simple,
+        channels,
+        chunk: each.min(128 << 10),
+        predicted: None,
+    }
+}
+
 impl Plan {
     /// Returns the operation as a collective, for tables.
     pub const fn collective(&self, operation: collective::Operation, size: Bytes) -> Collective {
@@ -375,6 +440,8 @@ impl Plan {
             channels: self.channels as u64,
             chunk: Some(Bytes(self.chunk)),
             group: None,
+            experts: None,
+            overhead: Duration::ZERO,
         }
     }
 }

@@ -46,7 +46,7 @@ impl Traffic for Params {
         let placed = making.ranks(library, Some(ranks), self.hosts.as_ref(), self.placement, &key)?;
         let draws = placed.draws(making.topology.servers.as_ref());
         let streams = draws.iter().map(|rank| making.stream_for(*rank, "compute")).collect();
-        let mut builder = making.job_of(&placed, None, &key)?;
+        let mut builder = making.job_of(&placed, &key)?;
         let tokens = (self.global_batch(micro_batches) * model.sequence) as f64;
         builder.compute(Flops { iteration: tokens * model.flop(), peak: self.compute.peak });
         let graph =

@@ -3,6 +3,7 @@
 use super::model;
 use super::parallel::{Axis, Parallel};
 use crate::job::collective::{Algorithm, Collective, Operation};
+use crate::job::experts::{Copies, Experts};
 use crate::param_error::ParamError;
 use crate::workload::host::Host;
 use crate::workload::library::Library;
@@ -63,6 +64,10 @@ impl Default for Numbers {
     }
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// `workload[…].training.collectives`: the algorithms of groups.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -79,6 +84,12 @@ pub struct Collectives {
     /// All-to-alls of experts. Textbook: default `direct`. NCCL: messages between pairs, without a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expert: Option<Algorithm>,
+    /// How often a token crosses the network on its way to its experts.
+    #[serde(skip_serializing_if = "is_default")]
+    pub copies: Copies,
+    /// Time before each exchange with the experts, besides the library's own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub overhead: Duration,
     /// Channels of all collectives. Default: one; with NCCL as many as NCCL uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channels: Option<u64>,
@@ -98,8 +109,18 @@ impl Collectives {
         }
     }
 
-    pub(super) fn of(&self, axis: Axis, operation: Operation, bytes: u64, is_nccl: bool) -> Collective {
-        let default = Collective::new(operation, Bytes(bytes));
+    pub(super) fn of(
+        &self,
+        axis: Axis,
+        operation: Operation,
+        bytes: u64,
+        is_nccl: bool,
+        experts: Option<Experts>,
+    ) -> Collective {
+        let plain = Collective::new(operation, Bytes(bytes));
+        let overhead = if experts.is_some() { self.overhead } else { Duration::ZERO };
+        let experts = experts.filter(|experts| experts.copies != Copies::Expert);
+        let default = Collective { experts, overhead, ..plain };
         let (given, textbook) = match Self::key(axis, operation) {
             "tensor" => (self.tensor, Algorithm::Ring),
             "expert" => (self.expert, Algorithm::Direct),

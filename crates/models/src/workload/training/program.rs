@@ -18,6 +18,7 @@ use super::parallel::{Axis, Parallel, Place};
 use super::params::{Collectives, Params};
 use super::schedule::{Pass, passes};
 use crate::job::collective::Operation as Does;
+use crate::job::experts::Experts;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
 use crate::param_error::ParamError;
 
@@ -242,11 +243,11 @@ impl<'a, 'b> Program<'a, 'b> {
         }
         let bytes = self.activations() * top_k;
         let routed = bytes / self.parallel().tensor;
-        self.between(Axis::Expert, Does::AllToAll, routed, &format!("to experts, {name}"))?;
+        self.exchange(routed, &format!("to experts, {name}"), false)?;
         self.between(Axis::Tensor, Does::AllGather, bytes, &format!("experts {name}"))?;
         self.compute(Half::Network.time(self, way), &format!("experts {name}"));
         self.between(Axis::Tensor, Does::ReduceScatter, bytes, &format!("experts {name}"))?;
-        self.between(Axis::Expert, Does::AllToAll, routed, &format!("from experts, {name}"))
+        self.exchange(routed, &format!("from experts, {name}"), true)
     }
 
     fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), ParamError> {
@@ -302,7 +303,19 @@ impl<'a, 'b> Program<'a, 'b> {
     /// Lists a collective that the next operation waits for.
     fn between(&mut self, axis: Axis, does: Does, bytes: u64, name: &str) -> Result<(), ParamError> {
         let after = self.last;
-        if let Some(place) = self.collective(axis, does, bytes, name, after.as_slice())? {
+        if let Some(place) = self.collective((axis, does, bytes), name, after.as_slice(), None)? {
+            self.last = Some(place);
+        }
+        Ok(())
+    }
+
+    /// Lists the exchange of tokens with the experts, which the next operation waits for.
+    fn exchange(&mut self, bytes: u64, name: &str, combines: bool) -> Result<(), ParamError> {
+        let after = self.last;
+        let Model { experts, top_k, .. } = self.all.model;
+        let experts = Experts { experts, top_k, copies: self.all.params.collectives.copies, combines };
+        let what = (Axis::Expert, Does::AllToAll, bytes);
+        if let Some(place) = self.collective(what, name, after.as_slice(), Some(experts))? {
             self.last = Some(place);
         }
         Ok(())
@@ -312,11 +325,10 @@ impl<'a, 'b> Program<'a, 'b> {
     /// rank.
     fn collective(
         &mut self,
-        axis: Axis,
-        does: Does,
-        bytes: u64,
+        (axis, does, bytes): (Axis, Does, u64),
         name: &str,
         after: &[u32],
+        experts: Option<Experts>,
     ) -> Result<Option<u32>, ParamError> {
         let size = self.parallel().size(axis);
         if size == 1 || bytes == 0 {
@@ -340,7 +352,7 @@ impl<'a, 'b> Program<'a, 'b> {
             Some(number) => *number,
             None => {
                 let shape = builder
-                    .shape(&params.collectives.of(axis, does, bytes, builder.is_nccl()), group)
+                    .shape(&params.collectives.of(axis, does, bytes, builder.is_nccl(), experts), group)
                     .map_err(|(key, why)| match key {
                         "algorithm" => (Collectives::key(axis, does), why),
                         _ => (key, why),
@@ -416,11 +428,10 @@ impl<'a, 'b> Program<'a, 'b> {
             let begins = if self.all.params.overlap { self.computed[1] } else { self.last };
             let after: Vec<u32> = begins.into_iter().chain(self.aside).collect();
             if let Some(place) = self.collective(
-                axis,
-                Does::AllGather,
-                bytes * parameters,
+                (axis, Does::AllGather, bytes * parameters),
                 &format!("parameters {name}"),
                 &after,
+                None,
             )? {
                 self.aside = Some(place);
                 self.last = Some(self.join(self.last, place));
@@ -486,7 +497,7 @@ impl<'a, 'b> Program<'a, 'b> {
             let after: Vec<u32> =
                 self.last.into_iter().chain(self.aside.filter(|aside| Some(*aside) != self.last)).collect();
             let bytes = self.all.params.bytes.gradient * parameters;
-            if let Some(place) = self.collective(axis, does, bytes, name, &after)? {
+            if let Some(place) = self.collective((axis, does, bytes), name, &after, None)? {
                 self.aside = Some(place);
             }
         }
