@@ -375,6 +375,11 @@ impl Endpoint {
         self.programs.cycle(kind, &self.config.framing)
     }
 
+    /// Returns the packets of a loop of the collectives of ranks here; zero without a loop.
+    pub fn packets_in_loop(&self) -> u64 {
+        self.programs.packets_in_loop(&self.config.framing)
+    }
+
     /// Reads the memory that the next packets of the first flows need.
     #[inline]
     pub fn touch(&self) -> u64 {

@@ -552,6 +552,9 @@ impl Builder {
                 let ranks = unknown.key().1.ranks();
                 let costs = Some(plan.costs);
                 let mut shape = Shape::new(ranks, of, &plan.messages);
+                if let Some(messages) = plan.in_loop {
+                    shape.find_loop(messages);
+                }
                 (shape.costs, shape.protocol, shape.predicted) = (costs, Some(plan.protocol), plan.predicted);
                 self.graph.shapes.push(shape);
                 *unknown.insert(place)

@@ -231,6 +231,17 @@ impl Program {
         });
     }
 
+    /// Returns the packets that the NIC of this rank sends in a loop of its active collectives.
+    fn packets_in_loop(&self, framing: &Framing) -> u64 {
+        let of = |place: &u32| match self.own().operations()[index(*place)].work {
+            Work::Collective { number, place: own } => self.shape(number).map_or(0, |shape| {
+                shape.in_loop(own).iter().map(|bytes| framing.packets(*bytes)).sum::<u64>()
+            }),
+            _ => 0,
+        };
+        self.active.keys().map(of).sum()
+    }
+
     /// Returns the progress in active collectives.
     fn collectives(&self) -> impl Iterator<Item = CollectiveProgress> {
         self.active.iter().flat_map(move |(place, active)| {
@@ -371,6 +382,11 @@ impl Programs {
     /// Finds the loop regions of the ranks of this host. Returns the number of compared operations.
     pub fn follow(&mut self, kind: PeriodKind) -> u64 {
         self.0.iter_mut().map(|program| program.follow(kind)).sum()
+    }
+
+    /// Returns the packets that the NICs of ranks of this host send in a loop of their active collectives.
+    pub fn packets_in_loop(&self, framing: &Framing) -> u64 {
+        self.0.iter().map(|program| program.packets_in_loop(framing)).sum()
     }
 
     /// Returns the cycle of the first rank of this host that has a cycle.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::collective::{Algorithm, Collective};
-use super::piece::{Costs, Messages, Piece};
+use super::piece::{Costs, Messages, Piece, Way};
 use crate::nccl::Protocol;
 use crate::param_error::ParamError;
 use xoff_units::{Duration, index, number};
@@ -53,6 +53,9 @@ pub struct Shape {
     pub protocol: Option<Protocol>,
     /// The time that NCCL's own model predicts.
     pub predicted: Option<Duration>,
+    /// For each rank, the bytes of the messages that its NIC sends in a loop of a library's algorithm; empty if
+    /// the algorithm has no loop.
+    loops: Vec<Box<[u64]>>,
     /// Messages by sender, in sending order.
     pieces: Vec<Piece>,
     /// The first of each sender, and the end.
@@ -104,7 +107,30 @@ impl Shape {
             });
             runs.push(goes_on.map_or(number(place), |before| runs[before]));
         }
-        Self { of, costs: None, protocol: None, predicted: None, pieces, first, needs, then, receives, runs }
+        Self { of, costs: None, protocol: None, predicted: None, loops: Vec::new(), pieces, first, needs, then, receives, runs }
+    }
+
+    /// Finds the loop of a library's algorithm, in which each run has this number of messages.
+    pub fn find_loop(&mut self, messages: usize) {
+        let mut loops: Vec<Vec<u64>> = vec![Vec::new(); self.receives.len()];
+        let mut place = 0;
+        while let Some(first) = self.pieces.get(place) {
+            let run = number(place);
+            let end = (place..self.pieces.len())
+                .find(|other| self.run_of(number(*other)) != run)
+                .unwrap_or(self.pieces.len());
+            if let Way::Nic(via) = first.way {
+                let bytes = self.pieces[place..end].iter().take(messages).map(|piece| piece.bytes);
+                loops[index(via)].extend(bytes);
+            }
+            place = end;
+        }
+        self.loops = loops.into_iter().map(Vec::into_boxed_slice).collect();
+    }
+
+    /// Returns the bytes of the messages that the NIC of a rank sends in a loop; empty without a loop.
+    pub fn in_loop(&self, rank: u32) -> &[u64] {
+        self.loops.get(index(rank)).map_or(&[], |bytes| bytes)
     }
 
     /// All messages.

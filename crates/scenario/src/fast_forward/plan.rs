@@ -87,10 +87,13 @@ impl Search {
         else {
             return;
         };
-        let packets = u64::from(packets);
+        // The algorithms of a library repeat by loops, others by messages.
+        let message = u64::from(packets);
+        let packets = endpoint.packets_in_loop().max(message);
+        let left = u64::from(left) * message / packets;
         // A probe is over before the next.
         let several = (2 * self.reference.lag + CALM).div_ceil(packets);
-        if u64::from(left) / several <= FEW {
+        if left / several <= FEW {
             return;
         }
         (steps.unit, steps.detector.stride) = (packets, several * packets);

@@ -206,6 +206,8 @@ pub struct Plan {
     pub chunk: u64,
     /// The time that NCCL's own model predicts.
     pub predicted: Option<Duration>,
+    /// Messages of a channel from rank to rank in a loop of the algorithm.
+    pub in_loop: Option<usize>,
 }
 
 fn microseconds(time: f64) -> Duration {
@@ -226,6 +228,8 @@ impl Options {
     /// Returns the costs of hand-overs.
     fn costs(&self, step: Step, servers: &Servers, slots: u16, block: Option<f64>) -> Costs {
         let nvlink = self.nvlink.unwrap_or_else(|| microseconds(step.nvlink));
+        // The proxy posts the parts of a message in one go.
+        let proxy = self.proxy.unwrap_or_else(|| microseconds(servers.cpu.net_overhead()));
         let network = self.network.unwrap_or_else(|| microseconds(step.network));
         Costs {
             launch: self.launch.unwrap_or_else(|| microseconds(step.launch)),
@@ -233,7 +237,7 @@ impl Options {
             streams: false,
             nvlink: nvlink.saturating_sub(self.own_nvlink),
             network: network.saturating_sub(self.own),
-            proxy: self.proxy.unwrap_or_else(|| microseconds(servers.cpu.net_overhead())),
+            proxy: proxy / if self.splits { u64::from(self.qps.max(1)) } else { 1 },
             slots: if self.splits { slots } else { slots.div_ceil(self.qps.max(1)) }.max(1),
         }
     }
@@ -287,6 +291,7 @@ pub fn plan(
         Algorithm::Nvls => nvls::add(&mut draft, known, choice, &chunks, bytes),
         Algorithm::Pat => pat::add(&mut draft, known, choice, &chunks, bytes),
     }
+    let (ranks, slices) = (index(team.ranks()), (chunks.chunk / chunks.slice) as usize);
     let slots = u64::from(options.slots) * u64::from(chunks.slices) / u64::from(SLOTS);
     let block = tuning.block(choice.algorithm, choice.protocol);
     let step = tuning.step(choice.algorithm, choice.protocol);
@@ -307,6 +312,12 @@ pub fn plan(
         channels: choice.channels,
         chunk: chunks.chunk,
         predicted: Some(microseconds(choice.time)),
+        in_loop: match (choice.algorithm, known) {
+            (Algorithm::Ring, Operation::AllReduce) => Some(2 * (ranks - 1) * slices),
+            (Algorithm::Ring, Operation::AllGather | Operation::ReduceScatter) => Some((ranks - 1) * slices),
+            (Algorithm::Pat, _) => None,
+            _ => Some(1),
+        },
     })
 }
 
@@ -401,6 +412,7 @@ fn of_pairs(
         channels: tuning.graphs().in_use,
         chunk: each.min(128 << 10),
         predicted: None,
+        in_loop: None,
     })
 }
 
@@ -427,6 +439,7 @@ fn to_experts(team: &Team, servers: Servers, bytes: u64, experts: Experts, optio
         channels,
         chunk: each.min(128 << 10),
         predicted: None,
+        in_loop: None,
     }
 }
 
