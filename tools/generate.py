@@ -126,6 +126,10 @@ _SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "time_ps": ("int | None", "From the start of the first message to the arrival of the last."),
             "algorithm_bps": ("float | None", "Algorithm bandwidth: the data of a rank divided by the time."),
             "bus_bps": ("float | None", "Bus bandwidth: the part of the data that each link carries, by the time."),
+            "algorithm": ("str", "The algorithm."),
+            "protocol": ("str | None", "The protocol; only with NCCL."),
+            "channels": ("int", "Channels that carry data."),
+            "predicted_ps": ("int | None", "Time that NCCL's own model predicts; only with NCCL, and not for pairs."),
         },
     ),
     "JobGroup": (

@@ -143,6 +143,18 @@ class CollectiveSummary(TypedDict):
     bus_bps: float | None
     """Bus bandwidth: the part of the data that each link carries, by the time."""
 
+    algorithm: str
+    """The algorithm."""
+
+    protocol: str | None
+    """The protocol; only with NCCL."""
+
+    channels: int
+    """Channels that carry data."""
+
+    predicted_ps: int | None
+    """Time that NCCL's own model predicts; only with NCCL, and not for pairs."""
+
 
 class JobGroup(TypedDict):
     """The communication of a job under one label, such as `TP`; null if no iteration has ended."""

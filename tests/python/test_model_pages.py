@@ -29,7 +29,7 @@ _FORBIDDEN = {
 # Tables with options as keys; each option has a page.
 _OPTIONS = ("switch.flow_control", "switch.routing", "host.transport", "host.congestion_control", "workload[]")
 # Keys of every workload; the other keys are kinds of traffic.
-_OF_EVERY_WORKLOAD = {"name", "start", "class", "connections", "connections_per_channel"}
+_OF_EVERY_WORKLOAD = {"name", "start", "class", "connections", "connections_per_channel", "nccl"}
 
 Sections = dict[str, dict[str, str]]
 

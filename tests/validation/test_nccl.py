@@ -40,8 +40,9 @@ def scenario(size: str, *, servers: int, gpus: int, nics: int, **more: Any) -> d
 
 @pytest.mark.parametrize(("servers", "nvlinks", "levels"), [(2, 7, 1), (4, 7, 2), (8, 7, 3)])
 def test_the_shortest_all_reduce_takes_the_latencies_of_its_hand_overs(servers: int, nvlinks: int, levels: int) -> None:
-    """A tree with LL: base, and twice the chain of a server and the levels between servers. A rank with two children
-    posts the second message after the proxy's time for the first, 1 µs at each level but the last.
+    """A tree with LL: base, and twice the chain of a server and the levels between servers.
+
+    A rank with two children posts the second message after the proxy's time for the first, 1 µs at each level but the last.
     """
     expected = 6.8 + 2 * (nvlinks * 0.6 + levels * 5)
     time = one(servers=servers)["time_us"]
@@ -52,7 +53,7 @@ def test_a_ring_reaches_the_sum_of_its_channels_and_all_nics_share_it() -> None:
     """Five servers with four NICs of 400 Gb/s: eight channels of 24 GB/s; hardware has 190 GB/s."""
     size = 256 * MIB
     result = xoff.run(scenario(f"{size}B", servers=5, gpus=8, nics=4, algorithm="ring"))
-    bus = result.summary["workloads"]["collective"]["collective"]["bus_bps"] / 8e9
+    bus = (result.summary["workloads"]["collective"]["collective"]["bus_bps"] or 0) / 8e9
     assert bus == pytest.approx(192, rel=0.08)
     sent = [row["data_bytes"] for row in result.links.to_pylist() if row["node"].startswith("host")]
     mean = sum(sent) / len(sent)
@@ -112,6 +113,7 @@ def test_pairs_leave_their_rail_only_without_pxn(pxn: bool) -> None:
 
 def test_larger_pieces_of_nvls_tree_are_faster_where_slots_bound_the_rate() -> None:
     """Eight slots of 64 KiB or of 128 KiB in a long round trip, on eight servers (NVIDIA/nccl 1112: 2.7 times on EFA).
+
     Where the round trip is short, the rate of NICs bounds both, and the larger pieces fill the tree later.
     """
     far = [("network.rail.rail.delay", "250us"), ("switch.flow_control", None)]
@@ -154,7 +156,8 @@ def test_copies_of_tokens_are_those_of_the_closed_form() -> None:
         graph = {"operations": operations, "groups": {"all": list(range(ranks))}, "library": "nccl"}
         document = {**scenario("1MiB", servers=servers, gpus=4, nics=4), "workload": [{"graph": graph}]}
         messages = xoff.run(document).messages.to_pylist()
-        return sum(row["size_bytes"] for row in messages if row["flow"] is not None) / ranks / (4 * MIB / top_k)
+        on_network = sum(int(row["size_bytes"]) for row in messages if row["flow"] is not None)
+        return on_network / ranks / (4 * MIB / top_k)
 
     # Half of the ranks, and one of two servers, are elsewhere.
     assert carried("expert") == pytest.approx(top_k / 2, rel=0.01)
@@ -192,15 +195,17 @@ def test_what_cannot_run_is_refused_with_its_key(change: dict[str, Any], problem
         xoff.run(scenario("1MiB", servers=2, gpus=8, nics=8), overrides=change)
 
 
-def test_the_table_has_a_row_for_each_size(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_a_row_for_each_size() -> None:
     assert sizes("8", "1K", 2) == [8, 16, 32, 64, 128, 256, 512, 1024]
     assert (size_of("64K", "begin"), size_of("1g", "end"), size_of(12, "end")) == (65536, 1 << 30, 12)
     rows = xoff.nccl_tests("all_gather", begin="16", end="4K", factor=4, servers=2, gpus_per_server=4)
     assert [row["bytes"] for row in rows] == [64, 256, 1024, 4096]
     assert all(set(row) == KEYS for row in rows)
-    for wrong in ({"begin": "x"}, {"end": "4"}, {"factor": 1}, {"servers": 0}):
+    wrongs: list[dict[str, Any]] = [{"begin": "x"}, {"end": "4"}, {"factor": 1}, {"servers": 0}]
+    for wrong in wrongs:
+        given: dict[str, Any] = {"begin": "8", "end": "16", **wrong}
         with pytest.raises(xoff.InputError, match=next(iter(wrong))):
-            xoff.nccl_tests(**{"begin": "8", "end": "16", **wrong})
+            xoff.nccl_tests(**given)
     with pytest.raises(xoff.InputError, match="operation: unknown"):
         xoff.nccl_tests("bcast")
 

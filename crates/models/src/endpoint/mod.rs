@@ -20,6 +20,7 @@ mod receiver;
 mod schedule;
 mod send_times;
 mod sender;
+mod slices;
 mod slow;
 #[cfg(test)]
 mod tests;
@@ -215,11 +216,7 @@ impl state::State for Endpoint {
         walk.total_each(connections.iter_mut().map(|connection| &mut connection.to_come));
         programs.walk(walk);
         nvlink.walk(walk);
-        senders.walk(walk);
-        for sender in senders.iter_mut().flatten() {
-            sender.follow_messages();
-            sender.walk_deadline(walk);
-        }
+        walk_senders(senders, walk);
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender; the places of the others are nobody's
         // business.
@@ -239,6 +236,15 @@ impl state::State for Endpoint {
         walk.same(waiting.iter().map(|(missing, _)| u64::from(*missing)).sum());
         walk.outside(|walk| walk_to_come(starts, waiting, dependents, arrivals, walk));
         walk.keyed(held_destinations.iter_mut(), |walk, _, until| walk.due(until));
+    }
+}
+
+/// Shows the senders of flows.
+fn walk_senders(senders: &mut Vec<Option<Sender>>, walk: &mut StateVisitor<'_>) {
+    senders.walk(walk);
+    for sender in senders.iter_mut().flatten() {
+        sender.follow_messages();
+        sender.walk_deadline(walk);
     }
 }
 

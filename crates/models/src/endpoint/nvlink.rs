@@ -14,12 +14,12 @@ use std::sync::Arc;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number, wide};
 
-use super::{Endpoint, token};
+use super::token;
 use crate::effects::{Effect, Effects};
 use crate::flow::MessageLog;
 use crate::frames::Slice;
 use crate::ids::PortId;
-use crate::message::{Delivered, Message, Post};
+use crate::message::{Message, Post};
 use crate::packet::Packet;
 
 /// Pipes of a GPU.
@@ -159,7 +159,7 @@ impl NvLink {
     }
 
     /// Adds a slice to its queue.
-    fn push(&mut self, queue: u32, post: &Post, effects: &mut Effects) {
+    pub(super) fn push(&mut self, queue: u32, post: &Post, effects: &mut Effects) {
         let departures = &mut self.departures[index(queue)];
         let message =
             Message { post: *post, posted: effects.now, left: effects.now, port: PortId(0), class: 0 };
@@ -175,7 +175,7 @@ impl NvLink {
     }
 
     /// Starts the next slice of a free pipe.
-    fn start(&mut self, pipe: u32, effects: &mut Effects) {
+    pub(super) fn start(&mut self, pipe: u32, effects: &mut Effects) {
         let p = &mut self.pipes[index(pipe)];
         p.is_busy = false;
         let Some(queue) = p.turns.pop_front() else { return };
@@ -196,7 +196,7 @@ impl NvLink {
     }
 
     /// The first bit of a slice is at the GPU.
-    fn enter(&mut self, queue: u32, effects: &mut Effects) {
+    pub(super) fn enter(&mut self, queue: u32, effects: &mut Effects) {
         let arrivals = &mut self.arrivals[index(queue)];
         let place = index(arrivals.entering);
         let bytes = arrivals.log.with(|list| list.get(place).map_or(0, |one| one.1.post.bytes));
@@ -207,48 +207,10 @@ impl NvLink {
     }
 
     /// Takes a slice that is whole at its GPU, with the job and the rank of the GPU.
-    fn take(&mut self, queue: u32) -> Option<((u32, u32), Message)> {
+    pub(super) fn take(&mut self, queue: u32) -> Option<((u32, u32), Message)> {
         let arrivals = &mut self.arrivals[index(queue)];
         arrivals.entering -= 1;
         let message = arrivals.log.with(VecDeque::pop_front)?.1;
         Some((arrivals.of, message))
-    }
-}
-
-impl Endpoint {
-    /// Sends a slice over NVLink.
-    pub fn send_slice(&mut self, queue: u32, post: &Post, effects: &mut Effects) {
-        if let Some(nvlink) = &mut self.nvlink {
-            nvlink.push(queue, post, effects);
-        }
-    }
-
-    /// A pipe is free.
-    pub fn on_pipe(&mut self, pipe: u32, effects: &mut Effects) {
-        if let Some(nvlink) = &mut self.nvlink {
-            nvlink.start(pipe, effects);
-        }
-    }
-
-    /// The first bit of a slice is here.
-    pub fn on_head(&mut self, queue: u32, effects: &mut Effects) {
-        if let Some(nvlink) = &mut self.nvlink {
-            nvlink.enter(queue, effects);
-        }
-    }
-
-    /// A slice is whole here: for a rank here, or on the way to the NIC of a rank here.
-    pub fn on_slice(&mut self, queue: u32, effects: &mut Effects) {
-        let Some((of, message)) = self.nvlink.as_mut().and_then(|nvlink| nvlink.take(queue)) else { return };
-        if self.programs.relays(of, &message.post, effects) {
-            return;
-        }
-        self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
-        self.programs.deliver(message.post.id, message.posted, effects);
-    }
-
-    /// True if no slice is on NVLink, and no message waits to be handed over.
-    pub fn is_handed_over(&self) -> bool {
-        self.nvlink.as_ref().is_none_or(|nvlink| nvlink.is_quiet()) && self.programs.are_handed_over()
     }
 }

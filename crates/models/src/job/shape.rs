@@ -107,7 +107,19 @@ impl Shape {
             });
             runs.push(goes_on.map_or(number(place), |before| runs[before]));
         }
-        Self { of, costs: None, protocol: None, predicted: None, loops: Vec::new(), pieces, first, needs, then, receives, runs }
+        Self {
+            of,
+            costs: None,
+            protocol: None,
+            predicted: None,
+            loops: Vec::new(),
+            pieces,
+            first,
+            needs,
+            then,
+            receives,
+            runs,
+        }
     }
 
     /// Finds the loop of a library's algorithm, in which each run has this number of messages.

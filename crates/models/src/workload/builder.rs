@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collective_summary::Together;
 use super::host::Host;
-use super::library::Params as NcclParams;
+use super::nccl::Params as NcclParams;
 use super::row::Flow;
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;

@@ -6,6 +6,7 @@ mod collective_summary;
 mod flow_ids;
 mod host;
 mod library;
+mod nccl;
 mod nvlink;
 mod placement;
 mod row;
@@ -20,7 +21,7 @@ pub use self::builder::{Common, Connections, MAX_FLOWS, MAX_LISTED, Made, Making
 pub use self::collective_summary::{Over, Together};
 pub use self::flow_ids::{AllFlows, MAX_START};
 pub use self::host::Host;
-pub use self::library::{Library, Params as NcclParams};
+pub use self::nccl::{Library, Params as NcclParams};
 pub use self::nvlink::NvLinkPlan;
 pub use self::placement::Placement;
 pub use self::row::Flow;

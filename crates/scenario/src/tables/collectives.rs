@@ -74,12 +74,38 @@ impl Measured {
     }
 }
 
+/// Returns the columns of a collective of a job: its place in the job.
+fn of_job(c: &[Measured]) -> Vec<Column> {
+    vec![
+        Column {
+            name: "name",
+            meaning: "Name in the program; only for a job.",
+            data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.name.clone())).collect()),
+        },
+        Column {
+            name: "group",
+            meaning: "Group of ranks; only for a job.",
+            data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.group.clone())).collect()),
+        },
+        Column {
+            name: "label",
+            meaning: "Label of exposed time, such as TP; only for a job.",
+            data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.label.clone())).collect()),
+        },
+        Column {
+            name: "iteration",
+            meaning: "Iteration; only for a job.",
+            data: Data::MaybeU16(c.iter().map(|c| c.job.as_ref().map(|of| of.iteration)).collect()),
+        },
+    ]
+}
+
 impl Row for Measured {
     const TABLE: &'static str = "collectives";
     const ABOUT: &'static str = "One row per collective operation: workloads with a collective first, in their order, then collectives of each job, as they ended.";
 
     fn columns(c: &[Self], names: &Names) -> Vec<Column> {
-        vec![
+        let mut columns = vec![
             Column {
                 name: "workload",
                 meaning: "The workload.",
@@ -115,26 +141,9 @@ impl Row for Measured {
                 meaning: "Data of a rank.",
                 data: Data::U64(c.iter().map(|c| c.of.bytes).collect()),
             },
-            Column {
-                name: "name",
-                meaning: "Name in the program; only for a job.",
-                data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.name.clone())).collect()),
-            },
-            Column {
-                name: "group",
-                meaning: "Group of ranks; only for a job.",
-                data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.group.clone())).collect()),
-            },
-            Column {
-                name: "label",
-                meaning: "Label of exposed time, such as TP; only for a job.",
-                data: Data::MaybeText(c.iter().map(|c| c.job.as_ref().map(|of| of.label.clone())).collect()),
-            },
-            Column {
-                name: "iteration",
-                meaning: "Iteration; only for a job.",
-                data: Data::MaybeU16(c.iter().map(|c| c.job.as_ref().map(|of| of.iteration)).collect()),
-            },
+        ];
+        columns.extend(of_job(c));
+        columns.extend([
             Column {
                 name: "last_rank_arrived_ps",
                 meaning: "Time at which the last rank began the collective; only for a job.",
@@ -167,6 +176,7 @@ impl Row for Measured {
                 meaning: "Bus bandwidth: the algorithm bandwidth times the load of each link, 2 (n − 1) / n for all-reduce, (n − 1) / n for reduce-scatter, all-gather and all-to-all, and 1 otherwise.",
                 data: Data::MaybeF64(c.iter().map(|c| c.summary().bus_bps).collect()),
             },
-        ]
+        ]);
+        columns
     }
 }

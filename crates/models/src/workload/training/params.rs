@@ -6,7 +6,7 @@ use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::experts::{Copies, Experts};
 use crate::param_error::ParamError;
 use crate::workload::host::Host;
-use crate::workload::library::Library;
+use crate::workload::nccl::Library;
 use crate::workload::placement::Placement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
