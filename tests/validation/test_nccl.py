@@ -42,7 +42,7 @@ def scenario(size: str, *, servers: int, gpus: int, nics: int, **more: Any) -> d
 def test_the_shortest_all_reduce_takes_the_latencies_of_its_hand_overs(servers: int, nvlinks: int, levels: int) -> None:
     """A tree with LL: base, and twice the chain of a server and the levels between servers.
 
-    A rank with two children posts the second message after the proxy's time for the first, 1 µs at each level but the last.
+    A rank with two children posts the second message after the proxy's time for the first, 1 µs at a level.
     """
     expected = 6.8 + 2 * (nvlinks * 0.6 + levels * 5)
     time = one(servers=servers)["time_us"]

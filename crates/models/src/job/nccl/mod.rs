@@ -214,16 +214,6 @@ fn microseconds(time: f64) -> Duration {
     Duration::of_real(time * 1e6)
 }
 
-/// Returns the load of a link for a byte of data: the factor between algorithm and bus bandwidth.
-fn bus(operation: Operation, ranks: u32) -> f64 {
-    let ranks = f64::from(ranks);
-    match operation {
-        Operation::AllReduce => 2.0 * (ranks - 1.0) / ranks,
-        Operation::AllGather | Operation::ReduceScatter => (ranks - 1.0) / ranks,
-        Operation::Broadcast | Operation::Reduce => 1.0,
-    }
-}
-
 impl Options {
     /// Returns the costs of hand-overs.
     fn costs(&self, step: Step, servers: &Servers, slots: u16, block: Option<f64>) -> Costs {

@@ -6,7 +6,7 @@
 //! `transport/nvls.cc`, `all_reduce.h`.
 
 use super::super::piece::Way;
-use super::team::{Draft, part, pieces};
+use super::team::{Draft, bus, part, pieces};
 use crate::nccl::{Choice, Chunks, Operation};
 
 /// Adds the messages by which each head of a server knows that all GPUs have begun; returns these messages for
@@ -43,7 +43,7 @@ pub fn done(draft: &mut Draft<'_>, last: &[Vec<usize>]) {
 pub fn add(draft: &mut Draft<'_>, operation: Operation, choice: Choice, chunks: &Chunks, bytes: u64) {
     let heads = draft.team.gpus();
     let ready = ready(draft, heads);
-    let share = super::bus(operation, draft.team.ranks());
+    let share = bus(operation, draft.team.ranks());
     let mut last: Vec<Vec<usize>> = vec![Vec::new(); heads as usize];
     for block in 0..choice.channels {
         let own = part(bytes, choice.channels, block);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use xoff_units::{index, number};
 
 use super::super::piece::{Messages, Piece, Way};
+use crate::nccl::Operation;
 
 /// The ranks of a communicator by server. All servers have as many ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -167,4 +168,14 @@ pub fn part(bytes: u64, parts: u32, which: u32) -> u64 {
 pub fn pieces(bytes: u64, largest: u64) -> impl Iterator<Item = u64> {
     let count = bytes.div_ceil(largest);
     (0..count).map(move |i| (bytes - i * largest).min(largest))
+}
+
+/// Returns the load of a link for a byte of data: the factor between algorithm and bus bandwidth.
+pub fn bus(operation: Operation, ranks: u32) -> f64 {
+    let ranks = f64::from(ranks);
+    match operation {
+        Operation::AllReduce => 2.0 * (ranks - 1.0) / ranks,
+        Operation::AllGather | Operation::ReduceScatter => (ranks - 1.0) / ranks,
+        Operation::Broadcast | Operation::Reduce => 1.0,
+    }
 }

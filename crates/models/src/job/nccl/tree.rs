@@ -8,7 +8,7 @@
 //! `ncclGetDtree`), `graph/connect.cc` (`connectTrees`, `connectNvls`).
 
 use super::super::piece::Way;
-use super::team::{Draft, Team, part, pieces};
+use super::team::{Draft, Team, bus, part, pieces};
 use crate::nccl::{Choice, Chunks, Tuning};
 
 /// A tree between servers.
@@ -149,7 +149,7 @@ impl Chain<'_> {
 pub fn add_nvls(draft: &mut Draft<'_>, heads: u32, choice: Choice, chunks: &Chunks, bytes: u64) {
     let team = draft.team;
     let trees = [0, 1].map(|which| Servers::new(team.servers(), which));
-    let share = super::bus(crate::nccl::Operation::AllReduce, team.ranks());
+    let share = bus(crate::nccl::Operation::AllReduce, team.ranks());
     let ready = super::nvls::ready(draft, heads);
     let mut last: Vec<Vec<usize>> = vec![Vec::new(); team.ranks() as usize];
     for block in 0..choice.channels {
