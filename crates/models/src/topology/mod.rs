@@ -3,19 +3,20 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Propagation, Rate, index};
+use xoff_units::{Duration, Propagation, Rate, index, wide};
 
 use crate::failover::Failover;
 use crate::names;
 use crate::retry;
 
+mod bounded;
 mod nodes;
 mod planes;
 mod reach;
 mod reducers;
 pub mod servers;
 
-pub(crate) use self::nodes::bounded;
+pub(crate) use self::bounded::bounded;
 use self::nodes::too_slow;
 pub use self::nodes::{Link, LinkSpec, MAX_NODES, MAX_PORTS, NodeSpec, PortSpec, Topology, Wiring};
 pub use self::reach::Reach;
@@ -139,7 +140,9 @@ impl Network {
                     return Err(("rail.scale_up".into(), why.into()));
                 }
                 if let Some(servers) = &self.servers {
-                    let all = servers.of(&topology).map_err(|(key, why)| (format!("servers.{key}"), why))?;
+                    let all = servers
+                        .of(wide(topology.hosts().len()))
+                        .map_err(|(key, why)| (format!("servers.{key}"), why))?;
                     topology.servers = Some(all);
                 }
                 Ok(topology)

@@ -31,14 +31,6 @@ pub const MAX_NODES: u64 = 1 << 20;
 /// Most links of a node.
 pub const MAX_PORTS: u32 = xoff_engine::MAX_PORTS as u32;
 
-/// Refuses a size of zero or above the bound, before memory is allocated.
-pub(crate) fn bounded(key: &str, value: u64, max: u64) -> Result<u32, (String, String)> {
-    if value == 0 || value > max {
-        return Err((key.to_string(), format!("{value} is out of range; allowed are 1 to {max}")));
-    }
-    Ok(value as u32)
-}
-
 /// A node of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSpec {

@@ -12,7 +12,8 @@ use std::collections::HashSet;
 
 use xoff_units::{index, number, wide};
 
-use super::nodes::{LinkSpec, MAX_NODES, NodeSpec, Topology, bounded};
+use super::bounded::bounded;
+use super::nodes::{LinkSpec, MAX_NODES, NodeSpec, Topology};
 
 /// More ports than the network cards of a host have.
 const MOST: u64 = 64;

@@ -8,10 +8,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Rate, wide};
+use xoff_units::{Duration, Rate};
 
-use super::bounded;
-use super::nodes::Topology;
+use super::bounded::bounded;
 use crate::nccl::{Cpu, Gpu};
 
 /// The most GPUs of a server.
@@ -88,8 +87,8 @@ pub struct Servers {
 }
 
 impl Params {
-    /// Returns the servers of a network.
-    pub(super) fn of(&self, topology: &Topology) -> Result<Servers, (String, String)> {
+    /// Returns the servers of a network with `all` hosts.
+    pub(super) fn of(&self, all: u64) -> Result<Servers, (String, String)> {
         let wrong = |key: &str, why: String| Err((key.to_string(), why));
         let gpus = bounded("gpus", self.gpus, MOST)?;
         let nics = bounded("nics", self.nics.unwrap_or(self.gpus), MOST)?;
@@ -100,7 +99,6 @@ impl Params {
             );
         }
         let hosts = gpus.min(nics);
-        let all = wide(topology.hosts().len());
         if !all.is_multiple_of(u64::from(hosts)) {
             return wrong(
                 "gpus",
