@@ -22,6 +22,8 @@ CAUSES = {
     "held": "held at the source",
     "control": "limited by congestion control",
     "losses": "packets were missing",
+    "nvlink": "over NVLink",
+    "library": "launches and hand-overs of NCCL",
 }
 """The causes of time on the path, in words."""
 _CAUSE = {
@@ -66,6 +68,8 @@ class Causes:
     by_operation: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     by_rank: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """By the computing or sending rank."""
+    by_channel: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """With NCCL: messages by channel and by the host of the NIC, or over NVLink."""
     by_link: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
     """Waiting at an output, behind packets or paused, by node, port and peer."""
     by_queue: dict[tuple[str, int, str], int] = field(default_factory=lambda: defaultdict(int))
@@ -90,6 +94,7 @@ class Causes:
             "by_cause": dict(self.by_cause),
             "by_label": dict(self.by_label),
             "by_operation": dict(largest(self.by_operation)),
+            "by_channel": dict(largest(self.by_channel)),
             "by_rank": {str(rank): ps for rank, ps in sorted(self.by_rank.items())},
             "by_link": [
                 {"node": node, "port": port, "peer": peer, "ps": ps} for (node, port, peer), ps in largest(self.by_link)
@@ -109,7 +114,13 @@ class Causes:
 
 def flows(steps: Iterable[Step]) -> set[int]:
     """Returns the connections whose messages are on a path."""
-    return {int(step.message["flow"]) for step in steps if step.message is not None}
+    on_network = (step.message for step in steps if _is_on_network(step))
+    return {int(message["flow"]) for message in on_network if message is not None}
+
+
+def _is_on_network(step: Step) -> bool:
+    """True for a step in which a message is on the network."""
+    return step.kind in {"message", "leaving"} and step.message is not None and step.message["flow"] is not None
 
 
 def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Causes:
@@ -124,8 +135,10 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
             rows[key].append(row)
     found = Causes(job, steps)
     marks = _marks(result)
+    choices = _choices(job, result)
     for step in steps:
         name = str(step.operation["name"])
+        name += f" ({choices[name]})" if name in choices else ""
         found.by_operation[name] += step.ps
         if step.message is None:
             found.by_cause["compute"] += step.ps
@@ -134,9 +147,29 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
             continue
         found.by_label[str(step.message["label"])] += step.ps
         found.by_rank[step.message["rank"]] += step.ps
+        if choices:
+            found.by_channel[_channel(step.message)] += step.ps
+        if not _is_on_network(step):
+            found.by_cause["nvlink" if step.kind == "message" else "library"] += step.ps
+            continue
         parts = rows[step.message["operation"], step.message["message"]]
         _add(found, step, parts, forest)
         _add_way(found, step, parts, marks, forest)
+    return found
+
+
+def _channel(message: Mapping[str, Any]) -> str:
+    """Returns the channel of a message of NCCL, and the NIC or NVLink."""
+    over = "NVLink" if message["flow"] is None else f"NIC of {message['src']}"
+    return f"channel {message['channel']}, {over}"
+
+
+def _choices(job: Job, result: Result) -> dict[str, str]:
+    """Returns the algorithm and the protocol of NCCL by the name of an operation."""
+    found = {}
+    for row in result.table("collectives").to_pylist():
+        if row["workload"] == job.name and row["protocol"] is not None:
+            found[str(row["name"] or row["operation"])] = f"{row['algorithm']}, {row['protocol']}"
     return found
 
 

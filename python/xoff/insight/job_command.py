@@ -90,6 +90,7 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
     labels = {"computing" if label == "compute" else label: ps for label, ps in causes.by_label.items()}
     section("by category", labels, whole=True)
     section("by operation", causes.by_operation, whole=False)
+    section("by channel and NIC", causes.by_channel, whole=False)
     section(
         "waiting at",
         {words.place(node, port, forest.peers): ps for (node, port, _), ps in causes.by_link.items()},

@@ -32,7 +32,11 @@ class Step:
     """A step of the critical path."""
 
     kind: str
-    """`compute`; `message`: from release to arrival; `leaving`: from release until the last packet left the source."""
+    """`compute`; `message`: from posting to arrival; `leaving`: from posting until the last packet left the source.
+
+    With NCCL also `launch`: from the begin of the operation to the posting of a message that waits for no message; and
+    `handover`: from the arrival of a message to the posting of the next.
+    """
     start_ps: int
     end_ps: int
     operation: Mapping[str, Any]
@@ -96,7 +100,7 @@ class Job:
         steps: list[Step] = []
         operation: dict[str, Any] | None = self.last
         while operation is not None:
-            if len(steps) > len(self.operations) + len(self._row):
+            if len(steps) > 2 * (len(self.operations) + len(self._row)):
                 raise self._damaged("operations", "wait for one another in a cycle", "released_by_index")
             operation = self._back(operation, steps)
         steps.reverse()
@@ -114,24 +118,31 @@ class Job:
         message = self.message(number, operation["ended_by_message"])
         arrived = message["start_ps"] + message["fct_ps"]
         if operation["ended_by"] == "left":
-            steps.append(Step("leaving", message["start_ps"], operation["end_ps"], operation, message))
+            # With NCCL an operation is over once its last message is handed over, which may be before its posting.
+            posted = min(message["start_ps"], operation["end_ps"])
+            steps.append(Step("leaving", posted, operation["end_ps"], operation, message))
+            message = {**message, "start_ps": posted}
         elif arrived < operation["end_ps"]:
             # The message arrived before an operation waited for it.
             return self._before(operation)
         else:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
         while True:
-            if message["released_by"] != "message":
-                return self._before(self._of_number(message["rank"], number))
-            earlier = self.message(number, message["released_by_message"])
-            arrived = earlier["start_ps"] + earlier["fct_ps"]
-            if arrived < message["start_ps"]:
-                return self._before(self._of_number(message["rank"], number))
+            own = self._of_number(message["rank"], number)
+            earlier = None
+            if message["released_by"] == "message":
+                earlier = self.message(number, message["released_by_message"])
+            arrived = own["start_ps"] if earlier is None else earlier["start_ps"] + earlier["fct_ps"]
+            if earlier is None or arrived < own["start_ps"]:
+                # The message was ready when its operation began.
+                steps.append(Step("launch", own["start_ps"], message["start_ps"], own, message))
+                return self._before(own)
+            steps.append(Step("handover", arrived, message["start_ps"], own, message))
             message = earlier
             steps.append(
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)
             )
-            if len(steps) > len(self.operations) + len(self._row):
+            if len(steps) > 2 * (len(self.operations) + len(self._row)):
                 raise self._damaged("messages", "wait for one another in a cycle", "released_by_message")
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:

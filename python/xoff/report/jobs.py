@@ -43,6 +43,8 @@ def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
             notes.append(f"No critical path: {error}.")
     else:
         notes.append("No critical path: the job did not end.")
+    if (shares := _nics(result, name)) is not None:
+        tables.append(shares)
     pictures = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs, name)]
     return Part(formatting.plain(name), facts, tables, notes, pictures)
 
@@ -58,7 +60,30 @@ def _iterations(job: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "MFU", f"{job['mfu']:.1%}"
 
 
+def _nics(result: Result, name: str) -> Table | None:
+    """Returns the share of each NIC in the bytes of a job with NCCL on the network; None without NCCL."""
+    own = [row for row in result.table("collectives").to_pylist() if row["workload"] == name]
+    if not any(row["protocol"] is not None for row in own):
+        return None
+    sent: dict[str, int] = defaultdict(int)
+    for row in result.messages.select(["workload", "flow", "src", "size_bytes"]).to_pylist():
+        if row["workload"] == name and row["flow"] is not None:
+            sent[row["src"]] += row["size_bytes"]
+    if not sent:
+        return None
+    whole = sum(sent.values())
+    mean = whole / len(sent)
+    rows = [
+        [Cell(host, host), Cell(f"{size:,}", size), Cell(f"{size / whole:.1%}", size), Cell(f"{size / mean:.2f}", size)]
+        for host, size in job_causes.largest(sent)
+    ]
+    note = "Bytes of messages that each NIC sends. Shares far from the mean show an idle or overloaded NIC."
+    return Table("NICs", ["host", "bytes", "share", "by the mean"], rows, note)
+
+
 def _collective(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if found["protocol"] is not None:
+        yield "algorithm, protocol", f"{found['algorithm']}, {found['protocol']}, {found['channels']} channels"
     yield "time", formatting.time(found["time_ps"])
     if found["bus_bps"] is not None:
         yield "bus bandwidth", f"{found['bus_bps'] / 1e9:.1f} Gb/s"

@@ -85,6 +85,7 @@ impl AllFlows {
             collectives: self.collectives.clone(),
             jobs: self.jobs.clone(),
             messages: self.messages.clone(),
+            nvlink: NvLinkPlan::new(self.nvlink.servers),
             ..Self::default()
         }
     }
