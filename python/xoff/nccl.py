@@ -9,7 +9,8 @@ Each size is a run of its own: one operation of ``library = "nccl"`` among all G
 operations in a row by 20, which is the same where the end of an operation overlaps nothing of the next operation.
 
 Without a network file the servers are on a rail-optimised fabric that never blocks: a switch for each NIC of a server,
-above the switches as many more as there are servers, cables of 10 m, switches of 300 ns, PFC, packets of 4,096 B.
+above the switches as many more as there are servers, cables of 10 m, switches of 300 ns with unlimited buffers, and
+packets of 4,096 B.
 
 Source of the columns: nccl-tests (a0b82b2), doc/PERFORMANCE.md and src/alltoall.cu. Limits: docs/models/nccl.md.
 """
@@ -91,7 +92,7 @@ def fabric(servers: int, gpus: int, nics: int, nic_rate: str) -> dict[str, Any]:
         rail["aggregation"] = {"switches": servers, "link": link}
     return {
         "network": {"rail": rail},
-        "switch": {"forwarding_latency": "300ns", "flow_control": {"pfc": {}}},
+        "switch": {"forwarding_latency": "300ns"},
         "framing": {"payload": "4096B"},
     }
 

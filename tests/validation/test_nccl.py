@@ -76,7 +76,7 @@ def test_a_pair_gets_its_link_with_one_queue_pair_and_with_eight() -> None:
 @pytest.mark.parametrize("slots", [2, 8])
 def test_slots_bound_what_is_under_way(slots: int) -> None:
     """A channel posts a message once a slot is free: ``slots`` messages of 128 KiB in a round trip."""
-    link = [("network.rail.rail.delay", "50us"), ("switch.flow_control", None)]
+    link = [("network.rail.rail.delay", "50us")]
     settings = [*link, ("workload[0].nccl.steps", slots), ("workload[0].nccl.max_ctas", 1)]
     row = one("sendrecv", "16M", servers=2, gpus_per_server=1, overrides=settings)
     # Two links each way, and the last bit of a message.
@@ -116,7 +116,7 @@ def test_larger_pieces_of_nvls_tree_are_faster_where_slots_bound_the_rate() -> N
 
     Where the round trip is short, the rate of NICs bounds both, and the larger pieces fill the tree later.
     """
-    far = [("network.rail.rail.delay", "250us"), ("switch.flow_control", None)]
+    far = [("network.rail.rail.delay", "250us")]
     small, large = [
         one(size="256M", servers=8, overrides=[*far, ("workload[0].collective.chunk", chunk)])["time_us"]
         for chunk in ("64KiB", "128KiB")

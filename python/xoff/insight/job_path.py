@@ -128,16 +128,19 @@ class Job:
         else:
             steps.append(Step("message", message["start_ps"], arrived, operation, message))
         while True:
-            own = self._of_number(message["rank"], number)
+            # A reducer has messages and no operation.
+            own = self.by_number.get((message["rank"], number))
             earlier = None
             if message["released_by"] == "message":
                 earlier = self.message(number, message["released_by_message"])
-            arrived = own["start_ps"] if earlier is None else earlier["start_ps"] + earlier["fct_ps"]
-            if earlier is None or arrived < own["start_ps"]:
+            arrived = 0 if earlier is None else earlier["start_ps"] + earlier["fct_ps"]
+            if earlier is None or (own is not None and arrived < own["start_ps"]):
                 # The message was ready when its operation began.
+                own = self._of_number(message["rank"], number)
                 steps.append(Step("launch", own["start_ps"], message["start_ps"], own, message))
                 return self._before(own)
-            steps.append(Step("handover", arrived, message["start_ps"], own, message))
+            if own is not None:
+                steps.append(Step("handover", arrived, message["start_ps"], own, message))
             message = earlier
             steps.append(
                 Step("message", message["start_ps"], arrived, self._of_number(message["rank"], number), message)

@@ -16,6 +16,8 @@ from xoff.summary import Summary
 _LEFT_OUT = {
     "name", "seed", "version", "fingerprint", "sampled_every_ps", "audits", "warnings", "performance", "workloads",
 }  # fmt: skip
+# Keys of words, which may be null.
+_WORDS = {"algorithm", "protocol"}
 _NAMED = 12
 _UNITS = ("_ps", "_bytes", "_bps")
 
@@ -126,7 +128,8 @@ def _bytes(bound: Any) -> int:
 def _numbers(value: Any, keys: list[str]) -> Iterator[tuple[str, int | float | None]]:
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _numbers(part, [*keys, key])
+            if key not in _WORDS:
+                yield from _numbers(part, [*keys, key])
     elif isinstance(value, list):
         for part in value:
             if isinstance(part, Mapping) and "from_bytes" in part:
