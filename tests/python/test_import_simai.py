@@ -28,7 +28,7 @@ grad -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 67108864 1
 
 def test_replicas_are_of_one_stage(imported: Import) -> None:
     """TP 4, PP 2, 32 GPUs: a ring of 4 moves 2 * 3/4 of 64 MiB over 50 GB/s in 2.013 ms; a ring of 8, 2.349 ms."""
-    said = imported("simai", PIPELINE)
+    said = imported("simai", PIPELINE, options=("--library", "textbook"))
     with Path(said["scenario"]).with_name("groups.csv").open() as file:
         groups: dict[str, list[int]] = {}
         for row in csv.DictReader(file):

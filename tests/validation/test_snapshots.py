@@ -80,6 +80,16 @@ COLLECTIVES: dict[str, dict[str, Any]] = {
     "chain": {"operation": "broadcast", "algorithm": "chain", "chunk": "50KB"},
     "chain-back": {"operation": "reduce"},
     "barrier": {"operation": "barrier", "algorithm": "dissemination", "size": "8B"},
+    "to-the-next": {"operation": "send_receive"},
+}
+# GPUs of a server, NICs of a server, and the collective.
+NCCL: dict[str, tuple[int, int, dict[str, Any]]] = {
+    "ring": (3, 3, {"operation": "all_gather", "algorithm": "ring", "size": "600KB"}),
+    "tree": (6, 3, {"operation": "all_reduce", "algorithm": "tree"}),
+    "nvls": (6, 6, {"operation": "reduce_scatter", "algorithm": "nvls"}),
+    "nvls-tree": (3, 3, {"operation": "all_reduce", "algorithm": "nvls_tree"}),
+    "pat": (1, 1, {"operation": "all_gather", "algorithm": "pat", "size": "600KB"}),
+    "pairs": (4, 2, {"operation": "all_to_all", "algorithm": "auto", "size": "600KB"}),
 }
 
 
@@ -445,6 +455,13 @@ CASES: dict[str, dict[str, Any]] = {
     **{
         f"collective-{name}": case(FABRIC, {"collective": {"size": "300KB", **settings}})
         for name, settings in COLLECTIVES.items()
+    },
+    **{
+        f"nccl-{name}": case(
+            {**FABRIC, "servers": {"gpus": gpus, "nics": nics}},
+            {"collective": {"library": "nccl", "size": "200KB", **settings}},
+        )
+        for name, (gpus, nics, settings) in NCCL.items()
     },
     "collective-in-network": case(
         {**FABRIC, "reducers": [{"switches": "spine*", "link": {"rate": "1Tbps", "delay": "500ns"}}]},

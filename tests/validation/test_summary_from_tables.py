@@ -126,7 +126,9 @@ class Tables:
 
     def __init__(self, result: xoff.Result) -> None:
         self.result = result
-        self.flows, self.messages = self.rows("flows"), self.rows("messages")
+        # A message over NVLink is in no number of flows.
+        self.flows = self.rows("flows")
+        self.messages = [row for row in self.rows("messages") if row["flow"] is not None]
         self.operations = self.rows("operations")
         sent: Counter[int] = Counter()
         for row in self.messages:
@@ -213,7 +215,8 @@ def of_jobs(tables: Tables) -> Found:
         of_it = [row for row in collectives if row["workload"] == name]
         if "collective" in workload:
             (row,) = of_it
-            found |= {f"{place}\tcollective\t{key}": row[key] for key in ("time_ps", "algorithm_bps", "bus_bps")}
+            keys = ("time_ps", "algorithm_bps", "bus_bps", "algorithm", "protocol", "channels", "predicted_ps")
+            found |= {f"{place}\tcollective\t{key}": row[key] for key in keys}
         if "job" in workload:
             rows = [row for row in tables.operations if row["workload"] == name]
             parts = [row for row in tables.rows("jobs") if row["workload"] == name]

@@ -114,6 +114,18 @@ def import_simai(
         typer.Option(min=1, max=2**20, metavar="N", help="Number of GPUs, if the file has none.", show_default=False),
     ] = None,
     per_server: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="GPUs of a server.")] = 8,
+    topology: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="SimAI's topology. Default: rails as in its template.", show_default=False),
+    ] = None,
+    library: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="nccl or textbook. Default: nccl where servers are known and groups share servers evenly.",
+            show_default=False,
+        ),
+    ] = None,
     out: ImportedTo = None,
     verbose: Verbose = False,
     as_json: Json = False,
@@ -123,8 +135,10 @@ def import_simai(
     from xoff.importing.simai import convert
     from xoff.importing.source import MAX_JOB_BYTES
 
-    converted = partial(convert, gpus=gpus, per_server=per_server)
-    command(converted, [file], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
+    if library not in (None, "nccl", "textbook"):
+        raise InputError(f"--library: unknown library {library!r}; give nccl or textbook")
+    converted = partial(convert, gpus=gpus, per_server=per_server, library=library)
+    command(converted, [file, topology], name=file, out=out, as_json=as_json, is_verbose=verbose, most=MAX_JOB_BYTES)
 
 
 @importing.command("chakra")

@@ -16,11 +16,13 @@ a fault.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
 from xoff.importing.document import MAX_OPERATIONS, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
+from xoff.importing.simai_network import Fabric, of_template, of_topology
 from xoff.importing.source import MAX_NS, Source, shown
 
 _KINDS = {
@@ -56,8 +58,12 @@ class _Header:
     layers: int
 
 
-def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
-    """Returns the scenario of a workload: servers on rails as in SimAI's template, or a star.
+def convert(
+    file: Source, topology: Source | None, gpus: int | None, per_server: int, library: str | None = None
+) -> Imported:
+    """Returns the scenario of a workload: on SimAI's topology, on rails as in SimAI's template, or on a star.
+
+    library: ``nccl`` or ``textbook``; if None, ``nccl`` where servers are known and groups share servers evenly.
 
     Raises `InputError` if the workload is not valid, or the number of GPUs is unknown.
     """
@@ -79,32 +85,59 @@ def convert(file: Source, gpus: int | None, per_server: int) -> Imported:
         for number, ranks in enumerate(found):
             if f"{name}{number}" in used:
                 job.groups[f"{name}{number}"] = ranks
-    text = "the network is not in the file: rails as in SimAI's template, 2880 Gb/s in servers, 400 Gb/s on rails"
-    notes.add(file, (), text)
-    notes.add(
-        file,
-        (),
-        "a ring has one channel in xoff; in SimAI a channel for each rank of the group in a server; "
-        "the bytes are equal",
-    )
-    notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
-    if header.ranks % per_server == 0 and header.ranks > per_server:
-        tables = [
-            Table("network.rail", {"servers": header.ranks // per_server, "gpus_per_server": per_server}),
-            Table("network.rail.scale_up", {"rate": "2880Gbps", "delay": "25ns"}),
-            Table("network.rail.rail", {"rate": "400Gbps", "delay": "500ns"}),
-        ]
-    else:
-        tables = [
-            Table("network.star", {"hosts": header.ranks}),
-            Table("network.star.link", {"rate": "2880Gbps", "delay": "25ns"}),
-        ]
-    tables += [Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
+    fabric = _fabric(file, topology, header.ranks, per_server, library, job, notes)
+    tables = [*fabric.tables, Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
     if not job.operations:
         file.wrong(file.last, "the workload has no layers")
     made = Imported(f"A workload of SimAI, {file.name}", "job", tables=tables, job=job, notes=notes)
+    made.nodes, made.links = fabric.nodes, fabric.links
     made.file, made.place = file.path, lambda _, row: file.place(job.operations[row].where)
     return made
+
+
+def _fabric(
+    file: Source,
+    topology: Source | None,
+    ranks: int,
+    per_server: int,
+    library: str | None,
+    job: Job,
+    notes: Notes,
+) -> Fabric:
+    """Returns the network, and sets the library of the job."""
+    given = None if topology is None else of_topology(topology, ranks, notes)
+    per_server = per_server if given is None else given.per_server
+    has_servers = given is not None or (ranks % per_server == 0 and ranks > per_server)
+    is_even = all(_is_even(group, per_server) for group in job.groups.values())
+    is_nccl = library != "textbook" and has_servers and is_even
+    if library == "nccl" and not is_nccl:
+        why = "a group shares its servers unevenly" if has_servers else "the GPUs do not fill several servers"
+        file.wrong(1, f"--library nccl: {why}; give --library textbook")
+    if given is None:
+        text = "the network is not in the file: rails as in SimAI's template, 2880 Gb/s in servers, 400 Gb/s on rails"
+        notes.add(file, (), text)
+    if is_nccl:
+        job.settings["library"] = "nccl"
+        notes.add(
+            file, (), "collectives run as NCCL 2.30 runs them on H100 (library = nccl); SimAI has a model of its own"
+        )
+    else:
+        if given is not None:
+            job.settings["library"] = "textbook"
+        notes.add(
+            file,
+            (),
+            "a ring has one channel in xoff, and in SimAI a channel for each rank of the group in a server: the bytes "
+            "are equal, and the time is not",
+        )
+        notes.add(file, (), "messages begin at once in xoff; in SimAI after a latency of 6 us or of NCCL's table")
+    return given or of_template(ranks, per_server, is_nccl=is_nccl)
+
+
+def _is_even(group: list[int], per_server: int) -> bool:
+    """Whether a group has as many ranks in each of its servers."""
+    counts = Counter(rank // per_server for rank in group)
+    return len(set(counts.values())) == 1
 
 
 def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
