@@ -26,6 +26,8 @@ LIMITS = dict(zip(CLASSES, (0.10, 0.30, 0.15), strict=True))
 MEAN_LIMIT = 0.05
 """From 256 MiB: the largest difference of the geometric mean of a system, as a share."""
 QUICK = 64 * MIB
+TICKS = {8: "8 B", KIB: "1 KiB", 64 * KIB: "64 KiB", MIB: "1 MiB", 64 * MIB: "64 MiB", 1024 * MIB: "1 GiB"}
+"""Labelled sizes of figures."""
 
 
 @dataclass(frozen=True, slots=True)

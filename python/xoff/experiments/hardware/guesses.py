@@ -13,7 +13,7 @@ from typing import Any
 
 from matplotlib import rc_context
 
-from xoff.experiments.hardware._rows import KIB, MIB, QUICK, Row, measured
+from xoff.experiments.hardware._rows import KIB, MIB, QUICK, TICKS, Row, measured
 from xoff.plots import COLOURS, STYLE, canvas, write
 from xoff.reproduce import Judged, Part, Readings, as_results
 from xoff.results import Result
@@ -102,7 +102,8 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             two = [(row.bytes, 100 * change) for row, change in changes.items() if row.servers == 2]
             axes.plot([one[0] for one in two], [one[1] for one in two], "o-", color=colour, markersize=3, label=guess)
         axes.set_xscale("log", base=2)
-        axes.set_xlabel("bytes, all-reduce on 2 x 8 H100")
+        axes.set_xticks(list(TICKS), list(TICKS.values()), minor=False)
+        axes.set_xlabel("size of an all-reduce on 2 x 8 H100")
         axes.set_ylabel("change of the time (%)")
         axes.legend(fontsize=6)
         write(drawing, path)

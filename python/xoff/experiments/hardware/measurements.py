@@ -15,7 +15,7 @@ from typing import Any
 
 from matplotlib import rc_context
 
-from xoff.experiments.hardware._rows import CLASSES, LIMITS, MEAN_LIMIT, QUICK, Row, measured
+from xoff.experiments.hardware._rows import CLASSES, LIMITS, MEAN_LIMIT, QUICK, TICKS, Row, measured
 from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.reproduce import Judged, Part, Readings, as_results, chosen, given
 from xoff.results import Result
@@ -161,14 +161,15 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             left.plot(sizes, [point[1] for point in points], "o", color=colour, markersize=3)
             left.plot(sizes, [point[2] for point in points], color=colour, linewidth=1)
             right.plot(sizes, [point[2] / point[1] for point in points], "o-", color=colour, markersize=3, label=name)
-        left.set_xscale("log", base=2)
+        for axes in (left, right):
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(list(TICKS), list(TICKS.values()), minor=False)
         left.set_yscale("log")
-        left.set_xlabel("bytes; points: measured, lines: xoff")
+        left.set_xlabel("size; points: measured, lines: xoff")
         left.set_ylabel("time (µs)")
-        right.set_xscale("log", base=2)
         right.axhline(1, color="#888888", linewidth=0.8)
         right.set_ylim(0.5, 1.5)
-        right.set_xlabel("bytes")
+        right.set_xlabel("size")
         right.set_ylabel("xoff over measured")
         right.legend(fontsize=5, loc="upper right")
         write(drawing, path)
