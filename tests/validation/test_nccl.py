@@ -165,6 +165,35 @@ def test_copies_of_tokens_are_those_of_the_closed_form() -> None:
     assert carried("server") == pytest.approx(reached(servers) / 2, rel=0.01)
 
 
+def test_jobs_are_placed_by_server_by_rail_and_beside_each_other() -> None:
+    """Two jobs of eight ranks on four servers of four: they share no GPU, and a random order keeps servers whole."""
+    training = {
+        "model": {"layers": 1, "hidden": 64, "heads": 4, "sequence": 64, "vocabulary": 100},
+        "parallel": {"tensor": 4, "data": 2},
+    }
+
+    def hosts(placement: str, seed: int = 1) -> list[list[str]]:
+        document = scenario("1MiB", servers=4, gpus=4, nics=4)
+        document["seed"] = seed
+        document["workload"] = [
+            {"name": name, "training": {**training, "placement": placement}} for name in ("first", "second")
+        ]
+        rows = xoff.run(document).operations.to_pylist()
+        places = [{row["rank"]: row["host"] for row in rows if row["workload"] == name} for name in ("first", "second")]
+        return [[found[rank] for rank in range(8)] for found in places]
+
+    assert hosts("linear") == [[f"host{n}" for n in range(8)], [f"host{n}" for n in range(8, 16)]]
+    first, second = hosts("rail")
+    assert first == [f"host{4 * server + gpu}" for gpu in range(2) for server in range(4)]
+    assert not set(first) & set(second)
+    drawn = {tuple(hosts("random", seed)[0]) for seed in range(4)}
+    assert len(drawn) > 1
+    for ranks in drawn:
+        servers = [int(host.removeprefix("host")) // 4 for host in ranks]
+        assert servers[:4] == [servers[0]] * 4
+        assert servers[4:] == [servers[4]] * 4
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

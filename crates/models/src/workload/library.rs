@@ -3,6 +3,8 @@
 //! Textbook algorithms take every host as a rank. NCCL takes every GPU of `network.servers` as a rank.
 //! Source: `docs/models/nccl.md`.
 
+use std::collections::HashSet;
+
 use xoff_units::{Duration, index, number};
 
 use super::builder::{Making, Problem};
@@ -68,7 +70,17 @@ impl Making<'_> {
             .map(|host| number(all.binary_search(host).unwrap_or(0)))
             .collect();
         let mut gpus: Vec<(u32, u32)> = places.iter().flat_map(|place| servers.at(*place)).collect();
+        let is_whole = count.is_none();
         let count = count.unwrap_or(gpus.len());
+        // A job without listed hosts takes GPUs that no earlier job has, as long as there are enough.
+        if hosts.is_none() && !is_whole {
+            let taken: HashSet<(u32, u32)> =
+                self.jobs.iter().flat_map(|job| job.library.iter().flat_map(|on| on.gpus.clone())).collect();
+            let free: Vec<(u32, u32)> = gpus.iter().copied().filter(|gpu| !taken.contains(gpu)).collect();
+            if free.len() >= count {
+                gpus = free;
+            }
+        }
         if gpus.len() < count {
             let what = if hosts.is_some() { "are at the listed hosts" } else { "are in the network" };
             return Err((
@@ -85,7 +97,12 @@ impl Making<'_> {
         match placement {
             Placement::Linear => {}
             Placement::Rail => gpus.sort_by_key(|(_, gpu)| *gpu),
-            Placement::Random => self.stream_for(0, "placement").shuffle(&mut gpus),
+            Placement::Random => {
+                // Whole servers are drawn: the GPUs of a server stay together, in order.
+                let mut order: Vec<u32> = (0..servers.count).collect();
+                self.stream_for(0, "placement").shuffle(&mut order);
+                gpus.sort_by_key(|(server, _)| order[index(*server)]);
+            }
         }
         gpus.truncate(count);
         Ok(Ranks { nodes: gpus.iter().map(|gpu| all[index(servers.host(*gpu))]).collect(), gpus: Some(gpus) })

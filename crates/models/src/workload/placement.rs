@@ -11,12 +11,13 @@ use super::host::Host;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// Rank 0 at host 0, and so on.
+    /// Rank 0 at host 0, and so on. With NCCL: server by server, on GPUs that no earlier job of the scenario has,
+    /// as long as there are enough.
     #[default]
     Linear,
-    /// Consecutive ranks at different first switches; on rails, in different servers.
+    /// Consecutive ranks at different first switches; on rails and with NCCL, in different servers.
     Rail,
-    /// In a random order, drawn from the seed.
+    /// In a random order, drawn from the seed; with NCCL the servers are drawn, and their GPUs stay together.
     Random,
 }
 
