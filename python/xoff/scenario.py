@@ -1724,6 +1724,9 @@ class Nccl(_Part):
     steps: int | None = None
     """Slots of a connection (`NCCL_STEPS`)."""
 
+    buffer: str | None = None
+    """Buffer of a connection with the protocol Simple, at least 64 KiB (`NCCL_BUFFSIZE`): 8 slots."""
+
     qps_per_connection: int | None = None
     """Queue pairs of a connection, over which messages take turns (`NCCL_IB_QPS_PER_CONNECTION`)."""
 

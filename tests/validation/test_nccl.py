@@ -99,6 +99,15 @@ def test_a_protocol_with_flags_sends_the_flags() -> None:
     assert carried("ll128") == pytest.approx(simple * 16 / 15, rel=1e-3)
 
 
+def test_a_larger_buffer_makes_larger_slices() -> None:
+    """A ring with Simple hands over 4 of 8 slots in two slices: 1 MiB of a buffer of 4 MiB, 2 MiB of 8 MiB."""
+    document = scenario("256MiB", servers=2, gpus=4, nics=4, algorithm="ring", channels=1)
+    document["workload"][0]["nccl"] = {"protocol": "simple"}
+    for buffer, size in (("4MiB", MIB), ("8MiB", 2 * MIB)):
+        document["workload"][0]["nccl"]["buffer"] = buffer
+        assert max(row["size_bytes"] for row in xoff.run(document).messages.to_pylist()) == size
+
+
 @pytest.mark.parametrize("pxn", [True, False])
 def test_pairs_leave_their_rail_only_without_pxn(pxn: bool) -> None:
     document = scenario("8MiB", servers=2, gpus=4, nics=4)
@@ -211,6 +220,7 @@ def test_jobs_are_placed_by_server_by_rail_and_beside_each_other() -> None:
         ({"workload[0].connections": "per_message"}, r"workload\[0\]\.connections: NCCL has persistent"),
         ({"workload[0].connections_per_channel": 4}, r"workload\[0\]\.connections_per_channel: NCCL has queue pairs"),
         ({"workload[0].nccl.version": "new"}, r"workload\[0\]\.nccl\.version: `new` is no version"),
+        ({"workload[0].nccl.buffer": "1KiB"}, r"workload\[0\]\.nccl\.buffer: 1KiB is out of range"),
         ({"workload[0].nccl.steps": 0}, r"workload\[0\]\.nccl\.steps: 0 is out of range"),
         (
             {"workload[0].nccl.protocol": "ll", "workload[0].collective.algorithm": "nvls_tree"},

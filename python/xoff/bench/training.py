@@ -106,6 +106,7 @@ def _job(preset: str, gpus: int, parallel: dict[str, int], batch: int, **model: 
         "workload": [
             {
                 "training": {
+                    "library": "textbook",
                     "model": {"preset": preset, **model},
                     "parallel": parallel,
                     "micro_batch": 1,

@@ -15,12 +15,12 @@ pub const SLOTS: u32 = 8;
 /// Largest chunk of NVLS, in bytes (`NVLS_CHUNKSIZE`).
 const NVLS_CHUNK: u64 = 128 << 10;
 
-/// Data of a slot, in bytes.
-const fn slot(protocol: Protocol) -> u64 {
+/// Data of a slot, in bytes, with a buffer of Simple.
+const fn slot(protocol: Protocol, buffer: u64) -> u64 {
     match protocol {
         Protocol::Ll => 32 << 10,
         Protocol::Ll128 => 576_000,
-        Protocol::Simple => 512 << 10,
+        Protocol::Simple => buffer / SLOTS as u64,
     }
 }
 
@@ -43,7 +43,7 @@ impl Chunks {
     /// Returns the sizes for a choice and an operation of `bytes`.
     pub fn new(tuning: &Tuning, operation: Operation, choice: Choice, bytes: u64) -> Self {
         let Choice { algorithm, protocol, channels, .. } = choice;
-        let slot = slot(protocol);
+        let slot = slot(protocol, tuning.servers().buffer);
         let (wire_15, grain) = match protocol {
             Protocol::Ll => (30, 16),
             Protocol::Ll128 => (16, 1_920),

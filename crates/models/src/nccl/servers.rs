@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Most channels of a communicator.
 pub(super) const MAX_CHANNELS: u32 = 64;
 
+/// Buffer of a connection with the protocol Simple, in bytes (`NCCL_BUFFSIZE`).
+pub(super) const BUFFER: u64 = 4 << 20;
+
 /// Type of the GPUs of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -151,6 +154,8 @@ pub struct Servers {
     pub min_ctas: u32,
     /// Most channels (`NCCL_MAX_CTAS`).
     pub max_ctas: u32,
+    /// Buffer of a connection with the protocol Simple, in bytes (`NCCL_BUFFSIZE`).
+    pub buffer: u64,
 }
 
 impl Servers {
@@ -169,6 +174,7 @@ impl Servers {
             net_latency: 0.0,
             min_ctas: 0,
             max_ctas: MAX_CHANNELS,
+            buffer: BUFFER,
         }
     }
 

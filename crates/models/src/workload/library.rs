@@ -142,6 +142,10 @@ impl Making<'_> {
                 return wrong(name, format!("{value} is out of range; allowed are 1 to {most}"));
             }
         }
+        if params.buffer.0 < 64 << 10 || params.buffer.0 > 1 << 30 {
+            let why = format!("{} is out of range; allowed are 64KiB to 1GiB", params.buffer);
+            return wrong("buffer", why);
+        }
         if params.min_ctas > params.max_ctas && params.max_ctas.is_some() {
             return wrong("min_ctas", "greater than max_ctas; give at most max_ctas".into());
         }
@@ -166,6 +170,7 @@ impl Making<'_> {
                 ..Options::default()
             },
             is_before_2_23,
+            buffer: params.buffer.0,
             has_nvls: params.nvls,
             min_ctas: params.min_ctas.unwrap_or(0) as u32,
             max_ctas: params.max_ctas.unwrap_or(64) as u32,

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Duration;
+use xoff_units::{Bytes, Duration};
 
 use crate::nccl::Protocol;
 
@@ -31,6 +31,8 @@ pub struct Params {
     pub nvls: bool,
     /// Slots of a connection (`NCCL_STEPS`).
     pub steps: u64,
+    /// Buffer of a connection with the protocol Simple, at least 64 KiB (`NCCL_BUFFSIZE`): 8 slots.
+    pub buffer: Bytes,
     /// Queue pairs of a connection, over which messages take turns (`NCCL_IB_QPS_PER_CONNECTION`).
     pub qps_per_connection: u64,
     /// Cuts each message into equal parts, one for each queue pair (`NCCL_IB_SPLIT_DATA_ON_QPS`).
@@ -64,6 +66,7 @@ impl Default for Params {
             pxn: true,
             nvls: true,
             steps: 8,
+            buffer: Bytes(4 << 20),
             qps_per_connection: 1,
             split_data_on_qps: false,
             min_ctas: None,

@@ -90,6 +90,8 @@ pub struct Communicators {
     pub options: Options,
     /// True for NCCL before 2.23.
     pub is_before_2_23: bool,
+    /// Buffer of a connection with the protocol Simple, in bytes.
+    pub buffer: u64,
     /// True if NVSwitches may reduce and multicast.
     pub has_nvls: bool,
     /// Fewest channels.
@@ -124,6 +126,7 @@ impl Communicators {
             cpu: self.servers.cpu,
             has_nvls: seen.has_nvls && self.has_nvls,
             is_before_2_23: self.is_before_2_23,
+            buffer: self.buffer,
             min_ctas: self.min_ctas,
             max_ctas: self.max_ctas,
             ..seen
