@@ -15,6 +15,7 @@ _KINDS = {
     "htsim": ["alltoall.cm", "leaf-spine.topo"],
     "goal": ["ring.goal"],
     "simai": ["layers.txt"],
+    "simai-topology": ["layers.txt", "rails.topo"],
     "chakra": ["chakra.0.json", "chakra.1.json"],
 }
 _WORDS = [

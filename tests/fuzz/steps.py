@@ -181,7 +181,8 @@ def _import(kind: str, *files: str) -> None:
         "hpcc": hpcc.convert,
         "htsim": partial(htsim.convert, unit="us"),
         "goal": goal.convert,
-        "simai": partial(simai.convert, gpus=16, per_server=8),
+        "simai": partial(simai.convert, topology=None, gpus=16, per_server=8),
+        "simai-topology": partial(simai.convert, gpus=16, per_server=8),
         "chakra": partial(chakra.convert, paths=paths, groups=None),
     }
     read: list[Path | None] = [] if kind == "chakra" else [*paths]

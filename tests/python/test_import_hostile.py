@@ -20,6 +20,7 @@ KINDS: dict[str, tuple[list[Path], tuple[str, ...]]] = {
     "htsim": ([MATRIX, TOPO], ("--start-unit", "us")),
     "goal": ([EXAMPLES / "ring.goal"], ()),
     "simai": ([EXAMPLES / "layers.txt"], ("--gpus", "16")),
+    "simai-topology": ([EXAMPLES / "layers.txt", EXAMPLES / "rails.topo"], ("--gpus", "16")),
     "chakra": ([EXAMPLES / "chakra.0.json", EXAMPLES / "chakra.1.json"], ()),
 }
 PLACES = [(kind, place) for kind, (files, _) in KINDS.items() for place in range(len(files))]
@@ -30,7 +31,10 @@ HOSTILE = [*NUMBERS, "", "x", "\x1b[31mred", "NaN", "²", "a:b", "{", "ALLREDUCE
 
 def with_file(kind: str, place: int, file: Path) -> list[str | Path]:
     files, options = KINDS[kind]
-    return ["import", kind, *(file if at == place else one for at, one in enumerate(files)), *options]
+    given = [file if at == place else one for at, one in enumerate(files)]
+    if kind == "simai-topology":
+        return ["import", "simai", given[0], "--topology", given[1], *options]
+    return ["import", kind, *given, *options]
 
 
 def outcome(command: Command, words: list[str | Path], out: Path) -> str:

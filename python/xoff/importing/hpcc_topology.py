@@ -40,10 +40,10 @@ class _Header:
     links: int
 
 
-def read_topology(source: Source, notes: Notes) -> Network:
+def read_topology(source: Source, notes: Notes, *, has_servers: bool = False) -> Network:
     """Returns the network of a topology. Raises `InputError` with the line if the file is not one."""
     words = Words(source)
-    header = _header(source, words, notes)
+    header = _header(source, words, notes, has_servers=has_servers)
     nodes = header.nodes
     network = Network([False] * nodes)
     for _ in range(header.switches):
@@ -87,13 +87,13 @@ def _check(source: Source, words: Words, network: Network, linked: list[bool]) -
         source.wrong(1, f"hosts at {places:,} places and {count:,} links; {why}")
 
 
-def _header(source: Source, words: Words, notes: Notes) -> _Header:
+def _header(source: Source, words: Words, notes: Notes, *, has_servers: bool) -> _Header:
     """Reads the first line."""
     first = [word for word, _ in takewhile(lambda word: word[1] == 1, islice(source.words(), 7))]
     whole = [int(word) if word.isascii() and word.isdigit() and len(word) < 12 else -1 for word in first]
     is_long = 4 <= len(first) <= 6
     if len(first) == 6 and whole[5] < 0:
-        return _of_simai(words, source, notes)
+        return _of_simai(words, source, notes, has_servers=has_servers)
     has_tors = is_long and 0 <= whole[2] <= whole[1]
     if is_long and (len(first) == 5 or not has_tors) and not _has_switches(whole):
         source.wrong(1, f"{len(first)} values; the first line is {_FORMS}")
@@ -120,14 +120,14 @@ def _has_switches(whole: list[int]) -> bool:
     return links >= nodes - 1 > 0 and len(more) <= switches and all(0 <= one < nodes for one in more)
 
 
-def _of_simai(words: Words, source: Source, notes: Notes) -> _Header:
+def _of_simai(words: Words, source: Source, notes: Notes, *, has_servers: bool) -> _Header:
     nodes = words.whole("the number of nodes", _MAX_NODES)
     words.whole("the GPUs of a server", _MAX_NODES)
     nvswitches = words.whole("the number of NVSwitches", nodes)
     switches = words.whole("the number of switches", nodes - nvswitches)
     count = words.whole("the number of links", _MAX_LINKS)
     words.take("the type of GPUs")
-    notes.add(
-        source, 1, "NVSwitches are switches as the others are; GPUs per server and the GPU type affect only collectives"
-    )
+    if not has_servers:
+        text = "NVSwitches are switches as the others are; GPUs per server and the GPU type affect only collectives"
+        notes.add(source, 1, text)
     return _Header(nodes, nvswitches + switches, count)

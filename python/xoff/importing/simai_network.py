@@ -59,7 +59,7 @@ def of_topology(source: Source, ranks: int, notes: Notes) -> Fabric:
     gpu = next((one for one in _GPUS if one == kind.upper()), None)
     if gpu is None:
         source.wrong(1, f"{shown(kind)} is no type of GPUs; known are {', '.join(_GPUS)}")
-    network = read_topology(source, notes)
+    network = read_topology(source, notes, has_servers=True)
     gpus = nodes - nvswitches - switches
     if gpus != ranks or any(network.is_switch[:gpus]):
         source.wrong(1, f"the topology has {gpus:,} GPUs, and the workload {ranks:,}")
