@@ -9,7 +9,8 @@ An experiment is one file, ``xoff/experiments/<document>/<experiment>.py``. It d
 - ``figure(results, path)``: writes the figure to a path;
 - ``PARAMETERS``, optional: a table of values with their place in the document (`given`) or a reason (`chosen`);
 - ``tables(results)``, optional: tables of the experiment by title: rows of cells, the heads first. A line of
-  ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; further tables follow the figure;
+  ``page.md`` such as ``{sfc/buffer: title}`` places a table in the introduction; further tables follow the figure, each
+  below its title;
 - ``folded(results)``, optional: texts by title that the page shows when opened;
 - ``DERIVED``, optional: settings that follow changes of ``--set`` (`changes.Derived`).
 

@@ -304,7 +304,7 @@ def _section(outcome: Outcome, introduction: str, *, quick: bool, changes: Chang
     yield from (f"`{asked}` runs the experiment.", "", f"![{title}]({outcome.figure})")
     for title, table in outcome.tables.items():
         if _place(outcome, title) not in introduction:
-            yield from ("", *_table(table))
+            yield from ("", f"**{title}**", "", *_table(table))
     for title, text in outcome.folded.items():
         yield from ("", f"<details><summary>{html.escape(title)}</summary>", f"<pre><code>{html.escape(text)}")
         yield "</code></pre></details>"

@@ -296,4 +296,4 @@ def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
             for degree in of
         ]
         rows.append([choice or "main reading", *cells])
-    return {"times": rows} if len(rows) > 2 else {}
+    return {"Time to stability with each choice": rows} if len(rows) > 2 else {}

@@ -105,7 +105,12 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
         for placement in PLACEMENTS
     }
     chooser = choices(runs, {title: cases for title, cases in columns.items() if cases}, _iteration)
-    return {"iterations": made, "sentences": table(SENTENCES, runs), "chooser": chooser, "waits": shares}
+    return {
+        "iterations": made,
+        "sentences": table(SENTENCES, runs),
+        "chooser": chooser,
+        "Share of an iteration in which ranks wait": shares,
+    }
 
 
 def _waits(run: Run) -> float | None:

@@ -182,10 +182,10 @@ def tables(results: Mapping[str, Result]) -> dict[str, Sequence[Sequence[str]]]:
         for case in COLLECTIVES
     }
     times.append(["*least possible*", *["–"] * (len(TIMES) - 1), "1", *(f"{one:.3g}" for one in least.values())])
-    made: dict[str, Sequence[Sequence[str]]] = {"times": times, "costs": costs}
+    made: dict[str, Sequence[Sequence[str]]] = {"Slowdowns and times of collectives": times, "Costs": costs}
     if ranges := list(_presets(runs)):
-        made["presets"] = [["DCQCN's presets: lowest to highest mean", *TIMES], *ranges]
-    made["left out"] = [
+        made["Range of DCQCN's presets"] = [["DCQCN's presets: lowest to highest mean", *TIMES], *ranges]
+    made["Cells left out"] = [
         ["cells left out", "why"],
         *([str(count), reason] for reason, count in grid()[1].most_common()),
     ]

@@ -1,7 +1,7 @@
 """Published measurements of collectives, and the scenario of each.
 
-``measured.csv`` has a row for each measurement, with its source. ``judged`` is ``yes`` where the set-up is known and
-NCCL is plain: no plug-in of a cloud, no other transport. An empty ``cpu`` or ``version`` is unknown.
+``measured.csv`` has a row for each measurement, with its source. ``judged`` is ``yes`` where GPUs and NICs are known
+and NCCL is plain: no plug-in of a cloud, no other transport. An empty ``cpu`` or ``version`` is unknown.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Row:
     bytes: int
     time_us: float
     judged: bool
-    turn: int
+    source: str
+    turn: int = 0
+    """The number of earlier rows of the same group and size."""
 
     @property
     def name(self) -> str:
@@ -60,6 +62,12 @@ class Row:
         """The system, with the operation and the algorithm that was forced, if any."""
         forced = "" if self.algorithm == "auto" else f", {self.algorithm}"
         return f"{self.system}, {self.servers} x {self.gpus}, {self.collective}{forced}"
+
+    @property
+    def link(self) -> str:
+        """The source in Markdown: a link, and a remark if there is one."""
+        url, _, remark = self.source.partition(" ")
+        return f"[{url.removeprefix('https://')}]({url})" + (f" {remark}" if remark else "")
 
     @property
     def size_class(self) -> str:
@@ -95,11 +103,19 @@ class Row:
         return _changed(document, overrides or {})
 
 
+def size_name(size: int) -> str:
+    """Returns a size in the largest unit that leaves a whole number."""
+    for unit, name in ((1024 * MIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
 def _changed(document: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """Returns a scenario with settings by path; ``nccl.KEY`` is a setting of NCCL."""
+    """Returns a scenario with settings by path; ``nccl.KEY`` and ``collective.KEY`` are those of the workload."""
     for path, value in overrides.items():
         *keys, last = path.split(".")
-        at = document["workload"][0] if keys[0] == "nccl" else document
+        at = document["workload"][0] if keys[0] in {"nccl", "collective"} else document
         for key in keys:
             at = at.setdefault(key, {})
         at[last] = value
@@ -129,10 +145,11 @@ def measured() -> tuple[Row, ...]:
                 int(row["bytes"]),
                 0.0,
                 row["judged"] == "yes",
-                sum(1 for other in found if (other.system, other.bytes) == (row["system"], int(row["bytes"]))),
+                row["source"],
             )
             time = float(row["time_us"] or 0) or one.bytes * one.bus_factor / float(row["busbw_GBps"]) / 1e3
-            found.append(replace(one, time_us=time))
+            turn = sum((other.group, other.bytes) == (one.group, one.bytes) for other in found)
+            found.append(replace(one, time_us=time, turn=turn))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
 """Every published measurement beside xoff: the time of a collective, by size.
 
-Source: `measured.csv`, which names the source of each row: tables of nccl-tests in issues of NVIDIA/nccl and
-NVIDIA/nccl-tests, and guides of vendors. Judged rows have a known set-up and plain NCCL; the others are shown. No
-constant of xoff is fitted to a row: all are NCCL's own (`docs/models/nccl.md`).
+Source: `measured.csv` and the heads of the tables below name the source of each row: tables of nccl-tests in issues of
+NVIDIA/nccl and NVIDIA/nccl-tests, and guides of vendors. Judged rows have known GPUs and NICs, and plain NCCL; the
+others are shown. No constant of xoff is fitted to a row: all are NCCL's own (`docs/models/nccl.md`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _ratios(runs: Readings[Result]) -> dict[Row, tuple[float, float | None]]:
 
 
 def judge(runs: Readings[Result]) -> dict[str, Part]:
-    """Judges each row by the limit of its size. NCCL's own model excuses a row that it misses as well."""
+    """Judges each row by the limit of its size, and the mean of each system. NCCL's own model excuses no row."""
     ratios = {row: pair for row, pair in _ratios(runs).items() if row.judged}
     parts = {}
     for key, size in zip(("H.1", "H.2", "H.3"), CLASSES, strict=True):
@@ -67,17 +67,20 @@ def judge(runs: Readings[Result]) -> dict[str, Part]:
 def _within(ratios: Mapping[Row, tuple[float, float | None]], limit: float) -> Part:
     """Returns the part of a class of sizes."""
     missed = {row: pair for row, pair in ratios.items() if abs(pair[0] - 1) > limit}
-    excused = [row for row, (_, model) in missed.items() if model is not None and abs(model - 1) > limit]
+    of_model = [row for row, (_, model) in missed.items() if model is not None and abs(model - 1) > limit]
     found: dict[str, Any] = {
         "rows": len(ratios),
         "missed": len(missed),
-        "of these missed by NCCL's model": len(excused),
+        "of these missed by NCCL's model": len(of_model),
     }
     if ratios:
         found["least ratio"] = round(min(pair[0] for pair in ratios.values()), 3)
         found["largest ratio"] = round(max(pair[0] for pair in ratios.values()), 3)
-    late = [row.name for row in missed if row not in excused]
-    reason = f"Beyond the limit of {limit:.0%}, and not missed by NCCL's own model: {'; '.join(late)}." if late else ""
+    late = [
+        f"{row.name} (ratio {ratio:.3f}" + ("" if model is None else f", of NCCL's model {model:.3f}") + ")"
+        for row, (ratio, model) in missed.items()
+    ]
+    reason = f"Beyond the limit of {limit:.0%}: {'; '.join(late)}." if late else ""
     void = "" if ratios else "the quick variant has no such size"
     return Part(not late, found, reason=reason, void=void)
 
@@ -112,7 +115,7 @@ PARAMETERS = (
     given("servers, GPUs, NICs, rates, version", "of each row", "measured.csv"),
     chosen("fabric", "rail-optimised, never blocking", "most sources name no switches"),
     chosen("cables, switches", "10 m, 300 ns", "no source gives them; see the guesses below"),
-    chosen("CPU", "Intel where unknown", "only the Dell servers are known"),
+    chosen("CPU", "Intel where unknown", "only those of Dell's and OCI's servers are known"),
 )
 READS: tuple[str, ...] = ()
 CLAIMS = JUDGED.listed
@@ -129,7 +132,9 @@ def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
         time, predicted, choice = _of(runs.one(row.name))
         cells = [f"{row.bytes:,}", f"{row.time_us:,.2f}", f"{time:,.2f}", f"{time / row.time_us:.3f}"]
         cells += ["", ""] if predicted is None else [f"{predicted:,.2f}", f"{predicted / row.time_us:.3f}"]
-        groups.setdefault(f"{row.group} ({'judged' if row.judged else 'shown'})", [head]).append([*cells, choice])
+        groups.setdefault(f"{row.group} ({'judged' if row.judged else 'shown'}). Source: {row.link}", [head]).append(
+            [*cells, choice]
+        )
         by_class = ratios.setdefault((not row.judged, row.group), {})
         by_class.setdefault(row.size_class, []).append(time / row.time_us)
     summary = [["system", "judged", *CLASSES]]
