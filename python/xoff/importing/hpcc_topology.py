@@ -41,7 +41,10 @@ class _Header:
 
 
 def read_topology(source: Source, notes: Notes, *, has_servers: bool = False) -> Network:
-    """Returns the network of a topology. Raises `InputError` with the line if the file is not one."""
+    """Returns the network of a topology. Raises `InputError` with the line if the file is not one.
+
+    has_servers: whether the importer turns NVSwitches into NVLink of servers.
+    """
     words = Words(source)
     header = _header(source, words, notes, has_servers=has_servers)
     nodes = header.nodes
