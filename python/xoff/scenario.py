@@ -2062,13 +2062,18 @@ class Graph(_Part):
 
 @dataclass(kw_only=True)
 class Model(_Part):
-    """`workload[…].training.model`: a preset, numbers, or a preset with some numbers changed."""
+    """A model: a preset, numbers, or a preset with some numbers changed."""
 
-    preset: Literal["gpt_13b", "gpt_175b", "llama3_70b", "llama3_405b", "mixtral_8x7b", "deepseek_v3"] | None = None
+    preset: (
+        Literal["gpt_13b", "gpt_175b", "llama3_70b", "llama3_405b", "mixtral_8x7b", "deepseek_v3", "qwen3_235b"] | None
+    ) = None
     """A model by name."""
 
     layers: int | None = None
-    """Layers."""
+    """Layers. Fewer layers than in the preset cut `dense_layers` in proportion, rounded."""
+
+    dense_layers: int | None = None
+    """First layers that have one network in the place of experts. Default: none."""
 
     hidden: int | None = None
     """Width of a token."""
@@ -2079,8 +2084,26 @@ class Model(_Part):
     kv_heads: int | None = None
     """Heads of keys and values. Default: as many."""
 
+    head_dim: int | None = None
+    """Width of a head, without rotary positions of MLA. Default: `hidden` / `heads`."""
+
+    kv_lora_rank: int | None = None
+    """MLA: width of the latent of keys and values. Default: no latent."""
+
+    q_lora_rank: int | None = None
+    """MLA: width of the latent of queries."""
+
+    qk_rope_head_dim: int | None = None
+    """MLA: width of rotary positions beside the latent and in each head."""
+
+    v_head_dim: int | None = None
+    """MLA: width of a head's values. Default: `head_dim`."""
+
     feed_forward: int | None = None
     """Width inside a layer's network, or inside one expert. Default: four times `hidden`."""
+
+    dense_feed_forward: int | None = None
+    """Width inside the network of a dense layer of a model with experts. Default: `feed_forward`."""
 
     gated: bool | None = None
     """Networks have a gate, and so a third matrix. Default: no."""
@@ -2099,6 +2122,9 @@ class Model(_Part):
 
     top_k: int | None = None
     """Experts per token."""
+
+    shared_experts: int | None = None
+    """Experts that every token takes, at the token's own rank. Default: none."""
 
 
 @dataclass(kw_only=True)

@@ -216,6 +216,15 @@ def test_jobs_are_placed_by_server_by_rail_and_beside_each_other() -> None:
         ({"workload[0].collective.algorithm": "double_tree"}, r"algorithm: `double_tree` is of library"),
         ({"workload[0].collective.algorithm": "nvls"}, r"algorithm: `nvls` with protocol"),
         ({"workload[0].collective.hosts": [0, 1, 8]}, r"collective\.hosts: NCCL's channels need as many ranks"),
+        (
+            {
+                "network.rail.servers": 1,
+                "network.rail.gpus_per_server": 1,
+                "network.servers.gpus": 1,
+                "network.servers.nics": 1,
+            },
+            r"collective\.hosts: a collective needs two GPUs",
+        ),
         ({"workload[0].collective.chunk": "1B"}, r"collective\.chunk: must be at least 16B"),
         ({"workload[0].connections": "per_message"}, r"workload\[0\]\.connections: NCCL has persistent"),
         ({"workload[0].connections_per_channel": 4}, r"workload\[0\]\.connections_per_channel: NCCL has queue pairs"),

@@ -119,6 +119,9 @@ impl Params {
             return Err((format!("{}.connections", making.at()), why));
         }
         let ranks = making.ranks(Library::Nccl, None, self.hosts.as_ref(), Placement::Linear, key)?;
+        if ranks.nodes.len() < 2 {
+            return Err((format!("{key}.hosts"), "a collective needs two GPUs or more".into()));
+        }
         let mut builder = making.job_of(&ranks, key)?;
         let algorithm = self.algorithm.unwrap_or(Algorithm::Auto);
         let default = Collective::new(self.operation, self.size);

@@ -6,6 +6,7 @@ mod collective_summary;
 mod flow_ids;
 mod host;
 mod library;
+mod model;
 mod nccl;
 mod nvlink;
 mod placement;

@@ -1,16 +1,15 @@
 //! A training job: iterations of a transformer that is shared out among ranks.
 //!
 //! Models: decoder-only transformers under tensor (TP, SP), pipeline (PP: 1F1B, interleaved), data (DP:
-//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes its layers (`model.rs`), waits
+//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes its layers (`workload/model.rs`), waits
 //! for the collectives between layers, and passes activations along the pipeline. Gradients are reduced
 //! during or after the last backward pass. Source: Narayanan et al. (SC'21) and Megatron-LM for schedules and
 //! the order of ranks; AICB's workload generator for sizes; Rajbhandari et al. (SC'20) for `ZeRO`; the Llama
 //! 3 report for CP; `docs/models/training.md`. Simplifications: kernels take their operations at a share of
-//! the peak, or a measured time of a layer; all layers are alike; no recomputation, dropout, checks for
+//! the peak, or a measured time of a layer; attention is alike in all layers; no recomputation, dropout, checks for
 //! overflow or tied embeddings; tokens go evenly to experts. Invariants: all ranks of a group list the same
 //! collectives in the same order; every send has a receive.
 
-mod model;
 mod parallel;
 mod params;
 mod program;

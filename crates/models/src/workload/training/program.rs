@@ -13,7 +13,6 @@ use rustc_hash::FxHashMap;
 use xoff_engine::random::Stream;
 use xoff_units::{Duration, number};
 
-use super::model::Model;
 use super::parallel::{Axis, Parallel, Place};
 use super::params::{Collectives, Params};
 use super::schedule::{Pass, passes};
@@ -21,6 +20,7 @@ use crate::job::collective::Operation as Does;
 use crate::job::experts::Experts;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
 use crate::param_error::ParamError;
+use crate::workload::model::Model;
 
 /// Makes the programs of all ranks.
 pub fn build(
@@ -165,10 +165,10 @@ impl<'a, 'b> Program<'a, 'b> {
         for layer in 0..self.layers() {
             let layer = self.piece(pass) * self.layers() + layer;
             let name = format!("{way} of layer {layer}, micro-batch {micro_batch}");
-            self.gather(&name)?;
+            self.gather(layer, &name)?;
             self.keys_and_values(Does::AllGather, &name)?;
-            self.shared_by_tensor(Half::Attention, way, &name)?;
-            self.network(way, &name)?;
+            self.shared_by_tensor(Half::Attention(layer), way, &name)?;
+            self.network(layer, way, &name)?;
         }
         if self.is_last(pass) {
             if self.parallel().sequence {
@@ -205,9 +205,9 @@ impl<'a, 'b> Program<'a, 'b> {
         for layer in (0..self.layers()).rev() {
             let layer = self.piece(pass) * self.layers() + layer;
             let name = format!("{way} of layer {layer}, micro-batch {micro_batch}");
-            self.gather(&name)?;
-            self.network(way, &name)?;
-            self.shared_by_tensor(Half::Attention, way, &name)?;
+            self.gather(layer, &name)?;
+            self.network(layer, way, &name)?;
+            self.shared_by_tensor(Half::Attention(layer), way, &name)?;
             self.keys_and_values(Does::ReduceScatter, &name)?;
             self.gradients(micro_batch, layer)?;
         }
@@ -236,26 +236,26 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Lists the network of a layer, or its experts.
-    fn network(&mut self, way: &'static str, name: &str) -> Result<(), ParamError> {
-        let Model { experts, top_k, .. } = self.all.model;
-        if experts == 1 {
-            return self.shared_by_tensor(Half::Network, way, name);
+    fn network(&mut self, layer: u64, way: &'static str, name: &str) -> Result<(), ParamError> {
+        if self.all.model.is_dense(layer) {
+            return self.shared_by_tensor(Half::Network(layer), way, name);
         }
+        let Model { top_k, .. } = self.all.model;
         let bytes = self.activations() * top_k;
         let routed = bytes / self.parallel().tensor;
         self.exchange(routed, &format!("to experts, {name}"), false)?;
         self.between(Axis::Tensor, Does::AllGather, bytes, &format!("experts {name}"))?;
-        self.compute(Half::Network.time(self, way), &format!("experts {name}"));
+        self.compute(Half::Network(layer).time(self, way), &format!("experts {name}"));
         self.between(Axis::Tensor, Does::ReduceScatter, bytes, &format!("experts {name}"))?;
         self.exchange(routed, &format!("from experts, {name}"), true)
     }
 
     fn keys_and_values(&mut self, does: Does, name: &str) -> Result<(), ParamError> {
-        let Model { hidden, heads, kv_heads, sequence, .. } = self.all.model;
-        let tokens = self.all.params.micro_batch * sequence;
-        let bytes = self.all.params.bytes.activation * tokens * 2 * hidden * kv_heads
-            / heads
-            / self.parallel().tensor;
+        let model = &self.all.model;
+        let tokens = self.all.params.micro_batch * model.sequence;
+        // The latent of MLA is whole at each tensor-parallel rank.
+        let shares = if model.latent.is_some() { 1 } else { self.parallel().tensor };
+        let bytes = self.all.params.bytes.activation * tokens * model.kv_width() / shares;
         self.between(Axis::Context, does, bytes, &format!("keys and values {name}"))
     }
 
@@ -418,12 +418,12 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// With `ZeRO` 3, gathers the parameters of a layer during the computation of the layer before.
-    fn gather(&mut self, name: &str) -> Result<(), ParamError> {
+    fn gather(&mut self, layer: u64, name: &str) -> Result<(), ParamError> {
         if self.parallel().zero < 3 {
             return Ok(());
         }
         let bytes = self.all.params.bytes.parameter;
-        let [shared, own] = self.of_layer();
+        let [shared, own] = self.of_layer(layer);
         for (axis, parameters) in [(Axis::Data, shared), (Axis::ExpertData, own)] {
             let begins = if self.all.params.overlap { self.computed[1] } else { self.last };
             let after: Vec<u32> = begins.into_iter().chain(self.aside).collect();
@@ -448,11 +448,28 @@ impl<'a, 'b> Program<'a, 'b> {
     }
 
     /// Parameters of a layer on this rank: shared parameters, and those of its experts.
-    fn of_layer(&self) -> [u64; 2] {
+    fn of_layer(&self, layer: u64) -> [u64; 2] {
         let (model, parallel) = (&self.all.model, self.parallel());
-        let experts = if model.experts == 1 { 0 } else { model.network() * model.experts / parallel.expert };
-        let network = if model.experts == 1 { model.network() } else { model.router() };
-        [(model.attention() + network) / parallel.tensor, experts / parallel.tensor]
+        let (shared, experts) = if model.is_dense(layer) {
+            (model.network(), 0)
+        } else {
+            (model.beside_experts(), model.expert() * model.experts / parallel.expert)
+        };
+        [(model.attention() + shared) / parallel.tensor, experts / parallel.tensor]
+    }
+
+    /// Parameters of all layers on this rank: shared parameters, and those of its experts.
+    fn of_layers(&self) -> [u64; 2] {
+        let Parallel { pipeline, interleave, .. } = *self.parallel();
+        let mut sum = [0; 2];
+        for piece in 0..interleave {
+            let first = (piece * pipeline + self.place.stage) * self.layers();
+            for layer in first..first + self.layers() {
+                let [shared, own] = self.of_layer(layer);
+                sum = [sum[0] + shared, sum[1] + own];
+            }
+        }
+        sum
     }
 
     /// Parameters of a rank at the ends of the model.
@@ -468,13 +485,13 @@ impl<'a, 'b> Program<'a, 'b> {
     fn gradients(&mut self, micro_batch: u64, layer: u64) -> Result<(), ParamError> {
         if self.parallel().zero == 3 {
             // Of each micro-batch, since nobody keeps them.
-            self.waiting = self.of_layer();
+            self.waiting = self.of_layer(layer);
             return self.reduce(&format!("gradients of layer {layer}, micro-batch {micro_batch}"));
         }
         if micro_batch + 1 != self.all.micro_batches {
             return Ok(());
         }
-        let of_layer = self.of_layer();
+        let of_layer = self.of_layer(layer);
         for (sum, of) in self.waiting.iter_mut().zip(of_layer) {
             *sum += of;
         }
@@ -507,7 +524,7 @@ impl<'a, 'b> Program<'a, 'b> {
     /// Ends an iteration: the remaining gradients, the optimizer, and the changed parameters.
     fn update(&mut self) -> Result<(), ParamError> {
         let ends = self.of_ends();
-        let [shared, own] = self.of_layer().map(|of| of * self.layers() * self.parallel().interleave);
+        let [shared, own] = self.of_layers();
         self.waiting[0] += ends;
         self.reduce("gradients, last bucket")?;
         if let Some(aside) = self.aside {
@@ -527,36 +544,39 @@ impl<'a, 'b> Program<'a, 'b> {
 /// The halves of a layer.
 #[derive(Debug, Clone, Copy)]
 enum Half {
-    Attention,
-    Network,
+    /// Attention of any layer.
+    Attention(u64),
+    /// The network, or the experts, of a layer.
+    Network(u64),
 }
 
 impl Half {
     const fn name(self) -> &'static str {
         match self {
-            Self::Attention => "attention",
-            Self::Network => "network",
+            Self::Attention(_) => "attention",
+            Self::Network(_) => "network",
         }
     }
 
     /// Returns the time on a rank. A measured time of a layer is divided in proportion to operations.
     fn time(self, of: &Program<'_, '_>, way: &str) -> Duration {
         let (model, compute) = (&of.all.model, &of.all.params.compute);
-        let (attention, network) = (model.attention_flop(), model.network_flop());
+        let (Self::Attention(layer) | Self::Network(layer)) = self;
+        let (attention, network) = (model.attention_flop(), model.network_flop(layer));
         let flop = match self {
-            Self::Attention => attention,
-            Self::Network => network,
+            Self::Attention(_) => attention,
+            Self::Network(_) => network,
         };
         let is_forward = way == "forward";
         match compute.forward {
             None => of.takes(flop * if is_forward { 1.0 } else { 2.0 }),
             Some(forward) => {
-                let layer =
+                let whole =
                     if is_forward { forward } else { compute.backward.unwrap_or(Duration(2 * forward.ps())) };
-                let first = Duration::of_real(layer.real() * attention / (attention + network));
+                let first = Duration::of_real(whole.real() * attention / (attention + network));
                 match self {
-                    Self::Attention => first,
-                    Self::Network => layer - first,
+                    Self::Attention(_) => first,
+                    Self::Network(_) => whole - first,
                 }
             }
         }

@@ -4,12 +4,12 @@ use xoff_units::{Rate, index};
 
 use xoff_units::Duration;
 
-use super::model::Preset;
 use super::parallel::Parallel;
 use super::*;
 use crate::framing::Framing;
 use crate::job::{Graph, What, Work};
 use crate::topology::{Link, Shape, star};
+use crate::workload::model::{self, Preset};
 use crate::workload::{Placement, Workload, make};
 
 fn training(preset: Preset, parallel: Parallel) -> Params {
@@ -83,6 +83,19 @@ fn experts_exchange_what_tokens_take_to_them() {
     assert_eq!(found[&("EP".to_string(), "all_to_all")], (4 * 32 * 16, vec![16_777_216]));
     let experts = 32 * 3 * 4096 * 14_336 / 2;
     assert_eq!(found[&("EDP".to_string(), "reduce_scatter")], (16, vec![4 * experts]));
+}
+
+#[test]
+fn dense_layers_exchange_no_tokens() {
+    // DeepSeek-V3 with its experts on eight ranks: 58 of 61 layers have experts.
+    let parallel = Parallel { data: 8, expert: 8, ..Parallel::default() };
+    let found = collectives(&made(training(Preset::DeepSeekV3, parallel)).unwrap());
+    assert_eq!(found[&("EP".to_string(), "all_to_all")], (4 * 58, vec![2 * 4096 * 7168 * 8]));
+    // Replicas reduce the gradients of everything but the experts.
+    let dense = 3 * 3 * 7168 * 18_432;
+    let beside = 58 * (7168 * 256 + 3 * 7168 * 2048);
+    let shared = 61 * 187_105_280 + dense + beside + 2 * 129_280 * 7168;
+    assert_eq!(found[&("DP".to_string(), "reduce_scatter")], (1, vec![4 * shared]));
 }
 
 #[test]
