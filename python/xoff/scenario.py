@@ -2013,6 +2013,9 @@ class Row(_Part):
     overhead: str | None = None
     """Time from the beginning of a collective at a rank to its first messages, besides the library's own."""
 
+    class_: int | None = None
+    """Priority class of the packets of a send or collective. Default: the class of the workload."""
+
     label: str | None = None
     """Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +76,55 @@ def test_a_message_goes_when_its_operation_begins_and_is_received_when_somebody_
     assert found[1, "r"] == (0, arrived)
     assert found[1, "b"] == (arrived, arrived + 2_000_000)
     assert found[2, "late"] == (50_000_000, 50_000_000)
+
+
+@pytest.mark.parametrize("is_table", [False, True])
+def test_a_class_of_an_operation_overtakes_lower_classes(tmp_path: Path, is_table: bool) -> None:
+    """A packet of class 1 waits for one packet of class 0 at the sender, and for none at the switch."""
+
+    def run(**short: Any) -> dict[tuple[int, str], tuple[int, int]]:
+        rows = [
+            row(0, "send", "long", peer=1, size="100KB"),
+            row(0, "compute", "wait", duration="1us"),
+            row(0, "send", "short", "wait", peer=1, tag=1, size="1KB", **short),
+            row(1, "recv", "long", peer=0),
+            row(1, "recv", "short", peer=0, tag=1),
+        ]
+        graph: dict[str, Any] = {"operations": rows}
+        if is_table:
+            columns = ("rank", "kind", "name", "after", "peer", "tag", "size", "duration", "class")
+            lines = [",".join(columns)]
+            for one in rows:
+                cells = {**one, "after": ";".join(one["after"])}
+                lines.append(",".join(str(cells.get(column, "")) for column in columns))
+            (tmp_path / "operations.csv").write_text("\n".join(lines) + "\n")
+            graph = {"operations_table": str(tmp_path / "operations.csv")}
+        return ended(xoff.run({**star(2, graph), "switch": {"classes": 2}}))
+
+    found = run()
+    assert (found[1, "long"][1], found[1, "short"][1]) == (message_ps(100), message_ps(101))
+    found = run(**{"class": 1})
+    # Eleven packets of `long` left within 1 us; the twelfth was on the line.
+    assert found[1, "short"][1] == 12 * PACKET_PS + message_ps(1)
+    assert found[1, "long"][1] == message_ps(101)
+
+
+def test_collectives_of_two_classes_take_connections_of_their_own() -> None:
+    """Two all-gathers of a group, one in each class: each class has half of the connections and bytes."""
+    rows = [
+        row(rank, "all_gather", f"g{number}", group="g", size="64KB", **{"class": number % 2})
+        for rank in range(4)
+        for number in range(4)
+    ]
+    graph = {"operations": rows, "groups": {"g": [0, 1, 2, 3]}}
+    result = xoff.run({**star(4, graph), "switch": {"classes": 2}})
+    assert len(result.flows.to_pylist()) == 2 * 4
+    of_class: dict[int, int] = {}
+    names = {one["operation"]: one["name"] for one in result.operations.to_pylist()}
+    for one in result.messages.to_pylist():
+        number = int(names[one["operation"]][1:]) % 2
+        assert of_class.setdefault(one["flow"], number) == number, "a connection has one class"
+    assert sorted(of_class.values()) == 4 * [0] + 4 * [1]
 
 
 def test_ranks_may_compute_for_longer_than_a_flow_may_gain_nothing() -> None:
@@ -259,6 +309,24 @@ def test_operations_that_wait_for_one_another_are_named() -> None:
             [row(0, "all_gather", "g", group="g", size="1KB"), row(1, "all_gather", "g", group="g", size="2KB")],
             {"g": [0, 1]},
             r"`g` \(all_gather\) of rank 1: rank 0 has a different collective",
+        ),
+        (
+            [
+                row(0, "all_gather", "g", group="g", size="1KB"),
+                row(1, "all_gather", "g", group="g", size="1KB", **{"class": 0}),
+            ],
+            {"g": [0, 1]},
+            r"`g` \(all_gather\) of rank 1: rank 0 has a different collective",
+        ),
+        (
+            [row(0, "send", "s", peer=1, size="1KB", **{"class": 1}), row(1, "recv", "r", peer=0)],
+            {},
+            r"operations\[0\]\.class: `s` \(send\) of rank 0: 1 is out of range; the switches have 1",
+        ),
+        (
+            [row(0, "send", "s", peer=1, size="1KB"), row(1, "recv", "r", peer=0, **{"class": 0})],
+            {},
+            r"operations\[1\]\.class: `r` \(recv\) of rank 1: not allowed for `recv`",
         ),
         (
             [row(0, "compute", "a", duration="1us"), row(0, "compute", "a", duration="1us")],

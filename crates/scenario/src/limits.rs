@@ -12,7 +12,7 @@ use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::{MAX_SWITCHES, root};
 use xoff_models::topology::{PortSpec, Topology};
-use xoff_models::workload::AllFlows;
+use xoff_models::workload::{AllFlows, Workload};
 
 use crate::document::Scenario;
 use crate::error::InputError;
@@ -184,7 +184,7 @@ fn highest_class(s: &Scenario) -> u8 {
     let classify = s.host.classify.clone().unwrap_or_default();
     let others = classify
         .by_destination
-        .map_or_else(|| s.workload.iter().map(|w| w.class).max().unwrap_or(0), |n| n - 1);
+        .map_or_else(|| s.workload.iter().map(Workload::highest_class).max().unwrap_or(0), |n| n - 1);
     classify.mice.map_or(others, |mice| mice.class.max(others))
 }
 

@@ -68,6 +68,8 @@ pub struct Shared {
     pub iteration: u16,
     /// Index of the name in the names of the graph.
     pub name: u32,
+    /// Priority class of the packets; `None` for the class of the workload.
+    pub class: Option<u8>,
 }
 
 /// A message from rank to rank, or a collective.
@@ -172,6 +174,8 @@ pub struct Connection {
     pub bytes: u64,
     /// Packets of the messages.
     pub packets: u64,
+    /// Priority class of the packets; `None` for the class of the workload.
+    pub class: Option<u8>,
 }
 
 /// Ranks of a collective, in order.
@@ -286,19 +290,21 @@ impl Graph {
 
     /// Returns the connection of a message between its ranks, from the number of the shared operation and the
     /// index of the message. Each group has connections of its own, as communicators of NCCL have, and so do
-    /// messages between two ranks.
-    pub const fn line(&self, group: Option<u32>, channel: u16, number: u32, place: u32) -> u64 {
-        match self.lines {
+    /// messages between two ranks, and messages of a class.
+    pub fn line(&self, group: Option<u32>, channel: u16, number: u32, place: u32) -> u64 {
+        let class = self.shared[index(number)].class.map_or(0, |class| u64::from(class) + 1);
+        let line = match self.lines {
             Lines::Shared(spread) => {
                 let of = match group {
-                    Some(group) => group as u64 + 1,
+                    Some(group) => u64::from(group) + 1,
                     None => 0,
                 };
-                let (spread, turn) = (spread as u64, number as u64 + place as u64);
-                of << 32 | (channel as u64 * spread + turn % spread)
+                let (spread, turn) = (u64::from(spread), u64::from(number) + u64::from(place));
+                of << 32 | (u64::from(channel) * spread + turn % spread)
             }
-            Lines::Own => (number as u64) << 32 | place as u64,
-        }
+            Lines::Own => u64::from(number) << 32 | u64::from(place),
+        };
+        class << CLASS | line
     }
 
     /// True if a message of a collective takes the connection of the message `by` places before.
@@ -310,21 +316,22 @@ impl Graph {
     }
 
     /// True if messages of two shared operations take the same connections.
-    pub(super) const fn are_on_one_line(&self, a: u32, b: u32) -> bool {
+    pub(super) fn are_on_one_line(&self, a: u32, b: u32) -> bool {
+        let class = |number: u32| self.shared[index(number)].class;
         match self.lines {
-            Lines::Shared(spread) => a % spread as u32 == b % spread as u32,
+            Lines::Shared(spread) => a % u32::from(spread) == b % u32::from(spread) && class(a) == class(b),
             Lines::Own => false,
         }
     }
 
     /// Sorts shared operations into series: collectives of a group, and messages of a channel from one rank
-    /// to another.
+    /// to another, of one class each.
     fn arrange(&mut self) {
-        let mut known: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
+        let mut known: FxHashMap<(u32, u32, u16, Option<u8>), u32> = FxHashMap::default();
         for (number_of, shared) in (0..).zip(&self.shared) {
             let key = match shared.what {
-                What::Message { from, to, channel, .. } => (from, to, channel.into()),
-                What::Collective { group, .. } => (u32::MAX, group, 0),
+                What::Message { from, to, channel, .. } => (from, to, channel, shared.class),
+                What::Collective { group, .. } => (u32::MAX, group, 0, shared.class),
             };
             let series = *known.entry(key).or_insert(number(self.series.len()));
             if index(series) == self.series.len() {
@@ -338,8 +345,8 @@ impl Graph {
     /// Calls back with each message that differs in its ranks, line, way or bytes, and with the number of such
     /// messages: sender, receiver, line, way by the ranks of the job, bytes, number.
     fn each_message(&self, found: &mut dyn FnMut(u32, u32, u64, Way, u64, u64)) {
-        // Groups of collectives whose messages take the same connections.
-        let mut collectives: BTreeMap<(u32, u32, u32), u64> = BTreeMap::new();
+        // Collectives whose messages take the same connections: the first number, and how many.
+        let mut collectives: BTreeMap<(u32, u32, u64), (u32, u64)> = BTreeMap::new();
         for (number, one) in (0..).zip(&self.shared) {
             match one.what {
                 What::Message { from, to, channel, bytes } => {
@@ -347,15 +354,12 @@ impl Graph {
                     found(from, to, line, self.way(from, to), bytes, 1);
                 }
                 What::Collective { shape, group } => {
-                    let like = match self.lines {
-                        Lines::Shared(spread) => number % u32::from(spread),
-                        Lines::Own => number,
-                    };
-                    *collectives.entry((shape, group, like)).or_default() += 1;
+                    let line = self.line(Some(group), 0, number, 0);
+                    collectives.entry((shape, group, line)).or_insert((number, 0)).1 += 1;
                 }
             }
         }
-        for ((shape, group, number), times) in collectives {
+        for ((shape, group, ..), (number, times)) in collectives {
             let members = &self.groups[index(group)];
             for (place, piece) in (0..).zip(self.shapes[index(shape)].pieces()) {
                 let line = self.line(Some(group), piece.channel, number, place);
@@ -384,6 +388,7 @@ impl Graph {
             messages: messages as u32,
             bytes,
             packets,
+            class: ((line >> CLASS) as u8).checked_sub(1),
         });
         made.collect()
     }
@@ -402,6 +407,9 @@ impl Graph {
         found
     }
 }
+
+/// The first bit of the class, plus one, in the number of a connection.
+const CLASS: u32 = 60;
 
 /// Connections between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -228,7 +228,7 @@ mod tests {
             let mut layers = [Vec::new(), Vec::new()];
             for layer in 0..8 {
                 let what = What::Collective { shape, group };
-                let number = builder.share(Shared { what, label: 0, iteration, name: 0 });
+                let number = builder.share(Shared { what, label: 0, iteration, name: 0, class: None });
                 for rank in 0..2_u32 {
                     let of = rank as usize;
                     let time = Duration(1000 + if layer == 4 { slow } else { 0 });

@@ -134,6 +134,8 @@ pub struct Making<'a> {
     hosts: Vec<u32>,
     /// Forwarding delay of switches.
     pub(super) switch_delay: Duration,
+    /// Priority classes of the switches.
+    pub(super) classes: u8,
     seed: u64,
     index: usize,
     kind: &'static str,
@@ -152,6 +154,7 @@ impl<'a> Making<'a> {
         framing: &'a Framing,
         seed: u64,
         switch_delay: Duration,
+        classes: u8,
     ) -> Self {
         let nodes =
             topology.nodes.iter().enumerate().map(|(n, node)| (node.name.as_str(), number(n))).collect();
@@ -171,6 +174,7 @@ impl<'a> Making<'a> {
             lasts,
             hosts,
             switch_delay,
+            classes,
             seed,
             index: 0,
             kind: "",
@@ -259,6 +263,15 @@ impl<'a> Making<'a> {
     /// Another stream of the host, so that draws for one purpose do not disturb draws for another.
     pub fn stream_for(&self, host: u32, purpose: &str) -> Stream {
         Stream::new(self.seed, at_host(self.entity, host), label(purpose))
+    }
+
+    /// Refuses a class that the switches do not have; `key` is the key of the class.
+    pub fn check_class(&self, class: u8, key: &str) -> Result<(), Problem> {
+        if class >= self.classes {
+            let why = format!("{class} is out of range; the switches have {} (switch.classes)", self.classes);
+            return Err((key.to_string(), why));
+        }
+        Ok(())
     }
 
     /// Refuses a flow from a host to itself; `key` is the key of the flow.
@@ -354,7 +367,9 @@ impl<'a> Making<'a> {
                 ));
             }
             let [src, dst] = [one.from, one.to].map(|rank| graph.ranks[index(rank)].node);
-            self.list(src, dst, one.bytes, graph.start).connection = Some((job, place, one.messages));
+            let listed = self.list(src, dst, one.bytes, graph.start);
+            listed.connection = Some((job, place, one.messages));
+            listed.class = one.class.unwrap_or(listed.class);
         }
         self.jobs.push(Arc::new(graph));
         Ok(())

@@ -151,8 +151,13 @@ impl Params {
         let (name, label) = (builder.name(self.operation.name()), builder.label("all"));
         let group = builder.group("all", (0..ranks).collect());
         let shape = builder.shape(collective, group)?;
-        let number =
-            builder.share(Shared { what: What::Collective { shape, group }, label, iteration: 0, name });
+        let number = builder.share(Shared {
+            what: What::Collective { shape, group },
+            label,
+            iteration: 0,
+            name,
+            class: None,
+        });
         for place in 0..ranks {
             builder.add(
                 place,

@@ -152,6 +152,9 @@ pub struct Row {
     /// Time from the beginning of a collective at a rank to its first messages, besides the library's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Duration>,
+    /// Priority class of the packets of a send or collective. Default: the class of the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<u8>,
     /// Name under which the time is counted, such as `TP`. Default: the name of the group, or `p2p`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -218,6 +221,11 @@ impl Traffic for Params {
     fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
         let key = making.key();
         let ranks = self.ranks(&key)?;
+        for (row, one) in self.operations.iter().enumerate() {
+            if let Some(class) = one.class {
+                making.check_class(class, "").map_err(|(_, why)| self.wrong(&key, row, "class", why))?;
+            }
+        }
         let library = making.library(self.library, false);
         let hosts = self.hosts.as_ref();
         let placed = making.ranks(library, Some(ranks as usize), hosts, self.placement, &key)?;
@@ -247,6 +255,11 @@ impl Traffic for Params {
 }
 
 impl Params {
+    /// Returns the classes of operations that name a class.
+    pub fn classes(&self) -> impl Iterator<Item = u8> + '_ {
+        self.operations.iter().filter_map(|row| row.class)
+    }
+
     fn ranks(&self, key: &str) -> Result<u64, Problem> {
         if self.operations.is_empty() {
             return Err((format!("{key}.operations"), "must have at least one operation".into()));
@@ -357,6 +370,7 @@ impl<'a> Reading<'a> {
             ("channels", one.channels.is_some(), is_collective || is_message),
             ("chunk", one.chunk.is_some(), is_collective),
             ("server", one.server.is_some(), is_collective),
+            ("class", one.class.is_some(), is_collective || one.kind == Kind::Send),
         ];
         if let Some((column, ..)) = given.iter().find(|(_, is_given, is_meant)| *is_given && !*is_meant) {
             return self.wrong(row, column, format!("not allowed for `{}`; remove it", one.kind.word()));
@@ -427,7 +441,7 @@ impl<'a> Reading<'a> {
         let one = &self.params.operations[row];
         let name = self.name(row);
         let label = self.builder.label(one.label.as_deref().unwrap_or(label));
-        self.builder.share(Shared { what, label, iteration: one.iteration as u16, name })
+        self.builder.share(Shared { what, label, iteration: one.iteration as u16, name, class: one.class })
     }
 
     fn name(&mut self, row: usize) -> u32 {
@@ -617,9 +631,12 @@ impl<'a> Reading<'a> {
             Some(Collective { algorithm, channels, chunk, group, experts, overhead, ..default })
         };
         let Some(first) = collective(&self.params.operations[rows[0]]) else { return Ok(()) };
-        if let Some(row) =
-            rows.iter().find(|row| collective(&self.params.operations[**row]).as_ref() != Some(&first))
-        {
+        let class = |row: &usize| self.params.operations[*row].class;
+        let differs = |row: &&usize| {
+            collective(&self.params.operations[**row]).as_ref() != Some(&first)
+                || class(row) != class(&rows[0])
+        };
+        if let Some(row) = rows.iter().find(differs) {
             let other = self.params.operations[rows[0]].rank;
             return self.wrong(
                 *row,

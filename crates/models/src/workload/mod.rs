@@ -122,6 +122,12 @@ registry! {
 }
 
 impl Workload {
+    /// Returns the highest class of the packets.
+    pub fn highest_class(&self) -> u8 {
+        let of_operations = self.graph.iter().flat_map(graph::Params::classes).max();
+        self.class.max(of_operations.unwrap_or(0))
+    }
+
     /// The keys that all kinds share. `nccl` are the settings in the place of missing settings of NCCL.
     fn common<'a>(&'a self, nccl: &'a NcclParams) -> Common<'a> {
         Common {
@@ -183,16 +189,12 @@ pub fn make(
     let (nothing, nccl) = (Workload::default(), NcclParams::default());
     let commons: Vec<Common<'_>> = workloads.iter().map(|workload| workload.common(&nccl)).collect();
     let trains: Vec<bool> = workloads.iter().map(|workload| workload.training.is_some()).collect();
-    let mut making = Making::new(nothing.common(&nccl), topology, framing, seed, switch_delay);
+    let mut making = Making::new(nothing.common(&nccl), topology, framing, seed, switch_delay, classes);
     let mut names = Vec::new();
     for (w, workload) in workloads.iter().enumerate() {
         let at = format!("workload[{w}]");
         let (name, kind) = workload.kind(&at)?;
-        if workload.class >= classes {
-            let why =
-                format!("{} is out of range; the switches have {classes} (switch.classes)", workload.class);
-            return Err((format!("{at}.class"), why));
-        }
+        making.check_class(workload.class, &format!("{at}.class"))?;
         workload.check_connections(&at, name, kind)?;
         names.push(workload.name.clone().unwrap_or_else(|| name.to_string()));
         making.begin(w, commons[w], name);

@@ -102,7 +102,7 @@ fn what_waits_for_itself_or_for_nothing_is_refused_by_its_key() {
 fn hosts_are_named_or_numbered_and_listed_once() {
     let (workload, topology, framing) = (Workload::default(), topology(), Framing::for_tests());
     let nccl = NcclParams::default();
-    let making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO);
+    let making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO, 1);
     let hosts = |given: &[Host]| making.hosts(Some(&given.to_vec()), "hosts");
     let named = |name: &str| Host::Name(name.into());
     assert_eq!(hosts(&[named("host3"), Host::Number(1)]), Ok(vec![3, 1]));
@@ -127,7 +127,7 @@ fn hosts_are_named_or_numbered_and_listed_once() {
 fn no_more_flows_are_listed_than_there_is_room_for() {
     let (workload, topology, framing) = (Workload::default(), topology(), Framing::for_tests());
     let nccl = NcclParams::default();
-    let mut making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO);
+    let mut making = Making::new(workload.common(&nccl), &topology, &framing, 1, Duration::ZERO, 1);
     assert!(making.check_room(MAX_LISTED, "here").is_ok());
     making.add(0, 1, Bytes(1), "here").unwrap();
     assert_eq!(making.check_room(MAX_LISTED, "here").unwrap_err().0, "here");

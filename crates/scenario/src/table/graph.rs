@@ -56,6 +56,7 @@ const COLUMNS: &[&str] = &[
     "top_k",
     "combine",
     "overhead",
+    "class",
     "label",
 ];
 
@@ -126,6 +127,14 @@ impl<'a> Columns<'a> {
         found.map(Some).map_err(|why| self.wrong(row, name, why.to_string().replace("variant", "choice")))
     }
 
+    fn class(&self, row: usize) -> Result<Option<u8>, InputError> {
+        let class = |number: u64| {
+            let why = format!("{number} is out of range; classes are numbered 0 to 7");
+            u8::try_from(number).map_err(|_| self.wrong(row, "class", why))
+        };
+        self.whole(row, "class")?.map(class).transpose()
+    }
+
     fn row(&self, row: usize) -> Result<Row, InputError> {
         let lacks = |name: &str| missing(self.path, row, name);
         let flop = match self.text(row, "flop") {
@@ -165,6 +174,7 @@ impl<'a> Columns<'a> {
             top_k: self.whole(row, "top_k")?,
             combine: self.flag(row, "combine")?,
             overhead: self.quantity(row, "overhead", "ps")?,
+            class: self.class(row)?,
             label: self.text(row, "label"),
         })
     }

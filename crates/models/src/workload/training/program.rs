@@ -359,7 +359,8 @@ impl<'a, 'b> Program<'a, 'b> {
                     })?;
                 let label = builder.label(axis.label());
                 let what = What::Collective { shape, group };
-                let number = builder.share(Shared { what, label, iteration: self.iteration, name });
+                let number =
+                    builder.share(Shared { what, label, iteration: self.iteration, name, class: None });
                 shared.insert(key, number);
                 number
             }
@@ -385,7 +386,7 @@ impl<'a, 'b> Program<'a, 'b> {
         let number = *shared.entry(key).or_insert_with(|| {
             let label = builder.label("PP");
             let what = What::Message { from: from as u32, to: to as u32, channel: 0, bytes: bytes.max(1) };
-            builder.share(Shared { what, label, iteration, name })
+            builder.share(Shared { what, label, iteration, name, class: None })
         });
         (number, name)
     }
