@@ -133,7 +133,20 @@ def graph(d: Draw) -> dict[str, Any]:
             for rank in groups[group]:
                 # A byte at least for each rank.
                 add(rank, kind, group=group, **({} if kind == "barrier" else {"size": "20KB"}))
+    _classes(d, rows)
     return {"operations": rows, "groups": groups, "hosts": hosts} | library(d)
+
+
+def _classes(d: Draw, rows: list[dict[str, Any]]) -> None:
+    """Gives classes to sends, and to all collectives of a group, where switches have several classes."""
+    if d.classes == 1 or d.aside.random() < 0.5:
+        return
+    of_group: dict[str, int] = {}
+    for row in rows:
+        if row["kind"] == "send":
+            row["class"] = d.aside.randrange(d.classes)
+        elif "group" in row:
+            row["class"] = of_group.setdefault(row["group"], d.aside.randrange(d.classes))
 
 
 def training(d: Draw) -> dict[str, Any]:
