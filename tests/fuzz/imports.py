@@ -17,6 +17,16 @@ _KINDS = {
     "simai": ["layers.txt"],
     "simai-topology": ["layers.txt", "rails.topo"],
     "chakra": ["chakra.0.json", "chakra.1.json"],
+    "requests": ["requests.jsonl"],
+    "requests-azure": ["azure.csv"],
+    "requests-burstgpt": ["burstgpt.csv"],
+}
+# Made here: a published trace is no example.
+_MADE = {
+    "azure.csv": b"TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    b"2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n",
+    "burstgpt.csv": b"Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+    b"5,ChatGPT,472,18,490,Conversation log\n45.5,GPT-4,1087,0,1087,API log\n",
 }
 _WORDS = [
     "",
@@ -40,7 +50,7 @@ _WORDS = [
 
 @cache
 def _content(name: str) -> bytes:
-    return (_EXAMPLES / name).read_bytes()
+    return _MADE[name] if name in _MADE else (_EXAMPLES / name).read_bytes()
 
 
 def draw(rng: Random) -> Case:

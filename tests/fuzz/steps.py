@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 import xoff
-from xoff import InputError, _core, cli, failures, options, report, running
+from xoff import InputError, _core, cli, failures, formatting, options, report, running
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -177,6 +177,9 @@ def _import(kind: str, *files: str) -> None:
     from xoff.importing.command import command
 
     paths = [Path(file) for file in files]
+    if kind.startswith("requests"):
+        _import_requests(paths[0])
+        return
     converts: dict[str, Callable[..., Any]] = {
         "hpcc": hpcc.convert,
         "htsim": partial(htsim.convert, unit="us"),
@@ -187,6 +190,24 @@ def _import(kind: str, *files: str) -> None:
     }
     read: list[Path | None] = [] if kind == "chakra" else [*paths]
     command(converts[kind], read, name=paths[0], out=Path("imported"), as_json=True)
+
+
+def _import_requests(file: Path) -> None:
+    """Imports a trace in a window, and checks order and tokens of the table."""
+    from xoff.importing.requests_command import command
+    from xoff.tables import read_table
+
+    out = Path("imported")
+    command(
+        file, begin="0", length="100s", speed=3.0, spread=None, cache_tokens=None, out=out, as_json=True,
+        is_verbose=False,
+    )  # fmt: skip
+    rows = read_table("requests", out / "requests.csv").to_pylist()
+    times = [formatting.quantity(row["arrival"]) for row in rows]
+    if None in times or times != sorted(filter(None, times)) or times[0] != (0, "ps"):
+        raise BrokenPromiseError(f"the arrivals are not times in order: {times}")
+    if not all(row["cached_tokens"] < row["input_tokens"] and row["output_tokens"] > 0 for row in rows):
+        raise BrokenPromiseError(f"the tokens of a request are impossible: {rows}")
 
 
 def _threads(file: str) -> None:

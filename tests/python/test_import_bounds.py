@@ -12,7 +12,7 @@ import pytest
 from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of
 from small import Command
 from xoff import InputError
-from xoff.importing import hpcc, hpcc_topology, htsim, notes, source
+from xoff.importing import hpcc, hpcc_topology, htsim, notes, requests, source
 from xoff.importing.source import Source, read
 
 _STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1000ns 0\n" for host in range(4))
@@ -48,7 +48,15 @@ def _htsim(place: Path, count: int) -> Callable[[], Any]:
     return lambda: htsim.convert(read(file), None, "ps")
 
 
-@pytest.mark.parametrize(("make", "most"), [(_hpcc, 350), (_htsim, 600)])
+def _requests(place: Path, count: int) -> Callable[[], Any]:
+    rows = "".join(
+        f'{{"timestamp": {n}, "input_length": 9, "output_length": 9, "hash_ids": [{n}]}}\n' for n in range(count)
+    )
+    file = _file(place / "trace", rows)
+    return lambda: requests.convert(read(file), requests.Choices())
+
+
+@pytest.mark.parametrize(("make", "most"), [(_hpcc, 350), (_htsim, 600), (_requests, 300)])
 def test_memory_grows_with_flows_and_by_little(
     tmp_path: Path, make: Callable[[Path, int], Callable[[], Any]], most: int
 ) -> None:

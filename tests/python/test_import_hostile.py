@@ -13,6 +13,7 @@ import pytest
 import xoff
 from imports import CONFIG, EXAMPLES, FLOWS, MATRIX, TOPO, TOPOLOGY
 from small import Command
+from xoff.tables import read_table
 
 # The files of an import, and its options.
 KINDS: dict[str, tuple[list[Path], tuple[str, ...]]] = {
@@ -22,6 +23,7 @@ KINDS: dict[str, tuple[list[Path], tuple[str, ...]]] = {
     "simai": ([EXAMPLES / "layers.txt"], ("--gpus", "16")),
     "simai-topology": ([EXAMPLES / "layers.txt", EXAMPLES / "rails.topo"], ("--gpus", "16")),
     "chakra": ([EXAMPLES / "chakra.0.json", EXAMPLES / "chakra.1.json"], ()),
+    "requests": ([EXAMPLES / "requests.jsonl"], ()),
 }
 PLACES = [(kind, place) for kind, (files, _) in KINDS.items() for place in range(len(files))]
 UNSEEN = "\x1b[31m\u202e\x07\u2066\x9b"
@@ -38,12 +40,18 @@ def with_file(kind: str, place: int, file: Path) -> list[str | Path]:
 
 
 def outcome(command: Command, words: list[str | Path], out: Path) -> str:
-    """Imports files. A written scenario passes `check`, and a refused import leaves no files. Returns the error."""
+    """Imports files. Returns the error.
+
+    A written scenario passes `check`, a written table of requests is read, and a refused import leaves no files.
+    """
     done = command(*words, "--out", out)
     assert done.returncode in {0, 2}, done.stderr
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.stdout + done.stderr)
     if done.returncode == 0:
-        xoff.check(str(out / "scenario.toml"))
+        if words[1] == "requests":
+            assert read_table("requests", out / "requests.csv").num_rows > 0
+        else:
+            xoff.check(str(out / "scenario.toml"))
         return ""
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
@@ -84,7 +92,7 @@ def test_signs_of_a_file_reach_no_terminal(xoff_here: Command, tmp_path: Path, k
     """Neither from the file's name nor from its words, in refusals and in notes."""
     content = KINDS[kind][0][place].read_text()
     words = [found.end() for found in re.finditer(r"[^\s\",:{}\[\]]+", content)]
-    escaped = json.dumps(UNSEEN)[1:-1] if kind == "chakra" else UNSEEN
+    escaped = json.dumps(UNSEEN)[1:-1] if kind in {"chakra", "requests"} else UNSEEN
     for number, end in enumerate(words[:: max(1, len(words) // 6)]):
         file = tmp_path / f"{number}{UNSEEN}.txt"
         file.write_text(content[:end] + escaped + content[end:], "utf-8")

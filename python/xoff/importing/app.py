@@ -12,7 +12,7 @@ from xoff._core import InputError
 from xoff.options import Json
 
 importing = typer.Typer(
-    help="Writes a scenario from the files of another simulator, and lists the parts that were not carried over.",
+    help="Writes a scenario or requests from foreign files, and lists the parts that were not carried over.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -184,3 +184,62 @@ def import_chakra(
         raise InputError("--memory-bandwidth: needs --flops")
     converted = partial(convert, paths=files, groups=groups, flops=flops, memory=memory_bandwidth)
     command(converted, [], name=files[0], out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("requests")
+def import_requests(
+    file: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="A trace of Mooncake, Azure or BurstGPT.", show_default=False)
+    ],
+    begin: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="Start of a window, from the first request of the trace.")
+    ] = "0",
+    length: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Length of the window. Default: the rest.", show_default=False),
+    ] = None,
+    speed: Annotated[float, typer.Option(metavar="X", help="Divides all times by X.")] = 1.0,
+    spread: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Spreads requests of one moment evenly over this time; 0 does not. Default: the tick of Mooncake's "
+            "clock, and 0 for other traces.",
+            show_default=False,
+        ),
+    ] = None,
+    cache_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=10**15,
+            metavar="N",
+            help="Tokens of the prefix cache, for traces of Mooncake. Default: no limit.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Writes requests.csv into this new directory. Default: out/ and the name of the file.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """Requests to an LLM service, from a trace: a table of arrivals and tokens."""
+    from xoff.importing.requests_command import command
+
+    command(
+        file,
+        begin=begin,
+        length=length,
+        speed=speed,
+        spread=spread,
+        cache_tokens=cache_tokens,
+        out=out,
+        as_json=as_json,
+        is_verbose=verbose,
+    )

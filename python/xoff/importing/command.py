@@ -43,10 +43,18 @@ def command(
         }
         print(json.dumps(summary))
         return
-    for text in _said(found.notes, is_verbose=is_verbose):
-        print(f"xoff: {formatting.plain(text)}", file=sys.stderr)
+    print_notes(found.notes, is_verbose=is_verbose)
     flows = "1 flow" if found.flows == 1 else f"{found.flows:,} flows"
     print(f"{formatting.plain(str(written[0]))}: {flows} of {formatting.size(found.bytes)} together")
+
+
+def print_notes(notes: Notes, *, is_verbose: bool) -> None:
+    """Prints the notes on standard error.
+
+    is_verbose: whether notes without effect on results are printed, too.
+    """
+    for text in _said(notes, is_verbose=is_verbose):
+        print(f"xoff: {formatting.plain(text)}", file=sys.stderr)
 
 
 def _said(notes: Notes, *, is_verbose: bool) -> Iterator[str]:

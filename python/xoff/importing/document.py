@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import shutil
-import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +12,8 @@ from typing import Any, TypeAlias
 
 from xoff import formatting, running
 from xoff._core import InputError
+from xoff.importing.directory import write_new
 from xoff.importing.notes import HEADINGS, Notes
-from xoff.results import check_name, synchronise
 
 Value: TypeAlias = str | int | float | bool
 
@@ -191,31 +187,7 @@ class Imported:
 
         Raises `InputError` if the directory is not empty, or if the scenario is not valid, with the place in the input.
         """
-        check_name(out)
-        try:
-            target = Path(os.path.realpath(out))
-            is_free = not target.exists() or (target.is_dir() and not any(target.iterdir()))
-        except (OSError, ValueError):
-            raise InputError(f"--out {str(out)!r}: is not the name of a directory") from None
-        if not is_free:
-            raise InputError(f"--out {out}: exists and is not empty; name a new directory")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            place = Path(tempfile.mkdtemp(prefix=".import-", dir=target.parent))
-        except OSError as error:
-            raise InputError(f"--out {out}: cannot be written: {error.strerror}") from None
-        try:
-            place.chmod(0o755)
-            names = self._write(place)
-            self._check(place / SCENARIO)
-            for name in (*names, "."):
-                synchronise(place / name)
-            place.rename(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                shutil.rmtree(place)
-            raise
-        return [out / name for name in names]
+        return write_new(out, self._write)
 
     def _check(self, scenario: Path) -> None:
         """Raises `InputError` if `xoff check` would refuse the scenario."""
@@ -258,6 +230,7 @@ class Imported:
         for name, rows in tables.items():
             with (place / name).open("w", encoding="utf-8") as file_:
                 file_.writelines(rows)
+        self._check(place / SCENARIO)
         return [SCENARIO, *tables]
 
     def _node_rows(self) -> Iterable[str]:

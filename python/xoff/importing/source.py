@@ -76,12 +76,21 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """Yields number and words of each line that has words, except comments, which begin with ``#``."""
-        for number, line in enumerate(io.BytesIO(self.content), 1):
-            if len(line) > _MAX_LINE:
-                self.wrong(number, f"is longer than {formatting.size(_MAX_LINE)}")
+        for number, line in self.rows():
             words = [word.decode() for word in line.split()]
-            if words and not words[0].startswith("#"):
+            if not words[0].startswith("#"):
                 yield number, words
+
+    def rows(self, most: int = _MAX_LINE) -> Iterator[tuple[int, bytes]]:
+        """Yields number and content of each line with other characters than spaces.
+
+        most: the largest length of a line in bytes.
+        """
+        for number, line in enumerate(io.BytesIO(self.content), 1):
+            if len(line) > most:
+                self.wrong(number, f"is longer than {formatting.size(most)}")
+            if not line.isspace():
+                yield number, line
 
     def wrong(self, line: int, why: str) -> NoReturn:
         """Raises `InputError` for a line."""

@@ -1,0 +1,47 @@
+"""The new directory of an import, which appears when complete."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from xoff._core import InputError
+from xoff.results import check_name, synchronise
+
+
+def write_new(out: Path, write: Callable[[Path], Sequence[str]]) -> list[Path]:
+    """Writes files into a new directory and returns the files.
+
+    write: writes the files into an existing empty directory, and returns the names of the files. If `write` raises,
+        no file is left.
+
+    Raises `InputError` if the directory is not empty or cannot be written.
+    """
+    check_name(out)
+    try:
+        target = Path(os.path.realpath(out))
+        is_free = not target.exists() or (target.is_dir() and not any(target.iterdir()))
+    except (OSError, ValueError):
+        raise InputError(f"--out {str(out)!r}: is not the name of a directory") from None
+    if not is_free:
+        raise InputError(f"--out {out}: exists and is not empty; name a new directory")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=".import-", dir=target.parent))
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from None
+    try:
+        place.chmod(0o755)
+        names = write(place)
+        for name in (*names, "."):
+            synchronise(place / name)
+        place.rename(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(place)
+        raise
+    return [out / name for name in names]
