@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import prose
 
-CEILINGS = {"comments of Rust": 3.3, "docs": 3.6, "docstrings of Python": 3.6, "top pages": 3.0}
+CEILINGS = {"comments of Rust": 3.3, "docs": 3.6, "docstrings of Python": 3.6, "top pages": 2.9}
 """Vague words per 100 words, by group. Targets are 4 for pages, and 6 for comments and docstrings."""
 QUESTIONS = 0.3
 """Doc comments of Rust that begin with a question word, in percent. The target is 3."""
