@@ -627,7 +627,7 @@ def new(
         str,
         typer.Argument(
             metavar="KIND",
-            help="scenario, study, training or graph; in a source checkout also mechanism, transport, "
+            help="scenario, study, training, serving or graph; in a source checkout also mechanism, transport, "
             "congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,

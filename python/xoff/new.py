@@ -111,7 +111,7 @@ KINDS = {
 }
 
 
-DOCUMENTS = {"scenario": (), "study": (), "training": (), "graph": ("operations", "groups")}
+DOCUMENTS = {"scenario": (), "study": (), "training": (), "serving": (), "graph": ("operations", "groups")}
 """Kinds of ready-to-run files, and the tables of each."""
 
 

@@ -78,6 +78,10 @@ def _wrong(cells: pa.ChunkedArray, column: str, kind: str, *, is_optional: bool)
     import pyarrow.compute
 
     is_text, found = kind == "Utf8", cells.type
+    if kind == "Boolean":
+        if not pa.types.is_boolean(found):
+            return f"the column `{column}` does not hold truth values"
+        return f"a cell of the column `{column}` is empty" if cells.null_count and not is_optional else None
     if _is_text(found) is not is_text:
         return f"the column `{column}` does not hold {'texts' if is_text else 'numbers'}"
     if cells.null_count and not is_optional:

@@ -160,6 +160,16 @@ class Result:
         return self.table("jobs")
 
     @property
+    def requests(self) -> pa.Table:
+        """A row per request of a serving workload: tokens, places, parts of the time, TTFT, TPOT, and levels met."""
+        return self.table("requests")
+
+    @property
+    def steps(self) -> pa.Table:
+        """A row per step of a DP rank of a serving workload: tokens, and compute, exposed and bubble time."""
+        return self.table("steps")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
@@ -209,14 +219,18 @@ class Result:
         lines = [
             ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
+            *_serving(summary),
             *_collectives(summary),
-            (what, f"{done:,} of {total:,} completed"),
-            (f"FCT{of} mean", formatting.time(fct.get("mean"))),
-            (f"FCT{of} median, p99", f"{formatting.time(fct.get('p50'))}, {formatting.time(fct.get('p99'))}"),
-            (f"FCT{of} longest", formatting.time(fct.get("max"))),
-            ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
-            *((count.title, count.text(value)) for count, value in counts.shown(summary)),
         ]
+        if total or not summary.get("serving"):
+            lines += [
+                (what, f"{done:,} of {total:,} completed"),
+                (f"FCT{of} mean", formatting.time(fct.get("mean"))),
+                (f"FCT{of} median, p99", f"{formatting.time(fct.get('p50'))}, {formatting.time(fct.get('p99'))}"),
+                (f"FCT{of} longest", formatting.time(fct.get("max"))),
+                ("slowdown median, p99", f"{_ratio(slowdown.get('p50'))}, {_ratio(slowdown.get('p99'))}"),
+            ]
+        lines += [(count.title, count.text(value)) for count, value in counts.shown(summary)]
         lines += _high_water(summary)
         lines.append(("drops", f"{summary.get('drops', 0):,}"))
         lines.append(("audits", audit_line(self.audits)))
@@ -299,6 +313,43 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         used = [f"MFU {job['mfu']:.1%}"] if job["mfu"] is not None else []
         if fast or used:
             yield formatting.plain(f"{name}: used"), formatting.plain(", ".join([*used, *fast]))
+
+
+_SERVICE_TIMES = {
+    "ttft_ps": "TTFT",
+    "tpot_ps": "TPOT",
+    "itl_ps": "ITL",
+    "e2e_ps": "E2E",
+    "kv_transfer_ps": "KV transfer",
+}
+
+
+def _serving(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yields lines on serving workloads: requests, service times, levels, and parts of the time of steps."""
+    for name, found in (summary.get("serving") or {}).items():
+
+        def line(what: str, text: str, name: str = name) -> tuple[str, str]:
+            return formatting.plain(f"{name}: {what}"), formatting.plain(text)
+
+        yield line("requests", f"{found['completed']:,} of {found['requests']:,} completed")
+        for key, title in _SERVICE_TIMES.items():
+            times = found[key]
+            if any(value is not None for value in times.values()):
+                shown = ", ".join(formatting.time(times[part]) for part in ("mean", "p50", "p90", "p99"))
+                yield line(f"{title} mean, p50, p90, p99", shown)
+        if (speed := found["output_tokens_per_second"]) is not None:
+            yield line("output tokens a second", f"{speed:,.1f}")
+        if (share := found["slo_attainment"]) is not None:
+            goodput = found["goodput"]
+            rate = "–" if goodput is None else f"{goodput:,.1f}"
+            yield line("SLO attainment, goodput", f"{share:.1%}, {rate} requests a second")
+        for pool, steps in found["steps"].items():
+            if steps["compute"] is None:
+                continue
+            labels = ", ".join(f"{label} {part:.1%}" for label, part in steps["exposed_by_label"].items())
+            exposed = f"exposed {steps['exposed']:.1%}" + (f" ({labels})" if labels else "")
+            parts = f"computing {steps['compute']:.1%}, {exposed}, bubble {steps['bubble']:.1%}"
+            yield line(f"{steps['steps']:,} steps of {pool}", parts)
 
 
 def _skipped(performance: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "Adaptive",
     "Aggregation",
     "AllToAll",
+    "Arrivals",
     "Asymmetric",
     "Audits",
     "Bcn",
@@ -26,8 +27,10 @@ __all__ = [
     "Collective",
     "Collectives",
     "Compute",
+    "Compute2",
     "CongestionControl",
     "CongestionIsolation",
+    "ControlTimes",
     "Conweave",
     "Credits",
     "CutThrough",
@@ -37,6 +40,7 @@ __all__ = [
     "Dynamic",
     "Ecn",
     "Edge",
+    "ExpertTraffic",
     "Explicit",
     "Failover",
     "FatTree",
@@ -55,7 +59,9 @@ __all__ = [
     "HpccPint",
     "Incast",
     "Irn",
+    "Kv",
     "LeafSpine",
+    "Lengths",
     "Line",
     "Link",
     "LinkOverride",
@@ -70,6 +76,7 @@ __all__ = [
     "Node",
     "Nscc",
     "Numbers",
+    "Numbers2",
     "NvLink",
     "Override",
     "Oversubscription",
@@ -79,6 +86,7 @@ __all__ = [
     "Pfc",
     "Pint",
     "Poisson",
+    "Pool",
     "Portfc",
     "Probe",
     "Processor",
@@ -90,20 +98,25 @@ __all__ = [
     "Relay",
     "RepeatedIncast",
     "Reps",
+    "Router",
     "Routing",
     "Row",
+    "Row2",
     "Scenario",
     "Selective",
     "Servers",
+    "Serving",
     "Sfc",
     "Shared",
     "Shares",
+    "Slo",
     "Spray",
     "Star",
     "Step",
     "Swift",
     "Switch",
     "Telemetry",
+    "TensorTraffic",
     "ThreeTierClos",
     "Thresholds",
     "Time2",
@@ -2329,6 +2342,270 @@ class Training(_Part):
 
 
 @dataclass(kw_only=True)
+class Numbers2(_Part):
+    """`workload[…].serving.bytes`: of a number of each kind."""
+
+    weight: int | None = None
+    """Weights."""
+
+    kv: int | None = None
+    """Keys and values in the KV cache."""
+
+    activation: int | None = None
+    """Activations."""
+
+
+@dataclass(kw_only=True)
+class Compute2(_Part):
+    """`workload[…].serving.compute`: how long a rank computes."""
+
+    device: Literal["h100", "h200", "b200", "h20", "h800"] | None = None
+    """The GPU. Weights of one byte take the FLOP/s of 8 bits."""
+
+    peak: float | None = None
+    """Floating-point operations in a second, in the place of a device."""
+
+    memory: float | None = None
+    """Bytes of memory in a second, in the place of a device."""
+
+    efficiency: float | None = None
+    """Share of the peak that is reached."""
+
+    memory_efficiency: float | None = None
+    """Share of the memory bandwidth that is reached."""
+
+    kernel: str | None = None
+    """Time of each part of a layer besides."""
+
+
+@dataclass(kw_only=True)
+class Arrivals(_Part):
+    """`workload[…].serving.arrivals`: independent arrivals of requests."""
+
+    rate: float
+    """Requests in a second."""
+
+    cv: float | None = None
+    """Coefficient of variation of the gaps between requests: gaps of a Gamma distribution. 1: a Poisson process; 0:
+    equal gaps.
+    """
+
+    duration: str | None = None
+    """No request arrives later."""
+
+    requests: int | None = None
+    """Number of requests."""
+
+
+@dataclass(kw_only=True)
+class Lengths(_Part):
+    """`workload[…].serving.lengths`: tokens of all requests."""
+
+    input: int
+    """Tokens of the prompt."""
+
+    output: int
+    """Tokens of the answer."""
+
+
+@dataclass(kw_only=True)
+class Row2(_Part):
+    """A request: a row of `requests`, or of the table."""
+
+    arrival: str
+    """Arrival, after the start of the workload."""
+
+    input_tokens: int
+    """Tokens of the prompt."""
+
+    output_tokens: int
+    """Tokens of the answer."""
+
+    cached_tokens: int | None = None
+    """Tokens of the prompt whose keys and values the prefill rank has."""
+
+
+@dataclass(kw_only=True)
+class Pool(_Part):
+    """`workload[…].serving.prefill`, `.decode` and `.aggregated`: a pool of equal instances of the model."""
+
+    instances: int | None = None
+    """Copies of the model."""
+
+    tensor: int | None = None
+    """Ranks that share each matrix (TP)."""
+
+    data: int | None = None
+    """DP ranks of an instance, each with a batch of its own."""
+
+    expert: int | None = None
+    """Ranks over which experts are spread (EP): 1, or all ranks of an instance."""
+
+    max_sequences: int | None = None
+    """Most running sequences of a DP rank."""
+
+    max_tokens: int | None = None
+    """Most tokens of a step of a DP rank. A longer prompt without `chunk` is computed alone."""
+
+    chunk: int | None = None
+    """Largest piece of a prompt in a step (chunked prefill). Default: whole prompts."""
+
+    kv_tokens: int | None = None
+    """Tokens whose keys and values a DP rank can hold. Default: no limit."""
+
+    hosts: Sequence[int | str] | None = None
+    """The hosts of the ranks, in order. Default: by `placement`, after the hosts of the pool before."""
+
+
+@dataclass(kw_only=True)
+class Router(_Part):
+    """`workload[…].serving.router`."""
+
+    policy: Literal["round_robin", "random", "least_loaded", "power_of_two"] | None = None
+    """Choice of a DP rank."""
+
+    prefill: Literal["round_robin", "random", "least_loaded", "power_of_two"] | None = None
+    """Choice for prefill. Default: `policy`."""
+
+    decode: Literal["round_robin", "random", "least_loaded", "power_of_two"] | None = None
+    """Choice for decode. Default: `policy`."""
+
+
+@dataclass(kw_only=True)
+class Kv(_Part):
+    """`workload[…].serving.kv`: the way of KV caches from prefill to decode."""
+
+    handoff: Literal["push", "pull"] | None = None
+    """Who starts the transfer."""
+
+    granularity: Literal["whole", "chunk", "layer"] | None = None
+    """The pieces; `chunk` and `layer` need `push`."""
+
+    overhead: str | None = None
+    """Time before each piece leaves."""
+
+    class_: int | None = None
+    """Priority class. Default: the class of the workload."""
+
+
+@dataclass(kw_only=True)
+class ExpertTraffic(_Part):
+    """`workload[…].serving.experts`: the way of tokens to experts and back."""
+
+    dispatch: Literal["bf16", "fp8"] | None = None
+    """Numbers of a token on the way to experts; results come back with two bytes a number."""
+
+    copies: Literal["expert", "rank", "server"] | None = None
+    """How often a token crosses the network: `expert` or `rank`."""
+
+    overhead: str | None = None
+    """Time before each dispatch and combine."""
+
+    class_: int | None = None
+    """Priority class. Default: the class of the workload."""
+
+
+@dataclass(kw_only=True)
+class TensorTraffic(_Part):
+    """`workload[…].serving.tensor`: the collectives of tensor-parallel ranks."""
+
+    class_: int | None = None
+    """Priority class. Default: the class of the workload."""
+
+
+@dataclass(kw_only=True)
+class ControlTimes(_Part):
+    """`workload[…].serving.control`: the messages of routers and schedulers."""
+
+    delay: str | None = None
+    """Time of a message from a rank to a scheduler and on to a rank; half of the time each way."""
+
+    step: str | None = None
+    """Time of a scheduler before a step."""
+
+
+@dataclass(kw_only=True)
+class Slo(_Part):
+    """Limits of service levels; a request meets the levels if all given times are within their limits."""
+
+    ttft: str | None = None
+    """Time to the first token."""
+
+    tpot: str | None = None
+    """Mean time of a token after the first token."""
+
+    itl: str | None = None
+    """Longest time between two tokens."""
+
+    e2e: str | None = None
+    """Time from the arrival to the last token."""
+
+
+@dataclass(kw_only=True)
+class Serving(_Part):
+    """`workload[…].serving`."""
+
+    model: Model
+    """The model."""
+
+    bytes: Numbers2 | None = None
+    """Sizes of numbers."""
+
+    compute: Compute2
+    """Times of computations."""
+
+    arrivals: Arrivals | None = None
+    """Arrivals at random."""
+
+    lengths: Lengths | None = None
+    """Lengths of requests that arrive at random."""
+
+    requests: Sequence[Row2] | None = None
+    """Requests in the place of random arrivals."""
+
+    requests_table: str | None = None
+    """The same as a CSV or Parquet file with the columns arrival, `input_tokens`, `output_tokens` and optionally
+    `cached_tokens`, such as `xoff import requests` writes.
+    """
+
+    prefill: Pool | None = None
+    """The pool that computes prompts."""
+
+    decode: Pool | None = None
+    """The pool that makes tokens."""
+
+    aggregated: Pool | None = None
+    """One pool for both."""
+
+    router: Router | None = None
+    """The choice of DP ranks."""
+
+    kv: Kv | None = None
+    """The transfer of KV caches."""
+
+    experts: ExpertTraffic | None = None
+    """The traffic of experts."""
+
+    tensor: TensorTraffic | None = None
+    """The traffic of tensor-parallel ranks."""
+
+    first_token: Literal["prefill", "transfer", "decode"] | None = None
+    """Who shows the first token."""
+
+    control: ControlTimes | None = None
+    """Messages of routers and schedulers."""
+
+    slo: Slo | None = None
+    """Service levels."""
+
+    warmup: str | None = None
+    """Requests that arrive earlier, after the start of the workload, are in the table and in no percentile."""
+
+    placement: Literal["linear", "rail", "random"] | None = None
+    """The order in which ranks are placed at hosts."""
+
+
+@dataclass(kw_only=True)
 class Poisson(_Part):
     """`workload[…].poisson`."""
 
@@ -2462,6 +2739,9 @@ class Workload(_Part):
 
     training: Training | None = None
     """A job that trains a model."""
+
+    serving: Serving | None = None
+    """Requests to a language model: prefill, KV caches, decode."""
 
     poisson: Poisson | None = None
     """Random arrivals."""

@@ -36,9 +36,12 @@ __all__ = [
     "RcccCounts",
     "ReorderGatesCounts",
     "RepsCounts",
+    "ServiceTimes",
+    "ServingSummary",
     "SfcCounts",
     "SizeClass",
     "Slowdowns",
+    "StepSummary",
     "Summary",
     "Times",
     "TransportCounts",
@@ -222,6 +225,86 @@ class WorkloadSummary(TypedDict):
 
     job: NotRequired[JobSummary]
     """Time of the iterations and the breakdown of the time of ranks; only for a job."""
+
+
+class ServiceTimes(TypedDict):
+    """Times of requests or tokens, in picoseconds; null without a time, and where a request that had not ended could
+    move the number.
+    """  # noqa: D205
+
+    mean: int | None
+    """Mean."""
+
+    p50: int | None
+    """Median."""
+
+    p90: int | None
+    """90th percentile."""
+
+    p99: int | None
+    """99th percentile."""
+
+
+class StepSummary(TypedDict):
+    """The steps of a pool. Shares are of the time from start to end, at the slowest rank; null without a step."""
+
+    steps: int
+    """Steps of all DP ranks."""
+
+    tokens: int
+    """New tokens."""
+
+    compute: float | None
+    """Share in which the rank computed."""
+
+    exposed: float | None
+    """Share in which messages were on their way, and the rank computed nothing."""
+
+    exposed_by_label: dict[str, float]
+    """`exposed` by label: `TP`, `EP_dispatch`, `EP_combine`."""
+
+    bubble: float | None
+    """Share in which the rank waited for other ranks."""
+
+
+class ServingSummary(TypedDict):
+    """The requests and steps of a serving workload, without requests of the warm-up."""
+
+    requests: int
+    """Requests that arrived."""
+
+    completed: int
+    """Requests that ended."""
+
+    censored: int
+    """Requests that had not ended at the end of the run."""
+
+    ttft_ps: ServiceTimes
+    """Time to the first token (TTFT)."""
+
+    tpot_ps: ServiceTimes
+    """Mean time of a token after the first token (TPOT), of each request."""
+
+    itl_ps: ServiceTimes
+    """Time between two tokens (ITL), of all tokens that were made."""
+
+    e2e_ps: ServiceTimes
+    """Time from the arrival to the last token."""
+
+    kv_transfer_ps: ServiceTimes
+    """From the posting of the first message with a KV cache to the last end."""
+
+    output_tokens_per_second: float | None
+    """Output tokens in a second, until the last token."""
+
+    slo_attainment: float | None
+    """Share of the requests that met all service levels; null without service levels."""
+
+    goodput: float | None
+    """Requests in a second that met all service levels; null without service levels."""
+
+    steps: dict[str, StepSummary]
+    """The steps, by pool: `prefill`, `decode`, `aggregated`."""
 
 
 class HighWater(TypedDict):
@@ -685,6 +768,9 @@ class Summary(TypedDict):
 
     workloads: dict[str, WorkloadSummary]
     """The results by workload."""
+
+    serving: NotRequired[dict[str, ServingSummary]]
+    """The requests and steps of serving workloads, by name."""
 
     components: list[str]
     """The components that the scenario gives: mechanisms, transport, congestion control."""

@@ -128,7 +128,7 @@ def test_tables_have_the_columns_that_are_declared(scenario: dict[str, Any]) -> 
     assert result.tables == sorted(declared)
     for name, columns in declared.items():
         schema = result.table(name).schema
-        types = {"Utf8": "string", "Float64": "double"}
+        types = {"Utf8": "string", "Float64": "double", "Boolean": "bool"}
         wanted = [(one["name"], types.get(one["type"], one["type"].lower()), one["maybe"]) for one in columns]
         assert [(field.name, str(field.type), field.nullable) for field in schema] == wanted
         assert all(one["meaning"].endswith(".") for one in columns)

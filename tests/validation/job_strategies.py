@@ -1,4 +1,4 @@
-"""Random jobs: collectives by themselves, graphs of operations, and training."""
+"""Random jobs: collectives by themselves, graphs of operations, training, and serving."""
 
 from __future__ import annotations
 
@@ -194,3 +194,65 @@ def library(d: Draw) -> dict[str, Any]:
         return {}
     servers(d)
     return {"library": "nccl"}
+
+
+def serving(d: Draw) -> dict[str, Any]:
+    """Some requests to a small model, in pools that fit the number of hosts."""
+    rng = d.rng
+    latent = {"kv_lora_rank": 8, "qk_rope_head_dim": 4, "q_lora_rank": 8}
+    experts = rng.choice([1, 4, 8])
+    model = {
+        "layers": rng.choice([1, 3]),
+        "hidden": 32,
+        "heads": 4,
+        "kv_heads": rng.choice([1, 2, 4]),
+        "sequence": 64,
+        "vocabulary": 100,
+        "experts": experts,
+        "top_k": 2 if experts > 1 else 1,
+        "dense_layers": rng.choice([0, 1]) if experts > 1 else 0,
+        **(latent if rng.random() < 0.3 else {}),
+    }
+
+    def pool(most: int) -> dict[str, Any]:
+        tensor = rng.choice([one for one in (1, 2, 4) if one <= most])
+        data = rng.choice([one for one in (1, 2, 4) if one * tensor <= most])
+        spreads = 1 < tensor * data <= experts and rng.random() < 0.7
+        limits = {"max_sequences": rng.choice([1, 2, 256]), "max_tokens": rng.choice([16, 64])}
+        limits |= {"chunk": rng.choice([7, 16])} if rng.random() < 0.5 else {}
+        limits |= {"kv_tokens": rng.choice([90, 200])} if rng.random() < 0.5 else {}
+        return {"tensor": tensor, "data": data, "expert": tensor * data if spreads else 1, **limits}
+
+    if d.hosts > 1 and rng.random() < 0.8:
+        prefill = pool(d.hosts - 1)
+        pools = {"prefill": prefill, "decode": pool(d.hosts - prefill["tensor"] * prefill["data"])}
+    else:
+        pools = {"aggregated": pool(d.hosts)}
+    requests = [
+        {
+            "arrival": f"{rng.randrange(50)}us",
+            "input_tokens": rng.randint(2, 40),
+            "output_tokens": rng.randint(1, 5),
+            "cached_tokens": rng.choice([0, 1]),
+        }
+        for _ in range(rng.randint(1, 6))
+    ]
+    handoff = rng.choice(["push", "pull"])
+    granularity = rng.choice(["whole", "chunk", "layer"]) if handoff == "push" else "whole"
+    of_class = {"class": rng.randrange(d.classes)} if rng.random() < 0.5 else {}
+    return {
+        "model": model,
+        "compute": {"peak": 1e12, "memory": 1e11, "kernel": rng.choice(["0ns", "1us"])},
+        "requests": requests,
+        **pools,
+        "router": {"policy": rng.choice(["round_robin", "random", "least_loaded", "power_of_two"])},
+        "kv": {"handoff": handoff, "granularity": granularity, "overhead": rng.choice(["0ns", "2us"]), **of_class},
+        "experts": {
+            "dispatch": rng.choice(["bf16", "fp8"]),
+            "copies": rng.choice(["expert", "rank"]),
+            "overhead": rng.choice(["0ns", "1us"]),
+        },
+        "first_token": rng.choice(["prefill", "transfer", "decode"]),
+        "control": {"delay": rng.choice(["1us", "5us"]), "step": rng.choice(["0ns", "3us"])},
+        "placement": rng.choice(["linear", "rail", "random"]),
+    }

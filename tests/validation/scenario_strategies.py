@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph, training
+from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph, serving, training
 from tests.validation.scenario_schema import part, registered, resolved
 
 from xoff import _core
@@ -673,6 +673,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "collective": collective,
         "graph": graph,
         "training": training,
+        "serving": serving,
         "poisson": poisson,
         "bernoulli": bernoulli,
         "flows": flows,

@@ -69,6 +69,16 @@ MODEL: dict[str, Any] = {
     "compute": {"peak": 1e12, "jitter": 0.1},
     "iterations": 2,
 }
+# Three requests, prefill of two ranks, and decode of two lock-step ranks with four experts.
+SERVING: dict[str, Any] = {
+    "model": {**MODEL["model"], "experts": 4, "top_k": 2},
+    "compute": {"peak": 1e12, "memory": 1e11},
+    "requests": [{"arrival": f"{n}us", "input_tokens": 60, "output_tokens": 4} for n in range(3)],
+    "prefill": {"tensor": 2, "max_tokens": 60},
+    "decode": {"data": 2, "expert": 2},
+    "kv": {"granularity": "layer"},
+    "experts": {"copies": "rank"},
+}
 COLLECTIVES: dict[str, dict[str, Any]] = {
     "ring": {"operation": "all_reduce", "channels": 2, "chunk": "10KB"},
     "trees": {"operation": "all_reduce", "algorithm": "double_tree", "chunk": "10KB"},
@@ -477,6 +487,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "graph": case(FABRIC, {"graph": JOB}, INCAST),
     "training": case(FABRIC, {"training": MODEL}, INCAST),
+    "serving": case(FABRIC, {"serving": SERVING}, INCAST),
     **{
         f"{name}-{transport}": case(
             FABRIC,

@@ -57,6 +57,7 @@ _COUNTED = {
 }
 NOT_IN_TABLES = {
     "sampled_every_ps": "the interval of samples: an empty queue has no sample, so that rows may be farther apart",
+    **{f"serving.*.itl_ps.{key}": "tokens are in no table" for key in ("mean", "p50", "p90", "p99")},
     "workloads.*.job.mfu": "depends on the operations and the peak rate of the model, which are in the scenario",
     "performance.*": "the cost of the run and what was fast-forwarded, which are no results",
     **{key: reason for keys, reason in _COUNTED.items() for key in keys.split()},
@@ -69,6 +70,7 @@ IN_CUT_RUNS = {
     "workloads.*.flows.total": "flows and messages that had not started are in no table",
     "workloads.*.job.*": "operations that had not ended are in no table, so that nobody sees which iterations ended",
     "workloads.*.collective.*": "messages that had not arrived are in no table",
+    "serving.*": "tokens of requests that had not ended are in no table",
 }
 """Keys without a source in the tables of a truncated run, each with the reason."""
 
@@ -87,7 +89,7 @@ def numbers(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
             value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
         )
         for key, inner in pairs:
-            is_name = isinstance(key, int) or general == ("workloads",) or general[-1:] == ("groups",)
+            is_name = isinstance(key, int) or general in (("workloads",), ("serving",)) or general[-1:] == ("groups",)
             yield from leaves(inner, (*path, str(key)), (*general, "*" if is_name else str(key)))
         if not pairs and (value is None or isinstance(value, int | float)):
             yield "\t".join(path), ".".join(general), value
@@ -100,7 +102,7 @@ def named(general: str, keys: Mapping[str, str]) -> bool:
     """True if a key matches a pattern. A star matches a part of a count, or the rest of the key."""
     first, last = general.partition(".")[0], general.rpartition(".")[2]
     return any(key in keys for key in (general, f"{first}.*", f"*.{last}")) or any(
-        key.endswith(".*") and general.startswith(key[:-1]) for key in keys if key.startswith("workloads")
+        key.endswith(".*") and general.startswith(key[:-1]) for key in keys if key.startswith(("workloads", "serving"))
     )
 
 
@@ -127,7 +129,10 @@ class Tables:
     def __init__(self, result: xoff.Result) -> None:
         self.result = result
         # A message over NVLink is in no number of flows.
-        self.flows = self.rows("flows")
+        # Connections of serving stay open, and are no flows of the summary.
+        serving = result.summary.get("serving", {})
+        self.sent_again = sum(row["retransmitted"] for row in self.rows("flows"))
+        self.flows = [row for row in self.rows("flows") if row["workload"] not in serving]
         self.messages = [row for row in self.rows("messages") if row["flow"] is not None]
         self.operations = self.rows("operations")
         sent: Counter[int] = Counter()
@@ -165,7 +170,7 @@ def of_all(tables: Tables) -> Found:
         "flows\ttotal": len(tables.flows),
         "flows\tcompleted": tables.delivered,
         "drops": len(tables.rows("drops")),
-        "retransmitted": sum(row["retransmitted"] for row in tables.flows),
+        "retransmitted": tables.sent_again,
         "performance\tdata_packet_hops": sum(row["data_packets"] for row in tables.rows("links")),
     }
     found |= times([row["fct_ps"] for row in timed], "fct_ps") | times([row["slowdown"] for row in timed], "slowdown")
@@ -175,6 +180,7 @@ def of_all(tables: Tables) -> Found:
 def end(tables: Tables) -> int:
     """Computes the end of a run that completed all of its work."""
     ends = [row["start_ps"] + row["fct_ps"] for row in tables.timed()] + [row["end_ps"] for row in tables.operations]
+    ends += [row["arrival_ps"] + row["e2e_ps"] for row in tables.rows("requests") if row["e2e_ps"] is not None]
     if tables.delivered < len(tables.flows):
         sent = [row for row in tables.rows("packets") if row["event"] == "depart" and row["kind"] == "data"]
         ends += [row["time_ps"] for row in sent]
@@ -253,6 +259,38 @@ def of_job(place: str, operations: list[Row], parts: list[Row], collectives: lis
     return found
 
 
+def of_serving(tables: Tables) -> Found:
+    """Computes the numbers of serving workloads, of which all requests ended."""
+    found: Found = {}
+    for name in tables.result.summary.get("serving", ()):
+        place = f"serving\t{name}"
+        rows = [row for row in tables.rows("requests") if row["workload"] == name]
+        found |= {f"{place}\trequests": len(rows), f"{place}\tcompleted": len(rows), f"{place}\tcensored": 0}
+        for key in ("ttft_ps", "tpot_ps", "e2e_ps", "kv_transfer_ps"):
+            of_key = times([row[key] for row in rows if row[key] is not None], f"{place}\t{key}")
+            found |= {one: value for one, value in of_key.items() if not one.endswith(("p95", "p999", "max"))}
+            ordered = sorted(row[key] for row in rows if row[key] is not None)
+            found[f"{place}\t{key}\tp90"] = ordered[-(-9 * len(ordered) // 10) - 1] if ordered else None
+        last = max(row["arrival_ps"] + row["e2e_ps"] for row in rows)
+        tokens = sum(row["output_tokens"] for row in rows)
+        start = next(one for one in tables.result.scenario["workload"] if one["name"] == name).get("start", "0ns")
+        unit = start.lstrip("0123456789.")
+        begins = int(Decimal(start.removesuffix(unit)) * {"ps": 1, "ns": 1000, "us": 1_000_000, "ms": 10**9}[unit])
+        found[f"{place}\toutput_tokens_per_second"] = tokens / ((last - begins) / 1e12)
+        found |= {f"{place}\tslo_attainment": None, f"{place}\tgoodput": None}
+        for pool in {row["phase"] for row in tables.rows("steps") if row["workload"] == name}:
+            steps = [row for row in tables.rows("steps") if row["workload"] == name and row["phase"] == pool]
+            of_pool = f"{place}\tsteps\t{pool}"
+            whole = sum(row["end_ps"] - row["start_ps"] for row in steps)
+            found |= {f"{of_pool}\tsteps": len(steps), f"{of_pool}\ttokens": sum(row["tokens"] for row in steps)}
+            for key in ("compute", "exposed", "bubble"):
+                found[f"{of_pool}\t{key}"] = sum(row[f"{key}_ps"] for row in steps) / whole
+            for label, column in (("TP", "tp"), ("EP_dispatch", "dispatch"), ("EP_combine", "combine")):
+                if exposed := sum(row[f"exposed_{column}_ps"] for row in steps):
+                    found[f"{of_pool}\texposed_by_label\t{label}"] = exposed / whole
+    return found
+
+
 def of_parts(tables: Tables) -> Found:
     """Computes high-water marks and counts of components, as far as tables have them."""
     now = tables.result.summary["simulated_ps"]
@@ -294,9 +332,10 @@ def disagreements(result: xoff.Result, excepted: Mapping[str, str]) -> dict[str,
     tables = Tables(result)
     # Tables do not show the begun and ended work of an unfinished run, nor work given up.
     is_cut = tables.delivered < result.summary["flows"]["total"] and "packets" not in result.tables
+    is_cut = is_cut or any(one["censored"] for one in result.summary.get("serving", {}).values())
     excepted = {**excepted, **IN_CUT_RUNS} if is_cut else excepted
     found = {**of_all(tables), **of_workloads(tables), **of_parts(tables)}
-    found |= {} if is_cut else of_jobs(tables)
+    found |= {} if is_cut else of_jobs(tables) | of_serving(tables)
     found["simulated_ps"] = until(result) if "until" in result.scenario else end(tables)
     wrong: dict[str, tuple[Any, Any]] = {}
     for key, general, value in numbers(result.summary):

@@ -77,12 +77,12 @@ pub enum Effect {
     Post(Post),
     /// Send a slice over NVLink by this queue.
     SendSlice(u32, Post),
-    /// Put a slice on an output to another node of the server, with the moment at which the first bit arrives.
+    /// Put a frame on an output to another node, with the moment at which the first bit arrives.
     Slice(u16, Moment, Packet),
-    /// Call a program at this moment for the first message of a delay of the library: program, moment, delay.
-    Handover(u8, Moment, u32),
-    /// Compute an operation of a program of this host until this moment: program, end, index.
-    Operation(u8, Moment, u32),
+    /// Set a timer of a program or of a part of serving at this host: kind, owner, time and subject.
+    Call(u64, u8, Moment, u32),
+    /// The same for the end of a computation, with the end at full speed.
+    Compute(u64, u8, Moment, u32),
 }
 
 /// Collector of effects, owned by the node and reused for each event.

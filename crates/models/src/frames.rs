@@ -402,6 +402,11 @@ frames! {
         /// The queue of arrivals at the receiving node.
         queue: u32 = 0,
     };
+    /// A control message of serving.
+    Control = 20 "control" Link Mechanism {
+        /// The control line at the receiving node.
+        line: u32 = 0,
+    };
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, Float64Array, RecordBatch, StringArray, UInt8Array, UInt16Array,
-    UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Float64Array, RecordBatch, StringArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::create_exception;
@@ -215,6 +215,7 @@ fn array(data: &Data) -> ArrayRef {
             Arc::new(StringArray::from_iter_values(ids.iter().map(|i| names[*i as usize].as_str())))
         }
         Data::Static(v) => Arc::new(StringArray::from_iter_values(v.iter())),
+        Data::MaybeBool(v) => Arc::new(BooleanArray::from(v.clone())),
         Data::MaybeU16(v) => Arc::new(UInt16Array::from(v.clone())),
         Data::MaybeU32(v) => Arc::new(UInt32Array::from(v.clone())),
         Data::MaybeName(ids, names) => {

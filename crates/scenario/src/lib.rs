@@ -27,6 +27,7 @@ mod read;
 mod renames;
 mod run;
 mod runner;
+mod serving;
 mod single_failures;
 mod summary;
 mod table;

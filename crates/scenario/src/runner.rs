@@ -129,11 +129,13 @@ fn computing(scenario: &Scenario, topology: &Topology, plan: &AllFlows) -> Resul
         let pattern = fault.host.as_deref().unwrap_or_default();
         let computes = |host: &u32| {
             names::matches(pattern, &topology.nodes[index(*host)].name)
-                && plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
+                && (plan.programs.get(index(*host)).is_some_and(|p| !p.is_empty())
+                    || plan.serving.iter().any(|served| served.plan.nodes.contains(host)))
         };
         if !topology.hosts().iter().any(computes) {
-            let why =
-                format!("no job has a rank at {pattern}; compute needs a workload of kind graph or training");
+            let why = format!(
+                "no job has a rank at {pattern}; compute needs a workload of kind graph, training or serving"
+            );
             return Err(InputError::new(format!("fault[{i}].compute"), why));
         }
     }

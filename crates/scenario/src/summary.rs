@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::flow_statistics::{Fct, Flows, Slowdown};
 use crate::measures::WorkloadSummary;
+use crate::serving::ServingSummary;
 use crate::warnings::Warning;
 
 /// Bandwidths of a collective; null for an unfinished collective. For several collectives in workloads of one
@@ -125,6 +126,9 @@ pub struct Summary {
     pub slowdown: Slowdown,
     /// By workload.
     pub workloads: BTreeMap<String, WorkloadSummary>,
+    /// Requests and steps of serving workloads, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub serving: BTreeMap<String, ServingSummary>,
     /// Components given in the scenario: mechanisms, transport, congestion control.
     pub components: Vec<&'static str>,
     /// Counts by component, given in the scenario or not.

@@ -163,6 +163,7 @@ fn cells(data: &Data) -> Vec<String> {
         Data::MaybeF64(cells) => all(cells),
         Data::Static(cells) => all(cells),
         Data::MaybeU16(cells) => all(cells),
+        Data::MaybeBool(cells) => all(cells),
         Data::MaybeU32(cells) | Data::MaybeName(cells, _) => all(cells),
         Data::MaybeStatic(cells) => all(cells),
         Data::MaybeText(cells) => all(cells),

@@ -3,11 +3,12 @@
 use xoff_units::{Duration, Moment, index, number};
 
 use super::sender::Sender;
-use super::{Config, Endpoint, NO_SLOT, slow, token};
+use super::{Config, Endpoint, NO_SLOT, slow};
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
 use crate::packet_metadata::Metadata;
+use crate::token;
 use crate::transport::contract::{News, Progress};
 
 impl Sender {

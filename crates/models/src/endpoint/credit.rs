@@ -5,13 +5,14 @@ use xoff_units::Moment;
 use super::receive::{all_here, back_of};
 use super::receiver::ALL_HERE;
 use super::sender::Sender;
-use super::{Config, Endpoint, token};
+use super::{Config, Endpoint};
 use crate::congestion_control::contract::Loss;
 use crate::count::Tally;
 use crate::effects::{Effect, Effects};
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
 use crate::pulls::{self, CreditCounters, Demand};
+use crate::token;
 
 impl Sender {
     /// True when the receiver's credit allows a packet.

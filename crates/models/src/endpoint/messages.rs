@@ -18,6 +18,7 @@ use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
 use crate::flow::FlowSpec;
 use crate::message::{Delivered, Message, MessageId, Post};
+use crate::serving::SERVING;
 
 impl Sender {
     /// Updates the packet count to all posted messages, which may have moved.
@@ -88,6 +89,13 @@ impl Endpoint {
         let messages = self.incoming.get(&flow).map_or_else(Vec::new, |log| log.take(before));
         let count = number(messages.len());
         for message in messages {
+            if message.post.id.job & SERVING != 0 {
+                if let Some(serving) = &mut self.serving {
+                    serving.deliver(&message.post, message.posted, effects);
+                }
+                self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
+                continue;
+            }
             self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
             self.programs.deliver(message.post.id, message.posted, effects);
         }

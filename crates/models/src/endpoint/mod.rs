@@ -24,7 +24,6 @@ mod slices;
 mod slow;
 #[cfg(test)]
 mod tests;
-pub mod token;
 mod turn;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -55,6 +54,7 @@ use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
 use crate::pulls::{CreditCounters, Demand, Pacer};
 use crate::routing::ate::Weight;
+use crate::serving::Serving;
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -136,6 +136,8 @@ pub struct Endpoint {
     pub programs: Programs,
     /// NVLink of the GPUs here.
     pub nvlink: Option<Box<NvLink>>,
+    /// The parts of serving here.
+    pub serving: Option<Box<Serving>>,
     /// True if a program here counts the slots of its connections.
     pub frees_slots: bool,
     /// Connections with an acknowledged message, within an event.
@@ -174,6 +176,7 @@ impl state::State for Endpoint {
             held_destinations,
             programs,
             nvlink,
+            serving,
             connections,
             delivered,
             // Constant fields, derived fields, and caches.
@@ -210,16 +213,15 @@ impl state::State for Endpoint {
         counters.walk(walk);
         walk.total_each(late_holds.values_mut());
         // A flow that ends is no repetition.
-        walk.same(wide(sent.len()));
-        walk.same(wide(arrived.len()));
+        walk.same((wide(sent.len()) << 32) | wide(arrived.len()));
         walk.rows(delivered);
         walk.total_each(connections.iter_mut().map(|connection| &mut connection.to_come));
         programs.walk(walk);
         nvlink.walk(walk);
+        serving.walk(walk);
         walk_senders(senders, walk);
         walk.value(free.word());
-        // A flow that has arrived whole is told by its sender; the places of the others are nobody's
-        // business.
+        // A flow that has arrived whole is told by its sender. The places of the others do not matter.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
             walk.of_flow(*flow);
             receivers[index(*place)].walk(walk);
@@ -320,6 +322,7 @@ impl Endpoint {
             held_destinations: FxHashMap::default(),
             programs: Programs::default(),
             nvlink: None,
+            serving: None,
             frees_slots: false,
             freed: Vec::new(),
             connections: Vec::new(),
@@ -438,6 +441,7 @@ impl Endpoint {
             || self.waiting.iter().any(is_released)
             || self.programs.goes_on(now)
             || self.nvlink.as_ref().is_some_and(|nvlink| !nvlink.is_quiet())
+            || self.serving.as_ref().is_some_and(|serving| serving.goes_on())
     }
 
     /// Flows that have started and not ended. Hold time after `now` does not count.

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number, wide};
 
-use super::token;
 use crate::effects::{Effect, Effects};
 use crate::flow::MessageLog;
 use crate::frames::Slice;
 use crate::ids::PortId;
 use crate::message::{Message, Post};
 use crate::packet::Packet;
+use crate::token;
 
 /// Pipes of a GPU.
 pub const PIPES: u32 = 4;

@@ -3,9 +3,9 @@
 use xoff_engine::Message as _;
 use xoff_units::{index, number};
 
+use super::Endpoint;
 use super::config::{Config, arriving};
 use super::receiver::{ALL_HERE, Receiver};
-use super::{Endpoint, token};
 use crate::congestion_control::contract::{Echo, Form};
 use crate::effects::{Effect, Effects};
 use crate::flow::FlowSpec;
@@ -13,6 +13,7 @@ use crate::frames::Kind;
 use crate::packet::Packet;
 use crate::packet_metadata::Records;
 use crate::routing::Paths;
+use crate::token;
 use crate::transport::contract::{Arrival, Received, Replies, Reply};
 
 /// The second of a pair of pinned paths leads back.

@@ -8,7 +8,7 @@ use xoff_units::{Duration, Moment, Rate, index, number};
 use super::config::Config;
 use super::sender::{Sender, Told};
 use super::turn::{Requeue, Turn};
-use super::{Endpoint, NO_SLOT, token};
+use super::{Endpoint, NO_SLOT};
 use crate::congestion_control::contract::Sent as OnWire;
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
@@ -16,6 +16,7 @@ use crate::flow::FlowSpec;
 use crate::packet::Packet;
 use crate::pulls::Credit;
 use crate::routing::{Paths, Routes};
+use crate::token;
 use crate::transport::contract::Progress;
 
 /// Sets the deadline of a flow after a packet, and the alarm of its first timeout.

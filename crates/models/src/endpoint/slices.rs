@@ -3,6 +3,7 @@
 use super::Endpoint;
 use crate::effects::Effects;
 use crate::message::{Delivered, Post};
+use crate::serving::SERVING;
 
 impl Endpoint {
     /// Sends a slice over NVLink.
@@ -29,6 +30,12 @@ impl Endpoint {
     /// A slice is whole here: for a rank here, or on the way to the NIC of a rank here.
     pub fn on_slice(&mut self, queue: u32, effects: &mut Effects) {
         let Some((of, message)) = self.nvlink.as_mut().and_then(|nvlink| nvlink.take(queue)) else { return };
+        if of.0 & SERVING != 0 {
+            if let Some(serving) = &mut self.serving {
+                serving.deliver(&message.post, message.posted, effects);
+            }
+            return;
+        }
         if self.programs.relays(of, &message.post, effects) {
             return;
         }

@@ -12,6 +12,7 @@ use crate::ids::{PortId, QueueId};
 use crate::packet::Packet;
 use crate::packet_metadata::Records;
 use crate::routing::Sources;
+use crate::token;
 use crate::transport::Protocol;
 use crate::transport::{Table, raw};
 

@@ -13,6 +13,7 @@ use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
+use crate::token;
 
 /// A finished operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,7 +214,7 @@ impl Program {
         };
         let at = begins + time;
         handovers.delay(delay, Handover { at, id, after });
-        effects.push(Effect::Handover(self.of, at, delay as u32));
+        effects.push(Effect::Call(token::HANDOVER, self.of, at, delay as u32));
     }
 
     /// Posts a message to its connection.
@@ -272,7 +273,7 @@ impl Program {
         let Some(handovers) = &mut self.handovers else { return };
         let at = handovers.post(costs.proxy, effects.now);
         handovers.delay(Delay::Proxy, Handover { at, ..message });
-        effects.push(Effect::Handover(self.of, at, Delay::Proxy as u32));
+        effects.push(Effect::Call(token::HANDOVER, self.of, at, Delay::Proxy as u32));
     }
 
     /// A message of a connection is acknowledged. True if the connection is one of this rank.
@@ -319,7 +320,7 @@ impl Program {
             *is_busy = true;
         }
         match work {
-            Work::Compute(time) => effects.push(Effect::Operation(of, start + time, place)),
+            Work::Compute(time) => effects.push(Effect::Compute(token::OPERATION, of, start + time, place)),
             Work::Send(_) => to_leave = 1,
             Work::Receive(_) => to_come = 1,
             Work::Collective { number, place: own } => {
@@ -339,7 +340,7 @@ impl Program {
         if is_launched {
             self.launch(place, effects);
         } else {
-            effects.push(Effect::Operation(of, start + launch, place));
+            effects.push(Effect::Compute(token::OPERATION, of, start + launch, place));
         }
     }
 

@@ -2,12 +2,14 @@
 
 mod lines;
 mod nvlink;
+mod serving;
 mod settings;
 
 use std::sync::Arc;
 
 pub use self::lines::Lines;
 use self::nvlink::NvLinks;
+use self::serving::Servings;
 pub use self::settings::Settings;
 use crate::ids::{Classes, PortId};
 use xoff_engine::random::Stream;
@@ -392,6 +394,7 @@ pub fn build(
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);
+    let mut servings = Servings::new(&plan, &builder.ports, &nvlinks.next);
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
@@ -413,6 +416,7 @@ pub fn build(
             endpoint.programs = Programs::new(std::mem::take(&mut plan.programs[n]));
             endpoint.frees_slots = endpoint.programs.have_library();
             endpoint.nvlink = nvlinks.nodes.remove(&id).map(Box::new);
+            endpoint.serving = servings.nodes.remove(&id).map(Box::new);
             Box::new(endpoint)
         });
         nodes.push(builder.node(id, endpoint, &plan));
@@ -424,6 +428,7 @@ pub fn build(
             _ => number(n),
         })
         .collect();
-    let links: Vec<LinkSpec> = builder.links().into_iter().chain(nvlinks.links).collect();
+    let links: Vec<LinkSpec> =
+        builder.links().into_iter().chain(nvlinks.links).chain(servings.links).collect();
     Engine::new(nodes, &groups, &links, engine)
 }

@@ -19,6 +19,8 @@ pub(super) struct NvLinks {
     pub nodes: HashMap<u32, NvLink>,
     /// Links behind those of the ports.
     pub links: Vec<LinkSpec>,
+    /// For nodes with such links: the next output and the next in-link.
+    pub next: HashMap<u32, (u32, u32)>,
 }
 
 impl NvLinks {
@@ -64,6 +66,6 @@ impl NvLinks {
             to: (to, input),
             lookahead: servers.latency,
         };
-        Self { nodes, links: outputs.into_iter().map(link).collect() }
+        Self { nodes, links: outputs.into_iter().map(link).collect(), next: ends }
     }
 }

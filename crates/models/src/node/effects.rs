@@ -6,11 +6,11 @@ use xoff_units::{Moment, number};
 use super::{Cx, FAULT, Node, ORDER};
 use crate::core::Queues;
 use crate::effects::{Asker, Effect};
-use crate::endpoint::token;
 use crate::mechanism::{Dequeued, Hooks, Watches};
 use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Pause;
+use crate::token;
 
 impl Node {
     /// Executes the requested effects.
@@ -95,10 +95,9 @@ impl Node {
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
             Effect::Start(spec) => self.start_flow(&spec, cx),
             Effect::Post(post) => self.post(&post, cx),
-            Effect::Operation(program, until, place) => {
-                let at =
-                    self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until));
-                cx.set_timer(at, token::pack(token::OPERATION, program, place));
+            Effect::Call(kind, owner, at, payload) => cx.set_timer(at, token::pack(kind, owner, payload)),
+            Effect::Compute(kind, owner, until, payload) => {
+                cx.set_timer(self.computed(until), token::pack(kind, owner, payload));
             }
             Effect::SendSlice(queue, post) => {
                 if let Some(endpoint) = &mut self.endpoint {
@@ -106,9 +105,6 @@ impl Node {
                 }
             }
             Effect::Slice(output, at, frame) => cx.send(usize::from(output), at, frame),
-            Effect::Handover(program, at, delay) => {
-                cx.set_timer(at, token::pack(token::HANDOVER, program, delay));
-            }
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }
@@ -193,6 +189,11 @@ impl Node {
     fn cause_name(&self, cause: Cause) -> &'static str {
         let own = if cause == Cause::FAULT { FAULT.name } else { ORDER.name };
         cause.owner().map_or(own, |owner| self.mechanisms.name(owner))
+    }
+
+    /// Returns the end of a computation that would end at `until` at full speed.
+    fn computed(&self, until: Moment) -> Moment {
+        self.failing.as_ref().map_or(until, |failing| failing.computed(self.effects.now, until))
     }
 
     pub(super) fn block(&mut self, port: PortId, queues: Queues, cause: Cause, asker: Asker, now: Moment) {

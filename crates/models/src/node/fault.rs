@@ -11,7 +11,6 @@ use super::failing::{Failing, ON_ITS_WAY, OutageId};
 use super::{Cx, FAULT, Node};
 use crate::core::Queues;
 use crate::effects::Asker;
-use crate::endpoint::token;
 use crate::fault::Queued;
 use crate::fault::plan::{Place, What};
 use crate::frames;
@@ -20,6 +19,7 @@ use crate::mechanism::{Hooks, Watches};
 use crate::packet::Packet;
 use crate::queueing::port::Cause;
 use crate::record::Drop;
+use crate::token;
 
 impl Node {
     /// Returns the node with its faults.

@@ -211,7 +211,7 @@ impl Node {
     /// Shows a control frame to NVLink and to mechanisms; true if one of them ends the frame.
     #[inline(never)]
     pub(super) fn offer(&mut self, port: PortId, packet: &Packet, cx: &mut Cx<'_>) -> bool {
-        if self.on_slice_head(packet, cx) {
+        if self.on_slice_head(packet, cx) || self.on_control_frame(packet, cx) {
             return true;
         }
         let mut verdict = Verdict::Pass;

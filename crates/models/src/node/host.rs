@@ -5,13 +5,14 @@ use xoff_units::{index, number};
 
 use super::{Cx, Node};
 use crate::core::Queueing;
-use crate::endpoint::{Requeue, Turn, token};
+use crate::endpoint::{Requeue, Turn};
 use crate::flow::FlowSpec;
 use crate::frames::{Kind, Owner};
 use crate::ids::{PortId, QueueId};
 use crate::mechanism::{Hooks, Watches};
 use crate::message::Post;
 use crate::packet::Packet;
+use crate::token;
 
 impl Node {
     pub(super) fn start_due(&mut self, source: usize, cx: &mut Cx<'_>) {

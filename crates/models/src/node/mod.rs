@@ -14,6 +14,7 @@ mod nvlink;
 mod reroute;
 mod retry;
 mod sample;
+mod serving;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,7 @@ use crate::count::{Count, Group, PAUSED};
 use crate::cut_through::CutThrough;
 use crate::delays::{Recorder, Traced};
 use crate::effects::Effects;
-use crate::endpoint::{Endpoint, token};
+use crate::endpoint::Endpoint;
 use crate::frames::Kind;
 use crate::mechanism::Hooks;
 use crate::mechanisms::Mechanisms;
@@ -42,6 +43,7 @@ use crate::packet::Packet;
 use crate::queueing::port::Choice;
 use crate::record::{Pause, Records, Wanted};
 use crate::routing::{Map, Routes};
+use crate::token;
 
 type Cx<'a> = Context<'a, Packet>;
 
@@ -307,7 +309,7 @@ impl Node {
     /// need not lie in memory.
     #[cold]
     fn trace_arrival(&mut self, port: PortId, packet: Packet, cx: &mut Cx<'_>) -> bool {
-        if packet.kind() == Kind::Slice {
+        if matches!(packet.kind(), Kind::Slice | Kind::Control) {
             return false;
         }
         if self.failing.is_some() && self.intercept(port, &packet, cx) {
@@ -354,6 +356,9 @@ impl EngineNode for Node {
         if let Some(endpoint) = &self.endpoint {
             for (program, at) in (0..).zip(endpoint.programs.starts()) {
                 cx.set_timer(at, token::pack(token::PROGRAM, program, 0));
+            }
+            for (owner, at) in endpoint.serving.iter().flat_map(|serving| serving.starts()) {
+                cx.set_timer(at, token::pack(token::SERVING, owner, 0));
             }
         }
     }
@@ -408,6 +413,7 @@ impl EngineNode for Node {
             token::FAULT => self.on_fault(payload, cx),
             token::RETRY => self.on_retry_timer(payload, cx),
             token::SETTLED => self.on_settled(PortId::at(index(payload)), cx),
+            token::SERVING | token::CONTROL => self.on_serving(kind, owner, payload, cx),
             token::PIPE | token::HEAD | token::SLICE | token::HANDOVER => {
                 self.on_handover(kind, owner, payload, cx);
             }

@@ -4,9 +4,10 @@
 
 use super::{Cx, Node};
 use crate::effects::Effects;
-use crate::endpoint::{Endpoint, token};
+use crate::endpoint::Endpoint;
 use crate::frames::Slice;
 use crate::packet::Packet;
+use crate::token;
 
 impl Node {
     /// Handles the first bit of a slice from another node. True if the frame is a slice.

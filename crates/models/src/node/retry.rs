@@ -7,11 +7,11 @@ use xoff_units::{Duration, Moment, index};
 
 use super::failing::OutageId;
 use super::{Cx, Node};
-use crate::endpoint::token;
 use crate::frames;
 use crate::ids::PortId;
 use crate::packet::Packet;
 use crate::retry::{Next, Retry};
+use crate::token;
 
 impl Node {
     fn retry(&mut self, port: PortId) -> Option<&mut Retry> {

@@ -3,10 +3,10 @@
 
 use super::{Cx, Node};
 use crate::cut_through::Rest;
-use crate::endpoint::token;
 use crate::ids::PortId;
 use crate::mechanism::{Dequeued, Hooks, Watches};
 use crate::packet::Packet;
+use crate::token;
 
 impl Node {
     /// Defers an action until the last bit of a packet outside queues; false if the last bit has arrived.

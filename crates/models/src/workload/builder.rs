@@ -21,6 +21,7 @@ use super::row::Flow;
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
 use crate::job::{Builder, Graph, Lines};
+use crate::serving::{Kind, Plan, SERVING};
 use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
@@ -30,6 +31,9 @@ const MAX_WAITS: u64 = 1 << 26;
 pub const MAX_FLOWS: u64 = 100_000_000;
 /// Most listed flows of a scenario. Flows drawn one by one take less memory.
 pub const MAX_LISTED: u64 = 1 << 24;
+
+/// In the place of the size of a connection whose messages are unknown before the run.
+const OPEN_BYTES: u64 = 1 << 40;
 
 /// A key and its problem.
 pub type Problem = (String, String);
@@ -130,6 +134,7 @@ pub struct Making<'a> {
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Together>,
     pub(super) jobs: Vec<Arc<Graph>>,
+    pub(super) serving: Vec<Arc<Plan>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
     /// Forwarding delay of switches.
@@ -171,6 +176,7 @@ impl<'a> Making<'a> {
             drawn,
             collectives,
             jobs,
+            serving: Vec::new(),
             lasts,
             hosts,
             switch_delay,
@@ -372,6 +378,28 @@ impl<'a> Making<'a> {
             listed.class = one.class.unwrap_or(listed.class);
         }
         self.jobs.push(Arc::new(graph));
+        Ok(())
+    }
+
+    /// Returns the number of serving workloads so far.
+    pub const fn servings(&self) -> u32 {
+        number(self.serving.len())
+    }
+
+    /// Lists the connections of a serving workload, with the class of each kind of messages.
+    pub fn add_serving(&mut self, plan: Plan, class: impl Fn(Kind) -> Option<u8>) -> Result<(), Problem> {
+        let (job, key) = (SERVING | plan.number, self.key());
+        let connections = plan.connections();
+        self.check_room(wide(connections.len()), &key)?;
+        for (place, one) in (0..).zip(&connections) {
+            let [src, dst] = [one.from, one.to].map(|rank| plan.nodes[index(rank)]);
+            let start = self.workload.start;
+            let listed = self.list(src, dst, OPEN_BYTES, start);
+            // The number of messages is unknown before the run.
+            listed.connection = Some((job, place, u32::MAX));
+            listed.class = class(one.kind).unwrap_or(listed.class);
+        }
+        self.serving.push(Arc::new(plan));
         Ok(())
     }
 

@@ -18,11 +18,37 @@ use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::framing::Framing;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
+use crate::serving::{Connects, Plan, SERVING};
 use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology};
 
 /// A simulation ends before this.
 pub const MAX_START: Moment = Moment::ms(281_000);
+
+/// A serving workload, with the ways of its messages.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The constant data.
+    pub plan: Arc<Plan>,
+    /// The flow of each connection over the network.
+    pub flows: Vec<u32>,
+    /// The queues over NVLink, with their numbers at the sending nodes.
+    pub queues: Vec<(Connects, u32)>,
+    /// The flows with their sending ranks, in order.
+    senders: Vec<(u32, u32)>,
+}
+
+impl Served {
+    const fn new(plan: Arc<Plan>) -> Self {
+        Self { plan, flows: Vec::new(), queues: Vec::new(), senders: Vec::new() }
+    }
+
+    /// Returns the rank that sends a flow.
+    pub fn sender(&self, flow: u32) -> u32 {
+        let place = self.senders.binary_search_by_key(&flow, |one| one.0);
+        place.map_or(0, |place| self.senders[place].1)
+    }
+}
 
 /// All flows of a scenario, by source.
 #[derive(Debug, Default)]
@@ -65,6 +91,10 @@ pub struct AllFlows {
     pub incoming: Vec<FxHashMap<u32, Arc<MessageLog>>>,
     /// For each node, the programs of ranks.
     pub programs: Vec<Vec<Program>>,
+    /// Serving workloads.
+    pub serving: Vec<Served>,
+    /// Workloads whose connections stay open, with the number of connections.
+    pub open: BTreeMap<u32, u64>,
     /// The end of the workloads with a stated duration.
     pub lasts: Moment,
 }
@@ -85,9 +115,16 @@ impl AllFlows {
             collectives: self.collectives.clone(),
             jobs: self.jobs.clone(),
             messages: self.messages.clone(),
+            serving: self.serving.clone(),
+            open: self.open.clone(),
             nvlink: NvLinkPlan::new(self.nvlink.servers),
             ..Self::default()
         }
+    }
+
+    /// True for a connection that stays open.
+    pub fn is_open(&self, flow: u32) -> bool {
+        self.open.contains_key(&self.name_of(flow))
     }
 
     /// The name of a flow, by number.
@@ -179,8 +216,19 @@ pub(super) fn number<'a>(
     workloads: &'a [Common<'a>],
     mut names: Vec<String>,
 ) -> Result<AllFlows, Problem> {
-    let Making { topology, ports, nodes, mut listed, mut drawn, collectives, jobs, lasts, framing, .. } =
-        making;
+    let Making {
+        topology,
+        ports,
+        nodes,
+        mut listed,
+        mut drawn,
+        collectives,
+        jobs,
+        serving,
+        lasts,
+        framing,
+        ..
+    } = making;
     let n = topology.nodes.len();
     listed.sort_by_key(|f| f.src);
     drawn.sort_by_key(|d| (d.node, d.workload));
@@ -195,6 +243,8 @@ pub(super) fn number<'a>(
         lasts,
         collectives,
         jobs,
+        open: serving.iter().map(|plan| (plan.workload, 0)).collect(),
+        serving: serving.into_iter().map(Served::new).collect(),
         connections: (0..n).map(|_| Vec::new()).collect(),
         nvlink: NvLinkPlan::new(topology.servers),
         incoming: vec![FxHashMap::default(); n],
@@ -292,6 +342,7 @@ impl<'a> Numbering<'a> {
                     self.flows.ranges.push((next, name));
                 }
                 keys.push(f.key);
+                let has_size = f.connection.is_none_or(|(job, ..)| job & SERVING == 0);
                 let mut spec = FlowSpec {
                     flow: next,
                     dst: f.dst,
@@ -304,7 +355,9 @@ impl<'a> Numbering<'a> {
                     self.label(specs.len(), row, next)?;
                     spec.path = self.pin(specs.len(), row)?;
                 }
-                self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
+                if has_size {
+                    self.flows.bytes = self.flows.bytes.saturating_add(spec.size);
+                }
                 specs.push(spec);
                 next += 1;
             }
@@ -394,13 +447,25 @@ impl<'a> Numbering<'a> {
         let mut flow_of: Vec<Vec<u32>> = vec![Vec::new(); self.flows.jobs.len()];
         for (f, spec) in self.listed.iter().zip(specs) {
             let Some((job, place, to_come)) = f.connection else { continue };
-            let flows = &mut flow_of[index(job)];
+            let flows = if job & SERVING == 0 {
+                &mut flow_of[index(job)]
+            } else {
+                &mut self.flows.serving[index(job & !SERVING)].flows
+            };
             flows.resize(flows.len().max(index(place) + 1), 0);
             flows[index(place)] = spec.flow;
             let log = Arc::<MessageLog>::default();
             self.flows.incoming[index(f.dst)].insert(spec.flow, log.clone());
             self.flows.connections[index(f.src)].push(Connection { spec: *spec, to_come, log });
-            *self.flows.messages.entry(f.workload.into()).or_default() += u64::from(to_come);
+            let counts = if job & SERVING == 0 { &mut self.flows.messages } else { &mut self.flows.open };
+            let added = if job & SERVING == 0 { u64::from(to_come) } else { 1 };
+            *counts.entry(f.workload.into()).or_default() += added;
+        }
+        for served in &mut self.flows.serving {
+            served.queues = self.flows.nvlink.add_serving(&served.plan);
+            let connections = served.plan.connections();
+            served.senders = served.flows.iter().copied().zip(connections.iter().map(|c| c.from)).collect();
+            served.senders.sort_unstable();
         }
         for (number, (job, flows)) in (0..).zip(self.flows.jobs.iter().zip(flow_of)) {
             let mut of_rank = vec![Vec::new(); job.ranks.len()];

@@ -74,8 +74,9 @@ impl Making<'_> {
         let count = count.unwrap_or(gpus.len());
         // A job without listed hosts takes GPUs that no earlier job has, as long as there are enough.
         if hosts.is_none() && !is_whole {
+            let taken = self.jobs.iter().flat_map(|job| job.library.iter().flat_map(|on| on.gpus.clone()));
             let taken: HashSet<(u32, u32)> =
-                self.jobs.iter().flat_map(|job| job.library.iter().flat_map(|on| on.gpus.clone())).collect();
+                taken.chain(self.serving.iter().flat_map(|plan| plan.gpus.clone())).collect();
             let free: Vec<(u32, u32)> = gpus.iter().copied().filter(|gpu| !taken.contains(gpu)).collect();
             if free.len() >= count {
                 gpus = free;

@@ -6,7 +6,6 @@ mod collective_summary;
 mod flow_ids;
 mod host;
 mod library;
-mod model;
 mod nccl;
 mod nvlink;
 mod placement;
@@ -20,7 +19,7 @@ use xoff_units::{Duration, Moment};
 
 pub use self::builder::{Common, Connections, MAX_FLOWS, MAX_LISTED, Made, Making, Problem};
 pub use self::collective_summary::{Over, Together};
-pub use self::flow_ids::{AllFlows, MAX_START};
+pub use self::flow_ids::{AllFlows, MAX_START, Served};
 pub use self::host::Host;
 pub use self::nccl::{Library, Params as NcclParams};
 pub use self::nvlink::NvLinkPlan;
@@ -113,6 +112,8 @@ registry! {
     graph,
     /// A job that trains a model.
     training,
+    /// Requests to a language model: prefill, KV caches, decode.
+    serving,
     /// Random arrivals.
     poisson,
     /// Open-loop sources: frames at random in the slots of a line.
@@ -124,8 +125,9 @@ registry! {
 impl Workload {
     /// Returns the highest class of the packets.
     pub fn highest_class(&self) -> u8 {
-        let of_operations = self.graph.iter().flat_map(graph::Params::classes).max();
-        self.class.max(of_operations.unwrap_or(0))
+        let of_operations = self.graph.iter().flat_map(graph::Params::classes);
+        let of_messages = self.serving.iter().flat_map(serving::Params::classes);
+        of_operations.chain(of_messages).fold(self.class, u8::max)
     }
 
     /// The keys that all kinds share. `nccl` are the settings in the place of missing settings of NCCL.

@@ -6,6 +6,7 @@ use xoff_units::index;
 
 use crate::endpoint::nvlink::Direction;
 use crate::job::{Graph, QueueKey};
+use crate::serving::{Connects, Plan, SERVING};
 use crate::topology::Servers;
 
 /// A queue of slices from a GPU to a GPU.
@@ -52,11 +53,34 @@ impl NvLinkPlan {
                 3 => [Direction::Multicast; 2],
                 _ => [Direction::Out, Direction::In],
             };
-            self.queues.push(Queue { from: place(from), to: place(key.0), directions, of: (job, key.0) });
-            let count = self.counts.entry(place(from).0).or_default();
-            found.entry(from).or_default().push((key, *count));
-            *count += 1;
+            let queue = Queue { from: place(from), to: place(key.0), directions, of: (job, key.0) };
+            found.entry(from).or_default().push((key, self.push(queue)));
         }
         found
+    }
+
+    /// Adds the queues of a serving workload. Returns the queues with their numbers at the sending nodes.
+    pub(super) fn add_serving(&mut self, plan: &Plan) -> Vec<(Connects, u32)> {
+        let Some(servers) = self.servers else { return Vec::new() };
+        let place = |rank: u32| {
+            let gpu = plan.gpus[index(rank)].1;
+            (plan.nodes[index(rank)], gpu % servers.gpus_of_host())
+        };
+        let mut found = Vec::new();
+        for one in plan.queues() {
+            let [from, to] = [place(one.from), place(one.to)];
+            let directions = [Direction::Out, Direction::In];
+            let queue = Queue { from, to, directions, of: (SERVING | plan.number, one.to) };
+            found.push((one, self.push(queue)));
+        }
+        found
+    }
+
+    /// Adds a queue. Returns the number at the sending node.
+    fn push(&mut self, queue: Queue) -> u32 {
+        self.queues.push(queue);
+        let count = self.counts.entry(queue.from.0).or_default();
+        *count += 1;
+        *count - 1
     }
 }

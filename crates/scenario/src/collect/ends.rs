@@ -27,7 +27,7 @@ pub struct Ends {
     bytes_completed: u64,
     flows: u64,
     bytes: u64,
-    /// Finished operations of jobs, and all operations, without operations of reducers.
+    /// Finished operations of jobs and requests of serving, and all of these, without operations of reducers.
     operations: (u64, u64),
     /// Connections, by the numbers of their workloads. Delivery is counted by message.
     connections: Connections,
@@ -59,6 +59,8 @@ impl Connections {
 
 impl Ends {
     pub fn new(plan: &AllFlows, repeats: bool) -> Self {
+        let operations: u64 = plan.jobs.iter().map(|job| job.operations()).sum();
+        let requests: u64 = plan.serving.iter().map(|served| wide(served.plan.requests.len())).sum();
         Self {
             arrived: vec![Moment::NEVER; plan.flows as usize],
             completed: 0,
@@ -68,9 +70,9 @@ impl Ends {
             lost: BTreeSet::new(),
             repeats,
             bytes_completed: 0,
-            flows: plan.flows,
+            flows: plan.flows - plan.open.values().sum::<u64>(),
             bytes: plan.bytes,
-            operations: (0, plan.jobs.iter().map(|job| job.operations()).sum()),
+            operations: (0, operations + requests),
             connections: Connections::new(plan),
         }
     }

@@ -9,6 +9,7 @@ use xoff_models::job::{Ended, Graph, What, Work};
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
+use xoff_models::serving::{self, SERVING, place_in_operation, receiver};
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
@@ -24,7 +25,7 @@ const MOST: usize = 10;
 impl Collector {
     /// Takes the messages and operations recorded by hosts.
     pub(super) fn take_messages(&mut self, cp: &mut Checkpoint<'_, Node>, plan: &AllFlows) {
-        if plan.jobs.is_empty() {
+        if plan.jobs.is_empty() && plan.serving.is_empty() {
             return;
         }
         let (mut delivered, mut ended) = (Vec::new(), Vec::new());
@@ -36,7 +37,11 @@ impl Collector {
         delivered.sort_by_key(|d| d.at);
         ended.sort_by_key(|e| e.end);
         for one in &delivered {
-            self.add_message(plan, one);
+            if one.message.post.id.job & SERVING == 0 {
+                self.add_message(plan, one);
+            } else {
+                self.add_served(plan, one);
+            }
         }
         for one in &ended {
             self.measures.end(one);
@@ -99,14 +104,7 @@ impl Collector {
             return self.add_slice(plan, one);
         }
         let (src, workload) = (plan.sources.of(post.flow), plan.name_of(post.flow));
-        let delivered = delays::Delivered {
-            flow: post.flow,
-            message: Some((post.id.number, post.id.place)),
-            start: message.posted,
-            arrived: one.at,
-            dst: one.dst,
-        };
-        self.delays.complete(&delivered, &self.names.ports);
+        self.delays.complete(&cut(one), &self.names.ports);
         let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
         let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own;
         let fct = (one.at - message.posted).ps();
@@ -123,6 +121,39 @@ impl Collector {
         }
     }
 
+    /// Adds a message of serving. A row is kept if delays are recorded, since a step has thousands of messages.
+    fn add_served(&mut self, plan: &AllFlows, one: &Delivered) {
+        let (post, message) = (one.message.post, one.message);
+        let is_recorded = self.keeps_flows && self.delays.records(post.flow);
+        self.delays.complete(&cut(one), &self.names.ports);
+        let served = plan.serving.get(index(post.id.job & !SERVING));
+        let Some(served) = served.filter(|_| is_recorded) else { return };
+        let src = plan.sources.of(post.flow);
+        let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
+        let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own;
+        let fct = (one.at - message.posted).ps();
+        self.rows.messages.push(Message {
+            flow: Some(post.flow),
+            workload: served.plan.workload,
+            operation: post.id.number,
+            place: post.id.place,
+            from: served.sender(post.flow),
+            to: receiver(post.id.place),
+            step: place_in_operation(post.id.place),
+            channel: 0,
+            label: serving::Kind::of(post.id.place).label().to_string(),
+            src,
+            dst: one.dst,
+            size: post.bytes,
+            posted: message.posted.ps(),
+            after: post.after,
+            left: message.left.ps(),
+            fct,
+            ideal: ideal.ps(),
+            slowdown: fct as f64 / ideal.real(),
+        });
+    }
+
     /// Adds a message that came over NVLink.
     fn add_slice(&mut self, plan: &AllFlows, one: &Delivered) {
         let Some(servers) = plan.nvlink.servers.filter(|_| self.keeps_flows) else { return };
@@ -132,6 +163,18 @@ impl Collector {
         let ideal = (servers.latency + servers.nvlink.serializer().time(row.size)).ps().max(1);
         let slowdown = row.fct as f64 / ideal as f64;
         self.rows.messages.push(Message { src: node, ideal, slowdown, ..row });
+    }
+}
+
+/// Returns a delivered message, as delays are cut.
+const fn cut(one: &Delivered) -> delays::Delivered {
+    let post = one.message.post;
+    delays::Delivered {
+        flow: post.flow,
+        message: Some((post.id.number, post.id.place)),
+        start: one.message.posted,
+        arrived: one.at,
+        dst: one.dst,
     }
 }
 

@@ -25,7 +25,7 @@ use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
 use xoff_models::routing::Map;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Duration, Moment, index};
+use xoff_units::{Duration, Moment, index, wide};
 
 use self::ends::Ends;
 use self::sampling::Sampling;
@@ -39,6 +39,7 @@ use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
+use crate::serving::{self, Serving};
 use crate::summary::{HighWater, Performance, Summary};
 use crate::table::Table;
 use crate::tables::Ways;
@@ -85,6 +86,7 @@ pub struct Collector {
     dropped: u64,
     retransmitted: u64,
     alone: IdealFct,
+    serving: Serving,
     jobs: Vec<Arc<Graph>>,
     pub faults: Faults,
 }
@@ -226,6 +228,7 @@ impl Collector {
             dropped: 0,
             retransmitted: 0,
             alone: IdealFct::new(runner),
+            serving: Serving::new(plan),
             jobs: plan.jobs.clone(),
             faults: Faults::new(runner.settings.failures.clone()),
         }
@@ -282,6 +285,7 @@ impl Collector {
     ) {
         self.delays.drain(cp);
         self.take_messages(cp, plan);
+        self.take_serving(cp);
         for s in self.ends.arrivals(cp) {
             self.add_flow(plan, &s);
         }
@@ -327,7 +331,7 @@ impl Collector {
         let unfinished = |id| cp.node(id).endpoint.as_ref().map_or_else(Vec::new, |e| e.unfinished(cp.now));
         for s in (0..cp.nodes())
             .flat_map(unfinished)
-            .filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow)))
+            .filter(|s| !plan.messages.contains_key(&plan.name_of(s.flow)) && !plan.is_open(s.flow))
         {
             if let Some(arrived) = self.ends.arrival(s.flow) {
                 let delivered =
@@ -336,7 +340,7 @@ impl Collector {
             }
         }
         let ends = &self.ends;
-        self.delays.close(cp, |flow| ends.arrival(flow).is_some());
+        self.delays.close(cp, |flow| plan.is_open(flow) || ends.arrival(flow).is_some());
     }
 
     /// See [`Sampling::catch_up`].
@@ -397,7 +401,8 @@ impl Collector {
         let arrived = self.ends.arrival(s.flow);
         let fct = arrived.map(|at| (at - s.start).ps());
         // A connection has idle times, and messages are measured instead.
-        let is_connection = plan.messages.contains_key(&workload);
+        let is_open = plan.is_open(s.flow);
+        let is_connection = is_open || plan.messages.contains_key(&workload);
         if is_connection {
             self.delays.forget(s.flow);
         } else if let Some(arrived) = arrived {
@@ -423,8 +428,11 @@ impl Collector {
             self.fct_acked.extend(acked.filter(|_| !plan.is_warm(workload)));
         }
         self.retransmitted += s.retransmitted;
-        self.stuck.note(s);
-        self.shut_out.note(s);
+        // A connection that stays open waits for its next message.
+        if !is_open {
+            self.stuck.note(s);
+            self.shut_out.note(s);
+        }
         if !self.keeps_flows {
             return;
         }
@@ -463,6 +471,29 @@ impl Collector {
         fct as f64 / ideal.real()
     }
 
+    /// Takes the rows of serving.
+    fn take_serving(&mut self, cp: &mut Checkpoint<'_, Node>) {
+        if self.serving.is_empty() {
+            return;
+        }
+        let (requests, steps, tokens) = serving::take(cp);
+        for row in &requests {
+            self.serving.add_request(row);
+        }
+        for row in &steps {
+            self.serving.add_step(row);
+        }
+        for row in &tokens {
+            self.serving.add_token(row);
+        }
+        let last = tokens.last().map_or(Moment::ZERO, |row| row.at);
+        self.ends.end(wide(requests.len()), last);
+        if self.keeps_flows {
+            self.rows.requests.extend(requests);
+            self.rows.steps.extend(steps);
+        }
+    }
+
     fn measure(&mut self, plan: &AllFlows, over: &Over) {
         self.measures.add(over);
         if !plan.is_warm(over.workload) {
@@ -495,7 +526,13 @@ impl Collector {
         ledger.flows = self.ends.count().0;
         ledger.uncut = self.delays.wrong;
         ledger.stuck = Self::stuck(cp, &self.jobs);
-        judge(&ledger, &self.names, scenario, end)
+        let mut verdicts = judge(&ledger, &self.names, scenario, end);
+        if !self.serving.is_empty() {
+            let is_over = end.finish == Finish::Idle && end.abort.is_none();
+            let wrong = serving::imbalance(cp).filter(|_| is_over);
+            verdicts.enter("serving", Judgement::Fail, wrong);
+        }
+        verdicts
     }
 
     /// Adds the counts of a node, its mechanisms and its endpoint.
@@ -524,6 +561,12 @@ impl Collector {
     pub fn finish(&mut self, cp: &Checkpoint<'_, Node>, plan: &AllFlows, now: Moment) -> Vec<Table> {
         for s in self.ends.unsettled() {
             self.add_flow(plan, &s);
+        }
+        for row in serving::censored(cp) {
+            self.serving.add_censored(&row, now);
+            if self.keeps_flows {
+                self.rows.requests.push(row);
+            }
         }
         let mut open = Vec::new();
         // The last acknowledgements leave after the last flow has arrived, unless the run was cut short
@@ -641,6 +684,7 @@ impl Collector {
             fct_acked_ps: Fct::of(&mut self.fct_acked),
             slowdown,
             workloads: self.measures.summaries(),
+            serving: self.serving.summaries(),
             components: self.counts.components,
             counts: self.counts.groups,
             high_water: self.high_water,

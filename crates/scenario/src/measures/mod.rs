@@ -137,7 +137,7 @@ fn groups(plan: &AllFlows) -> (Vec<Group>, Vec<usize>) {
             flows: 0,
         });
         group.workloads.push(*workload);
-        if !plan.messages.contains_key(workload) {
+        if !plan.messages.contains_key(workload) && !plan.open.contains_key(workload) {
             group.flows += next - u64::from(*first);
         }
     }

@@ -2,6 +2,7 @@
 
 mod cells;
 mod graph;
+mod requests;
 
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub enum Data {
     Static(Vec<&'static str>),
     /// Nullable 16-bit numbers.
     MaybeU16(Vec<Option<u16>>),
+    /// Nullable truth values.
+    MaybeBool(Vec<Option<bool>>),
     /// Nullable 32-bit numbers.
     MaybeU32(Vec<Option<u32>>),
     /// Nullable names by index.
@@ -84,6 +87,9 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         }
         if let Some(file) = w.poisson.as_ref().and_then(|p| p.cdf_file.as_ref()) {
             list.push((format!("workload[{i}].poisson.cdf_file"), file.clone()));
+        }
+        if let Some(file) = w.serving.as_ref().and_then(|serving| serving.requests_table.as_ref()) {
+            list.push((format!("workload[{i}].serving.requests_table"), file.clone()));
         }
         if let Some(graph) = &w.graph {
             let both = [("operations_table", &graph.operations_table), ("groups_table", &graph.groups_table)];
@@ -133,6 +139,10 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
             }
         } else if let Some(graph) = s.workload[index].graph.as_mut().filter(|_| path.contains("].graph.")) {
             graph::fill(graph, &path, &table)?;
+        } else if let Some(serving) =
+            s.workload[index].serving.as_mut().filter(|_| path.ends_with("requests_table"))
+        {
+            requests::fill(serving, &path, &table)?;
         } else {
             alone(&path, "flows", s.workload[index].flows.is_none())?;
             table.bounded(&path, MAX_LISTED)?;

@@ -100,6 +100,8 @@ registry! {
     operations: operations::Operation,
     jobs: jobs::Part,
     faults: faults::Failed,
+    requests: xoff_models::serving::RequestRow,
+    steps: xoff_models::serving::StepRow,
 }
 
 /// Returns the tables of a result without rows, for their descriptions.

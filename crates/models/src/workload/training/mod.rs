@@ -1,7 +1,7 @@
 //! A training job: iterations of a transformer that is shared out among ranks.
 //!
 //! Models: decoder-only transformers under tensor (TP, SP), pipeline (PP: 1F1B, interleaved), data (DP:
-//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes its layers (`workload/model.rs`), waits
+//! `ZeRO` 0 to 3), context (CP) and expert (EP) parallelism. A rank computes its layers (`language_model.rs`), waits
 //! for the collectives between layers, and passes activations along the pipeline. Gradients are reduced
 //! during or after the last backward pass. Source: Narayanan et al. (SC'21) and Megatron-LM for schedules and
 //! the order of ranks; AICB's workload generator for sizes; Rajbhandari et al. (SC'20) for `ZeRO`; the Llama

@@ -7,8 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::language_model::Model;
 use crate::param_error::ParamError;
-use crate::workload::model::Model;
 
 /// `workload[…].training.parallel`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

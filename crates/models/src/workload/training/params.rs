@@ -3,9 +3,9 @@
 use super::parallel::{Axis, Parallel};
 use crate::job::collective::{Algorithm, Collective, Operation};
 use crate::job::experts::{Copies, Experts};
+use crate::language_model as model;
 use crate::param_error::ParamError;
 use crate::workload::host::Host;
-use crate::workload::model;
 use crate::workload::nccl::Library;
 use crate::workload::placement::Placement;
 use schemars::JsonSchema;

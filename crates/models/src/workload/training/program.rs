@@ -19,8 +19,8 @@ use super::schedule::{Pass, passes};
 use crate::job::collective::Operation as Does;
 use crate::job::experts::Experts;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
+use crate::language_model::Model;
 use crate::param_error::ParamError;
-use crate::workload::model::Model;
 
 /// Makes the programs of all ranks.
 pub fn build(

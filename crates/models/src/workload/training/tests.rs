@@ -8,8 +8,8 @@ use super::parallel::Parallel;
 use super::*;
 use crate::framing::Framing;
 use crate::job::{Graph, What, Work};
+use crate::language_model::{self as model, Preset};
 use crate::topology::{Link, Shape, star};
-use crate::workload::model::{self, Preset};
 use crate::workload::{Placement, Workload, make};
 
 fn training(preset: Preset, parallel: Parallel) -> Params {

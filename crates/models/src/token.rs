@@ -41,6 +41,11 @@ pub const SLICE: u64 = 17;
 /// The delay of a hand-over of a library ends.
 pub const HANDOVER: u64 = 18;
 
+/// A timer of serving.
+pub const SERVING: u64 = 19;
+/// A control message of serving from the same node is here.
+pub const CONTROL: u64 = 20;
+
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {
     kind << 40 | (owner as u64) << 32 | payload as u64

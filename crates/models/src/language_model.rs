@@ -111,30 +111,50 @@ pub struct Params {
 /// A model in numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
+    /// Layers.
     pub layers: u64,
+    /// First layers with one network in the place of experts.
     pub dense_layers: u64,
+    /// Width of a token.
     pub hidden: u64,
+    /// Heads of attention.
     pub heads: u64,
+    /// Heads of keys and values.
     pub kv_heads: u64,
+    /// Width of a head.
     pub head_dim: u64,
+    /// Widths of MLA, if the model has a latent.
     pub latent: Option<Latent>,
+    /// Width inside a network or an expert.
     pub feed_forward: u64,
+    /// Width inside the network of a dense layer.
     pub dense_feed_forward: u64,
+    /// Networks have a third matrix.
     pub gated: bool,
+    /// Tokens of a sequence.
     pub sequence: u64,
+    /// Number of different tokens.
     pub vocabulary: u64,
+    /// Positions have learned vectors.
     pub positions: bool,
+    /// Experts of a layer; 1 for one network.
     pub experts: u64,
+    /// Experts of a token.
     pub top_k: u64,
+    /// Experts that every token takes.
     pub shared_experts: u64,
 }
 
 /// Widths of attention on a latent (MLA).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latent {
+    /// Width of the latent of queries.
     pub queries: u64,
+    /// Width of the latent of keys and values.
     pub keys_values: u64,
+    /// Width of rotary positions.
     pub rope: u64,
+    /// Width of a head's values.
     pub values: u64,
 }
 
@@ -360,6 +380,17 @@ impl Model {
         }
     }
 
+    /// Returns the widths of queries and values in attention scores, of a head: in prefill, and in decode.
+    /// Decode with MLA works on the latent.
+    pub const fn score_widths(&self) -> [u64; 2] {
+        match self.latent {
+            None => [2 * self.head_dim; 2],
+            Some(Latent { keys_values, rope, values, .. }) => {
+                [self.head_dim + rope + values, 2 * keys_values + rope]
+            }
+        }
+    }
+
     /// True for a layer with one network for all tokens.
     pub const fn is_dense(&self, layer: u64) -> bool {
         self.experts == 1 || layer < self.dense_layers
@@ -391,10 +422,7 @@ impl Model {
 
     /// Operations of a token in a layer's attention, forward.
     pub fn attention_flop(&self) -> f64 {
-        let widths = match self.latent {
-            None => 2 * self.head_dim,
-            Some(Latent { rope, values, .. }) => self.head_dim + rope + values,
-        };
+        let [widths, _] = self.score_widths();
         2.0 * self.attention() as f64 + 2.0 * self.sequence as f64 * (self.heads * widths) as f64
     }
 

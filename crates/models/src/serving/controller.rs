@@ -1,0 +1,643 @@
+//! The controller: the router and the schedulers of all pools, at the node of the first rank.
+//!
+//! Decisions depend on what the controller has heard over control lines. A request arrives, and the router
+//! chooses a DP rank for prefill, and with `push` a DP rank for decode, which reserves memory first. Steps of
+//! a unit (a DP rank, or an instance with spread experts) follow one another: a step begins when all ranks
+//! have reported the end of the step before. Simplification: pre-emption and eviction are left out; a request
+//! reserves all its tokens from the start.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use xoff_engine::random::Stream;
+use xoff_units::{Duration, Moment, index, number};
+
+use super::batch::{Order, Part, Piece, take};
+use super::control::{Begin, Control, Lines, OF_CONTROLLER};
+use super::plan::{FirstToken, Granularity, Handoff, Plan, Pool, Request, Role};
+use super::router::Choice;
+use super::rows::{PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
+use crate::effects::{Effect, Effects};
+use crate::token;
+
+/// A request from its arrival on.
+#[derive(Debug, Clone)]
+struct Life {
+    prefill: Option<u32>,
+    decode: Option<u32>,
+    /// Tokens of the prompt that are computed.
+    computed: u64,
+    /// Tokens of the answer.
+    tokens: u64,
+    first: Option<Moment>,
+    last: Moment,
+    longest: Duration,
+    /// End of the last counted part.
+    mark: Moment,
+    parts: [Duration; PARTS],
+    /// Decode ranks that have their part, the first posting, and the last arrival.
+    received: u32,
+    transfer: Option<(Moment, Moment)>,
+    is_over: bool,
+}
+
+/// A DP rank.
+#[derive(Debug, Clone, Default)]
+struct Dp {
+    /// Requests that wait for memory.
+    reserving: VecDeque<u32>,
+    /// Requests whose prompt is not computed.
+    prompts: VecDeque<u32>,
+    /// Requests with a KV cache that wait for a step.
+    ready: VecDeque<u32>,
+    running: Vec<u32>,
+    /// Reserved tokens.
+    reserved: u64,
+    step: u32,
+    pieces: Vec<Piece>,
+    /// Tokens, sequences and context of the step.
+    counts: [u64; 3],
+    slowest: Option<(Report, u32)>,
+}
+
+/// The router and the schedulers.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    plan: Arc<Plan>,
+    /// Lines to the ranks.
+    lines: Vec<Begin>,
+    lives: Vec<Life>,
+    dps: Vec<Dp>,
+    /// For the first DP rank of each unit: ranks that have not ended their step.
+    busy: Vec<u32>,
+    /// Choices for prefill and decode.
+    choices: [Choice; 2],
+    own: u8,
+    over: u32,
+    /// Rows that were not taken yet.
+    pub rows: Rows,
+}
+
+impl Controller {
+    /// Returns the controller of a workload, at a place among the controllers of its node.
+    pub fn new(plan: Arc<Plan>, own: u8) -> Self {
+        let dps = plan.dps();
+        let choice = |role: Role, place: usize| {
+            let Pool { first_dp, .. } = plan.pools[plan.pool_for(role)];
+            let count = plan.pools[plan.pool_for(role)].dps();
+            let stream = Stream::new(plan.seed, place as u64, "router");
+            Choice::new(plan.policies[place], first_dp, count, stream)
+        };
+        let choices = [choice(Role::Prefill, 0), choice(Role::Decode, 1)];
+        Self {
+            choices,
+            plan,
+            lines: Vec::new(),
+            lives: Vec::new(),
+            dps: vec![Dp::default(); index(dps)],
+            busy: vec![0; index(dps)],
+            own,
+            over: 0,
+            rows: Rows::default(),
+        }
+    }
+
+    /// Joins the controller with the next rank.
+    pub fn join(&mut self, lines: &Lines) {
+        self.lines.push(lines.to_rank.clone());
+    }
+
+    /// Place among the controllers of the node.
+    pub const fn own(&self) -> u8 {
+        self.own
+    }
+
+    /// Returns the next arrival of a request.
+    pub fn next_arrival(&self) -> Option<Moment> {
+        self.plan.requests.get(self.lives.len()).map(|request| request.arrival)
+    }
+
+    fn request(&self, number: u32) -> Request {
+        self.plan.requests[index(number)]
+    }
+
+    fn pool(&self, dp: u32) -> &Pool {
+        &self.plan.pools[self.plan.pool_of(dp)]
+    }
+
+    /// The next request arrives.
+    pub fn on_arrival(&mut self, effects: &mut Effects) {
+        let number = number(self.lives.len());
+        let now = effects.now;
+        let prefill = self.choices[0].choose();
+        let is_pull = self.plan.is_disaggregated() && self.plan.handoff == Handoff::Pull;
+        let decode = if !self.plan.is_disaggregated() {
+            Some(prefill)
+        } else if is_pull {
+            None
+        } else {
+            Some(self.choices[1].choose())
+        };
+        self.lives.push(Life {
+            prefill: Some(prefill),
+            decode,
+            computed: self.request(number).cached,
+            tokens: 0,
+            first: None,
+            last: now,
+            longest: Duration::ZERO,
+            mark: now,
+            parts: [Duration::ZERO; PARTS],
+            received: 0,
+            transfer: None,
+            is_over: false,
+        });
+        match decode {
+            Some(decode) => {
+                self.dps[index(decode)].reserving.push_back(number);
+                self.reserve(decode, effects);
+            }
+            None => self.wait_for_prefill(number, effects),
+        }
+        if let Some(at) = self.next_arrival() {
+            effects.push(Effect::Call(token::SERVING, OF_CONTROLLER | self.own, at, 0));
+        }
+    }
+
+    /// Reserves memory of a DP rank for waiting requests, in order.
+    fn reserve(&mut self, dp: u32, effects: &mut Effects) {
+        while let Some(number) = self.dps[index(dp)].reserving.front().copied() {
+            let Request { input, output, .. } = self.request(number);
+            let needed = input + output;
+            let of = &mut self.dps[index(dp)];
+            if self.plan.pools[self.plan.pool_of(dp)]
+                .kv_tokens
+                .is_some_and(|most| of.reserved + needed > most)
+            {
+                return;
+            }
+            of.reserving.pop_front();
+            of.reserved += needed;
+            if self.plan.is_disaggregated() && self.plan.handoff == Handoff::Pull {
+                self.ask(number, dp, effects);
+            } else {
+                self.account(number, part::RESERVE_QUEUE, effects.now);
+                self.wait_for_prefill(number, effects);
+            }
+        }
+    }
+
+    /// Adds the time up to a moment to a part of the time of a request. Time after the last token counts nowhere.
+    fn account(&mut self, number: u32, part: usize, until: Moment) {
+        let output = self.request(number).output;
+        let life = &mut self.lives[index(number)];
+        if life.tokens == output {
+            return;
+        }
+        life.parts[part] += until.since(life.mark);
+        life.mark = life.mark.max(until);
+    }
+
+    fn wait_for_prefill(&mut self, number: u32, effects: &mut Effects) {
+        if let Some(dp) = self.lives[index(number)].prefill {
+            self.dps[index(dp)].prompts.push_back(number);
+            self.start(dp, effects);
+        }
+    }
+
+    /// Starts a step of the unit of a DP rank, if the unit is free and has work.
+    fn start(&mut self, dp: u32, effects: &mut Effects) {
+        let unit = self.plan.unit_of(dp);
+        if self.busy[index(unit.start)] > 0 {
+            return;
+        }
+        let mut orders: Vec<Order> = unit.clone().map(|dp| self.batch(dp)).collect();
+        let of_each: Vec<u64> = orders.iter().map(|order| order.tokens).collect();
+        let of_all = of_each.iter().sum();
+        if of_all == 0 {
+            return;
+        }
+        for (dp, order) in unit.clone().zip(&mut orders) {
+            (order.of_all, order.of_each) = (of_all, of_each.clone());
+            self.dps[index(dp)].counts = [order.tokens, order.sequences, order.context];
+        }
+        for (dp, order) in unit.clone().zip(orders) {
+            let order = Arc::new(order);
+            for rank in self.plan.ranks_of(dp) {
+                self.busy[index(unit.start)] += 1;
+                self.lines[index(rank)].send(Control::Step(order.clone()), effects);
+            }
+        }
+    }
+
+    /// Chooses the sequences of the next step of a DP rank.
+    fn batch(&mut self, dp: u32) -> Order {
+        let mut order = Order::default();
+        let pool = &self.plan.pools[self.plan.pool_of(dp)];
+        let of = &mut self.dps[index(dp)];
+        of.pieces.clear();
+        of.slowest = None;
+        while of.running.len() < pool.max_sequences
+            && let Some(number) = of.ready.pop_front()
+        {
+            of.running.push(number);
+        }
+        for number in &of.running {
+            let (request, life) = (self.plan.requests[index(*number)], &self.lives[index(*number)]);
+            // The first token's keys and values are not there when the step begins.
+            order.add_sequence(request.input + life.tokens.saturating_sub(1));
+        }
+        for number in &of.prompts {
+            let request = self.plan.requests[index(*number)];
+            let life = &self.lives[index(*number)];
+            let has_begun = life.computed > request.cached;
+            let holds = pool.role == Role::Prefill && !has_begun;
+            if holds && pool.kv_tokens.is_some_and(|most| of.reserved + request.input > most) {
+                break;
+            }
+            let left = request.input - life.computed;
+            let Some(tokens) = take(pool, &order, left) else { break };
+            of.reserved += if holds { request.input } else { 0 };
+            let piece = Piece { request: *number, before: life.computed, tokens };
+            order.add_piece(piece);
+            order.kv.extend(Self::to_send(&self.plan, piece, request, life.decode));
+            of.pieces.push(piece);
+            if tokens < left {
+                break;
+            }
+        }
+        order
+    }
+
+    /// Returns the part of a KV cache that leaves with a piece of a prompt.
+    fn to_send(plan: &Plan, piece: Piece, request: Request, decode: Option<u32>) -> Option<Part> {
+        let to = decode.filter(|_| plan.is_disaggregated() && plan.handoff == Handoff::Push)?;
+        let is_last = piece.before + piece.tokens == request.input;
+        // Cached tokens leave with the first piece.
+        let cached = if piece.before == request.cached { request.cached } else { 0 };
+        let tokens = match plan.granularity {
+            Granularity::Whole if is_last => request.input,
+            Granularity::Whole => return None,
+            Granularity::Chunk | Granularity::Layer => piece.tokens + cached,
+        };
+        Some(Part { request: piece.request, tokens, to })
+    }
+
+    /// A message of a rank.
+    pub(super) fn on_control(&mut self, rank: u32, message: Control, effects: &mut Effects) {
+        match message {
+            Control::Ended(report) => self.end_step(rank, report, effects),
+            Control::Received(request, first, last) => self.receive(request, (first, last), effects),
+            Control::Step(_) | Control::Send(_) => {}
+        }
+    }
+
+    /// A rank ended its step.
+    fn end_step(&mut self, rank: u32, report: Report, effects: &mut Effects) {
+        let dp = self.plan.seat(rank).dp;
+        let slowest = &mut self.dps[index(dp)].slowest;
+        if slowest.is_none_or(|(known, _)| report.end > known.end) {
+            *slowest = Some((report, rank));
+        }
+        let unit = self.plan.unit_of(dp);
+        let busy = &mut self.busy[index(unit.start)];
+        if *busy > 1 {
+            *busy -= 1;
+            return;
+        }
+        // The unit is busy until all results are taken: none of them may start a step that lacks the others.
+        for dp in unit.clone() {
+            self.take_results(dp, effects);
+        }
+        self.busy[index(unit.start)] = 0;
+        self.start(dp, effects);
+    }
+
+    /// Takes the results of a step of a DP rank.
+    fn take_results(&mut self, dp: u32, effects: &mut Effects) {
+        let Some((report, slowest)) = self.dps[index(dp)].slowest else { return };
+        let (pool, of) = (self.plan.pool_of(dp), &mut self.dps[index(dp)]);
+        let Pool { role, first_dp, data, .. } = self.plan.pools[pool];
+        self.rows.steps.push(StepRow {
+            workload: self.plan.workload,
+            pool: role.name(),
+            instance: (dp - first_dp) / data,
+            dp: (dp - first_dp) % data,
+            step: of.step,
+            counts: of.counts,
+            report,
+            slowest,
+        });
+        let step = of.step;
+        of.step += 1;
+        let (running, pieces) = (of.running.clone(), std::mem::take(&mut of.pieces));
+        for number in running {
+            self.spend(number, report, part::DECODE_QUEUE);
+            self.add_token(number, report.end, Some(step));
+            if self.lives[index(number)].tokens == self.request(number).output {
+                self.end_request(number, effects);
+            }
+        }
+        for piece in pieces {
+            self.end_piece(dp, piece, report, effects);
+        }
+    }
+
+    /// Adds a step to the time of a request: the wait, and the parts of the step.
+    fn spend(&mut self, number: u32, report: Report, queue: usize) {
+        self.account(number, queue, report.start);
+        let life = &mut self.lives[index(number)];
+        life.parts[queue + 1] += report.compute;
+        life.parts[queue + 2] += report.exposed();
+        life.parts[queue + 3] += report.bubble;
+        life.mark = report.end;
+    }
+
+    fn add_token(&mut self, number: u32, at: Moment, step: Option<u32>) {
+        let (workload, arrival) = (self.plan.workload, self.request(number).arrival);
+        let life = &mut self.lives[index(number)];
+        life.tokens += 1;
+        let gap = life.first.map(|_| at.since(life.last));
+        life.longest = life.longest.max(gap.unwrap_or_default());
+        life.first = life.first.or(Some(at));
+        life.last = at;
+        let token = life.tokens - 1;
+        self.rows.tokens.push(TokenRow { workload, request: number, arrival, token, step, at, gap });
+    }
+
+    /// A piece of a prompt is computed.
+    fn end_piece(&mut self, dp: u32, piece: Piece, report: Report, effects: &mut Effects) {
+        let number = piece.request;
+        let life = &mut self.lives[index(number)];
+        life.computed += piece.tokens;
+        let is_whole = life.computed == self.plan.requests[index(number)].input;
+        let waits_in = part::PREFILL_QUEUE;
+        self.account(number, waits_in, report.start);
+        let life = &mut self.lives[index(number)];
+        life.parts[part::PREFILL_COMPUTE] += report.compute;
+        life.parts[part::PREFILL_EXPOSED] += report.exposed();
+        life.parts[part::PREFILL_BUBBLE] += report.bubble;
+        life.mark = report.end;
+        if !is_whole {
+            return;
+        }
+        self.dps[index(dp)].prompts.retain(|other| *other != number);
+        if self.plan.is_disaggregated() {
+            self.choices[0].end(dp);
+        }
+        if !self.plan.is_disaggregated() {
+            self.add_token(number, report.end, None);
+            self.dps[index(dp)].running.push(number);
+            if self.request(number).output == 1 {
+                self.end_request(number, effects);
+            }
+            return;
+        }
+        if self.plan.first_token == FirstToken::Prefill {
+            self.add_token(number, report.end, None);
+        }
+        if self.plan.handoff == Handoff::Pull {
+            let decode = self.choices[1].choose();
+            self.lives[index(number)].decode = Some(decode);
+            self.dps[index(decode)].reserving.push_back(number);
+            self.reserve(decode, effects);
+        } else {
+            self.admit(number, effects);
+        }
+    }
+
+    /// Decode has memory for a request, and asks for the KV cache.
+    fn ask(&mut self, number: u32, to: u32, effects: &mut Effects) {
+        self.account(number, part::KV_QUEUE, effects.now + Duration(self.plan.delay.ps() / 2));
+        let Some(prefill) = self.lives[index(number)].prefill else { return };
+        let tokens = self.request(number).input;
+        for rank in self.plan.ranks_of(prefill) {
+            let message = Control::Send(Part { request: number, tokens, to });
+            self.lines[index(rank)].send(message, effects);
+        }
+    }
+
+    /// A decode rank has its part of a KV cache.
+    fn receive(&mut self, number: u32, (first, last): (Moment, Moment), effects: &mut Effects) {
+        let life = &mut self.lives[index(number)];
+        life.received += 1;
+        let (known, end) = life.transfer.unwrap_or((first, last));
+        life.transfer = Some((known.min(first), end.max(last)));
+        self.admit(number, effects);
+    }
+
+    /// Admits a request to decode, when the prompt is computed and all decode ranks have their parts.
+    fn admit(&mut self, number: u32, effects: &mut Effects) {
+        let (request, life) = (self.request(number), &self.lives[index(number)]);
+        let (Some(decode), Some(prefill)) = (life.decode, life.prefill) else { return };
+        let ranks = self.pool(decode).tensor;
+        let Some((_, last)) = life.transfer.filter(|_| life.received == ranks) else { return };
+        if life.computed < request.input {
+            return;
+        }
+        self.account(number, part::KV_EXPOSED, last);
+        self.dps[index(prefill)].reserved -= request.input;
+        if self.plan.first_token == FirstToken::Transfer {
+            let at = self.lives[index(number)].mark;
+            self.add_token(number, at, None);
+        }
+        if self.lives[index(number)].tokens == request.output {
+            self.end_request(number, effects);
+        } else {
+            self.dps[index(decode)].ready.push_back(number);
+            self.start(decode, effects);
+        }
+        if self.pool(prefill).kv_tokens.is_some() {
+            self.start(prefill, effects);
+        }
+    }
+
+    /// The last token of a request is there.
+    fn end_request(&mut self, number: u32, effects: &mut Effects) {
+        self.over += 1;
+        let request = self.request(number);
+        self.lives[index(number)].is_over = true;
+        let row = self.row(number);
+        self.rows.requests.push(row);
+        let Some(decode) = self.lives[index(number)].decode else { return };
+        self.choices[usize::from(self.plan.is_disaggregated())].end(decode);
+        let of = &mut self.dps[index(decode)];
+        of.running.retain(|other| *other != number);
+        of.reserved -= request.input + request.output;
+        self.reserve(decode, effects);
+    }
+
+    fn row(&self, number: u32) -> RequestRow {
+        let (request, life) = (self.request(number), &self.lives[index(number)]);
+        let place = |dp: u32| {
+            let Pool { first_dp, data, .. } = *self.pool(dp);
+            ((dp - first_dp) / data, (dp - first_dp) % data)
+        };
+        let since = |at: Moment| at.since(request.arrival);
+        let ttft = life.first.map(since);
+        let e2e = life.is_over.then(|| since(life.last));
+        let gaps = request.output - 1;
+        let itl = life
+            .first
+            .filter(|_| life.is_over && gaps > 0)
+            .map(|first| (Duration(life.last.since(first).ps() / gaps), life.longest));
+        let slo = self.plan.slo;
+        let within = |limit: Option<Duration>, time: Option<Duration>| {
+            limit.is_none_or(|limit| time.is_none_or(|time| time <= limit))
+        };
+        let meets = within(slo.ttft, ttft)
+            && within(slo.tpot, itl.map(|itl| itl.0))
+            && within(slo.itl, itl.map(|itl| itl.1))
+            && within(slo.e2e, e2e);
+        let kv_bytes = request.input * u64::from(self.plan.layers) * self.plan.kv_of_token();
+        let ranks = life.decode.map_or(0, |decode| self.pool(decode).tensor);
+        let has_kv = life.received == ranks && ranks > 0;
+        RequestRow {
+            workload: self.plan.workload,
+            request: number,
+            arrival: request.arrival,
+            tokens: [request.input, request.cached, request.output],
+            prefill: life.prefill.map(place),
+            decode: life.decode.map(place),
+            parts: life.parts,
+            kv_bytes,
+            kv_transfer: life.transfer.filter(|_| has_kv).map(|(first, last)| last.since(first)),
+            ttft,
+            itl,
+            e2e,
+            meets: (self.plan.has_slo() && life.is_over).then_some(meets),
+            has_kv,
+            is_warmup: request.arrival < self.plan.warmup,
+        }
+    }
+
+    /// Returns the rows of requests that have not ended.
+    pub fn censored(&self) -> Vec<RequestRow> {
+        let open = |number: &u32| !self.lives[index(*number)].is_over;
+        (0..number(self.lives.len())).filter(open).map(|number| self.row(number)).collect()
+    }
+
+    /// Returns the number of requests that have ended, and of all requests.
+    pub fn progress(&self) -> (u32, u32) {
+        (self.over, number(self.plan.requests.len()))
+    }
+
+    /// Returns the problem of books that do not balance after the last request, if any.
+    pub fn imbalance(&self) -> Option<String> {
+        let (over, all) = self.progress();
+        if over < all {
+            return Some(format!("{} of {all} requests did not end", all - over));
+        }
+        let reserved: u64 = self.dps.iter().map(|dp| dp.reserved).sum();
+        if reserved > 0 {
+            return Some(format!("{reserved} tokens are reserved after the last request"));
+        }
+        let made: u64 = self.lives.iter().map(|life| life.tokens).sum();
+        let asked: u64 = self.plan.requests.iter().map(|request| request.output).sum();
+        if made != asked {
+            return Some(format!("{made} tokens were made, and {asked} were asked for"));
+        }
+        let has_all = |life: &Life| life.parts.iter().fold(Duration::ZERO, |sum, part| sum + *part);
+        let differs =
+            |(number, life): &(u32, &Life)| has_all(life) != life.last.since(self.request(*number).arrival);
+        let wrong = (0..).zip(&self.lives).find(differs)?;
+        Some(format!("the parts of the time of request {} do not add up to its time", wrong.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::costs::{Costs, Processor};
+    use super::super::handoff::Heads;
+    use super::super::plan::Slo;
+    use super::super::router::Policy;
+    use super::*;
+
+    /// The controller of one GPU after a request of three tokens.
+    fn after_one_request() -> Controller {
+        let text = r#"{ "preset": "llama3_70b" }"#;
+        let model = serde_json::from_str::<crate::language_model::Params>(text).unwrap().model().unwrap();
+        let processor = Processor { flops: 1e12, memory: 1e12, kernel: Duration::ZERO };
+        let pool = Pool {
+            role: Role::Aggregated,
+            instances: 1,
+            tensor: 1,
+            data: 1,
+            spreads_experts: false,
+            max_sequences: 1,
+            max_tokens: 8,
+            chunk: None,
+            kv_tokens: None,
+            first_rank: 0,
+            first_dp: 0,
+            costs: Costs { processor, model, bytes: [2; 2], tensor: 1, expert: 1 },
+        };
+        let plan = Plan {
+            workload: 0,
+            number: 0,
+            requests: vec![Request { arrival: Moment::us(1), input: 8, output: 3, cached: 0 }],
+            pools: vec![pool],
+            nodes: vec![0],
+            gpus: Vec::new(),
+            layers: 1,
+            dense_layers: 0,
+            activation: 1,
+            dispatch: 1,
+            combine: 1,
+            copies: [0.0; 2],
+            heads: Heads::default(),
+            handoff: Handoff::Push,
+            granularity: Granularity::Whole,
+            first_token: FirstToken::Transfer,
+            policies: [Policy::RoundRobin; 2],
+            delay: Duration::us(2),
+            scheduling: Duration::ZERO,
+            kv_overhead: Duration::ZERO,
+            expert_overhead: Duration::ZERO,
+            slo: Slo::default(),
+            warmup: Moment::ZERO,
+            seed: 1,
+        };
+        let plan = Arc::new(plan);
+        let mut controller = Controller::new(plan, 0);
+        controller.join(&Lines::new((0, 0, 0), [0, 1], [None, None], Duration::us(1)));
+        let mut effects = Effects::for_tests(1);
+        effects.now = Moment::us(1);
+        controller.on_arrival(&mut effects);
+        for end in [10, 20, 30] {
+            let report = Report {
+                start: Moment::us(end - 5),
+                end: Moment::us(end),
+                compute: Duration::us(5),
+                exposed: [Duration::ZERO; 3],
+                bubble: Duration::ZERO,
+            };
+            effects.now = Moment::us(end + 1);
+            controller.on_control(0, Control::Ended(report), &mut effects);
+        }
+        controller
+    }
+
+    #[test]
+    fn books_of_a_request_balance() {
+        let controller = after_one_request();
+        assert_eq!(controller.imbalance(), None);
+        let row = &controller.rows.requests[0];
+        assert_eq!(row.e2e, Some(Duration::us(29)));
+        assert_eq!(row.itl, Some((Duration::us(10), Duration::us(10))));
+    }
+
+    #[test]
+    fn books_that_do_not_balance_are_found() {
+        let wrong = |change: fn(&mut Controller)| {
+            let mut controller = after_one_request();
+            change(&mut controller);
+            controller.imbalance().unwrap()
+        };
+        assert!(wrong(|c| c.over = 0).contains("1 of 1 requests did not end"));
+        assert!(wrong(|c| c.dps[0].reserved = 7).contains("7 tokens are reserved"));
+        assert!(wrong(|c| c.lives[0].tokens = 2).contains("2 tokens were made, and 3 were asked for"));
+        let longer = |c: &mut Controller| c.lives[0].parts[part::DECODE_COMPUTE] += Duration(1);
+        assert!(wrong(longer).contains("request 0 do not add up"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Inference serving: requests, schedulers and ranks, whose messages are made during the run.
+//!
+//! A [`Plan`] is common to all parts and constant. A [`Controller`] at the host of the first rank routes
+//! requests and schedules steps. A [`Worker`] at the host of each rank computes the steps and posts messages.
+//! Controller and workers speak over [`ControlLine`]s alone, so no result depends on threads. Source:
+//! `docs/models/serving.md`.
+
+mod batch;
+mod control;
+mod controller;
+mod costs;
+mod exchange;
+mod handoff;
+mod plan;
+mod router;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use self::batch::{Order, Part};
+pub use self::control::{ControlEnd, ControlLine, Lines};
+pub use self::controller::Controller;
+pub use self::costs::{Costs, Processor};
+pub use self::handoff::Heads;
+pub use self::plan::{
+    Connects, FirstToken, Granularity, Handoff, Kind, MAX_RANKS, Plan, Pool, Request, Role, SERVING, Seat,
+    Slo, place_in_operation, receiver,
+};
+pub use self::router::Policy;
+pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
+pub use self::worker::Worker;
+
+use xoff_engine::state::{State, StateVisitor};
+
+use self::control::OF_CONTROLLER;
+use crate::effects::Effects;
+use crate::message::{MessageId, Post};
+
+/// The parts of serving at a host.
+#[derive(Debug, Clone, Default)]
+pub struct Serving {
+    /// Workers of ranks here.
+    pub workers: Vec<Worker>,
+    /// Controllers here.
+    pub controllers: Vec<Controller>,
+    /// Ends of control lines that lead here, by the number in a frame or timer.
+    pub lines: Vec<ControlEnd>,
+}
+
+impl State for Serving {
+    fn walk(&mut self, walk: &mut StateVisitor<'_>) {
+        let Self { workers: _, controllers: _, lines: _ } = self;
+        walk.refuse();
+    }
+}
+
+impl Serving {
+    /// Returns the numbers and the moments of the first timers.
+    pub fn starts(&self) -> Vec<(u8, xoff_units::Moment)> {
+        let of = |(n, controller): (usize, &Controller)| {
+            Some((OF_CONTROLLER | n as u8, controller.next_arrival()?))
+        };
+        self.controllers.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// A timer of a worker or controller.
+    pub fn on_timer(&mut self, owner: u8, what: u32, effects: &mut Effects) {
+        let place = usize::from(owner & !OF_CONTROLLER);
+        if owner & OF_CONTROLLER == 0 {
+            self.workers[place].on_timer(what, effects);
+        } else {
+            self.controllers[place].on_arrival(effects);
+        }
+    }
+
+    /// A control message is here.
+    pub fn on_control(&mut self, line: u32, effects: &mut Effects) {
+        let end = &self.lines[xoff_units::index(line)];
+        let Some(message) = end.line.take() else { return };
+        match end.to {
+            control::To::Worker(place) => self.workers[usize::from(place)].on_control(message, effects),
+            control::To::Controller(place, rank) => {
+                self.controllers[usize::from(place)].on_control(rank, message, effects);
+            }
+        }
+    }
+
+    /// A message for a rank here is whole.
+    pub fn deliver(&mut self, post: &Post, posted: xoff_units::Moment, effects: &mut Effects) {
+        let MessageId { job, place, .. } = post.id;
+        let to = plan::receiver(place);
+        let of = |worker: &&mut Worker| worker.is(job & !SERVING, to);
+        if let Some(worker) = self.workers.iter_mut().find(of) {
+            worker.deliver(post, posted, effects);
+        }
+    }
+
+    /// True if a step computes here, a request will arrive, or a control message is under way.
+    pub fn goes_on(&self) -> bool {
+        self.workers.iter().any(Worker::goes_on)
+            || self.controllers.iter().any(|controller| controller.next_arrival().is_some())
+            || self.lines.iter().any(|end| !end.line.is_empty())
+    }
+}

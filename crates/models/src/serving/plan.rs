@@ -1,0 +1,414 @@
+//! The constant data of a serving workload: requests, pools, ranks, and what is sent between ranks.
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_units::{Duration, Moment, index, number};
+
+use super::costs::Costs;
+use super::handoff::Heads;
+use super::router::Policy;
+
+/// In the number of a job, marks messages of serving.
+pub const SERVING: u32 = 1 << 31;
+
+/// Most ranks of a serving workload.
+pub const MAX_RANKS: u64 = 1 << 16;
+
+/// A request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Arrival at the router.
+    pub arrival: Moment,
+    /// Tokens of the prompt.
+    pub input: u64,
+    /// Tokens of the answer.
+    pub output: u64,
+    /// Tokens of the prompt whose keys and values are cached at the prefill rank.
+    pub cached: u64,
+}
+
+/// The work of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Computes prompts, and sends KV caches to decode.
+    Prefill,
+    /// Makes tokens.
+    Decode,
+    /// Both.
+    Aggregated,
+}
+
+impl Role {
+    /// The name of the pool.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+            Self::Aggregated => "aggregated",
+        }
+    }
+}
+
+/// `kv.handoff`: who starts the transfer of a KV cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Handoff {
+    /// Prefill sends, to memory that decode reserved before the prefill.
+    #[default]
+    Push,
+    /// Decode asks after the prefill, and prefill sends.
+    Pull,
+}
+
+/// `kv.granularity`: the pieces of a KV cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// All tokens and layers, after the prefill.
+    #[default]
+    Whole,
+    /// All layers of a step's tokens, after each step.
+    Chunk,
+    /// A layer of a step's tokens, after the layer's attention.
+    Layer,
+}
+
+/// `first_token`: the end of the time to the first token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstToken {
+    /// The end of the prefill.
+    Prefill,
+    /// The arrival of the KV cache at decode, as in `SGLang`.
+    #[default]
+    Transfer,
+    /// Decode's first step, which makes the token again, as in vLLM with NIXL.
+    Decode,
+}
+
+/// A pool of equal instances of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool {
+    /// The work of the pool.
+    pub role: Role,
+    /// Copies of the model.
+    pub instances: u32,
+    /// Ranks that share each matrix (TP).
+    pub tensor: u32,
+    /// DP ranks of an instance.
+    pub data: u32,
+    /// True if the experts of an instance are spread over all its ranks.
+    pub spreads_experts: bool,
+    /// Most running sequences of a DP rank.
+    pub max_sequences: usize,
+    /// Most tokens of a step of a DP rank.
+    pub max_tokens: u64,
+    /// Largest piece of a prompt in a step.
+    pub chunk: Option<u64>,
+    /// Tokens whose keys and values a DP rank can hold.
+    pub kv_tokens: Option<u64>,
+    /// The first rank.
+    pub first_rank: u32,
+    /// The first DP rank.
+    pub first_dp: u32,
+    /// Times of the parts of a layer.
+    pub costs: Costs,
+}
+
+impl Pool {
+    /// Number of DP ranks.
+    pub const fn dps(&self) -> u32 {
+        self.instances * self.data
+    }
+
+    /// Number of ranks.
+    pub const fn ranks(&self) -> u32 {
+        self.dps() * self.tensor
+    }
+}
+
+/// The place of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// The pool.
+    pub pool: usize,
+    /// The DP rank, among all of the workload.
+    pub dp: u32,
+    /// The place among the ranks that share matrices.
+    pub tensor: u32,
+}
+
+/// Kinds of messages between ranks; each kind has connections of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Collectives of tensor-parallel ranks.
+    Tensor,
+    /// Tokens to experts.
+    Dispatch,
+    /// Results of experts.
+    Combine,
+    /// KV caches.
+    Kv,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Tensor, Self::Dispatch, Self::Combine, Self::Kv];
+
+    /// Packs the kind and the receiving rank of a message, with the number among the messages of an operation
+    /// from rank to rank, as far as there is room.
+    pub(super) const fn place(self, number: u32, to: u32) -> u32 {
+        ((self as u32) << 30) | ((number % (1 << 14)) << 16) | to
+    }
+
+    /// Unpacks the kind of a message.
+    pub const fn of(place: u32) -> Self {
+        Self::ALL[(place >> 30) as usize]
+    }
+
+    /// The label of messages.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Tensor => "TP",
+            Self::Dispatch => "EP_dispatch",
+            Self::Combine => "EP_combine",
+            Self::Kv => "KV",
+        }
+    }
+}
+
+/// Returns the number of a message among those of an operation from rank to rank.
+pub const fn place_in_operation(place: u32) -> u32 {
+    (place >> 16) & ((1 << 14) - 1)
+}
+
+/// Returns the receiving rank of a message.
+pub const fn receiver(place: u32) -> u32 {
+    place & 0xFFFF
+}
+
+/// A connection between two ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Connects {
+    /// Sending rank.
+    pub from: u32,
+    /// Receiving rank.
+    pub to: u32,
+    /// Messages of the connection.
+    pub kind: Kind,
+}
+
+/// Limits of service levels; a request meets the levels if all given times are within their limits.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Slo {
+    /// Time to the first token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft: Option<Duration>,
+    /// Mean time of a token after the first token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpot: Option<Duration>,
+    /// Longest time between two tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub itl: Option<Duration>,
+    /// Time from the arrival to the last token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e: Option<Duration>,
+}
+
+/// The constant data of a serving workload.
+#[derive(Debug)]
+pub struct Plan {
+    /// The workload.
+    pub workload: u32,
+    /// Number among the serving workloads.
+    pub number: u32,
+    /// Requests in the order of their arrivals.
+    pub requests: Vec<Request>,
+    /// Pools; ranks and DP ranks are numbered pool by pool.
+    pub pools: Vec<Pool>,
+    /// The node of each rank.
+    pub nodes: Vec<u32>,
+    /// The server of each rank, and the GPU in the server; empty without servers.
+    pub gpus: Vec<(u32, u32)>,
+    /// Layers of the model.
+    pub layers: u32,
+    /// First layers without experts.
+    pub dense_layers: u32,
+    /// Bytes of a token's activations.
+    pub activation: u64,
+    /// Bytes of a token on its way to an expert.
+    pub dispatch: u64,
+    /// Bytes of a token on its way from an expert.
+    pub combine: u64,
+    /// Copies of a token for each rank of a group, in the first and in the last pool.
+    pub copies: [f64; 2],
+    /// The parts of a KV cache.
+    pub heads: Heads,
+    /// Who starts the transfer of a KV cache.
+    pub handoff: Handoff,
+    /// The pieces of a KV cache.
+    pub granularity: Granularity,
+    /// The end of the time to the first token.
+    pub first_token: FirstToken,
+    /// Choice of a DP rank for prefill, and for decode.
+    pub policies: [Policy; 2],
+    /// Time of a control message.
+    pub delay: Duration,
+    /// A scheduler's time before a step.
+    pub scheduling: Duration,
+    /// Time before a KV cache or a piece leaves.
+    pub kv_overhead: Duration,
+    /// Time before each dispatch and combine.
+    pub expert_overhead: Duration,
+    /// Service levels.
+    pub slo: Slo,
+    /// Requests that arrive earlier are in no percentile.
+    pub warmup: Moment,
+    /// Key of random streams.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Returns the pool of a DP rank, by its place.
+    pub fn pool_of(&self, dp: u32) -> usize {
+        self.pools.partition_point(|pool| pool.first_dp <= dp) - 1
+    }
+
+    /// Returns the place of a rank.
+    pub fn seat(&self, rank: u32) -> Seat {
+        let pool = self.pools.partition_point(|pool| pool.first_rank <= rank) - 1;
+        let Pool { first_rank, first_dp, tensor, .. } = self.pools[pool];
+        let place = rank - first_rank;
+        Seat { pool, dp: first_dp + place / tensor, tensor: place % tensor }
+    }
+
+    /// Returns the ranks of a DP rank.
+    pub fn ranks_of(&self, dp: u32) -> Range<u32> {
+        let Pool { first_rank, first_dp, tensor, .. } = self.pools[self.pool_of(dp)];
+        let first = first_rank + (dp - first_dp) * tensor;
+        first..first + tensor
+    }
+
+    /// Returns the DP ranks that step together with a DP rank: those of its instance if experts are spread.
+    pub fn unit_of(&self, dp: u32) -> Range<u32> {
+        let pool = &self.pools[self.pool_of(dp)];
+        if !pool.spreads_experts {
+            return dp..dp + 1;
+        }
+        let first = pool.first_dp + (dp - pool.first_dp) / pool.data * pool.data;
+        first..first + pool.data
+    }
+
+    /// Returns the ranks over which the experts of a rank are spread.
+    pub fn expert_group(&self, dp: u32) -> Range<u32> {
+        let unit = self.unit_of(dp);
+        self.ranks_of(unit.start).start..self.ranks_of(unit.end - 1).end
+    }
+
+    /// Returns the pools of a role or of both roles, by place.
+    pub fn pool_for(&self, role: Role) -> usize {
+        let has = |pool: &Pool| pool.role == role || pool.role == Role::Aggregated;
+        self.pools.iter().position(has).unwrap_or(0)
+    }
+
+    /// True if prefill and decode have pools of their own.
+    pub fn is_disaggregated(&self) -> bool {
+        self.pools.len() > 1
+    }
+
+    /// True for a layer with experts on several ranks.
+    pub fn exchanges(&self, pool: &Pool, layer: u32) -> bool {
+        pool.spreads_experts && layer >= self.dense_layers
+    }
+
+    /// True if service levels are given.
+    pub fn has_slo(&self) -> bool {
+        self.slo != Slo::default()
+    }
+
+    /// Returns the ranks that get parts of a KV cache of decode, and the bytes of a token and layer of all.
+    pub fn kv_of_token(&self) -> u64 {
+        let Some(pool) = self.pools.get(1) else { return 0 };
+        (0..pool.tensor).map(|tensor| self.kv_bytes_of(tensor)).sum()
+    }
+
+    /// Number of DP ranks.
+    pub fn dps(&self) -> u32 {
+        self.pools.iter().map(Pool::dps).sum()
+    }
+
+    /// True if messages between two ranks take NVLink.
+    pub fn share_server(&self, one: &Connects) -> bool {
+        let server = |rank: u32| self.gpus.get(index(rank)).map(|gpu| gpu.0);
+        server(one.from).is_some() && server(one.from) == server(one.to)
+    }
+
+    /// Returns the connections over the network that ranks need, in order.
+    pub fn connections(&self) -> Vec<Connects> {
+        let mut found = self.pairs();
+        found.retain(|one| !self.share_server(one));
+        found
+    }
+
+    /// Returns the queues over NVLink that ranks need, in order.
+    pub fn queues(&self) -> Vec<Connects> {
+        let mut found = self.pairs();
+        found.retain(|one| self.share_server(one));
+        found
+    }
+
+    /// Returns the pairs of ranks that exchange messages, in order.
+    fn pairs(&self) -> Vec<Connects> {
+        let mut found = Vec::new();
+        for rank in 0..number(self.nodes.len()) {
+            let Seat { pool, dp, tensor } = self.seat(rank);
+            let pool = &self.pools[pool];
+            let ranks = self.ranks_of(dp);
+            if pool.tensor > 1 {
+                let to = ranks.start + (tensor + 1) % pool.tensor;
+                found.push(Connects { from: rank, to, kind: Kind::Tensor });
+            }
+            if pool.spreads_experts && self.dense_layers < self.layers {
+                for to in self.expert_group(dp).filter(|to| *to != rank) {
+                    found.extend([Kind::Dispatch, Kind::Combine].map(|kind| Connects {
+                        from: rank,
+                        to,
+                        kind,
+                    }));
+                }
+            }
+            if pool.role == Role::Prefill {
+                let decode = &self.pools[self.pool_for(Role::Decode)];
+                for other in decode.first_dp..decode.first_dp + decode.dps() {
+                    let first = self.ranks_of(other).start;
+                    let parts = self.heads.sent(tensor);
+                    found.extend(parts.map(|(to, _)| Connects {
+                        from: rank,
+                        to: first + to,
+                        kind: Kind::Kv,
+                    }));
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns the bytes of a KV cache's part of one token and layer that a decode rank gets.
+    pub fn kv_bytes_of(&self, tensor: u32) -> u64 {
+        self.heads.received(tensor)
+    }
+
+    /// Returns the tokens of a rank, among the ranks that share the tokens of a DP rank.
+    pub fn share(tokens: u64, ranks: u32, place: u32) -> u64 {
+        let (ranks, place) = (u64::from(ranks), u64::from(place));
+        tokens / ranks + u64::from(place < tokens % ranks)
+    }
+
+    /// Returns the node of the controller: the node of the first rank.
+    pub fn controller(&self) -> u32 {
+        self.nodes[index(0)]
+    }
+}

@@ -1,0 +1,517 @@
+//! A rank: computes the steps that the controller orders, and posts messages.
+//!
+//! A layer is attention; an all-reduce of tensor-parallel ranks; then the network with another all-reduce, or
+//! dispatch, experts and combine, with an all-gather of tensor-parallel ranks. Shared experts compute during
+//! the dispatch. One part computes at a time. In a dispatch or combine a rank sends each other rank of its
+//! group exactly one message. Simplification: an all-reduce is a ring, and its parts are whole messages.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use xoff_units::{Duration, Moment, index};
+
+use super::batch::{Order, Part};
+use super::control::{Begin, Control, Lines};
+use super::exchange::{Exchange, expert_bytes};
+use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Role, SERVING, Seat};
+use super::rows::{Exposed, Label, Report};
+use crate::effects::{Effect, Effects};
+use crate::message::{After, MessageId, Post};
+use crate::token;
+
+/// Timers of a worker: a part was computed, shared experts were computed, the overhead of an exchange is
+/// over, the overhead of a KV cache is over, and the scheduler has prepared a step.
+const COMPUTED: u32 = 0;
+const SHARED: u32 = 1;
+const OVERHEAD: u32 = 2;
+const KV: u32 = 3;
+const SCHEDULED: u32 = 4;
+
+/// The part of a step in which a rank is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Attention,
+    AttentionReduce,
+    Network,
+    NetworkReduce,
+    Dispatch,
+    Experts,
+    Combine,
+    Gather,
+    Head,
+}
+
+/// Returns the end of the wait for other ranks, from the known end and a message: the posting of the last
+/// message with experts, and of the first message in a ring, whose later messages wait for the ring itself.
+fn waits_until(kind: Kind, got: u32, known: Moment, posted: Moment) -> Moment {
+    match kind {
+        Kind::Tensor if got > 1 => known,
+        Kind::Tensor => posted,
+        _ => known.max(posted),
+    }
+}
+
+/// A step of a rank.
+#[derive(Debug, Clone)]
+struct Run {
+    order: Arc<Order>,
+    layer: u32,
+    stage: Stage,
+    exchange: Option<Exchange>,
+    /// Start of the present computation.
+    since: Moment,
+    /// Shared experts compute.
+    is_shared: bool,
+    /// The overhead of an exchange is not over.
+    is_late: bool,
+    report: Report,
+}
+
+/// A KV cache on its way to a rank.
+#[derive(Debug, Clone, Copy)]
+struct Receiving {
+    bytes: u64,
+    first: Moment,
+}
+
+/// A rank.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    plan: Arc<Plan>,
+    /// Place among the workers of the host.
+    own: u8,
+    rank: u32,
+    seat: Seat,
+    line: Option<Begin>,
+    /// Flows by connection, and queues of NVLink.
+    ways: [Vec<(Connects, u32)>; 2],
+    run: Option<Run>,
+    /// The step that the scheduler prepares.
+    scheduled: Option<Arc<Order>>,
+    /// Operations of each kind so far.
+    numbers: [u32; 3],
+    /// Messages that arrived before their operation, by kind and number: how many, and the last posting.
+    early: FxHashMap<(Kind, u32), (u32, Moment)>,
+    /// KV caches that leave after the overhead, with the number of layers.
+    leaving: VecDeque<(Part, u32)>,
+    receiving: BTreeMap<u32, Receiving>,
+    /// Pieces of KV caches sent so far.
+    pieces: u32,
+}
+
+impl Worker {
+    /// Returns a rank with the flows of its connections and with its queues of NVLink.
+    pub fn new(plan: Arc<Plan>, rank: u32, own: u8, ways: [Vec<(Connects, u32)>; 2]) -> Self {
+        let seat = plan.seat(rank);
+        Self {
+            plan,
+            own,
+            rank,
+            seat,
+            line: None,
+            ways,
+            run: None,
+            scheduled: None,
+            numbers: [0; 3],
+            early: FxHashMap::default(),
+            leaving: VecDeque::new(),
+            receiving: BTreeMap::new(),
+            pieces: 0,
+        }
+    }
+
+    /// Joins the rank with its controller.
+    pub fn join(&mut self, lines: &Lines) {
+        self.line = Some(lines.to_controller.clone());
+    }
+
+    /// True for this rank of a workload.
+    pub fn is(&self, workload: u32, rank: u32) -> bool {
+        (self.plan.number, self.rank) == (workload, rank)
+    }
+
+    /// True while the rank computes or waits for a timer.
+    pub fn goes_on(&self) -> bool {
+        let computes = |run: &Run| run.exchange.is_none() || run.is_shared || run.is_late;
+        !self.leaving.is_empty() || self.scheduled.is_some() || self.run.as_ref().is_some_and(computes)
+    }
+
+    fn pool(&self) -> &Pool {
+        &self.plan.pools[self.seat.pool]
+    }
+
+    /// Returns the copies of a token for each rank of the group.
+    fn copies(&self) -> f64 {
+        self.plan.copies[self.seat.pool.min(1)]
+    }
+
+    fn report(&self, message: Control, effects: &mut Effects) {
+        if let Some(line) = &self.line {
+            line.send(message, effects);
+        }
+    }
+
+    /// A message of the controller.
+    pub(super) fn on_control(&mut self, message: Control, effects: &mut Effects) {
+        match message {
+            Control::Step(order) if self.plan.scheduling > Duration::ZERO => {
+                self.scheduled = Some(order);
+                effects.push(Effect::Call(
+                    token::SERVING,
+                    self.own,
+                    effects.now + self.plan.scheduling,
+                    SCHEDULED,
+                ));
+            }
+            Control::Step(order) => self.begin(order, effects),
+            Control::Send(part) => self.hand_off(part, self.plan.layers, effects),
+            Control::Ended(_) | Control::Received(..) => {}
+        }
+    }
+
+    fn begin(&mut self, order: Arc<Order>, effects: &mut Effects) {
+        let now = effects.now;
+        let report = Report {
+            start: now,
+            end: now,
+            compute: Duration::ZERO,
+            exposed: Exposed::default(),
+            bubble: Duration::ZERO,
+        };
+        self.run = Some(Run {
+            order,
+            layer: 0,
+            stage: Stage::Attention,
+            exchange: None,
+            since: now,
+            is_shared: false,
+            is_late: false,
+            report,
+        });
+        self.enter(Stage::Attention, effects);
+    }
+
+    /// A timer of this rank.
+    pub fn on_timer(&mut self, what: u32, effects: &mut Effects) {
+        if let (COMPUTED | SHARED, Some(run)) = (what, &mut self.run) {
+            run.report.compute += effects.now.since(run.since);
+        }
+        match what {
+            COMPUTED => self.leave(effects),
+            SCHEDULED => {
+                if let Some(order) = self.scheduled.take() {
+                    self.begin(order, effects);
+                }
+            }
+            SHARED => {
+                if let Some(run) = &mut self.run {
+                    run.is_shared = false;
+                    if let Some(exchange) = &mut run.exchange {
+                        exchange.since = effects.now;
+                    }
+                }
+                self.go_on(effects);
+            }
+            OVERHEAD => {
+                if let Some(run) = &mut self.run {
+                    run.is_late = false;
+                }
+                self.send_to_experts(effects);
+                self.go_on(effects);
+            }
+            _ => {
+                if let Some((part, layers)) = self.leaving.pop_front() {
+                    self.send_kv(part, layers, effects);
+                }
+            }
+        }
+    }
+
+    /// Begins a stage, and all further stages that take no time.
+    fn enter(&mut self, mut stage: Stage, effects: &mut Effects) {
+        loop {
+            let Some(run) = &mut self.run else { return };
+            run.stage = stage;
+            if let Some(time) = self.computes(stage) {
+                if time > Duration::ZERO {
+                    return self.compute(time, COMPUTED, effects);
+                }
+            } else if !self.exchange(stage, effects) {
+                return;
+            }
+            let Some(next) = self.next(stage, effects) else { return };
+            stage = next;
+        }
+    }
+
+    /// Computes for some time.
+    fn compute(&mut self, time: Duration, what: u32, effects: &mut Effects) {
+        if let Some(run) = &mut self.run {
+            run.since = effects.now;
+        }
+        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, what));
+    }
+
+    /// Returns the time of a stage in which the rank computes; `None` for an exchange.
+    fn computes(&self, stage: Stage) -> Option<Duration> {
+        let run = self.run.as_ref()?;
+        let (order, pool) = (&run.order, self.pool());
+        let costs = &pool.costs;
+        match stage {
+            Stage::Attention => Some(costs.attention(order.tokens, order.context, order.pairs)),
+            Stage::Network if run.layer < self.plan.dense_layers => Some(costs.network(order.tokens)),
+            Stage::Network => {
+                let [shared, routed] = [costs.shared_experts(order.tokens), costs.experts(order.tokens)];
+                Some(shared + routed)
+            }
+            Stage::Experts => Some(costs.experts(order.of_all)),
+            Stage::Head => Some(costs.head(order.sequences)),
+            Stage::AttentionReduce
+            | Stage::NetworkReduce
+            | Stage::Dispatch
+            | Stage::Combine
+            | Stage::Gather => None,
+        }
+    }
+
+    /// Begins an exchange. True if the exchange is over at once.
+    fn exchange(&mut self, stage: Stage, effects: &mut Effects) -> bool {
+        let (plan, pool) = (&self.plan, self.pool());
+        let (kind, total, bytes) = {
+            let Some(run) = &self.run else { return false };
+            let tokens = run.order.tokens;
+            let own = Plan::share(tokens, pool.tensor, self.seat.tensor);
+            let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
+            match stage {
+                Stage::Dispatch => (Kind::Dispatch, others, expert_bytes(self.copies(), own, plan.dispatch)),
+                // The results of a rank's tokens come back from each rank.
+                Stage::Combine => (Kind::Combine, others, 0),
+                Stage::Gather => (Kind::Tensor, pool.tensor - 1, tokens * plan.activation),
+                _ => (Kind::Tensor, 2 * (pool.tensor - 1), tokens * plan.activation),
+            }
+        };
+        let shared = pool.costs.shared_experts(self.run.as_ref().map_or(0, |run| run.order.tokens));
+        let number = self.numbers[kind as usize];
+        self.numbers[kind as usize] += 1;
+        let (got, posted) = self.early.remove(&(kind, number)).unwrap_or((0, effects.now));
+        let exchange = Exchange { kind, number, sent: 0, got, total, bytes, since: effects.now, posted };
+        let (is_ring, overhead) = (kind == Kind::Tensor, self.plan.expert_overhead);
+        let Some(run) = &mut self.run else { return false };
+        run.exchange = Some(exchange);
+        if stage == Stage::Dispatch && shared > Duration::ZERO {
+            run.is_shared = true;
+            self.compute(shared, SHARED, effects);
+        }
+        if is_ring {
+            self.pass_ring(effects);
+        } else if overhead > Duration::ZERO {
+            if let Some(run) = &mut self.run {
+                run.is_late = true;
+            }
+            effects.push(Effect::Call(token::SERVING, self.own, effects.now + overhead, OVERHEAD));
+        } else {
+            self.send_to_experts(effects);
+        }
+        self.ends_exchange(effects.now)
+    }
+
+    /// Sends the messages of a ring that can leave.
+    fn pass_ring(&mut self, effects: &mut Effects) {
+        let ranks = self.pool().tensor;
+        let next = self.plan.ranks_of(self.seat.dp).start + (self.seat.tensor + 1) % ranks;
+        while let Some(exchange) = self.run.as_mut().and_then(|run| run.exchange.as_mut())
+            && exchange.ring_goes_on()
+        {
+            let (number, bytes) = (exchange.number, exchange.ring_bytes(ranks, self.seat.tensor));
+            let of_ring = exchange.sent;
+            exchange.sent += 1;
+            self.post(Kind::Tensor, next, (number, of_ring), bytes, effects);
+        }
+    }
+
+    /// Sends one message to each other rank of the group.
+    fn send_to_experts(&mut self, effects: &mut Effects) {
+        let Some(exchange) = self.run.as_ref().and_then(|run| run.exchange) else { return };
+        let group = self.plan.expert_group(self.seat.dp);
+        for to in group.filter(|to| *to != self.rank) {
+            let bytes = if exchange.kind == Kind::Combine { self.results_for(to) } else { exchange.bytes };
+            self.post(exchange.kind, to, (exchange.number, 0), bytes, effects);
+        }
+        if let Some(exchange) = self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
+            exchange.sent = exchange.total;
+        }
+    }
+
+    /// Returns the bytes of the results for the tokens of a rank.
+    fn results_for(&self, to: u32) -> u64 {
+        let Some(run) = &self.run else { return 0 };
+        let seat = self.plan.seat(to);
+        let place = index(seat.dp - self.plan.unit_of(seat.dp).start);
+        let tokens = Plan::share(run.order.of_each[place], self.pool().tensor, seat.tensor);
+        expert_bytes(self.copies(), tokens, self.plan.combine)
+    }
+
+    /// Posts a message of an operation, with the number of the operation and of the message.
+    fn post(&self, kind: Kind, to: u32, of: (u32, u32), bytes: u64, effects: &mut Effects) {
+        let key = Connects { from: self.rank, to, kind };
+        let id = MessageId { job: SERVING | self.plan.number, number: of.0, place: kind.place(of.1, to) };
+        let way = |ways: &[(Connects, u32)]| {
+            ways.binary_search_by_key(&key, |one| one.0).ok().map(|place| ways[place].1)
+        };
+        if let Some(flow) = way(&self.ways[0]) {
+            effects.push(Effect::Post(Post { id, flow, bytes, after: After::Begun }));
+        } else if let Some(queue) = way(&self.ways[1]) {
+            let post = Post { id, flow: Post::NVLINK, bytes, after: After::Begun };
+            effects.push(Effect::SendSlice(queue, post));
+        }
+    }
+
+    /// A message for this rank is whole.
+    pub fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects) {
+        let kind = Kind::of(post.id.place);
+        if kind == Kind::Kv {
+            return self.receive_kv(post.id.number, post.bytes, posted, effects);
+        }
+        let key = (kind, post.id.number);
+        match self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
+            Some(exchange) if (exchange.kind, exchange.number) == key => {
+                exchange.got += 1;
+                exchange.posted = waits_until(kind, exchange.got, exchange.posted, posted);
+            }
+            _ => {
+                let early = self.early.entry(key).or_insert((0, posted));
+                *early = (early.0 + 1, waits_until(kind, early.0 + 1, early.1, posted));
+                return;
+            }
+        }
+        if kind == Kind::Tensor {
+            self.pass_ring(effects);
+        }
+        self.go_on(effects);
+    }
+
+    /// True if the exchange is over; its time is counted then.
+    fn ends_exchange(&mut self, now: Moment) -> bool {
+        let Some(run) = &mut self.run else { return false };
+        let Some(exchange) = run.exchange.filter(Exchange::is_over) else { return false };
+        if run.is_shared || run.is_late {
+            return false;
+        }
+        run.exchange = None;
+        let bubble = exchange.posted.since(exchange.since).min(now.since(exchange.since));
+        let label = match exchange.kind {
+            Kind::Dispatch => Label::Dispatch,
+            Kind::Combine => Label::Combine,
+            Kind::Tensor | Kind::Kv => Label::Tensor,
+        };
+        run.report.bubble += bubble;
+        run.report.exposed[label as usize] += now.since(exchange.since) - bubble;
+        true
+    }
+
+    /// Goes on with the step if the present exchange is over.
+    fn go_on(&mut self, effects: &mut Effects) {
+        if self.ends_exchange(effects.now) {
+            self.leave(effects);
+        }
+    }
+
+    /// The present stage is over.
+    fn leave(&mut self, effects: &mut Effects) {
+        let Some(stage) = self.run.as_ref().map(|run| run.stage) else { return };
+        if let Some(next) = self.next(stage, effects) {
+            self.enter(next, effects);
+        }
+    }
+
+    /// Returns the stage after a stage; `None` if the step is over.
+    fn next(&mut self, stage: Stage, effects: &mut Effects) -> Option<Stage> {
+        let shares = self.pool().tensor > 1;
+        let exchanges = {
+            let run = self.run.as_ref()?;
+            self.plan.exchanges(self.pool(), run.layer)
+        };
+        let second = if exchanges { Stage::Dispatch } else { Stage::Network };
+        match stage {
+            Stage::Attention => {
+                self.pass_on_layer(effects);
+                Some(if shares { Stage::AttentionReduce } else { second })
+            }
+            Stage::AttentionReduce => Some(second),
+            Stage::Network if shares => Some(Stage::NetworkReduce),
+            Stage::Dispatch => Some(Stage::Experts),
+            Stage::Experts => Some(Stage::Combine),
+            Stage::Combine if shares => Some(Stage::Gather),
+            Stage::Network | Stage::NetworkReduce | Stage::Combine | Stage::Gather => {
+                let run = self.run.as_mut()?;
+                run.layer += 1;
+                Some(if run.layer < self.plan.layers { Stage::Attention } else { Stage::Head })
+            }
+            Stage::Head => {
+                self.end(effects);
+                None
+            }
+        }
+    }
+
+    /// The step is over.
+    fn end(&mut self, effects: &mut Effects) {
+        let Some(run) = self.run.take() else { return };
+        if self.plan.handoff == Handoff::Push && self.plan.granularity != Granularity::Layer {
+            for part in &run.order.kv {
+                self.hand_off(*part, self.plan.layers, effects);
+            }
+        }
+        self.report(Control::Ended(Report { end: effects.now, ..run.report }), effects);
+    }
+
+    /// Sends a layer of KV caches, if they leave layer by layer.
+    fn pass_on_layer(&mut self, effects: &mut Effects) {
+        if self.plan.granularity != Granularity::Layer {
+            return;
+        }
+        let parts = self.run.as_ref().map_or_else(Vec::new, |run| run.order.kv.clone());
+        for part in parts {
+            self.hand_off(part, 1, effects);
+        }
+    }
+
+    /// Sends layers of a KV cache after the overhead.
+    fn hand_off(&mut self, part: Part, layers: u32, effects: &mut Effects) {
+        if self.plan.kv_overhead == Duration::ZERO {
+            return self.send_kv(part, layers, effects);
+        }
+        self.leaving.push_back((part, layers));
+        effects.push(Effect::Call(token::SERVING, self.own, effects.now + self.plan.kv_overhead, KV));
+    }
+
+    fn send_kv(&mut self, part: Part, layers: u32, effects: &mut Effects) {
+        let piece = self.pieces;
+        self.pieces += 1;
+        let first = self.plan.ranks_of(part.to).start;
+        for (to, bytes) in self.plan.heads.sent(self.seat.tensor) {
+            let bytes = part.tokens * u64::from(layers) * bytes;
+            self.post(Kind::Kv, first + to, (part.request, piece), bytes, effects);
+        }
+    }
+
+    /// A message with a part of a KV cache is here.
+    fn receive_kv(&mut self, request: u32, bytes: u64, posted: Moment, effects: &mut Effects) {
+        let of_request = self.plan.requests[index(request)].input * u64::from(self.plan.layers);
+        let all = of_request * self.plan.kv_bytes_of(self.seat.tensor);
+        let known = self.receiving.entry(request).or_insert(Receiving { bytes: 0, first: posted });
+        known.bytes += bytes;
+        known.first = known.first.min(posted);
+        if known.bytes >= all {
+            let first = known.first;
+            self.receiving.remove(&request);
+            self.report(Control::Received(request, first, effects.now), effects);
+        }
+    }
+
+    /// True if the rank belongs to a pool that makes tokens.
+    pub fn decodes(&self) -> bool {
+        self.pool().role != Role::Prefill
+    }
+}
