@@ -182,11 +182,6 @@ impl Delays {
         self.merge(first);
     }
 
-    /// True if the delays of a flow are recorded.
-    pub fn records(&self, flow: u32) -> bool {
-        self.trails.contains_key(&flow)
-    }
-
     /// Drops the records of a connection that has delivered all messages.
     pub fn forget(&mut self, flow: u32) {
         self.trails.remove(&flow);

@@ -34,6 +34,7 @@ impl Endpoint {
             if let Some(serving) = &mut self.serving {
                 serving.deliver(&message.post, message.posted, effects);
             }
+            self.delivered.push(Delivered { message, dst: self.node, at: effects.now });
             return;
         }
         if self.programs.relays(of, &message.post, effects) {

@@ -24,8 +24,8 @@ pub use self::controller::Controller;
 pub use self::costs::{Costs, Processor};
 pub use self::handoff::Heads;
 pub use self::plan::{
-    Connects, FirstToken, Granularity, Handoff, Kind, MAX_RANKS, Plan, Pool, Request, Role, SERVING, Seat,
-    Slo, place_in_operation, receiver,
+    Connects, FirstToken, Granularity, Handoff, Kind, MAX_RANKS, MAX_WORKLOADS, Plan, Pool, Request, Role,
+    SERVING, Seat, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
 };
 pub use self::router::Policy;
 pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
@@ -90,7 +90,7 @@ impl Serving {
     pub fn deliver(&mut self, post: &Post, posted: xoff_units::Moment, effects: &mut Effects) {
         let MessageId { job, place, .. } = post.id;
         let to = plan::receiver(place);
-        let of = |worker: &&mut Worker| worker.is(job & !SERVING, to);
+        let of = |worker: &&mut Worker| worker.is(workload_of(job), to);
         if let Some(worker) = self.workers.iter_mut().find(of) {
             worker.deliver(post, posted, effects);
         }

@@ -13,6 +13,24 @@ use super::router::Policy;
 /// In the number of a job, marks messages of serving.
 pub const SERVING: u32 = 1 << 31;
 
+/// Most serving workloads.
+pub const MAX_WORKLOADS: u32 = 1 << 8;
+
+/// Returns the number of a job for messages of a rank of a serving workload.
+pub const fn job_of(workload: u32, from: u32) -> u32 {
+    SERVING | (from << 8) | workload
+}
+
+/// Returns the number of the serving workload from the number of a job.
+pub const fn workload_of(job: u32) -> u32 {
+    job % MAX_WORKLOADS
+}
+
+/// Returns the sending rank from the number of a job.
+pub const fn sender_of(job: u32) -> u32 {
+    (job & !SERVING) >> 8
+}
+
 /// Most ranks of a serving workload.
 pub const MAX_RANKS: u64 = 1 << 16;
 

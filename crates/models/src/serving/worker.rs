@@ -14,7 +14,7 @@ use xoff_units::{Duration, Moment, index};
 use super::batch::{Order, Part};
 use super::control::{Begin, Control, Lines};
 use super::exchange::{Exchange, expert_bytes};
-use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Role, SERVING, Seat};
+use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Role, Seat, job_of};
 use super::rows::{Exposed, Label, Report};
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
@@ -355,7 +355,8 @@ impl Worker {
     /// Posts a message of an operation, with the number of the operation and of the message.
     fn post(&self, kind: Kind, to: u32, of: (u32, u32), bytes: u64, effects: &mut Effects) {
         let key = Connects { from: self.rank, to, kind };
-        let id = MessageId { job: SERVING | self.plan.number, number: of.0, place: kind.place(of.1, to) };
+        let id =
+            MessageId { job: job_of(self.plan.number, self.rank), number: of.0, place: kind.place(of.1, to) };
         let way = |ways: &[(Connects, u32)]| {
             ways.binary_search_by_key(&key, |one| one.0).ok().map(|place| ways[place].1)
         };

@@ -21,7 +21,7 @@ use super::row::Flow;
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
 use crate::job::{Builder, Graph, Lines};
-use crate::serving::{Kind, Plan, SERVING};
+use crate::serving::{Kind, MAX_WORKLOADS, Plan, job_of};
 use crate::streams::{self, Keys, at_host, label};
 use crate::topology::{PortSpec, Reach, Topology};
 
@@ -388,7 +388,10 @@ impl<'a> Making<'a> {
 
     /// Lists the connections of a serving workload, with the class of each kind of messages.
     pub fn add_serving(&mut self, plan: Plan, class: impl Fn(Kind) -> Option<u8>) -> Result<(), Problem> {
-        let (job, key) = (SERVING | plan.number, self.key());
+        let (job, key) = (job_of(plan.number, 0), self.key());
+        if plan.number >= MAX_WORKLOADS {
+            return Err((key, format!("more than {MAX_WORKLOADS} serving workloads")));
+        }
         let connections = plan.connections();
         self.check_room(wide(connections.len()), &key)?;
         for (place, one) in (0..).zip(&connections) {

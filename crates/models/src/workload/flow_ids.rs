@@ -18,7 +18,7 @@ use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::framing::Framing;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
-use crate::serving::{Connects, Plan, SERVING};
+use crate::serving::{Connects, Plan, SERVING, workload_of};
 use crate::streams::Keys;
 use crate::topology::{PortSpec, Topology};
 
@@ -34,19 +34,11 @@ pub struct Served {
     pub flows: Vec<u32>,
     /// The queues over NVLink, with their numbers at the sending nodes.
     pub queues: Vec<(Connects, u32)>,
-    /// The flows with their sending ranks, in order.
-    senders: Vec<(u32, u32)>,
 }
 
 impl Served {
     const fn new(plan: Arc<Plan>) -> Self {
-        Self { plan, flows: Vec::new(), queues: Vec::new(), senders: Vec::new() }
-    }
-
-    /// Returns the rank that sends a flow.
-    pub fn sender(&self, flow: u32) -> u32 {
-        let place = self.senders.binary_search_by_key(&flow, |one| one.0);
-        place.map_or(0, |place| self.senders[place].1)
+        Self { plan, flows: Vec::new(), queues: Vec::new() }
     }
 }
 
@@ -450,7 +442,7 @@ impl<'a> Numbering<'a> {
             let flows = if job & SERVING == 0 {
                 &mut flow_of[index(job)]
             } else {
-                &mut self.flows.serving[index(job & !SERVING)].flows
+                &mut self.flows.serving[index(workload_of(job))].flows
             };
             flows.resize(flows.len().max(index(place) + 1), 0);
             flows[index(place)] = spec.flow;
@@ -463,9 +455,6 @@ impl<'a> Numbering<'a> {
         }
         for served in &mut self.flows.serving {
             served.queues = self.flows.nvlink.add_serving(&served.plan);
-            let connections = served.plan.connections();
-            served.senders = served.flows.iter().copied().zip(connections.iter().map(|c| c.from)).collect();
-            served.senders.sort_unstable();
         }
         for (number, (job, flows)) in (0..).zip(self.flows.jobs.iter().zip(flow_of)) {
             let mut of_rank = vec![Vec::new(); job.ranks.len()];

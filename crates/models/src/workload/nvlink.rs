@@ -6,7 +6,7 @@ use xoff_units::index;
 
 use crate::endpoint::nvlink::Direction;
 use crate::job::{Graph, QueueKey};
-use crate::serving::{Connects, Plan, SERVING};
+use crate::serving::{Connects, Plan, job_of};
 use crate::topology::Servers;
 
 /// A queue of slices from a GPU to a GPU.
@@ -70,7 +70,7 @@ impl NvLinkPlan {
         for one in plan.queues() {
             let [from, to] = [place(one.from), place(one.to)];
             let directions = [Direction::Out, Direction::In];
-            let queue = Queue { from, to, directions, of: (SERVING | plan.number, one.to) };
+            let queue = Queue { from, to, directions, of: (job_of(plan.number, one.from), one.to) };
             found.push((one, self.push(queue)));
         }
         found

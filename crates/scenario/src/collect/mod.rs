@@ -10,6 +10,7 @@ use std::sync::Arc;
 use xoff_engine::{Checkpoint, Finish};
 use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
+use xoff_models::delays::Traced;
 use xoff_models::endpoint::{self, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
@@ -74,6 +75,8 @@ pub struct Collector {
     too_fast: Option<(u32, [Duration; 2])>,
     warnings: Vec<Warning>,
     keeps_flows: bool,
+    /// Messages of serving have rows.
+    keeps_messages: bool,
     /// Counts of all components.
     counts: Counts,
     high_water: BTreeMap<&'static str, HighWater>,
@@ -220,6 +223,7 @@ impl Collector {
             too_fast: None,
             warnings: warnings(runner),
             keeps_flows: runner.scenario().probe.flows,
+            keeps_messages: runner.scenario().probe.flows && runner.scenario().probe.delays != Traced::None,
             counts: Counts::new(&runner.settings),
             high_water: BTreeMap::new(),
             is_astray: false,
