@@ -22,6 +22,7 @@ __all__ = [
     "Bernoulli",
     "Bfc",
     "Buffer",
+    "ClassScheduler",
     "Classify",
     "Collective",
     "Collectives",
@@ -554,11 +555,28 @@ class Buffer(_Part):
 
 
 @dataclass(kw_only=True)
+class ClassScheduler(_Part):
+    """`switch.scheduler.queues[]`."""
+
+    type: Literal["strict", "dwrr"]
+    """Scheduler of the class."""
+
+    weight: int | None = None
+    """With `dwrr`: frames of the largest size a round, 1 to 100. Default: 1."""
+
+
+@dataclass(kw_only=True)
 class Turns(_Part):
     """Turns of the classes of a port."""
 
     drr: str | None = None
     """Deficit round robin with this many bytes a round."""
+
+    queues: Sequence[ClassScheduler] | None = None
+    """A scheduler for each class; entry n of the list is for class n. Strict classes go first, a higher class before a
+    lower class. The other classes share the rest by weight, in bytes. Default of classes without an entry: `dwrr` with
+    weight 1.
+    """
 
 
 @dataclass(kw_only=True)

@@ -94,6 +94,34 @@ def refused(done: Any, *parts: str) -> None:
         ("switch.queueing=voqq", ["switch.queueing: ", "`voq`"]),
         ("switch.scheduler=wfq", ["switch.scheduler: ", "`drr`"]),
         ("switch.scheduler.drr=1B", ["switch.scheduler.drr: ", "64B"]),
+        ("switch.scheduler.queues=[]", ["switch.scheduler.queues: ", "the list is empty"]),
+        (
+            'switch.scheduler={drr="2KB",queues=[{type="dwrr"}]}',
+            ["switch.scheduler: drr and queues are given", "exactly one of strict, round_robin, drr, queues"],
+        ),
+        (
+            'switch={classes=1,scheduler={queues=[{type="dwrr"},{type="dwrr"}]}}',
+            ["switch.scheduler.queues: 2 entries are listed", "switch.classes"],
+        ),
+        (
+            'switch={queueing="iq",scheduler={queues=[{type="dwrr"}]}}',
+            ["switch.scheduler.queues: ", "use round_robin, or oq or voq"],
+        ),
+        (
+            'switch={classes=2,strict_priority_classes=1,scheduler={queues=[{type="dwrr"}]}}',
+            ["switch.strict_priority_classes: ", "switch.scheduler.queues", "remove it"],
+        ),
+        (
+            'switch={classes=2,scheduler={queues=[{type="dwrr",weight=101}]}}',
+            ["switch.scheduler.queues[0].weight: 101", "1 to 100"],
+        ),
+        ('switch.scheduler={queues=[{type="dwrr",weight=0}]}', ["switch.scheduler.queues[0].weight: 0", "1 to 100"]),
+        (
+            'switch={classes=2,scheduler={queues=[{type="dwrr"},{type="strict",weight=2}]}}',
+            ["switch.scheduler.queues[1].weight: ", 'not allowed with type = "strict"', "remove it"],
+        ),
+        ('switch.scheduler={queues=[{type="wrr"}]}', ["switch.scheduler.queues[0].type: ", "`dwrr`"]),
+        ("switch.scheduler={queues=[{weight=2}]}", ["switch.scheduler.queues[0]: ", "missing key `type`"]),
         ("switch.buffer.per_port=10B", ["switch.buffer.per_port: ", "1048 B"]),
         ("switch.buffer.per_port=1PB", ["switch.buffer.per_port: ", "TB"]),
         (

@@ -125,7 +125,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control.pop("congestion_isolation")
         else:
             switch["buffer"] = "unlimited"
-    if "drr" in switch["scheduler"] and switch["queueing"] == "iq":
+    if {"drr", "queues"} & set(switch["scheduler"]) and switch["queueing"] == "iq":
         # Inputs take turns by packets.
         if "switch.scheduler" in d.forced:
             switch["queueing"] = "voq"
@@ -133,7 +133,16 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["scheduler"] = "round_robin"
     if "credits" in control and d.lost_credit_updates:
         switch["faults"] = {"lose_credit_updates": d.lost_credit_updates}
-    if switch["scheduler"] != "strict":
+    if "queues" in switch["scheduler"]:
+        if control.get("sfc", {}).get("mode") == "nic_isolation":
+            # The queues of an interface replace classes.
+            if "switch.scheduler" in d.forced:
+                del control["sfc"]
+            else:
+                switch["scheduler"] = "round_robin"
+        else:
+            del switch["scheduler"]["queues"][d.classes :]
+    elif switch["scheduler"] != "strict":
         switch["strict_priority_classes"] = d.rng.randrange(d.classes)
     if "pfc" in control:
         accounting = d.forced.get("switch.flow_control.pfc.accounting") or (

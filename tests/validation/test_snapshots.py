@@ -138,6 +138,16 @@ CASES: dict[str, dict[str, Any]] = {
         classes=3,
         scheduler="round_robin",
     ),
+    "weighted-queues": case(
+        FABRIC,
+        {"all_to_all": {"size": "20KB"}, "class": 1},
+        {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "100KB"}},
+        {"permutation": {"size": "20KB"}, "class": 2},
+        queueing="voq",
+        classes=3,
+        scheduler={"queues": [{"type": "dwrr", "weight": 14}, {"type": "dwrr", "weight": 3}, {"type": "strict"}]},
+        flow_control=PFC,
+    ),
     "strict-fat-tree": case(
         {"fat_tree": {"k": 4, "link": LINK}},
         {"poisson": {"load": 0.8, "flows": 200, "cdf": POINTS}},

@@ -89,6 +89,9 @@ ids! {
     QueueId(u16);
 }
 
+/// Maximum number of data classes of a node.
+pub const MAX_CLASSES: usize = 8;
+
 /// Number of data classes of the ports of a node. Values for each port and class are kept in one list; an
 /// index of the list is a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +121,28 @@ impl Classes {
     }
 }
 
+/// A set of data classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassSet(u8);
+
+impl ClassSet {
+    /// No class.
+    pub const NONE: Self = Self(0);
+    /// All classes.
+    pub const ALL: Self = Self(u8::MAX);
+
+    /// Returns the set with these classes, each below 8.
+    pub fn of(classes: impl IntoIterator<Item = u8>) -> Self {
+        Self(classes.into_iter().fold(0, |set, class| set | 1 << class))
+    }
+
+    /// True if the class is in the set.
+    #[inline]
+    pub const fn has(self, class: u8) -> bool {
+        self.0 >> class & 1 != 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +156,13 @@ mod tests {
         for (group, (port, class)) in all.into_iter().enumerate() {
             assert_eq!((classes.group(port, class), classes.of(group)), (group, (port, class)));
         }
+    }
+
+    #[test]
+    fn a_set_has_the_classes_that_it_was_made_of() {
+        let set = ClassSet::of([0, 3, 7]);
+        assert_eq!((0..8).filter(|class| set.has(*class)).collect::<Vec<_>>(), [0, 3, 7]);
+        assert!((0..8).all(|class| ClassSet::ALL.has(class) && !ClassSet::NONE.has(class)));
     }
 
     #[test]

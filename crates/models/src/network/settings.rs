@@ -8,7 +8,7 @@ use crate::failover::Failover;
 use crate::fault;
 use crate::fault_injection::Faults;
 use crate::framing::Framing;
-use crate::ids::PortId;
+use crate::ids::{ClassSet, PortId};
 use crate::mechanism::{Ingress, Levels};
 use crate::mechanisms::Tables;
 use crate::node::{self, Acks};
@@ -41,8 +41,8 @@ pub struct Settings {
     pub classes: u8,
     /// Turns of classes; without turns, strict priority by number (class 0 last).
     pub turns: Option<Turns>,
-    /// With turns: number of the highest classes that are served strictly first.
-    pub priority_classes: u8,
+    /// With turns: classes that are served strictly first.
+    pub strict_classes: ClassSet,
     /// Class of a new flow.
     pub classify: Classify,
     /// Share of a packet's time by which packets start late at most.
@@ -207,7 +207,7 @@ impl Settings {
             locals: Locals::uniform(crate::overrides::Local::default()),
             classes: 1,
             turns: None,
-            priority_classes: 0,
+            strict_classes: ClassSet::NONE,
             classify: Classify::default(),
             jitter: 0.0,
             stacks: Stacks::uniform(crate::stack::Stack::default()),

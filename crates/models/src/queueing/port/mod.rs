@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::QueueId;
+use crate::ids::{MAX_CLASSES, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
@@ -135,8 +135,8 @@ pub enum Turns {
     /// A packet for each class and for each supplier of a queue: flows of a host and its relayed packets take
     /// turns.
     Suppliers,
-    /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round.
-    Bytes(u32),
+    /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round of each class.
+    Bytes([u32; MAX_CLASSES]),
 }
 
 /// The queues of a port. Queue 0 is control, strictly first and never blocked.
@@ -562,11 +562,11 @@ impl Port {
                 return Some(Choice::Supplier(queue));
             };
             let mut goes_on = false;
-            if let Turns::Bytes(quantum) = self.order.turns {
+            if let Turns::Bytes(quanta) = &self.order.turns {
                 let size = u32::from(head.bytes());
                 // Short of its head means a new visit: a group that cannot go on was sent to the back.
                 if group.deficit < size {
-                    group.deficit += quantum;
+                    group.deficit += quanta[usize::from(group.class) % MAX_CLASSES];
                 }
                 if group.deficit < size {
                     self.order.levels[level].ring.rotate_left(1);
