@@ -91,13 +91,15 @@ def test_of_two_strict_classes_the_higher_goes_first() -> None:
     assert lower + rest == 0
 
 
-def test_equal_weights_are_drr_and_all_strict_is_strict() -> None:
-    for queues, other, more in (
-        (entries((DWRR, 2), (DWRR, 2), (DWRR, 2)), {"drr": f"{2 * FRAME_BYTES}B"}, {}),
-        (entries((DWRR, None), (DWRR, None), (STRICT, None)), {"drr": "1000B"}, {"strict_priority_classes": 1}),
-        (entries((STRICT, None), (STRICT, None), (STRICT, None)), "strict", {}),
-    ):
-        scenario = loaded(other, 3) | {"until": "50us"}
-        scenario["switch"] |= more
-        expected = xoff.run(scenario)
-        assert xoff.run(loaded(queues, 3) | {"until": "50us"}).fingerprint == expected.fingerprint
+@pytest.mark.parametrize(("weight", "strict"), [(2, 0), (1, 1)])
+def test_equal_weights_share_as_drr(weight: int, strict: int) -> None:
+    drr = loaded({"drr": f"{weight * FRAME_BYTES}B"}, 3)
+    drr["switch"]["strict_priority_classes"] = strict
+    kinds = [(DWRR, weight)] * (3 - strict) + [(STRICT, None)] * strict
+    assert sent(loaded(entries(*kinds), 3)) == pytest.approx(sent(drr), abs=2 * weight * FRAME_BYTES)
+
+
+def test_strict_classes_alone_are_strict_priority() -> None:
+    expected = xoff.run(loaded("strict", 3) | {"until": "50us"})
+    queues = xoff.run(loaded(entries(*[(STRICT, None)] * 3), 3) | {"until": "50us"})
+    assert queues.fingerprint == expected.fingerprint

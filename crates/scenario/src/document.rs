@@ -163,7 +163,7 @@ impl Turns {
                     *quantum = largest * queue.weight.unwrap_or(1);
                 }
                 let strict = (0..classes).zip(queues).filter(|(_, queue)| queue.kind == ClassTurns::Strict);
-                (Some(PortTurns::Bytes(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
+                (Some(PortTurns::Weights(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
             }
         }
     }

@@ -95,7 +95,7 @@ fn weighted_classes_send_their_quanta_each_round() {
     // 14 and 15 frames of 1000 B a round: a strict class goes before both.
     let mut quanta = [1_000; MAX_CLASSES];
     (quanta[0], quanta[1]) = (14_000, 15_000);
-    let mut p = port(&[(0, 1), (1, 1), (2, 0)], Turns::Bytes(quanta));
+    let mut p = port(&[(0, 1), (1, 1), (2, 0)], Turns::Weights(quanta));
     for queue in [1, 2] {
         for seq in 0..100 {
             p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, seq, 1_000, 0));
@@ -105,6 +105,33 @@ fn weighted_classes_send_their_quanta_each_round() {
     assert_eq!(drain(&mut p, 58), [round.clone(), round].concat());
     p.push(QueueId(3), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
     assert_eq!(drain(&mut p, 2), [3, 1]);
+}
+
+#[test]
+fn a_weighted_class_without_packets_leaves_the_round_at_once() {
+    for (turns, expected) in [
+        // Class 0 was sent last, and yet comes first in the next round.
+        (Turns::Bytes([1_000; MAX_CLASSES]), [1, 2]),
+        (Turns::Weights([1_000; MAX_CLASSES]), [2, 1]),
+    ] {
+        let mut p = port(&[(0, 0), (1, 0)], turns);
+        for queue in [1, 2, 1] {
+            p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+            if queue == 1 && p.waiting == 1 {
+                assert_eq!(drain(&mut p, 1), [1]);
+            }
+        }
+        assert_eq!(drain(&mut p, 2), expected);
+    }
+    // A pause takes a class out of the round, and the deficit is lost.
+    let mut p = port(&[(0, 0), (1, 0)], Turns::Weights([1_500; MAX_CLASSES]));
+    for queue in [1, 1, 1, 1, 2, 2, 2, 2] {
+        p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+    }
+    assert_eq!(drain(&mut p, 2), [1, 2]);
+    p.block(QueueId(1), PFC);
+    p.unblock(QueueId(1), PFC);
+    assert_eq!(drain(&mut p, 4), [2, 2, 1, 2]);
 }
 
 #[test]
