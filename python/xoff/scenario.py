@@ -719,6 +719,11 @@ class Pfc(_Part):
     hop_classes: bool | None = None
     """Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper."""
 
+    classes: Sequence[int] | None = None
+    """Classes under PFC: classes of which pauses are sent and obeyed. Packets of other classes neither cause nor obey
+    pauses, and are dropped without room. Default: all classes.
+    """
+
     watchdog: Watchdog | None = None
     """The action of switches on pauses that last too long. Default: none."""
 
@@ -1095,6 +1100,12 @@ class Thresholds(_Part):
     xon: str | None = None
     """Resume at this many bytes or fewer."""
 
+    send: Sequence[int] | None = None
+    """Classes of which such ports pause their neighbours, in place of `classes`."""
+
+    obey: Sequence[int] | None = None
+    """Classes of which such ports obey pauses by their neighbours, in place of `classes`."""
+
 
 @dataclass(kw_only=True)
 class Shares(_Part):
@@ -1128,7 +1139,7 @@ class Override(_Part):
     """ECN marking at these outputs, in place of `switch.ecn`."""
 
     pfc: Thresholds | None = None
-    """Thresholds of `switch.flow_control.pfc`."""
+    """Thresholds and classes of `switch.flow_control.pfc`."""
 
     buffer: Shares | None = None
     """Shares of `switch.buffer.shared`."""

@@ -92,6 +92,24 @@ def refused(done: Any, *parts: str) -> None:
         ("switch.classes=9", ["switch.classes: ", "1 to 8"]),
         ("switch.classes=-1", ["switch.classes: ", "-1"]),
         ("switch.queueing=voqq", ["switch.queueing: ", "`voq`"]),
+        (
+            "switch.flow_control.pfc.classes=[1]",
+            ["switch.flow_control.pfc.classes: 1 is out of range", "switch.classes"],
+        ),
+        ("switch.flow_control.pfc.classes=[]", ["switch.flow_control.pfc.classes: ", "the list is empty"]),
+        (
+            "switch={classes=2,flow_control={pfc={hop_classes=true,classes=[0]}}}",
+            ["switch.flow_control.pfc.classes: ", "mutually exclusive with hop_classes"],
+        ),
+        (
+            'switch.flow_control={pfc={classes=[0]},sfc={threshold="10KB",pause="1us",mode="nic_isolation"}}',
+            ["switch.flow_control.pfc.classes: ", "not allowed with sfc"],
+        ),
+        ("switch.flow_control.pfc.send=[0]", ["switch.flow_control.pfc.send: ", "unknown key"]),
+        (
+            "switch={flow_control={pfc={}},overrides=[{pfc={send=[3]}}]}",
+            ["switch.overrides[0].pfc.send: 3 is out of range"],
+        ),
         ("switch.scheduler=wfq", ["switch.scheduler: ", "`drr`"]),
         ("switch.scheduler.drr=1B", ["switch.scheduler.drr: ", "64B"]),
         ("switch.scheduler.queues=[]", ["switch.scheduler.queues: ", "the list is empty"]),

@@ -34,9 +34,10 @@ class Draw:
 
     def __init__(self, rng: Random, forced: Forced) -> None:
         self.rng = rng
-        # Draws of libraries and servers leave all other draws as they are.
+        # Draws of libraries and servers, and draws of schedulers and classes, leave all other draws as they are.
         state = rng.getstate()[1]
         self.aside = Random(str((state[:4], state[-1])))
+        self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.forced = forced
         self.hosts = 0
         self.largest = 0
@@ -584,8 +585,9 @@ def example(d: Draw, schema: dict[str, Any]) -> Any:
 
 def class_schedulers(d: Draw) -> list[dict[str, Any]]:
     """Draws a scheduler for each class, or for the lowest classes."""
-    kinds = [d.rng.choice(["strict", "dwrr", "dwrr"]) for _ in range(d.rng.randint(1, d.classes))]
-    return [{"type": kind} | ({"weight": d.rng.choice([1, 2, 15, 100])} if kind == "dwrr" else {}) for kind in kinds]
+    rng = d.by_class
+    kinds = [rng.choice(["strict", "dwrr", "dwrr"]) for _ in range(rng.randint(1, d.classes))]
+    return [{"type": kind} | ({"weight": rng.choice([1, 2, 15, 100])} if kind == "dwrr" else {}) for kind in kinds]
 
 
 NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {

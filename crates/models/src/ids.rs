@@ -136,6 +136,22 @@ impl ClassSet {
         Self(classes.into_iter().fold(0, |set, class| set | 1 << class))
     }
 
+    /// Returns the set with the classes of a list, or all classes without a list.
+    pub fn listed(list: Option<&Vec<u8>>) -> Self {
+        list.map_or(Self::ALL, |list| Self::of(list.iter().copied()))
+    }
+
+    /// Returns the classes of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the lowest class of the set.
+    pub fn lowest(self) -> Option<u8> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as u8)
+    }
+
     /// True if the class is in the set.
     #[inline]
     pub const fn has(self, class: u8) -> bool {
@@ -163,6 +179,12 @@ mod tests {
         let set = ClassSet::of([0, 3, 7]);
         assert_eq!((0..8).filter(|class| set.has(*class)).collect::<Vec<_>>(), [0, 3, 7]);
         assert!((0..8).all(|class| ClassSet::ALL.has(class) && !ClassSet::NONE.has(class)));
+        assert_eq!(ClassSet::listed(Some(&vec![7, 0])).or(ClassSet::of([3])), set);
+        assert_eq!(
+            (set.lowest(), ClassSet::of([3, 5]).lowest(), ClassSet::NONE.lowest()),
+            (Some(0), Some(3), None)
+        );
+        assert_eq!(ClassSet::listed(None), ClassSet::ALL);
     }
 
     #[test]

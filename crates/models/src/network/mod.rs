@@ -329,6 +329,7 @@ impl Builder<'_> {
             let mut failing = Failing::new(parts, settings.seed, node, ports);
             (failing.delay, failing.room, failing.local, failing.follows) =
                 (self.delay(node), room, local, follows);
+            failing.lossless = settings.mechanisms().lossless();
             failing.control = settings.framing.control;
             for (port, retry) in retries {
                 failing.retries(port, retry);
