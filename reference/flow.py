@@ -18,6 +18,7 @@ class Flow:
     size_bytes: int
     start_ps: int
     packets: int
+    class_number: int = 0
     fct_ps: int | None = None
     fct_acked_ps: int | None = None
 

@@ -48,7 +48,6 @@ def buffer_bytes(switch: dict[str, Any]) -> int | None:
 def mark_above_bytes(switch: dict[str, Any]) -> int | None:
     """Returns the queue length in bytes above which a packet is marked, or None without marks."""
     ecn = switch.get("ecn")
-    # With one data queue per port, the two scopes are equal.
     if ecn is not None and ecn.get("scope", "queue") in ("queue", "port"):
         ecn = {key: value for key, value in ecn.items() if key != "scope"}
     match ecn:
@@ -61,6 +60,12 @@ def mark_above_bytes(switch: dict[str, Any]) -> int | None:
     raise ValueError("the reference models marks at a step: nothing random")
 
 
+def marks_by_port(switch: dict[str, Any]) -> bool:
+    """Returns whether all queues of a port are compared with the threshold, and not the packet's queue alone."""
+    scope: str = switch.get("ecn", {}).get("scope", "queue")
+    return scope == "port"
+
+
 def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
     """Raises ValueError unless every feature of `scenario` that changes behaviour is modelled."""
     modelled = {
@@ -68,10 +73,11 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
         | {"audits", "fault"},
         "network": {"explicit"},
         "framing": {"payload", "header", "preamble_and_ifg", "control_frame_size", "min_frame_size"},
-        "switch": {"forwarding_latency", "queueing", "buffer", "cut_through", "flow_control", "ecn"},
+        "switch": {"forwarding_latency", "queueing", "buffer", "cut_through", "flow_control", "ecn"}
+        | {"classes", "scheduler"},
         "switch.cut_through": {"header"},
         "switch.flow_control": {"pfc"},
-        "switch.flow_control.pfc": {"xoff", "xon"},
+        "switch.flow_control.pfc": {"xoff", "xon", "classes"},
         "host": {"transport", "congestion_control"},
         "host.transport": {"go_back_n"},
         "host.transport.go_back_n": {"rto", "nack_interval"},
@@ -89,7 +95,8 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
     dcqcn = scenario.get("host", {}).get("congestion_control", {}).get("dcqcn")
     if dcqcn is not None and (dcqcn.get("preset") != "paper" or DCQCN_VALUES - set(dcqcn)):
         raise ValueError("the reference models DCQCN with the preset 'paper' and every value given")
-    if len(scenario["workload"]) != 1 or set(scenario["workload"][0]) - {"name", "flows"}:
-        raise ValueError("the reference models one workload of explicit flows")
-    if unknown := {key for f in scenario["workload"][0]["flows"] for key in f} - {"src", "dst", "size", "start", "via"}:
+    if any("flows" not in one or set(one) - {"name", "class", "flows"} for one in scenario["workload"]):
+        raise ValueError("the reference models workloads of explicit flows")
+    flows = [flow for one in scenario["workload"] for flow in one["flows"]]
+    if unknown := {key for flow in flows for key in flow} - {"src", "dst", "size", "start", "via"}:
         raise ValueError(f"the reference does not model flows with {sorted(unknown)}")

@@ -1,9 +1,9 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
-accounting, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. The trace is compared with that of
-xoff's fast core, packet by packet. The simulator shares no code with the core, prefers plain code over speed, and
-refuses every scenario with another feature.
+accounting, classes, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. The trace is compared
+with that of xoff's fast core, packet by packet. The simulator shares no code with the core, prefers plain code over
+speed, and refuses every scenario with another feature.
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from reference.dcqcn import Limiter, read_values
 from reference.fault import Change, Outage, ps_per_byte, read_faults
 from reference.flow import Flow
-from reference.scenario import buffer_bytes, mark_above_bytes, quantity, refuse_what_is_not_modelled
+from reference.scenario import buffer_bytes, mark_above_bytes, marks_by_port, quantity, refuse_what_is_not_modelled
+from reference.turns import Classes, Turns, read_classes
 
 # The rank of an event among the events of one node at one instant.
 RANK_FRAME = 0
@@ -70,6 +71,7 @@ class Frame:
     route: tuple[str, ...] = ()
     flow: Flow | None = None
     seq: int | None = None
+    class_number: int = 0  # the class of a data packet, or the class that a PFC frame is about
     pause: bool = False
     is_marked: bool = False
     sent_ps: int = 0  # start of its transmission on the last link
@@ -77,16 +79,31 @@ class Frame:
 
 
 @dataclass
+class Queue:
+    """A class of a port: what waits for the port, and what came by the port."""
+
+    paused: bool = False  # by PFC frames received on this port
+    data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
+    queued_bytes: int = 0  # switches: bytes in `data`
+    marked: int = 0  # switches: packets marked
+    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows in order of their turns
+    ingress_bytes: int = 0  # switches: bytes that arrived by this port and still wait in the switch
+    pause_sent: bool = False  # switches: the peer was told to pause
+    ingress_peak_bytes: int = 0
+
+
+@dataclass
 class Port:
-    """An end of a link, with send queues."""
+    """An end of a link, with a queue for each class."""
 
     number: int
     peer: str
     peer_port: int
     ps_per_byte: int
     delay_ps: int
+    classes: list[Queue]
+    turns: Turns
     idle_from_ps: int = 0
-    paused: bool = False  # by PFC frames received on this port
     own: tuple[int, int] = (0, 0)  # its picoseconds per byte and its delay without faults
     changes: list[Change] = field(default_factory=list)  # the current changes of the link in this direction
     settling: int = 0  # how many waits for earlier frames, after its link got shorter, are pending
@@ -94,14 +111,28 @@ class Port:
     outages: list[Outage] = field(default_factory=list)  # the current outages of the link
     failed_ps: list[int] = field(default_factory=list)  # times at which the link went down
     control: deque[Frame] = field(default_factory=deque)  # never paused
-    data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
-    queued_bytes: int = 0  # switches: bytes in `data`
-    marked: int = 0  # switches: packets marked
-    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows in order of their turns
-    sending: Flow | None = None  # hosts: the flow that joins the back of the ring after the current frame
-    ingress_bytes: int = 0  # switches: bytes that arrived by this port and still wait in the switch
-    pause_sent: bool = False  # switches: the peer was told to pause
-    ingress_peak_bytes: int = 0
+    sending: Flow | None = None  # hosts: the flow that joins the back of its ring after the current frame
+
+    def may_send(self, number: int) -> bool:
+        """Whether a class has frames or flows, and is not paused."""
+        queue = self.classes[number]
+        return bool(queue.data or queue.ring) and not queue.paused
+
+    def sizes(self, number: int) -> list[int]:
+        """Returns the bytes of the first two frames of a class that may send."""
+        data = self.classes[number].data
+        return [data[place][0].bytes for place in range(min(2, len(data)))] if self.may_send(number) else []
+
+    def settle_turns(self, number: int) -> None:
+        """Lets a class join the turns of classes if it may send, and leave if not; all leave while the link is down."""
+        if self.may_send(number) and not self.outages:
+            self.turns.join(number)
+        else:
+            self.turns.leave(number)
+
+    def queued_bytes(self) -> int:
+        """Returns the bytes of all classes that wait for the port."""
+        return sum(queue.queued_bytes for queue in self.classes)
 
     def is_flushed(self) -> bool:
         """Whether frames for the link are lost because it is down."""
@@ -124,13 +155,16 @@ class Node:
 
 @dataclass
 class Result:
-    """The result of a run: trace and drops in a canonical order, the flows by index, and counts of switch ports."""
+    """The result of a run: trace and drops in a canonical order, the flows by index, and counts of switch ports.
+
+    A count has the name of the switch, the number of the port, and the class.
+    """
 
     trace: list[Row]
     drops: list[Drop]
     flows: list[Flow]
-    ingress_peak_bytes: dict[tuple[str, int], int]
-    marked: dict[tuple[str, int], int]
+    ingress_peak_bytes: dict[tuple[str, int, int], int]
+    marked: dict[tuple[str, int, int], int]
 
 
 class Simulator:
@@ -152,10 +186,14 @@ class Simulator:
         self.switch_delay_ps = quantity(switch["forwarding_latency"], "time")
         cut_through = switch.get("cut_through")
         self.cut_bytes = None if cut_through is None else quantity(cut_through.get("header", "64B"), "size")
+        largest_bytes = max(self.payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
+        self.classes = read_classes(switch, largest_bytes)
+        self.paused_classes = set((pfc or {}).get("classes", range(len(self.classes)))) if pfc is not None else set()
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc else None
         self.buffer_bytes = buffer_bytes(switch)
         self.mark_above_bytes = mark_above_bytes(switch)
+        self.marks_by_port = marks_by_port(switch)
         self.rto_ps = quantity(go_back_n.get("rto", "4ms"), "time")
         self.nack_interval_ps = quantity(go_back_n.get("nack_interval", "4us"), "time")
         self.dcqcn = read_values(dcqcn) if dcqcn else None
@@ -166,7 +204,7 @@ class Simulator:
         self.events = 0
         self.trace: list[Row] = []
         self.drops: list[Drop] = []
-        self.nodes = build_network(scenario["network"]["explicit"])
+        self.nodes = build_network(scenario["network"]["explicit"], self.classes)
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
         for fault in read_faults(scenario.get("fault", [])):
@@ -174,15 +212,15 @@ class Simulator:
                 self.add_outage(fault)
             else:
                 self.add_change(fault)
-        self.add_flows(scenario["workload"][0]["flows"])
+        self.add_flows([(flow, one.get("class", 0)) for one in scenario["workload"] for flow in one["flows"]])
 
-    def add_flows(self, entries: list[dict[str, Any]]) -> None:
-        """Adds the flows, numbered by their source's node index, then by the order of listing."""
-        for entry in sorted(entries, key=lambda entry: self.nodes[entry["src"]].index):
+    def add_flows(self, entries: list[tuple[dict[str, Any], int]]) -> None:
+        """Adds the flows with their classes, numbered by their source's node index, then by the order of listing."""
+        for entry, number in sorted(entries, key=lambda entry: self.nodes[entry[0]["src"]].index):
             size_bytes = quantity(entry["size"], "size")
             packets = -(-size_bytes // self.payload_bytes)
             start_ps = quantity(entry.get("start", "0s"), "time")
-            flow = Flow(len(self.flows), entry["src"], entry["dst"], size_bytes, start_ps, packets)
+            flow = Flow(len(self.flows), entry["src"], entry["dst"], size_bytes, start_ps, packets, number)
             if self.dcqcn is not None:
                 line = 8e12 / self.nodes[flow.src].ports[0].ps_per_byte
                 flow.limiter = Limiter(self.dcqcn, line)
@@ -222,13 +260,15 @@ class Simulator:
             if self.until_ps is not None and self.now_ps > self.until_ps:
                 break
             action()
-        ports = [(node.name, port) for node in self.nodes.values() if not node.is_host for port in node.ports]
+        switches = [node for node in self.nodes.values() if not node.is_host]
+        ports = [(node.name, port) for node in switches for port in node.ports]
+        queues = [((name, port.number, n), queue) for name, port in ports for n, queue in enumerate(port.classes)]
         return Result(
             sorted(self.trace, key=canonical),
             sorted(self.drops),
             self.flows,
-            {(name, port.number): port.ingress_peak_bytes for name, port in ports},
-            {(name, port.number): port.marked for name, port in ports},
+            {place: queue.ingress_peak_bytes for place, queue in queues},
+            {place: queue.marked for place, queue in queues},
         )
 
     def log(self, node: Node, port: Port, event: str, frame: Frame) -> None:
@@ -249,8 +289,7 @@ class Simulator:
         if port.sending is not None:
             # The pace allowed this when the frame began; a flow whose pace no longer allows it leaves the ring at its
             # turn.
-            port.sending.in_ring = True
-            port.ring.append(port.sending)
+            self.add_to_ring(port, port.sending)
             port.sending = None
         if port.outages or port.settling:
             return
@@ -286,28 +325,31 @@ class Simulator:
         return min(all_ps, max(self.cut_bytes * port.ps_per_byte, head_start_ps))
 
     def next_frame(self, node: Node, port: Port) -> Frame | None:
-        """Takes the next frame to send out of its queue: control first, then data unless paused."""
+        """Takes the next frame to send out of its queue: control first, then data of classes that are not paused."""
         if port.control:
             return port.control.popleft()
-        if port.paused:
-            return None
         if node.is_host:
             return self.next_of_host(port)
-        if port.data:
-            frame, came_by = port.data.popleft()
-            self.release(node, node.ports[came_by], port, frame)
-            if self.mark_above_bytes is not None and port.queued_bytes > self.mark_above_bytes:
-                port.marked += 1
-                return replace(frame, is_marked=True)
-            return frame
-        return None
+        number = port.turns.next_by_bytes(port.sizes)
+        if number is None:
+            return None
+        queue = port.classes[number]
+        frame, came_by = queue.data.popleft()
+        port.settle_turns(number)
+        self.release(node, node.ports[came_by], port, frame)
+        waiting_bytes = port.queued_bytes() if self.marks_by_port else queue.queued_bytes
+        if self.mark_above_bytes is not None and waiting_bytes > self.mark_above_bytes:
+            queue.marked += 1
+            return replace(frame, is_marked=True)
+        return frame
 
     def on_pfc(self, node: Node, port: Port, frame: Frame) -> None:
-        """Pauses or resumes this port's data queue for the peer; a frame in transmission continues."""
+        """Pauses or resumes a class of this port for the peer; a frame in transmission continues."""
         if self.drop_after_failure(port, frame, self.now_ps):
             return
         self.log(node, port, "arrive", frame)
-        port.paused = frame.pause
+        port.classes[frame.class_number].paused = frame.pause
+        port.settle_turns(frame.class_number)
         self.wake(node, port)
 
     # Switches.
@@ -325,23 +367,37 @@ class Simulator:
             out.control.append(frame)
             self.wake(node, out)
             return
-        has_pfc = self.xoff_bytes is not None
-        counted_bytes = came_by.ingress_bytes if has_pfc else out.queued_bytes
-        if self.buffer_bytes is not None and counted_bytes + frame.bytes > self.buffer_bytes:
+        queue, ingress = out.classes[frame.class_number], came_by.classes[frame.class_number]
+        if not self.has_room(came_by, out, frame):
             self.drop(node, out, frame)
             return
-        out.data.append((frame, came_by.number))
-        out.queued_bytes += frame.bytes
-        came_by.ingress_bytes += frame.bytes
-        came_by.ingress_peak_bytes = max(came_by.ingress_peak_bytes, came_by.ingress_bytes)
-        if self.xoff_bytes is not None and came_by.ingress_bytes >= self.xoff_bytes and not came_by.pause_sent:
-            came_by.pause_sent = True
-            self.send_pfc(node, came_by, pause=True)
+        queue.data.append((frame, came_by.number))
+        queue.queued_bytes += frame.bytes
+        out.settle_turns(frame.class_number)
+        ingress.ingress_bytes += frame.bytes
+        ingress.ingress_peak_bytes = max(ingress.ingress_peak_bytes, ingress.ingress_bytes)
+        is_full = self.xoff_bytes is not None and ingress.ingress_bytes >= self.xoff_bytes
+        if is_full and not ingress.pause_sent and frame.class_number in self.paused_classes:
+            ingress.pause_sent = True
+            self.send_pfc(node, came_by, frame.class_number, pause=True)
         self.wake(node, out)
+
+    def has_room(self, came_by: Port, out: Port, frame: Frame) -> bool:
+        """Whether the memory of a port has room for a data packet."""
+        if self.buffer_bytes is None:
+            return True
+        if self.xoff_bytes is None:
+            return out.queued_bytes() + frame.bytes <= self.buffer_bytes
+        if frame.class_number not in self.paused_classes:
+            # A class without pauses has its share, so that the other classes keep theirs.
+            share_bytes = self.buffer_bytes // len(self.classes)
+            if came_by.classes[frame.class_number].ingress_bytes + frame.bytes > share_bytes:
+                return False
+        return sum(queue.ingress_bytes for queue in came_by.classes) + frame.bytes <= self.buffer_bytes
 
     def release(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
         """Uncounts a data frame at the start of its transmission; the input counts the frame until complete."""
-        out.queued_bytes -= frame.bytes
+        out.classes[frame.class_number].queued_bytes -= frame.bytes
         if frame.whole_ps > self.now_ps:
             self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, frame))
         else:
@@ -349,16 +405,17 @@ class Simulator:
 
     def release_input(self, node: Node, came_by: Port, frame: Frame) -> None:
         """Uncounts a data frame at its ingress port, and resumes the peer if the count is low enough."""
-        came_by.ingress_bytes -= frame.bytes
-        if came_by.pause_sent and self.xon_bytes is not None and came_by.ingress_bytes <= self.xon_bytes:
-            came_by.pause_sent = False
-            self.send_pfc(node, came_by, pause=False)
+        ingress = came_by.classes[frame.class_number]
+        ingress.ingress_bytes -= frame.bytes
+        if ingress.pause_sent and self.xon_bytes is not None and ingress.ingress_bytes <= self.xon_bytes:
+            ingress.pause_sent = False
+            self.send_pfc(node, came_by, frame.class_number, pause=False)
 
-    def send_pfc(self, node: Node, port: Port, *, pause: bool) -> None:
-        """Queues a PFC frame for the peer of `port`, unless the link is down."""
+    def send_pfc(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
+        """Queues a PFC frame about a class for the peer of `port`, unless the link is down."""
         if port.outages:
             return
-        port.control.append(Frame("pfc", self.control_bytes, pause=pause))
+        port.control.append(Frame("pfc", self.control_bytes, class_number=number, pause=pause))
         self.wake(node, port)
 
     # Failing links.
@@ -382,27 +439,33 @@ class Simulator:
         return True
 
     def fail(self, node: Node, port: Port, outage: Outage) -> None:
-        """Begins an outage at an end of a link: the port's pause ends, and waiting frames may be lost."""
+        """Begins an outage at an end of a link: the port's pauses end, and waiting frames may be lost."""
         if not port.outages:
             port.failed_ps.append(self.now_ps)
-            port.paused = False
+            for queue in port.classes:
+                queue.paused = False
+            for number in range(len(port.classes)):
+                port.turns.leave(number)
             port.control = deque(frame for frame in port.control if frame.kind != "pfc")
         port.outages.append(outage)
         if outage.flushes:
             port.control.clear()
-            while port.data:
-                frame, came_by = port.data.popleft()
-                port.queued_bytes -= frame.bytes
-                self.drop(node, port, frame)
-                self.release_input(node, node.ports[came_by], frame)
+            for queue in port.classes:
+                while queue.data:
+                    frame, came_by = queue.data.popleft()
+                    queue.queued_bytes -= frame.bytes
+                    self.drop(node, port, frame)
+                    self.release_input(node, node.ports[came_by], frame)
 
     def repair(self, node: Node, port: Port, outage: Outage) -> None:
-        """Ends an outage at an end of a link: after the last outage, a pending pause is sent to the peer again."""
+        """Ends an outage at an end of a link: after the last outage, pending pauses are sent to the peer again."""
         port.outages.remove(outage)
         if port.outages:
             return
-        if port.pause_sent:
-            self.send_pfc(node, port, pause=True)
+        for number, queue in enumerate(port.classes):
+            port.settle_turns(number)
+            if queue.pause_sent:
+                self.send_pfc(node, port, number, pause=True)
         self.wake(node, port)
 
     def change(self, node: Node, port: Port, change: Change, *, lasts: bool) -> None:
@@ -437,9 +500,14 @@ class Simulator:
         if flow.may_send_ps > self.now_ps:
             self.wait_for_pace(flow)
             return
-        flow.in_ring = True
-        host.ports[0].ring.append(flow)
+        self.add_to_ring(host.ports[0], flow)
         self.wake(host, host.ports[0])
+
+    def add_to_ring(self, port: Port, flow: Flow) -> None:
+        """Adds a flow to the back of the ring of its class."""
+        flow.in_ring = True
+        port.classes[flow.class_number].ring.append(flow)
+        port.settle_turns(flow.class_number)
 
     def wait_for_pace(self, flow: Flow) -> None:
         """Adds a flow to the ring when the pace allows, with a single timer."""
@@ -448,9 +516,10 @@ class Simulator:
             self.set_timer(flow.may_send_ps, flow, partial(self.list_flow, flow))
 
     def next_of_host(self, port: Port) -> Frame | None:
-        """Returns the next packet of the first flow in the ring that may send; flows without data leave the ring."""
-        while port.ring:
-            flow = port.ring.popleft()
+        """Returns the next packet of the first flow that may send, class by class; flows without data leave."""
+        while (number := port.turns.next_by_frames(port.may_send)) is not None:
+            flow = port.classes[number].ring.popleft()
+            port.settle_turns(number)
             flow.in_ring = False
             if flow.has_more() and flow.may_send_ps > self.now_ps:
                 self.wait_for_pace(flow)
@@ -472,7 +541,7 @@ class Simulator:
                 port.sending = flow
             else:
                 self.wait_for_pace(flow)
-        return Frame("data", wire_bytes, self.routes[flow.index], flow, seq)
+        return Frame("data", wire_bytes, self.routes[flow.index], flow, seq, flow.class_number)
 
     def restart_timeout(self, flow: Flow) -> None:
         """Restarts the timeout of a flow."""
@@ -564,7 +633,7 @@ def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
     return (row.time_ps, row.node, row.port, row.event, row.kind, flow, seq, row.bytes)
 
 
-def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
+def build_network(explicit: dict[str, Any], classes: Classes) -> dict[str, Node]:
     """Returns the nodes: hosts are numbered before switches, and the n-th link listed at a node is its port n."""
     nodes: dict[str, Node] = {}
     for entry in sorted(explicit["nodes"], key=lambda entry: entry["kind"] != "host"):
@@ -575,8 +644,9 @@ def build_network(explicit: dict[str, Any]) -> dict[str, Node]:
             raise ValueError("the reference does not model parallel links")
         own = (ps_per_byte(link["rate"]), quantity(link["delay"], "time"))
         a_number, b_number = len(a.ports), len(b.ports)
-        a.ports.append(Port(a_number, b.name, b_number, *own, own=own))
-        b.ports.append(Port(b_number, a.name, a_number, *own, own=own))
+        for node, number, peer, peer_number in ((a, a_number, b, b_number), (b, b_number, a, a_number)):
+            queues = [Queue() for _ in range(len(classes))]
+            node.ports.append(Port(number, peer.name, peer_number, *own, queues, Turns(classes), own=own))
     if any(node.is_host and len(node.ports) != 1 for node in nodes.values()):
         raise ValueError("the reference models hosts with one port")
     return nodes

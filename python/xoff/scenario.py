@@ -23,6 +23,7 @@ __all__ = [
     "Bernoulli",
     "Bfc",
     "Buffer",
+    "ClassScheduler",
     "Classify",
     "Collective",
     "Collectives",
@@ -567,11 +568,28 @@ class Buffer(_Part):
 
 
 @dataclass(kw_only=True)
+class ClassScheduler(_Part):
+    """`switch.scheduler.queues[]`."""
+
+    type: Literal["strict", "dwrr"]
+    """Scheduler of the class."""
+
+    weight: int | None = None
+    """With `dwrr`: frames of the largest size a round, 1 to 100. Default: 1."""
+
+
+@dataclass(kw_only=True)
 class Turns(_Part):
     """Turns of the classes of a port."""
 
     drr: str | None = None
     """Deficit round robin with this many bytes a round."""
+
+    queues: Sequence[ClassScheduler] | None = None
+    """A scheduler for each class; entry n of the list is for class n. Strict classes go first, a higher class before a
+    lower class. The other classes share the rest by weight, in bytes. Default of classes without an entry: `dwrr` with
+    weight 1.
+    """
 
 
 @dataclass(kw_only=True)
@@ -713,6 +731,11 @@ class Pfc(_Part):
 
     hop_classes: bool | None = None
     """Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper."""
+
+    classes: Sequence[int] | None = None
+    """Classes under PFC: classes of which pauses are sent and obeyed. Packets of other classes neither cause nor obey
+    pauses, and are dropped without room. Default: all classes.
+    """
 
     watchdog: Watchdog | None = None
     """The action of switches on pauses that last too long. Default: none."""
@@ -1090,6 +1113,12 @@ class Thresholds(_Part):
     xon: str | None = None
     """Resume at this many bytes or fewer."""
 
+    send: Sequence[int] | None = None
+    """Classes of which such ports pause their neighbours, in place of `classes`."""
+
+    obey: Sequence[int] | None = None
+    """Classes of which such ports obey pauses by their neighbours, in place of `classes`."""
+
 
 @dataclass(kw_only=True)
 class Shares(_Part):
@@ -1123,7 +1152,7 @@ class Override(_Part):
     """ECN marking at these outputs, in place of `switch.ecn`."""
 
     pfc: Thresholds | None = None
-    """Thresholds of `switch.flow_control.pfc`."""
+    """Thresholds and classes of `switch.flow_control.pfc`."""
 
     buffer: Shares | None = None
     """Shares of `switch.buffer.shared`."""

@@ -123,6 +123,19 @@ def _short_pfc(rng: Random, document: Document) -> None:
     }
 
 
+def _classes(rng: Random, document: Document) -> None:
+    switch = document["switch"]
+    classes = range(switch.get("classes", 1))
+    switch.pop("strict_priority_classes", None)
+    kinds = [{"type": "strict"}, {"type": "dwrr"}, {"type": "dwrr", "weight": 1}, {"type": "dwrr", "weight": 100}]
+    switch["scheduler"] = {"queues": [rng.choice(kinds) for _ in range(rng.randint(1, len(classes)))]}
+    pfc = _control(document).setdefault("pfc", {})
+    pfc["classes"] = rng.sample(classes, rng.randint(1, len(classes)))
+    if rng.random() < 0.5:
+        some = {key: rng.sample(classes, rng.randint(0, len(classes))) for key in ("send", "obey")}
+        switch.setdefault("overrides", []).append({"switches": ["*0"], "pfc": some})
+
+
 def _swallowed(rng: Random, document: Document) -> None:
     _control(document).setdefault("pfc", {})
     document["switch"].setdefault("faults", {})["lose_resumes"] = rng.choice([1, 5])
@@ -215,5 +228,6 @@ def _probes(_rng: Random, document: Document) -> None:
 
 _CHANGES: list[Callable[[Random, Document], None]] = [
     _collective, _tiny_flows, _cut_through, _mixed_rates, _mixed_lengths, _overrides, _memory, _lossy, _watchdog,
-    _short_pfc, _swallowed, _one_queue, _credits, _conweave, _reps, _trimming, _transport, _isolation, _frames, _probes,
+    _short_pfc, _classes, _swallowed, _one_queue, _credits, _conweave, _reps, _trimming, _transport, _isolation,
+    _frames, _probes,
 ]  # fmt: skip

@@ -92,8 +92,54 @@ def refused(done: Any, *parts: str) -> None:
         ("switch.classes=9", ["switch.classes: ", "1 to 8"]),
         ("switch.classes=-1", ["switch.classes: ", "-1"]),
         ("switch.queueing=voqq", ["switch.queueing: ", "`voq`"]),
+        (
+            "switch.flow_control.pfc.classes=[1]",
+            ["switch.flow_control.pfc.classes: 1 is out of range", "switch.classes"],
+        ),
+        ("switch.flow_control.pfc.classes=[]", ["switch.flow_control.pfc.classes: ", "the list is empty"]),
+        (
+            "switch={classes=2,flow_control={pfc={hop_classes=true,classes=[0]}}}",
+            ["switch.flow_control.pfc.classes: ", "mutually exclusive with hop_classes"],
+        ),
+        (
+            'switch.flow_control={pfc={classes=[0]},sfc={threshold="10KB",pause="1us",mode="nic_isolation"}}',
+            ["switch.flow_control.pfc.classes: ", "not allowed with sfc"],
+        ),
+        ("switch.flow_control.pfc.send=[0]", ["switch.flow_control.pfc.send: ", "unknown key"]),
+        (
+            "switch={flow_control={pfc={}},overrides=[{pfc={send=[3]}}]}",
+            ["switch.overrides[0].pfc.send: 3 is out of range"],
+        ),
         ("switch.scheduler=wfq", ["switch.scheduler: ", "`drr`"]),
         ("switch.scheduler.drr=1B", ["switch.scheduler.drr: ", "64B"]),
+        ("switch.scheduler.queues=[]", ["switch.scheduler.queues: ", "the list is empty"]),
+        (
+            'switch.scheduler={drr="2KB",queues=[{type="dwrr"}]}',
+            ["switch.scheduler: drr and queues are given", "exactly one of strict, round_robin, drr, queues"],
+        ),
+        (
+            'switch={classes=1,scheduler={queues=[{type="dwrr"},{type="dwrr"}]}}',
+            ["switch.scheduler.queues: 2 entries are listed", "switch.classes"],
+        ),
+        (
+            'switch={queueing="iq",scheduler={queues=[{type="dwrr"}]}}',
+            ["switch.scheduler.queues: ", "use round_robin, or oq or voq"],
+        ),
+        (
+            'switch={classes=2,strict_priority_classes=1,scheduler={queues=[{type="dwrr"}]}}',
+            ["switch.strict_priority_classes: ", "switch.scheduler.queues", "remove it"],
+        ),
+        (
+            'switch={classes=2,scheduler={queues=[{type="dwrr",weight=101}]}}',
+            ["switch.scheduler.queues[0].weight: 101", "1 to 100"],
+        ),
+        ('switch.scheduler={queues=[{type="dwrr",weight=0}]}', ["switch.scheduler.queues[0].weight: 0", "1 to 100"]),
+        (
+            'switch={classes=2,scheduler={queues=[{type="dwrr"},{type="strict",weight=2}]}}',
+            ["switch.scheduler.queues[1].weight: ", 'not allowed with type = "strict"', "remove it"],
+        ),
+        ('switch.scheduler={queues=[{type="wrr"}]}', ["switch.scheduler.queues[0].type: ", "`dwrr`"]),
+        ("switch.scheduler={queues=[{weight=2}]}", ["switch.scheduler.queues[0]: ", "missing key `type`"]),
         ("switch.buffer.per_port=10B", ["switch.buffer.per_port: ", "1048 B"]),
         ("switch.buffer.per_port=1PB", ["switch.buffer.per_port: ", "TB"]),
         (

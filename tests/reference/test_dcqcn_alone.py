@@ -64,7 +64,7 @@ def test_a_flow_is_notified_once_an_interval(interval_us: int) -> None:
     scenario["host"] = {"congestion_control": {"dcqcn": {"preset": "paper", **values}}}
     result = simulate(scenario)
     marked = packets - 2 * (threshold + 1)
-    assert result.marked["s", 1] == marked
+    assert result.marked["s", 1, 0] == marked
     # Marked packets arrive one behind the other, every 160 ns.
     every = max(1, -(-interval_us * 10**6 // (2 * PACKET_PS)))
     assert result.flows[0].notified == -(-marked // every)

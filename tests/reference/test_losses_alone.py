@@ -202,7 +202,7 @@ def test_what_leaves_more_than_the_threshold_behind_is_marked(packets: int, thre
     result = simulate(scenario)
     # Packet j leaves behind the j packets that arrived during the preceding j packets, or all remaining packets.
     marked = [j for j in range(packets) if min(j, packets - 1 - j) > threshold]
-    assert result.marked["s", 1] == len(marked) == max(0, packets - 2 * (threshold + 1))
-    assert result.marked["s", 0] == 0
+    assert result.marked["s", 1, 0] == len(marked) == max(0, packets - 2 * (threshold + 1))
+    assert result.marked["s", 0, 0] == 0
     # Without DCQCN marks have no effect.
     assert not arrivals(result.trace, "host0", "cnp", 0)

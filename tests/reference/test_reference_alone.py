@@ -100,8 +100,8 @@ def test_pfc_pauses_and_peaks_where_expected() -> None:
     assert starts[: last_packet + 1] == [k * PACKET_PS for k in range(last_packet + 1)]
     assert starts[last_packet + 1] > paused_ps
     first_burst_peak = (last_packet + 3) // 2
-    assert result.ingress_peak_bytes["s", 1] == first_burst_peak * WIRE_BYTES
-    assert result.ingress_peak_bytes["s", 2] == 0
+    assert result.ingress_peak_bytes["s", 1, 0] == first_burst_peak * WIRE_BYTES
+    assert result.ingress_peak_bytes["s", 2, 0] == 0
 
     # Every pause has its resume: at each host they alternate, and the last frame is a resume.
     for port in (0, 1):

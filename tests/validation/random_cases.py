@@ -164,6 +164,29 @@ def with_port_scope(_: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
+def with_classes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Divides the flows of a case among classes, with a scheduler for each class, and PFC for some of the classes."""
+    classes = rng.randint(2, 4)
+    switch = case["switch"] | {"classes": classes, "scheduler": "strict"}
+    if rng.random() < 0.7:
+        kinds = rng.choices(["strict", "dwrr"], [1, 3], k=rng.randint(1, classes))
+        weights = [rng.choice([{}, {"weight": rng.choice([1, 2, 3, 15])}]) for _ in kinds]
+        queues = [{"type": kind} | (weights[n] if kind == "dwrr" else {}) for n, kind in enumerate(kinds)]
+        switch["scheduler"] = {"queues": queues}
+    pfc = switch.get("flow_control", {}).get("pfc")
+    if pfc is not None and rng.random() < 0.7:
+        pfc["classes"] = sorted(rng.sample(range(classes), rng.randint(1, classes)))
+    if pfc is not None and "per_port" in switch["buffer"]:
+        # Classes share the memory of a port.
+        switch["buffer"] = {"per_port": f"{classes * whole(switch['buffer']['per_port'])}B"}
+    flows = case["workload"][0]["flows"]
+    of = [rng.randrange(classes) for _ in flows]
+    by_class = [[flow for n, flow in zip(of, flows, strict=True) if n == one] for one in range(classes)]
+    workload = [{"class": one, "flows": listed} for one, listed in enumerate(by_class) if listed]
+    rng.shuffle(workload)
+    return case | {"switch": switch, "workload": workload}
+
+
 def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Lets the flows of a case, which marks, react to notifications; fast, for the flows are short."""
     case["host"]["congestion_control"] = {

@@ -52,7 +52,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
         "forwarding_latency": d.rng.choice(["0ns", "300ns", "12345ps"]),
         "queueing": d.choose("switch.queueing"),
         "classes": d.classes,
-        "scheduler": written(d, "switch.scheduler", d.choose("switch.scheduler")),
+        "scheduler": written(d, "switch.scheduler", d.choose("switch.scheduler", ["strict", "round_robin", "drr"])),
         "buffer": written(d, "switch.buffer", d.choose("switch.buffer")),
     }
     if d.wants("switch", "ecn", 0.4):
@@ -125,7 +125,7 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             control.pop("congestion_isolation")
         else:
             switch["buffer"] = "unlimited"
-    if "drr" in switch["scheduler"] and switch["queueing"] == "iq":
+    if {"drr", "queues"} & set(switch["scheduler"]) and switch["queueing"] == "iq":
         # Inputs take turns by packets.
         if "switch.scheduler" in d.forced:
             switch["queueing"] = "voq"
@@ -133,8 +133,9 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["scheduler"] = "round_robin"
     if "credits" in control and d.lost_credit_updates:
         switch["faults"] = {"lose_credit_updates": d.lost_credit_updates}
-    if switch["scheduler"] != "strict":
+    if switch["scheduler"] != "strict" and "queues" not in switch["scheduler"]:
         switch["strict_priority_classes"] = d.rng.randrange(d.classes)
+    schedule_classes(d, switch, control)
     if "pfc" in control:
         accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
             "egress" if d.rng.random() < 0.2 else "ingress"
@@ -157,8 +158,25 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             room = 20 * d.largest + d.headroom()
             per_queue = "per_queue" in switch["buffer"]
             switch["buffer"] = {"per_queue": f"{room}B"} if per_queue else {"per_port": f"{classes * room}B"}
+        if d.classes > 1 and d.by_class.random() < 0.3:
+            control["pfc"]["classes"] = d.by_class.sample(range(d.classes), d.by_class.randint(1, d.classes))
     switch["flow_control"] = control
     return switch
+
+
+def schedule_classes(d: Draw, switch: dict[str, Any], control: dict[str, Any]) -> None:
+    """Gives each class a scheduler, if this is forced, and sometimes otherwise."""
+    is_forced = "queues" in switch["scheduler"]
+    # The queues of an interface replace classes.
+    has_queues = control.get("sfc", {}).get("mode") == "nic_isolation"
+    if is_forced and has_queues:
+        del control["sfc"]
+    elif not is_forced:
+        may = d.classes > 1 and switch["queueing"] != "iq" and not has_queues and "switch.scheduler" not in d.forced
+        if not may or d.by_class.random() < 0.7:
+            return
+    switch["scheduler"] = written(d, "switch.scheduler", "queues")
+    switch.pop("strict_priority_classes", None)
 
 
 def use_trimming(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
@@ -241,6 +259,10 @@ def mix(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> None:
     pfc = switch["flow_control"].get("pfc", {})
     if "xoff" in pfc and "xon" not in pfc and d.rng.random() < 0.5:
         other["pfc"] = {"xoff": f"{d.largest}B"}
+    if "classes" in pfc and d.by_class.random() < 0.5:
+        # Fewer pauses are sent than obeyed: no class under PFC loses packets.
+        sent = d.by_class.sample(pfc["classes"], d.by_class.randrange(len(pfc["classes"])))
+        other.setdefault("pfc", {})["send"] = sent
     if other:
         switch["overrides"] = [{**somewhere(d, network), **other}]
     if "quanta" in pfc and switch["buffer"] == "unlimited" and d.rng.random() < 0.3:
@@ -383,6 +405,8 @@ def draw_with(d: Draw) -> dict[str, Any]:
     use_telemetry(d, switch, host)
     use_routing(d, switch, host)
     if "raw" in host.get("transport", {}):
+        # Lost packets are not retransmitted.
+        switch["flow_control"].get("pfc", {}).pop("classes", None)
         # A window would never open again.
         host.get("congestion_control", {}).get("dcqcn", {}).pop("window", None)
     host["relay"] = {

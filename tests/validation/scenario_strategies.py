@@ -34,9 +34,10 @@ class Draw:
 
     def __init__(self, rng: Random, forced: Forced) -> None:
         self.rng = rng
-        # Draws of libraries and servers leave all other draws as they are.
+        # Draws of libraries and servers, and draws of schedulers and classes, leave all other draws as they are.
         state = rng.getstate()[1]
         self.aside = Random(str((state[:4], state[-1])))
+        self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.forced = forced
         self.hosts = 0
         self.largest = 0
@@ -582,6 +583,13 @@ def example(d: Draw, schema: dict[str, Any]) -> Any:
     return simple[schema["type"]]
 
 
+def class_schedulers(d: Draw) -> list[dict[str, Any]]:
+    """Draws a scheduler for each class, or for the lowest classes."""
+    rng = d.by_class
+    kinds = [rng.choice(["strict", "dwrr", "dwrr"]) for _ in range(rng.randint(1, d.classes))]
+    return [{"type": kind} | ({"weight": rng.choice([1, 2, 15, 100])} if kind == "dwrr" else {}) for kind in kinds]
+
+
 NAMED: dict[str, dict[str, Callable[[Draw], Any]]] = {
     "switch.queueing": dict.fromkeys(["oq", "iq", "voq"], nothing),
     "switch.flow_control.pfc.accounting": dict.fromkeys(["ingress", "egress"], nothing),
@@ -611,7 +619,12 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "explicit": explicit,
     },
     "switch.buffer": {"unlimited": nothing, "per_port": per_port, "per_queue": per_queue, "shared": shared},
-    "switch.scheduler": {"strict": nothing, "round_robin": nothing, "drr": lambda d: f"{d.largest}B"},
+    "switch.scheduler": {
+        "strict": nothing,
+        "round_robin": nothing,
+        "drr": lambda d: f"{d.largest}B",
+        "queues": class_schedulers,
+    },
     "switch.ecn": {"red": red, "step": step},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.trimming": {

@@ -15,6 +15,7 @@ from tests.validation.random_cases import (
     random_star,
     random_two_tier,
     with_changes,
+    with_classes,
     with_cut_through,
     with_dcqcn,
     with_losses,
@@ -42,6 +43,10 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "other rates and delays": [with_changes],
     "outages, other rates and delays": [with_losses, with_marks, with_dcqcn, with_outages, with_changes],
     "outages and cut-through": [with_cut_through, with_losses, with_outages],
+    "classes": [with_classes],
+    "classes, losses and dcqcn": [with_losses, with_marks, with_dcqcn, with_classes],
+    "classes, outages and cut-through": [with_cut_through, with_losses, with_outages, with_classes],
+    "classes and port scope": [with_losses, with_marks, with_port_scope, with_classes],
 }
 
 
@@ -70,7 +75,7 @@ def compare(scenario: dict[str, Any], threads: int) -> None:
     drops = sorted(Drop(*row.values()) for row in result.drops.select(Drop._fields).to_pylist())
     assert drops == expected.drops
     queues = result.queues.to_pylist()
-    assert {(q["node"], q["port"]): q["marked"] for q in queues if q["marked"]} == {
+    assert {(q["node"], q["port"], q["class"]): q["marked"] for q in queues if q["marked"]} == {
         place: marked for place, marked in expected.marked.items() if marked
     }
     # A loss on a link belongs to no queue.
@@ -149,6 +154,21 @@ def test_the_cases_are_not_trivial(shape: str) -> None:
     with_pauses = [result for result in results if any(row.kind == "pfc" for row in result.trace)]
     assert len(with_pauses) >= len(SEEDS) // 3
     assert all(flow.fct_acked_ps is not None for result in results for flow in result.flows)
+
+
+def test_the_cases_with_classes_are_not_trivial() -> None:
+    # Pauses of a class beside losses of a class without PFC, and turns by weight.
+    cases = [draw(shape, "classes, losses and dcqcn", Random(seed)) for shape in DRAW for seed in SEEDS]
+    lossy_beside_pauses = weighted = 0
+    for case in cases:
+        result, switch = simulate(case), case["switch"]
+        class_of = {flow.index: flow.class_number for flow in result.flows}
+        under_pfc = switch.get("flow_control", {}).get("pfc", {}).get("classes", range(switch["classes"]))
+        lossy = {class_of[drop.flow] for drop in result.drops} - {*under_pfc}
+        lossy_beside_pauses += bool(lossy) and any(row.kind == "pfc" for row in result.trace)
+        weighted += "weight" in str(switch["scheduler"])
+    assert lossy_beside_pauses >= len(cases) // 20
+    assert weighted >= len(cases) // 4
 
 
 @pytest.mark.parametrize("shape", DRAW)

@@ -172,7 +172,7 @@ def test_a_lossless_class_that_loses_by_a_fault_is_said_and_fails_nothing() -> N
     result = xoff.run(star(100, [outage], switch={"flow_control": {"pfc": {"xoff": "50KB"}}}))
     lost = result.summary["fault"]["lost"]
     assert lost > 0
-    assert result.audits["loss"] == f"recorded: faults lost {lost} packets of a lossless class; no packet lacked room"
+    assert result.audits["loss"] == f"recorded: faults lost {lost} packets; no packet of a lossless class lacked room"
 
 
 def test_a_node_that_is_down_loses_what_it_holds() -> None:

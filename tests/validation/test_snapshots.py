@@ -124,6 +124,17 @@ def case(network: dict[str, Any], *workload: dict[str, Any], host: Any = None, *
 CASES: dict[str, dict[str, Any]] = {
     "plain-star": case(STAR, INCAST),
     "pfc-ingress": case(STAR, INCAST, buffer={"per_port": "80KB"}, flow_control={"pfc": {"accounting": "ingress"}}),
+    "pfc-classes": case(
+        FABRIC,
+        {"all_to_all": {"size": "20KB"}, "class": 1},
+        {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "100KB"}},
+        classes=2,
+        scheduler="round_robin",
+        buffer={"per_port": "120KB"},
+        flow_control={"pfc": {"classes": [1]}},
+        overrides=[{"switches": ["spine*"], "pfc": {"send": [0, 1]}}],
+        host={"transport": {"selective": {}}},
+    ),
     "pfc-egress": case(STAR, INCAST, flow_control={"pfc": {"xoff": "60KB", "accounting": "egress"}}),
     "pfc-shared-iq": case(
         FABRIC,
@@ -147,6 +158,16 @@ CASES: dict[str, dict[str, Any]] = {
         {"permutation": {"size": "50KB"}, "start": "3us"},
         classes=3,
         scheduler="round_robin",
+    ),
+    "weighted-queues": case(
+        FABRIC,
+        {"all_to_all": {"size": "20KB"}, "class": 1},
+        {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "100KB"}},
+        {"permutation": {"size": "20KB"}, "class": 2},
+        queueing="voq",
+        classes=3,
+        scheduler={"queues": [{"type": "dwrr", "weight": 14}, {"type": "dwrr", "weight": 3}, {"type": "strict"}]},
+        flow_control=PFC,
     ),
     "strict-fat-tree": case(
         {"fat_tree": {"k": 4, "link": LINK}},

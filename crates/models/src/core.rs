@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::ids::{Classes, PortId, QueueId};
+use crate::ids::{Classes, MAX_CLASSES, PortId, QueueId};
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Duration;
 
@@ -27,9 +27,6 @@ pub enum Queueing {
     /// At the input, in a queue for each output; outputs take turns over inputs (ideal matching).
     Voq,
 }
-
-/// Maximum number of data classes of a node.
-pub const MAX_CLASSES: usize = 8;
 
 /// Map from class and ingress port of a forwarded packet to the queue of the packet at an output. Read from
 /// the list of queues of a port.

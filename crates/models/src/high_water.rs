@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn headroom_is_what_is_above_xoff() {
         let mut core = Core::for_tests(2, 2);
-        core.buffer = Buffer::PerIngress { limit: 2_000, used: vec![0; 2] };
+        core.buffer = Buffer::PerIngress { limit: 2_000, used: vec![0; 2], caps: Vec::new() };
         let group = core.group(PortId(1), 1);
         core.ingress[group].watch(600, 100);
         hold(&mut core, PortId(1), 1, 850);

@@ -89,6 +89,9 @@ ids! {
     QueueId(u16);
 }
 
+/// Maximum number of data classes of a node.
+pub const MAX_CLASSES: usize = 8;
+
 /// Number of data classes of the ports of a node. Values for each port and class are kept in one list; an
 /// index of the list is a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +121,44 @@ impl Classes {
     }
 }
 
+/// A set of data classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassSet(u8);
+
+impl ClassSet {
+    /// No class.
+    pub const NONE: Self = Self(0);
+    /// All classes.
+    pub const ALL: Self = Self(u8::MAX);
+
+    /// Returns the set with these classes, each below 8.
+    pub fn of(classes: impl IntoIterator<Item = u8>) -> Self {
+        Self(classes.into_iter().fold(0, |set, class| set | 1 << class))
+    }
+
+    /// Returns the set with the classes of a list, or all classes without a list.
+    pub fn listed(list: Option<&Vec<u8>>) -> Self {
+        list.map_or(Self::ALL, |list| Self::of(list.iter().copied()))
+    }
+
+    /// Returns the classes of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the lowest class of the set.
+    pub fn lowest(self) -> Option<u8> {
+        (self.0 != 0).then_some(self.0.trailing_zeros() as u8)
+    }
+
+    /// True if the class is in the set.
+    #[inline]
+    pub const fn has(self, class: u8) -> bool {
+        self.0 >> class & 1 != 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +172,19 @@ mod tests {
         for (group, (port, class)) in all.into_iter().enumerate() {
             assert_eq!((classes.group(port, class), classes.of(group)), (group, (port, class)));
         }
+    }
+
+    #[test]
+    fn a_set_has_the_classes_that_it_was_made_of() {
+        let set = ClassSet::of([0, 3, 7]);
+        assert_eq!((0..8).filter(|class| set.has(*class)).collect::<Vec<_>>(), [0, 3, 7]);
+        assert!((0..8).all(|class| ClassSet::ALL.has(class) && !ClassSet::NONE.has(class)));
+        assert_eq!(ClassSet::listed(Some(&vec![7, 0])).or(ClassSet::of([3])), set);
+        assert_eq!(
+            (set.lowest(), ClassSet::of([3, 5]).lowest(), ClassSet::NONE.lowest()),
+            (Some(0), Some(3), None)
+        );
+        assert_eq!(ClassSet::listed(None), ClassSet::ALL);
     }
 
     #[test]

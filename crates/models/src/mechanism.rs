@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{ClassSet, PortId, QueueId};
 use xoff_engine::state::State;
 use xoff_units::{Duration, Moment, index};
 
@@ -307,6 +307,8 @@ pub struct Levels {
     pub available: Option<u64>,
     /// XOFF follows the dynamic threshold of a shared buffer.
     pub is_dynamic: bool,
+    /// Classes with these levels. Other classes have no levels, and no headroom.
+    pub classes: ClassSet,
 }
 
 /// Both ends of a link as inputs: of this node, and of the neighbour. Packets that end at a host do not wait
@@ -355,6 +357,10 @@ pub type QueueAt = (u32, PortId, QueueId);
 pub struct Properties {
     /// The mechanism prevents drops.
     pub is_lossless: bool,
+    /// Classes of which the mechanism pauses the neighbour of a port; `None` for all.
+    pub pausing: Option<ClassSet>,
+    /// Classes of which the mechanism obeys pauses by the neighbour of a port; `None` for all.
+    pub obeying: Option<ClassSet>,
     /// Packets wait for room or a queue at the next node, and cyclic buffer dependencies are possible.
     pub can_deadlock: bool,
     /// The mechanism pauses neighbours on request of another mechanism.

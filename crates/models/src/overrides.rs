@@ -32,7 +32,7 @@ pub struct Override {
     /// ECN marking at these outputs, in place of `switch.ecn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<ecn::Params>,
-    /// Thresholds of `switch.flow_control.pfc`.
+    /// Thresholds and classes of `switch.flow_control.pfc`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Thresholds>,
     /// Shares of `switch.buffer.shared`.
@@ -50,6 +50,12 @@ pub struct Thresholds {
     /// Resume at this many bytes or fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
+    /// Classes of which such ports pause their neighbours, in place of `classes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send: Option<Vec<u8>>,
+    /// Classes of which such ports obey pauses by their neighbours, in place of `classes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obey: Option<Vec<u8>>,
 }
 
 /// `switch.overrides.buffer`: missing keys keep the general value.
@@ -92,7 +98,8 @@ impl Override {
                 .pfc
                 .as_mut()
                 .ok_or_else(|| ("pfc", missing("switch.flow_control.pfc")))?;
-            if pfc.xoff.is_none() && matches!(local.buffer, BufferParams::Shared(_)) {
+            let is_level = thresholds.xoff.is_some() || thresholds.xon.is_some();
+            if is_level && pfc.xoff.is_none() && matches!(local.buffer, BufferParams::Shared(_)) {
                 let why = "the thresholds of a shared buffer are dynamic; give switch.flow_control.pfc.xoff, or buffer.alpha here";
                 return Err(("pfc", why.into()));
             }
@@ -101,6 +108,8 @@ impl Override {
                 (pfc.xoff, pfc.xon) = (thresholds.xoff, None);
             }
             pfc.xon = thresholds.xon.or(pfc.xon);
+            pfc.send = thresholds.send.clone().or(pfc.send.take());
+            pfc.obey = thresholds.obey.clone().or(pfc.obey.take());
         }
         if let Some(shares) = &self.buffer {
             let BufferParams::Shared(shared) = &mut local.buffer else {

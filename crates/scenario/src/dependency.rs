@@ -4,6 +4,7 @@
 //!
 //! A pinned flow has one path; other flows may take every shortest path. A relay that passes pauses on makes
 //! a link wait for all other links of the relay. With `hop_classes` a link waits in each class separately.
+//! A link never waits in a class without PFC.
 //! For a mechanism that plans queues, queues depend on queues by its own rule; with BFC any two queues of a
 //! link may be shared. A cycle may close or not, depending on the traffic.
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use xoff_units::{index, number, wide};
 
 use xoff_models::flow::Start;
-use xoff_models::ids::PortId;
+use xoff_models::ids::{ClassSet, PortId};
 use xoff_models::mechanism::{Properties, QueueAt};
 use xoff_models::mechanisms::Part;
 use xoff_models::network::Settings;
@@ -85,6 +86,9 @@ pub struct Traffic<'a> {
     passes_pauses_on: bool,
     /// Relays hold flows at their sources, and pauses do not depend on their queues.
     holds_at_relays: bool,
+    /// For each of [`xoff_models::overrides::Locals::list`]: classes of which the neighbour of a port may be
+    /// stopped, and of which the neighbour may stop the port.
+    stopped: Vec<[ClassSet; 2]>,
 }
 
 impl<'a> Traffic<'a> {
@@ -126,6 +130,17 @@ impl<'a> Traffic<'a> {
             raises_classes,
             passes_pauses_on,
             holds_at_relays,
+            stopped: settings.locals.list().iter().map(|local| local.mechanisms.stopped()).collect(),
+        }
+    }
+
+    /// Adds a dependency of a link on the next link, unless the link never waits in its class.
+    fn add(&self, edges: &mut Edges, from: Buffer, to: Buffer, witness: Witness) {
+        let (node, port) = self.end(from.0);
+        let peer = &self.ports[index(node)][port];
+        let at = |node: u32, port| self.stopped[self.settings.locals.place(index(node), port)];
+        if at(peer.peer, peer.peer_port)[0].has(from.1) && at(node, port)[1].has(from.1) {
+            edges.add(from, to, witness);
         }
     }
 
@@ -311,7 +326,7 @@ impl<'a> Traffic<'a> {
                     if let Some(before) = before {
                         class = self.class_after(at, class);
                         if !self.holds_at(at) {
-                            edges.add(before, (self.link(at, *port), class), witness);
+                            self.add(&mut edges, before, (self.link(at, *port), class), witness);
                         }
                     }
                     let link = (self.link(at, *port), class);
@@ -334,7 +349,7 @@ impl<'a> Traffic<'a> {
         }
         let back = self.end(link.0).0;
         for (other, _) in PortId::each(&self.ports[index(at)]).filter(|p| p.1.peer != back) {
-            edges.add(link, (self.link(at, other), class), witness);
+            self.add(edges, link, (self.link(at, other), class), witness);
         }
     }
 
@@ -375,7 +390,7 @@ impl<'a> Traffic<'a> {
                     let class = self.class_after(peer, class);
                     if done.insert((link.0, link.1, set_of[far])) && !self.holds_at(peer) {
                         for (next, _) in &beyond {
-                            edges.add(link, (self.link(peer, *next), class), witness);
+                            self.add(edges, link, (self.link(peer, *next), class), witness);
                         }
                     }
                     if visited.insert((peer, class)) {
@@ -514,7 +529,8 @@ mod tests {
     use crate::runner::Runner;
 
     fn search(text: &str) -> Search {
-        let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
+        let text = format!("{text}\n[switch.flow_control.pfc]\n");
+        let runner = Runner::new(from_toml(&text, &[]).unwrap(), |_| None).unwrap();
         Traffic::new(&runner.topology, &runner.ports, &runner.plan, &runner.settings).find_cycle()
     }
 

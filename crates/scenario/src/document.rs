@@ -9,10 +9,12 @@ use xoff_models::delays::Traced;
 use xoff_models::endpoint::Classify;
 use xoff_models::fault::Fault;
 use xoff_models::fault_injection::Faults;
+use xoff_models::ids::{ClassSet, MAX_CLASSES};
 use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
 use xoff_models::node::Acks;
 use xoff_models::overrides::{Local, Override};
 use xoff_models::queueing::buffer;
+use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::relay;
 use xoff_models::routing::FirstHop;
 use xoff_models::stack::{Override as HostOverride, Stack};
@@ -107,7 +109,7 @@ impl Framing {
 }
 
 /// Turns of the classes of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Turns {
     /// A higher class always goes first.
@@ -117,6 +119,54 @@ pub enum Turns {
     RoundRobin,
     /// Deficit round robin with this many bytes a round.
     Drr(Bytes),
+    /// A scheduler for each class; entry n of the list is for class n. Strict classes go first, a higher
+    /// class before a lower class. The other classes share the rest by weight, in bytes. Default of classes
+    /// without an entry: `dwrr` with weight 1.
+    Queues(Vec<ClassScheduler>),
+}
+
+/// `switch.scheduler.queues[]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassScheduler {
+    /// Scheduler of the class.
+    #[serde(rename = "type")]
+    pub kind: ClassTurns,
+    /// With `dwrr`: frames of the largest size a round, 1 to 100. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+}
+
+/// Turns of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassTurns {
+    /// Before all other classes, except higher strict classes.
+    Strict,
+    /// Deficit weighted round robin: by weight, in bytes.
+    Dwrr,
+}
+
+impl Turns {
+    /// Returns the turns of classes at a port, and the classes that go before all turns. Strict priority of all
+    /// classes has no turns. `largest` is the size of the largest frame; except with `queues`, the `first`
+    /// highest of the `classes` classes go strictly first.
+    pub fn at_ports(&self, classes: u8, first: u8, largest: u32) -> (Option<PortTurns>, ClassSet) {
+        let highest = ClassSet::of(classes - first..classes);
+        match self {
+            Self::Strict => (None, highest),
+            Self::RoundRobin => (Some(PortTurns::Packets), highest),
+            Self::Drr(quantum) => (Some(PortTurns::Bytes([quantum.0 as u32; MAX_CLASSES])), highest),
+            Self::Queues(queues) => {
+                let mut quanta = [largest; MAX_CLASSES];
+                for (quantum, queue) in quanta.iter_mut().zip(queues) {
+                    *quantum = largest * queue.weight.unwrap_or(1);
+                }
+                let strict = (0..classes).zip(queues).filter(|(_, queue)| queue.kind == ClassTurns::Strict);
+                (Some(PortTurns::Weights(quanta)), ClassSet::of(strict.map(|(class, _)| class)))
+            }
+        }
+    }
 }
 
 /// `switch`

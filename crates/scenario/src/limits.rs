@@ -283,13 +283,13 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
             let of = |number: PortId| {
                 let ingress = settings.ingress(n as u32, number, ports, node);
                 let buffer::Params::Shared(here) = ingress.memory else { return 0 };
-                let computed =
-                    || settings.locals.at(n, number).mechanisms.levels(&ingress).map_or(0, |l| l.headroom);
-                u128::from(here.headroom.map_or_else(computed, |given| given.0))
+                let levels = settings.locals.at(n, number).mechanisms.levels(&ingress);
+                let has_headroom = |class: &u8| levels.is_some_and(|l| l.classes.has(*class));
+                let classes = (0..settings.counted_classes()).filter(has_headroom).count() as u128;
+                let computed = levels.map_or(0, |l| l.headroom);
+                u128::from(here.headroom.map_or(computed, |given| given.0)) * classes
             };
-            let has_levels = settings.mechanisms().any(|p| p.has_levels);
-            let headroom =
-                if has_levels { PortId::all(ports.len()).map(of).sum::<u128>() * classes } else { 0 };
+            let headroom = PortId::all(ports.len()).map(of).sum::<u128>();
             if reserve + headroom > total {
                 let key = if shared.headroom.is_some() { "headroom" } else { "total" };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);

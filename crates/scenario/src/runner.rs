@@ -11,14 +11,13 @@ use xoff_models::flow::Start;
 use xoff_models::names;
 use xoff_models::network::Settings;
 use xoff_models::overrides::Locals;
-use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::record::Wanted;
 use xoff_models::routing::FirstHop;
 use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
 
-use crate::document::{Scenario, Turns};
+use crate::document::Scenario;
 use crate::error::InputError;
 use crate::limits;
 use crate::table::{Input, fill};
@@ -67,6 +66,11 @@ impl Runner {
         let stacks = Stacks::new(scenario.host.stack(), &scenario.host.overrides, &topology)
             .map_err(|(key, why)| InputError::new(format!("host.{key}"), why))?;
         validate::stacks(&scenario, stacks.list())?;
+        let (turns, strict_classes) = scenario.switch.scheduler.at_ports(
+            scenario.switch.classes,
+            scenario.switch.strict_priority_classes,
+            number(framing.largest() as usize),
+        );
         let settings = Settings {
             seed: scenario.seed,
             framing,
@@ -74,12 +78,8 @@ impl Runner {
             queueing: scenario.switch.queueing,
             locals,
             classes: scenario.switch.classes,
-            turns: match scenario.switch.scheduler {
-                Turns::Strict => None,
-                Turns::RoundRobin => Some(PortTurns::Packets),
-                Turns::Drr(quantum) => Some(PortTurns::Bytes(quantum.0 as u32)),
-            },
-            priority_classes: scenario.switch.strict_priority_classes,
+            turns,
+            strict_classes,
             classify: scenario.host.classify.clone().unwrap_or_default(),
             jitter: scenario.host.jitter,
             stacks,

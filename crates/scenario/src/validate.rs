@@ -13,7 +13,7 @@ use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
 
-use crate::document::{Scenario, Turns};
+use crate::document::{ClassTurns, Scenario, Turns};
 use crate::error::InputError;
 
 /// Workloads are numbered with 16 bits.
@@ -101,21 +101,62 @@ fn switch(s: &Scenario) -> Result<(), InputError> {
     if !(1..=8).contains(&s.switch.classes) {
         return wrong("switch.classes", format!("{} is out of range; allowed are 1 to 8", s.switch.classes));
     }
-    if let Turns::Drr(quantum) = s.switch.scheduler
-        && (quantum.0 < 64 || quantum.0 > 1 << 30)
-    {
-        return wrong("switch.scheduler.drr", format!("{quantum} is out of range; allowed are 64B to 1GiB"));
-    }
-    if matches!(s.switch.scheduler, Turns::Drr(_)) && s.switch.queueing == Queueing::Iq {
-        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets; use round_robin, or oq or voq";
-        return wrong("switch.scheduler.drr", why.into());
-    }
-    if s.switch.strict_priority_classes >= s.switch.classes {
-        return wrong("switch.strict_priority_classes", "must be below switch.classes".into());
-    }
+    scheduler(s)?;
     let f = &s.framing;
     let largest = f.payload.0 + f.header.0 + f.preamble_and_ifg.0;
     check_buffer("switch", &s.switch.buffer, largest)?;
+    Ok(())
+}
+
+/// Checks turns of classes.
+fn scheduler(s: &Scenario) -> Result<(), InputError> {
+    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
+    let classes = s.switch.classes;
+    let by_bytes = match &s.switch.scheduler {
+        Turns::Strict | Turns::RoundRobin => None,
+        Turns::Drr(quantum) if quantum.0 < 64 || quantum.0 > 1 << 30 => {
+            return wrong(
+                "switch.scheduler.drr",
+                format!("{quantum} is out of range; allowed are 64B to 1GiB"),
+            );
+        }
+        Turns::Drr(_) => Some("switch.scheduler.drr"),
+        Turns::Queues(_) => Some("switch.scheduler.queues"),
+    };
+    if let Some(key) = by_bytes.filter(|_| s.switch.queueing == Queueing::Iq) {
+        let why = "not allowed with switch.queueing = \"iq\", where inputs take turns by packets; use round_robin, or oq or voq";
+        return wrong(key, why.into());
+    }
+    if s.switch.strict_priority_classes >= classes {
+        return wrong("switch.strict_priority_classes", "must be below switch.classes".into());
+    }
+    let Turns::Queues(queues) = &s.switch.scheduler else { return Ok(()) };
+    let path = "switch.scheduler.queues";
+    if s.switch.strict_priority_classes > 0 {
+        let why = "mutually exclusive with switch.scheduler.queues; remove it, and give strict classes type = \"strict\"";
+        return wrong("switch.strict_priority_classes", why.into());
+    }
+    if queues.is_empty() {
+        return wrong(path, "the list is empty; give an entry for each class".into());
+    }
+    if queues.len() > usize::from(classes) {
+        let count = queues.len();
+        return wrong(
+            path,
+            format!("{count} entries are listed; the switches have {classes} (switch.classes)"),
+        );
+    }
+    for (i, queue) in queues.iter().enumerate() {
+        let Some(weight) = queue.weight else { continue };
+        let key = format!("{path}[{i}].weight");
+        if queue.kind == ClassTurns::Strict {
+            let why = "not allowed with type = \"strict\"; remove it, or use type = \"dwrr\"";
+            return wrong(&key, why.into());
+        }
+        if !(1..=100).contains(&weight) {
+            return wrong(&key, format!("{weight} is out of range; allowed are 1 to 100"));
+        }
+    }
     Ok(())
 }
 
@@ -269,8 +310,14 @@ fn parts(s: &Scenario) -> Result<(), InputError> {
         let why = "not allowed with switch.queueing = \"iq\", which chooses ports late; use oq or voq";
         return wrong(chooses.path(), why.into());
     }
-    if mechanisms.interface_queues() > 1 && s.switch.classes > 1 {
-        return wrong("switch.classes", "the queues of an interface replace classes; set it to 1".into());
+    if mechanisms.interface_queues() > 1 {
+        if s.switch.classes > 1 {
+            return wrong("switch.classes", "the queues of an interface replace classes; set it to 1".into());
+        }
+        if matches!(s.switch.scheduler, Turns::Queues(_)) {
+            let why = "the queues of an interface replace classes; use round_robin or drr";
+            return wrong("switch.scheduler.queues", why.into());
+        }
     }
     stack(s, &s.host.stack())
 }

@@ -165,7 +165,7 @@ pub fn judge(ledger: &Ledger, names: &Names, scenario: &Scenario, end: &End) -> 
         // violation.
         None if is_lossless && ledger.lost_by_faults > 0 => {
             let told = format!(
-                "faults lost {} packets of a lossless class; no packet lacked room",
+                "faults lost {} packets; no packet of a lossless class lacked room",
                 ledger.lost_by_faults
             );
             verdicts.enter("loss", Judgement::Record, Some(told));

@@ -186,8 +186,10 @@ pub fn ingress_ports(runner: &Runner) -> Vec<IngressPorts> {
         let classes = usize::from(runner.settings.counted_classes());
         for (number, p) in ports() {
             let Some(mut levels) = levels[number] else { continue };
+            // A port without a class under PFC has no threshold.
+            let Some(class) = levels.classes.lowest() else { continue };
             if let Buffer::Shared(shared) = &buffer {
-                let (threshold, headroom) = shared.alone(number.index() * classes);
+                let (threshold, headroom) = shared.alone(number.index() * classes + usize::from(class));
                 if levels.is_dynamic {
                     (levels.xoff, levels.xon) = (threshold, threshold.saturating_sub(levels.xon));
                 }
@@ -300,8 +302,9 @@ fn scattered(runner: &Runner) -> Option<Warning> {
 fn unheard(runner: &Runner) -> Vec<Warning> {
     let s = runner.scenario();
     let parts = runner.settings.mechanisms().parts();
-    let may_drop =
-        s.switch.buffer != buffer::Params::Unlimited && !parts.iter().any(|p| p.properties().is_lossless);
+    let lossless = s.switch.mechanisms().lossless();
+    let may_drop = s.switch.buffer != buffer::Params::Unlimited
+        && !(0..s.switch.classes).all(|class| lossless.has(class));
     let of_stack = |(stack, protocol): (&Stack, Protocol)| {
         let [transport, control] = stack.paths();
         let of_control = stack.congestion_control.given().first().map(|name| format!("{control}.{name}"));

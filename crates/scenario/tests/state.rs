@@ -36,6 +36,11 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("pfc", "switch = { queueing = 'iq', buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB' } }"),
     ("pfc", "switch = { buffer.shared = { total = '1MB', alpha = 0.125, reserve = '0B' }, flow_control.pfc = {} }"),
     ("pfc", "switch = { cut_through = {}, flow_control.pfc = { xoff = '20KB' } }"),
+    (
+        "pfc",
+        "switch = { classes = 2, buffer.per_port = '200KB', flow_control.pfc = { xoff = '20KB', classes = [1] },
+            scheduler.queues = [{ type = 'dwrr', weight = 3 }, { type = 'dwrr' }] }",
+    ),
     ("selective trimming", "switch = { cut_through = {}, trimming = { limit = '30KB' } }\nhost.transport.selective = {}"),
     (
         "ecn dcqcn",

@@ -169,7 +169,9 @@ impl Install for Ecn {
     }
 
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
-        (u64::from(Marker::new(params).kmin) > levels.xoff)
+        let marker = Marker::new(params);
+        let marks = (0..8).any(|class| marker.classes >> class & 1 != 0 && levels.classes.has(class));
+        (marks && u64::from(marker.kmin) > levels.xoff)
             .then(|| ("", format!("marking starts above XOFF, {}: PFC acts first", Bytes(levels.xoff))))
     }
 }

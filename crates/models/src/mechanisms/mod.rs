@@ -4,7 +4,7 @@
 mod congestion_point;
 mod isolation;
 
-use crate::ids::{PortId, QueueId};
+use crate::ids::{ClassSet, PortId, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
@@ -410,6 +410,26 @@ impl Tables {
     /// Returns the levels of an ingress port of a forwarding node.
     pub fn levels(&self, ingress: &Ingress<'_>) -> Option<Levels> {
         self.parts().iter().find_map(|p| p.levels(ingress))
+    }
+
+    /// Returns the classes without drops at an ingress port with these mechanisms.
+    pub fn lossless(&self) -> ClassSet {
+        self.classes(|p| p.is_lossless, |p| p.pausing)
+    }
+
+    /// Returns the classes of which the neighbour of a port may be stopped, and of which the neighbour may
+    /// stop the port.
+    pub fn stopped(&self) -> [ClassSet; 2] {
+        [self.classes(|p| p.can_deadlock, |p| p.pausing), self.classes(|p| p.can_deadlock, |p| p.obeying)]
+    }
+
+    fn classes(
+        &self,
+        holds: impl Fn(&Properties) -> bool,
+        of: impl Fn(&Properties) -> Option<ClassSet>,
+    ) -> ClassSet {
+        let all = self.properties().filter(holds).map(|p| of(&p).unwrap_or(ClassSet::ALL));
+        all.fold(ClassSet::NONE, ClassSet::or)
     }
 
     /// Returns the owner of memory, if a mechanism decides.

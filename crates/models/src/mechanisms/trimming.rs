@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(admitted(u64::MAX, 10_500, Buffer::PerEgressQueue(12_000)), Admit::Accept(QueueId(2)));
         assert_eq!(admitted(u64::MAX, 10_501, Buffer::PerEgressQueue(12_000)), Admit::Trim(64));
         assert_eq!(
-            admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501] }),
+            admitted(u64::MAX, 0, Buffer::PerEgress { limit: 4000, used: vec![0, 2501], caps: Vec::new() }),
             Admit::Trim(64)
         );
     }

@@ -64,9 +64,12 @@ impl DataQueues {
         // Queues of an interface are served in turn.
         let turns =
             settings.turns.or((settings.mechanisms().interface_queues() > 1).then_some(Turns::Packets));
-        let strict = if turns.is_some() { settings.priority_classes.min(classes - 1) } else { classes };
-        // The highest classes are served strictly first, one after another. The other classes take turns.
-        let level = |class: u8| 2 * (classes - 1 - class).min(strict) + 1;
+        let is_strict = |class: u8| turns.is_none() || settings.strict_classes.has(class);
+        // Strict classes are served first, the highest class first of all. The other classes take turns.
+        let level = |class: u8| {
+            let from = if is_strict(class) { class + 1 } else { 0 };
+            2 * number((from..classes).filter(|c| is_strict(*c)).count()) as u8 + 1
+        };
         let relay_level =
             |class: u8| level(class) - u8::from(settings.relay.scheduler == Scheduler::RelayFirst);
         let own = |class: u8| {
@@ -328,6 +331,7 @@ impl Builder<'_> {
             let mut failing = Failing::new(parts, settings.seed, node, ports);
             (failing.delay, failing.room, failing.local, failing.follows) =
                 (self.delay(node), room, local, follows);
+            failing.lossless = settings.mechanisms().lossless();
             failing.control = settings.framing.control;
             for (port, retry) in retries {
                 failing.retries(port, retry);

@@ -8,7 +8,7 @@ use crate::failover::Failover;
 use crate::fault;
 use crate::fault_injection::Faults;
 use crate::framing::Framing;
-use crate::ids::PortId;
+use crate::ids::{ClassSet, PortId};
 use crate::mechanism::{Ingress, Levels};
 use crate::mechanisms::Tables;
 use crate::node::{self, Acks};
@@ -22,7 +22,7 @@ use crate::routing::FirstHop;
 use crate::stack::Stacks;
 use crate::topology::{NodeSpec, PortSpec};
 use crate::transport::Protocol;
-use xoff_units::{Duration, Rate, index};
+use xoff_units::{Duration, Rate, index, number};
 
 /// All settings of a network.
 #[derive(Debug, Clone)]
@@ -41,8 +41,8 @@ pub struct Settings {
     pub classes: u8,
     /// Turns of classes; without turns, strict priority by number (class 0 last).
     pub turns: Option<Turns>,
-    /// With turns: number of the highest classes that are served strictly first.
-    pub priority_classes: u8,
+    /// With turns: classes that are served strictly first.
+    pub strict_classes: ClassSet,
     /// Class of a new flow.
     pub classify: Classify,
     /// Share of a packet's time by which packets start late at most.
@@ -157,6 +157,19 @@ impl Settings {
             && self.mechanisms().accounting().is_none_or(|a| a == Accounting::Egress)
     }
 
+    /// Returns the most bytes that each ingress port and class may hold of the memory of a port. A class
+    /// without levels has its share, so that classes with levels find room above XOFF. Empty without such a
+    /// class.
+    fn caps(&self, levels: &[Option<Levels>], limit: u32) -> Vec<u32> {
+        let classes = self.counted_classes();
+        let has_levels = |l: &Option<Levels>, class: u8| l.is_none_or(|l| l.classes.has(class));
+        if levels.iter().all(|l| (0..classes).all(|class| has_levels(l, class))) {
+            return Vec::new();
+        }
+        let cap = |l, class| if has_levels(l, class) { limit } else { limit / u32::from(classes) };
+        levels.iter().flat_map(|l| (0..classes).map(move |class| cap(l, class))).collect()
+    }
+
     /// Returns the buffer of a forwarding node, with the levels of its ports.
     pub fn buffer(&self, node: u32, levels: &[Option<Levels>], is_host: bool) -> Buffer {
         let (ports, classes) = (levels.len(), usize::from(self.counted_classes()));
@@ -172,10 +185,11 @@ impl Settings {
             }
             BufferParams::PerPort(bytes) => {
                 let (limit, used) = (bytes.0 as u32, vec![0; ports]);
+                let caps = self.caps(levels, limit);
                 if self.counts_egress() {
-                    Buffer::PerEgress { limit, used }
+                    Buffer::PerEgress { limit, used, caps }
                 } else {
-                    Buffer::PerIngress { limit, used }
+                    Buffer::PerIngress { limit, used, caps }
                 }
             }
             BufferParams::Shared(shared) => {
@@ -185,7 +199,11 @@ impl Settings {
                     };
                     // No headroom without a mechanism that pauses in time.
                     let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
-                    std::iter::repeat_n(Share { alpha: here.alpha, headroom: headroom as i64 }, classes)
+                    let has_headroom = move |class: u8| levels.is_some_and(|l| l.classes.has(class));
+                    (0..number(classes) as u8).map(move |class| Share {
+                        alpha: here.alpha,
+                        headroom: if has_headroom(class) { headroom as i64 } else { 0 },
+                    })
                 });
                 Buffer::Shared(SharedBuffer::new(shared.total.0, shared.reserve.0, groups))
             }
@@ -207,7 +225,7 @@ impl Settings {
             locals: Locals::uniform(crate::overrides::Local::default()),
             classes: 1,
             turns: None,
-            priority_classes: 0,
+            strict_classes: ClassSet::NONE,
             classify: Classify::default(),
             jitter: 0.0,
             stacks: Stacks::uniform(crate::stack::Stack::default()),

@@ -9,7 +9,7 @@ use xoff_units::{Duration, Moment, Rate, wide};
 use crate::fault::Queued;
 use crate::fault::plan::{Part, Place, What};
 use crate::fault::schedule::{Outage, Schedule};
-use crate::ids::PortId;
+use crate::ids::{ClassSet, PortId};
 use crate::packet::Packet;
 use crate::retry::Retry;
 use crate::streams;
@@ -103,6 +103,8 @@ pub struct Failing {
     pub local: Option<Duration>,
     /// Room of the interface for unread frames.
     pub room: u64,
+    /// Classes of data with room.
+    pub lossless: ClassSet,
     /// Active outages of the node.
     pub(super) downs: Vec<OutageId>,
     /// Active stalls of the host.
@@ -141,6 +143,7 @@ impl State for Failing {
             delay: _,
             local: _,
             room: _,
+            lossless: _,
             control: _,
         } = self;
         // Damage is drawn anew, unread frames grow, and waits for acknowledgements are recorded by the
@@ -235,6 +238,7 @@ impl Failing {
             delay: Duration::ZERO,
             local: None,
             room: 0,
+            lossless: ClassSet::NONE,
             downs: Vec::new(),
             stalls: Vec::new(),
             unread: Vec::new(),

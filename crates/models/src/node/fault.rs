@@ -298,7 +298,9 @@ impl Node {
         let Some(by) = failing.stalls.last().copied().filter(|_| !packet.is_link_local()) else {
             return false;
         };
-        if failing.unread_bytes + u64::from(packet.bytes()) > failing.room {
+        // A host pauses neighbours of lossless classes alone.
+        let is_lossy = packet.is_data() && !failing.lossless.has(packet.class());
+        if is_lossy || failing.unread_bytes + u64::from(packet.bytes()) > failing.room {
             self.lose_on_link(port, packet, by, cx);
         } else {
             failing.unread_bytes += u64::from(packet.bytes());

@@ -75,6 +75,8 @@ pub enum Buffer {
         limit: u32,
         /// Bytes each port holds.
         used: Vec<u32>,
+        /// Bytes each group may hold; empty without limits of groups.
+        caps: Vec<u32>,
     },
     /// A limit on the bytes of each egress port.
     PerEgress {
@@ -82,6 +84,8 @@ pub enum Buffer {
         limit: u32,
         /// Bytes each port holds.
         used: Vec<u32>,
+        /// Bytes each group may hold; empty without limits of groups.
+        caps: Vec<u32>,
     },
     /// A limit on the bytes of each ingress port and class, which the node counts.
     PerIngressClass(u32),
@@ -95,7 +99,7 @@ impl State for Buffer {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         match self {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
-            Self::PerIngress { limit: _, used } | Self::PerEgress { limit: _, used } => {
+            Self::PerIngress { used, .. } | Self::PerEgress { used, .. } => {
                 walk.value(used.word());
             }
             Self::Shared(shared) => shared.walk(walk),
@@ -230,6 +234,12 @@ impl SharedBuffer {
 /// Largest byte count of a queue and of an input.
 const UNLIMITED: u32 = u32::MAX - (1 << 16);
 
+/// True if a group that holds `held` bytes may hold a packet more.
+#[inline]
+fn is_below_cap(caps: &[u32], group: usize, held: u32, bytes: u16) -> bool {
+    caps.get(group).is_none_or(|cap| held + u32::from(bytes) <= *cap)
+}
+
 impl Buffer {
     /// Takes a packet's bytes; false without room. `group` is ingress port × classes + class and holds
     /// `in_group` bytes; the packet's egress queue holds `in_queue`.
@@ -243,15 +253,15 @@ impl Buffer {
         in_queue: u32,
         bytes: u16,
     ) -> bool {
-        let (limit, used) = match self {
+        let (limit, used, caps, held) = match self {
             Self::Unlimited => return in_group.max(in_queue) < UNLIMITED,
-            Self::PerIngress { limit, used } => (*limit, &mut used[in_port]),
-            Self::PerEgress { limit, used } => (*limit, &mut used[out_port]),
+            Self::PerIngress { limit, used, caps } => (*limit, &mut used[in_port], caps, in_group),
+            Self::PerEgress { limit, used, caps } => (*limit, &mut used[out_port], caps, in_queue),
             Self::PerIngressClass(limit) => return in_group + u32::from(bytes) <= *limit,
             Self::PerEgressQueue(limit) => return in_queue + u32::from(bytes) <= *limit,
             Self::Shared(shared) => return shared.admit(group, i64::from(bytes)),
         };
-        let fits = *used + u32::from(bytes) <= limit;
+        let fits = *used + u32::from(bytes) <= limit && is_below_cap(caps, group, held, bytes);
         if fits {
             *used += u32::from(bytes);
         }
@@ -268,13 +278,17 @@ impl Buffer {
         in_queue: u32,
         bytes: u16,
     ) -> bool {
-        let bytes = u32::from(bytes);
+        let more = u32::from(bytes);
         match self {
             Self::Unlimited => in_group.max(in_queue) < UNLIMITED,
-            Self::PerIngress { limit, used } => used[in_port] + bytes <= *limit,
-            Self::PerEgress { limit, used } => used[out_port] + bytes <= *limit,
-            Self::PerIngressClass(limit) => in_group + bytes <= *limit,
-            Self::PerEgressQueue(limit) => in_queue + bytes <= *limit,
+            Self::PerIngress { limit, used, caps } => {
+                used[in_port] + more <= *limit && is_below_cap(caps, group, in_group, bytes)
+            }
+            Self::PerEgress { limit, used, caps } => {
+                used[out_port] + more <= *limit && is_below_cap(caps, group, in_queue, bytes)
+            }
+            Self::PerIngressClass(limit) => in_group + more <= *limit,
+            Self::PerEgressQueue(limit) => in_queue + more <= *limit,
             Self::Shared(shared) => {
                 let bytes = i64::from(bytes);
                 !shared.is_beyond(group, bytes)
@@ -361,12 +375,16 @@ mod tests {
     fn there_is_room_for_what_would_be_admitted() {
         let shared =
             || Buffer::Shared(SharedBuffer::new(20_000, 1_000, [Share { alpha: 0.5, headroom: 2_000 }; 2]));
-        let per_ingress = || Buffer::PerIngress { limit: 5_000, used: vec![0; 2] };
-        let per_egress = || Buffer::PerEgress { limit: 5_000, used: vec![0; 2] };
+        let per_ingress =
+            |caps: &[u32]| Buffer::PerIngress { limit: 5_000, used: vec![0; 2], caps: caps.into() };
+        let per_egress =
+            |caps: &[u32]| Buffer::PerEgress { limit: 5_000, used: vec![0; 2], caps: caps.into() };
         let all = [
             shared(),
-            per_ingress(),
-            per_egress(),
+            per_ingress(&[]),
+            per_egress(&[]),
+            per_ingress(&[5_000, 1_500]),
+            per_egress(&[5_000, 1_500]),
             Buffer::PerIngressClass(5_000),
             Buffer::PerEgressQueue(5_000),
             Buffer::Unlimited,

@@ -14,13 +14,14 @@ use xoff_models::delays::Traced;
 use xoff_models::endpoint::{self, Sent};
 use xoff_models::frames::Kind;
 use xoff_models::high_water;
-use xoff_models::ids::PortId;
+use xoff_models::ids::{ClassSet, PortId};
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Hooks;
 use xoff_models::mechanisms::ecn::MARKED;
 use xoff_models::node::{
     FAULT, FAULTS, LOST, LOST_BYTES, LOST_CONTROL, Node, REROUTES, RETRIED, RETRIED_BYTES,
 };
+use xoff_models::overrides::Locals;
 use xoff_models::packet::Packet;
 use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
@@ -97,18 +98,26 @@ pub struct Collector {
 /// Drops at one port and class within this time count as one shortage of headroom.
 const BURST: Duration = Duration::us(20);
 
-/// Drops for lack of room.
-#[derive(Default)]
+/// Drops for lack of room in lossless classes.
 struct Shortage {
+    /// Settings of all ports, with the lossless classes of each.
+    locals: Locals,
+    lossless: Vec<ClassSet>,
     /// The first drop, and the wire bytes dropped at the same port and class within [`BURST`].
     first: Option<(Drop, u64)>,
     drops: u64,
 }
 
 impl Shortage {
+    fn new(locals: &Locals) -> Self {
+        let lossless = locals.list().iter().map(|local| local.mechanisms.lossless()).collect();
+        Self { locals: locals.clone(), lossless, first: None, drops: 0 }
+    }
+
     fn note(&mut self, d: &Drop) {
         // A drop by a mechanism is no lack of room.
-        if d.by.is_some() {
+        let is_lossless = || self.lossless[self.locals.place(index(d.node), d.in_port)].has(d.class);
+        if d.by.is_some() || !is_lossless() {
             return;
         }
         self.drops += 1;
@@ -217,7 +226,7 @@ impl Collector {
             fct_acked: Vec::new(),
             ends: Ends::new(plan, runner.settings.protocols()[0].acknowledges()),
             sampling: Sampling::new(&runner.scenario().probe),
-            shortage: Shortage::default(),
+            shortage: Shortage::new(&runner.settings.locals),
             stuck: Stuck::default(),
             shut_out: ShutOut::default(),
             too_fast: None,

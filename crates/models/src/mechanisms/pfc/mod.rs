@@ -6,7 +6,8 @@
 //! switch does; or passes on the pauses that the host gets (the `PortFC` paper, figure 5); or pauses no
 //! neighbour, and asks sources to hold flows with too many bytes at the host (`slots.rs`).
 //! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency
-//! closes. Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and
+//! closes. `classes` selects the classes under PFC; packets of other classes neither cause nor obey pauses.
+//! Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and
 //! resumes of a port and class alternate; the computed headroom loses nothing.
 //! Source: `docs/models/pfc.md`.
 
@@ -14,7 +15,7 @@ mod params;
 mod slots;
 pub mod watchdog;
 
-use crate::ids::{Classes, PortId, QueueId};
+use crate::ids::{ClassSet, Classes, PortId, QueueId};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment, index, number, wide};
 
@@ -56,6 +57,10 @@ pub struct Pfc {
     refreshes: bool,
     lose_resumes: u32,
     classes: Classes,
+    /// For each port: classes of which the neighbour is paused, and of which pauses by the neighbour are
+    /// obeyed.
+    sends: Vec<ClassSet>,
+    obeys: Vec<ClassSet>,
     /// True at a host that relays and passes pauses on.
     passes_on: bool,
     /// True at a host that relays and raises classes.
@@ -91,7 +96,7 @@ state!(Pfc {
     value: lose_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
     part: watchdog, slots;
-    constant: trigger, frame_bytes, quanta, refreshes, classes, passes_on, raises_classes, hears_of_slots;
+    constant: trigger, frame_bytes, quanta, refreshes, classes, sends, obeys, passes_on, raises_classes, hears_of_slots;
     sinces: since;
     total: pauses, frames, above_xoff;
 });
@@ -103,7 +108,7 @@ const BITS_A_QUANTUM: u64 = 512;
 
 impl Pfc {
     fn new(trigger: Trigger, frame_bytes: u16, core: &Core, quanta: Option<u16>) -> Self {
-        let groups = core.ingress.len();
+        let (groups, ports) = (core.ingress.len(), core.ports.len());
         Self {
             trigger,
             frame_bytes,
@@ -111,6 +116,8 @@ impl Pfc {
             refreshes: true,
             lose_resumes: 0,
             classes: core.classes,
+            sends: vec![ClassSet::ALL; ports],
+            obeys: vec![ClassSet::ALL; ports],
             passes_on: false,
             raises_classes: false,
             pausing: vec![0; groups],
@@ -129,7 +136,7 @@ impl Pfc {
         }
     }
 
-    fn forwarding(params: &Params, site: &Site<'_>, core: &mut Core) -> Self {
+    fn forwarding(params: &Params, sends: &[ClassSet], site: &Site<'_>, core: &mut Core) -> Self {
         let most = u64::from(u32::MAX);
         let levels =
             site.levels.iter().flatten().map(|l| (l.xoff.min(most) as u32, l.xon.min(most - 1) as u32));
@@ -141,7 +148,7 @@ impl Pfc {
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
                 for (port, (xoff, xon)) in PortId::each(&levels) {
-                    for class in core.classes.each() {
+                    for class in core.classes.each().filter(|class| sends[port].has(*class)) {
                         let group = core.group(port, class);
                         core.ingress[group].watch(*xoff, *xon);
                     }
@@ -186,6 +193,9 @@ impl Pfc {
 
     /// Adds a threshold to the reasons to pause the neighbour.
     fn pause(&mut self, port: PortId, class: u8, core: &Core, effects: &mut Effects) {
+        if !self.sends[port].has(class) {
+            return;
+        }
         let group = self.group(port, class);
         self.over[group] += 1;
         if self.over[group] == 1 {
@@ -195,6 +205,9 @@ impl Pfc {
     }
 
     fn resume(&mut self, port: PortId, class: u8, effects: &mut Effects) {
+        if !self.sends[port].has(class) {
+            return;
+        }
         let group = self.group(port, class);
         self.over[group] -= 1;
         if self.over[group] == 0 {
@@ -293,13 +306,16 @@ impl Install for Pfc {
     /// Hosts obey pauses and ask for none.
     fn install(params: &Params, site: &Site<'_>, core: &mut Core) -> Option<Self> {
         let is_relay = site.forwards && site.is_host;
+        let sends: Vec<ClassSet> =
+            site.levels.iter().map(|l| l.map_or(params.sends(), |levels| levels.classes)).collect();
         let passes_on = is_relay && params.relays == Some(Relays::Forward);
         let per_flow = site.relay.per_flow.filter(|_| site.is_host && params.relays.is_none());
         let mut pfc = if site.forwards && !site.ports.is_empty() && !passes_on && per_flow.is_none() {
-            Self::forwarding(params, site, core)
+            Self::forwarding(params, &sends, site, core)
         } else {
             Self::new(Trigger::Never, site.framing.control, core, params.quanta)
         };
+        (pfc.sends, pfc.obeys) = (sends, vec![params.obeys(); site.ports.len()]);
         pfc.refreshes = params.refresh;
         pfc.passes_on = passes_on;
         pfc.hears_of_slots = per_flow.is_some();
@@ -310,9 +326,15 @@ impl Install for Pfc {
         Some(pfc)
     }
 
+    fn install_at(&mut self, port: PortId, params: &Params) {
+        self.obeys[port] = params.obeys();
+    }
+
     fn properties(params: &Params) -> Properties {
         Properties {
             is_lossless: true,
+            pausing: Some(params.sends()),
+            obeying: Some(params.obeys()),
             can_deadlock: true,
             pauses_neighbours: true,
             has_levels: true,
@@ -360,6 +382,7 @@ impl Install for Pfc {
             return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
         }
         params.watchdog.as_ref().map_or(Ok(()), |w| w.validate(context))?;
+        params.validate_classes(context)?;
         if params.hop_classes && context.classes < 2 {
             return Err((
                 "hop_classes",
@@ -416,7 +439,14 @@ impl Install for Pfc {
         let is_dynamic = params.xoff.is_none() && matches!(ingress.memory, buffer::Params::Shared(_));
         let below = || if is_dynamic { params.offset() } else { xoff.saturating_sub(2 * largest) };
         let xon = params.xon.map_or_else(below, |x| x.0);
-        Some(Levels { xoff, xon, headroom, available: limit.map(|l| l.saturating_sub(xoff)), is_dynamic })
+        Some(Levels {
+            xoff,
+            xon,
+            headroom,
+            available: limit.map(|l| l.saturating_sub(xoff)),
+            is_dynamic,
+            classes: params.sends(),
+        })
     }
 
     fn most_relays(params: &Params, above: u32) -> Option<(&'static str, u32, &'static str)> {
@@ -565,6 +595,9 @@ impl Hooks for Pfc {
             return Verdict::Pass;
         };
         let (class, is_pause) = (classes.trailing_zeros() as u8, quanta > 0);
+        if !self.obeys[port].has(class) {
+            return Verdict::Consume;
+        }
         let group = self.group(port, class);
         self.hear(port, class, is_pause, effects);
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], is_pause) != is_pause {
@@ -586,10 +619,10 @@ impl Hooks for Pfc {
     }
 
     fn on_pause_request(&mut self, port: PortId, class: u8, is_on: bool, core: &Core, effects: &mut Effects) {
-        if is_on {
-            self.add_reason(port, class, core, effects);
-        } else {
-            self.take_reason(port, class, effects);
+        match (self.sends[port].has(class), is_on) {
+            (false, _) => {}
+            (true, true) => self.add_reason(port, class, core, effects),
+            (true, false) => self.take_reason(port, class, effects),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Parameters of PFC.
 
 use super::watchdog;
+use crate::ids::ClassSet;
+use crate::mechanism::ValidationContext;
+use crate::param_error::ParamError;
 use crate::queueing::buffer::Accounting;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +51,16 @@ pub struct Params {
     /// Each host that relays a packet raises the packet by one class: PFC* of the `PortFC` paper.
     #[serde(default)]
     pub hop_classes: bool,
+    /// Classes under PFC: classes of which pauses are sent and obeyed. Packets of other classes neither cause
+    /// nor obey pauses, and are dropped without room. Default: all classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<u8>>,
+    /// Classes of which pauses are sent at a port with an override, in place of `classes`.
+    #[serde(skip)]
+    pub send: Option<Vec<u8>>,
+    /// Classes of which pauses are obeyed at a port with an override, in place of `classes`.
+    #[serde(skip)]
+    pub obey: Option<Vec<u8>>,
     /// The action of switches on pauses that last too long. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog: Option<watchdog::Params>,
@@ -72,12 +85,54 @@ impl Default for Params {
             refresh: true,
             relays: None,
             hop_classes: false,
+            classes: None,
+            send: None,
+            obey: None,
             watchdog: None,
         }
     }
 }
 
 impl Params {
+    /// Returns the classes of which pauses are sent.
+    pub(super) fn sends(&self) -> ClassSet {
+        ClassSet::listed(self.send.as_ref().or(self.classes.as_ref()))
+    }
+
+    /// Returns the classes of which pauses are obeyed.
+    pub(super) fn obeys(&self) -> ClassSet {
+        ClassSet::listed(self.obey.as_ref().or(self.classes.as_ref()))
+    }
+
+    /// Refuses invalid lists of classes.
+    pub(super) fn validate_classes(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        for (key, list) in [("classes", &self.classes), ("send", &self.send), ("obey", &self.obey)] {
+            let Some(list) = list else { continue };
+            if let Some(class) = list.iter().find(|class| **class >= context.classes) {
+                let classes = context.classes;
+                let why = format!("{class} is out of range; the switches have {classes} (switch.classes)");
+                return Err((key, why));
+            }
+            if self.hop_classes {
+                let why =
+                    "mutually exclusive with hop_classes, which needs all classes; remove one of the two";
+                return Err((key, why.into()));
+            }
+            if let Some(other) = context.other(|p| p.interface_queues > 1) {
+                let why =
+                    format!("not allowed with {other}, whose interface queues replace classes; remove it");
+                return Err((key, why));
+            }
+        }
+        if self.classes.as_ref().is_some_and(Vec::is_empty) {
+            return Err((
+                "classes",
+                "the list is empty; remove switch.flow_control.pfc, or name a class".into(),
+            ));
+        }
+        Ok(())
+    }
+
     /// Returns the bytes below a dynamic threshold at which a pause ends.
     pub(super) fn offset(&self) -> u64 {
         self.xon.map_or(3 * 1024, |x| x.0)

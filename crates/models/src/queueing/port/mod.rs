@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ids::QueueId;
+use crate::ids::{MAX_CLASSES, QueueId};
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number};
@@ -135,8 +135,11 @@ pub enum Turns {
     /// A packet for each class and for each supplier of a queue: flows of a host and its relayed packets take
     /// turns.
     Suppliers,
-    /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round.
-    Bytes(u32),
+    /// Deficit round robin (Shreedhar, Varghese 1995), with the bytes of a round of each class.
+    Bytes([u32; MAX_CLASSES]),
+    /// As `Bytes`. A class leaves the round as soon as no packet of the class may go, and not at its next
+    /// turn: the order then never depends on other events of the same moment.
+    Weights([u32; MAX_CLASSES]),
 }
 
 /// The queues of a port. Queue 0 is control, strictly first and never blocked.
@@ -392,6 +395,7 @@ impl Port {
         if waited {
             self.queues[from].suppliers = rest;
             self.waiting -= 1;
+            self.delist(from);
         }
         waited
     }
@@ -466,11 +470,34 @@ impl Port {
         }
     }
 
+    /// With `Turns::Weights`, lets a queue that cannot send leave the round.
+    #[inline]
+    fn delist(&mut self, queue: QueueId) {
+        if !self.is_single && matches!(self.order.turns, Turns::Weights(_)) {
+            self.delist_at_once(queue);
+        }
+    }
+
+    fn delist_at_once(&mut self, queue: QueueId) {
+        let q = &mut self.queues[queue];
+        if !q.in_ring || q.blocked == 0 && !q.is_empty() {
+            return;
+        }
+        (q.in_ring, q.taken) = (false, 0);
+        let group = &mut self.order.groups[usize::from(q.group)];
+        group.ring.retain(|other| *other != queue);
+        if group.ring.is_empty() {
+            (group.in_ring, group.deficit) = (false, 0);
+            self.order.levels[usize::from(group.level)].ring.retain(|other| *other != q.group);
+        }
+    }
+
     /// Blocks a queue; true when the cause is new.
     pub fn block(&mut self, queue: QueueId, cause: Cause) -> bool {
         let q = &mut self.queues[queue];
         let new = q.blocked & cause.bit() == 0;
         q.blocked |= cause.bit();
+        self.delist(queue);
         new
     }
 
@@ -562,11 +589,11 @@ impl Port {
                 return Some(Choice::Supplier(queue));
             };
             let mut goes_on = false;
-            if let Turns::Bytes(quantum) = self.order.turns {
+            if let Turns::Bytes(quanta) | Turns::Weights(quanta) = &self.order.turns {
                 let size = u32::from(head.bytes());
                 // Short of its head means a new visit: a group that cannot go on was sent to the back.
                 if group.deficit < size {
-                    group.deficit += quantum;
+                    group.deficit += quanta[usize::from(group.class) % MAX_CLASSES];
                 }
                 if group.deficit < size {
                     self.order.levels[level].ring.rotate_left(1);
@@ -618,7 +645,9 @@ impl Port {
                 self.control_run = if self.waiting > self.control { self.control_run + 1 } else { 0 };
             }
         }
-        self.queues[queue].packets.pop_front()
+        let packet = self.queues[queue].packets.pop_front();
+        self.delist(queue);
+        packet
     }
 
     /// Takes packets out of any place of a queue.
@@ -628,13 +657,16 @@ impl Port {
         self.waiting -= number(gone.len());
         self.control -= if queue == QueueId(0) { number(gone.len()) } else { 0 };
         self.queues[queue].packets = kept.into_iter().collect();
+        self.delist(queue);
         gone
     }
 
     /// Takes the head supplier of a queue.
     pub fn pop_supplier(&mut self, queue: QueueId) -> Option<u32> {
         self.waiting -= 1;
-        self.queues[queue].suppliers.pop_front()
+        let supplier = self.queues[queue].suppliers.pop_front();
+        self.delist(queue);
+        supplier
     }
 }
 

@@ -80,7 +80,7 @@ fn control_first_then_levels_then_turns() {
 
 #[test]
 fn deficit_round_robin_shares_bytes() {
-    let mut p = port(&[(0, 0), (1, 0)], Turns::Bytes(1500));
+    let mut p = port(&[(0, 0), (1, 0)], Turns::Bytes([1500; MAX_CLASSES]));
     for _ in 0..1000 {
         p.push(QueueId(1), Packet::new(Kind::Data, 0, 0, 0, 1500, 0));
         p.push(QueueId(2), Packet::new(Kind::Data, 0, 0, 0, 300, 0));
@@ -91,9 +91,53 @@ fn deficit_round_robin_shares_bytes() {
 }
 
 #[test]
+fn weighted_classes_send_their_quanta_each_round() {
+    // 14 and 15 frames of 1000 B a round: a strict class goes before both.
+    let mut quanta = [1_000; MAX_CLASSES];
+    (quanta[0], quanta[1]) = (14_000, 15_000);
+    let mut p = port(&[(0, 1), (1, 1), (2, 0)], Turns::Weights(quanta));
+    for queue in [1, 2] {
+        for seq in 0..100 {
+            p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, seq, 1_000, 0));
+        }
+    }
+    let round: Vec<u16> = std::iter::repeat_n(1, 14).chain(std::iter::repeat_n(2, 15)).collect();
+    assert_eq!(drain(&mut p, 58), [round.clone(), round].concat());
+    p.push(QueueId(3), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+    assert_eq!(drain(&mut p, 2), [3, 1]);
+}
+
+#[test]
+fn a_weighted_class_without_packets_leaves_the_round_at_once() {
+    for (turns, expected) in [
+        // Class 0 was sent last, and yet comes first in the next round.
+        (Turns::Bytes([1_000; MAX_CLASSES]), [1, 2]),
+        (Turns::Weights([1_000; MAX_CLASSES]), [2, 1]),
+    ] {
+        let mut p = port(&[(0, 0), (1, 0)], turns);
+        for queue in [1, 2, 1] {
+            p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+            if queue == 1 && p.waiting == 1 {
+                assert_eq!(drain(&mut p, 1), [1]);
+            }
+        }
+        assert_eq!(drain(&mut p, 2), expected);
+    }
+    // A pause takes a class out of the round, and the deficit is lost.
+    let mut p = port(&[(0, 0), (1, 0)], Turns::Weights([1_500; MAX_CLASSES]));
+    for queue in [1, 1, 1, 1, 2, 2, 2, 2] {
+        p.push(QueueId(queue), Packet::new(Kind::Data, 1, 0, 0, 1_000, 0));
+    }
+    assert_eq!(drain(&mut p, 2), [1, 2]);
+    p.block(QueueId(1), PFC);
+    p.unblock(QueueId(1), PFC);
+    assert_eq!(drain(&mut p, 4), [2, 2, 1, 2]);
+}
+
+#[test]
 fn classes_share_alike_however_many_queues_they_have() {
     // Three queues of class 0, one for each input, beside one of class 1.
-    for (turns, sizes) in [(Turns::Packets, [500, 500]), (Turns::Bytes(1500), [1500, 300])] {
+    for (turns, sizes) in [(Turns::Packets, [500, 500]), (Turns::Bytes([1500; MAX_CLASSES]), [1500, 300])] {
         let mut p = port(&[(0, 0), (0, 0), (0, 0), (1, 0)], turns);
         for queue in 1..=4 {
             for _ in 0..2000 {
