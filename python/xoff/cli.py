@@ -386,6 +386,19 @@ def explain(
         typer.Option(metavar="NODE:PORT", help="Lists the flows, queues and pauses of this port.", show_default=False),
     ] = None,
     job: Annotated[bool, typer.Option("--job", help="Follows jobs along their critical paths, by cause.")] = False,
+    request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Cuts the time of this request of a serving workload into parts, and follows its latest token to the "
+            "packets that made the token late. NAME:N with several workloads.",
+            show_default=False,
+        ),
+    ] = None,
+    token: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="M", help="With --request: follows this token.", show_default=False),
+    ] = None,
     what_if: Annotated[
         bool | None,
         typer.Option(
@@ -398,10 +411,10 @@ def explain(
     everything: Annotated[bool, typer.Option("--all", help="Names all flows and all pauses, not the largest.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Explains the time of flows and jobs to the picosecond, and which ports caused pauses."""
+    """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
     from xoff.insight.command import Question, command
 
-    question = Question(flow or [], worst, pauses, port, job, what_if)
+    question = Question(flow or [], worst, pauses, port, job, request, token, what_if)
     command(directory, question, everything=everything, as_json=as_json)
 
 

@@ -31,6 +31,8 @@ def ends(result: Tables) -> dict[int, int | None]:
     jobs = {
         name for table in (messages, result.table("operations")) for name in pc.unique(table["workload"]).to_pylist()
     }
+    if "requests" in result.tables:
+        jobs |= set(pc.unique(result.table("steps")["workload"]).to_pylist())
     if jobs:
         unfinished = flows.filter(pc.is_null(flows["fct_ps"]))
         names = zip(unfinished["flow"].to_pylist(), unfinished["workload"].to_pylist(), strict=True)

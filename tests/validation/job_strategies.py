@@ -198,7 +198,7 @@ def library(d: Draw) -> dict[str, Any]:
 
 def serving(d: Draw) -> dict[str, Any]:
     """Some requests to a small model, in pools that fit the number of hosts."""
-    rng = d.rng
+    rng = d.apart
     latent = {"kv_lora_rank": 8, "qk_rope_head_dim": 4, "q_lora_rank": 8}
     experts = rng.choice([1, 4, 8])
     model = {

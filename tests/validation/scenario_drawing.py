@@ -435,7 +435,9 @@ def draw_with(d: Draw) -> dict[str, Any]:
         elif fixed and any(key.startswith(("workload.collective", "workload.connections")) for key in forced):
             kind = "collective"
         else:
-            kind = d.choose("workload") if first else rng.choice(registered("workload"))
+            # Draws of serving leave all other draws as they are.
+            others = [one for one in registered("workload") if one != "serving"]
+            kind = d.choose("workload", others) if first else rng.choice(others)
         # Names of listed flows are unique in the scenario.
         if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in workloads):
             kind = "incast"
@@ -443,6 +445,9 @@ def draw_with(d: Draw) -> dict[str, Any]:
         if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
             shared["connections_per_channel"] = 3
         traffic = written(d, "workload", kind)
+        if d.apart.random() < 0.07 and not fixed:
+            kind, traffic = "serving", written(d, "workload", "serving")
+            shared = {}
         if any(isinstance(of, dict) and of.get("library") == "nccl" for of in traffic.values()):
             shared = {"connections": "persistent"}
         workloads.append(

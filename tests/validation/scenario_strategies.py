@@ -37,6 +37,7 @@ class Draw:
         # Draws of libraries and servers, and draws of schedulers and classes, leave all other draws as they are.
         state = rng.getstate()[1]
         self.aside = Random(str((state[:4], state[-1])))
+        self.apart = Random(str(("serving", state[:4], state[-1])))
         self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.forced = forced
         self.hosts = 0

@@ -318,7 +318,7 @@ def test_the_batch_of_decode_balances() -> None:
     assert abs(statistics.mean(runs) - expected) < max(5.4 * error, 0.01 * expected), (runs, expected)
 
 
-def test_a_request_that_never_ends_fails_the_audit() -> None:
+def test_requests_whose_messages_are_lost_for_good_are_censored() -> None:
     """Raw frames of a KV cache that overflow a buffer are lost, and decode waits without end."""
     scenario = on_star(
         llama(1, prefill={"instances": 3}, router={"policy": "round_robin"}),
@@ -328,10 +328,9 @@ def test_a_request_that_never_ends_fails_the_audit() -> None:
     )
     rows = [{"arrival": "0s", "input_tokens": 4096, "output_tokens": 4} for _ in range(3)]
     scenario["workload"][0]["serving"]["requests"] = rows
-    with pytest.raises(xoff.AuditError) as caught:
-        xoff.run(scenario)
-    assert "serving: " in str(caught.value)
-    assert "requests did not end" in str(caught.value)
+    serving = xoff.run(scenario).summary["serving"]["chat"]
+    assert (serving["completed"], serving["censored"]) == (1, 2)
+    assert serving["ttft_ps"]["p50"] is None
 
 
 def test_a_run_that_is_cut_has_censored_requests() -> None:

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from xoff import formatting
 from xoff._core import InputError
 from xoff.connections import ends
-from xoff.insight import Breakdown, Forest, breakdowns, job_command, ports, validate, words
+from xoff.insight import Breakdown, Forest, breakdowns, job_command, ports, serving_command, validate, words
 from xoff.insight.rerun import repeated, whole
+from xoff.insight.serving_path import Serving
 from xoff.results import Result
 
 _TREES = 5
@@ -31,6 +32,8 @@ class Question:
     pauses: bool = False
     port: str | None = None
     job: bool = False
+    request: str | None = None
+    token: int | None = None
     what_if: bool | None = None
     """Whether second runs measure the gains of jobs; None: only for short runs."""
 
@@ -41,8 +44,18 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     validate.check(result, "flows", "pauses", "queues", "drops")
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
     is_more = bool(flows or worst or pauses or port)
+    if question.token is not None and question.request is None:
+        raise InputError("--token: needs --request")
+    if question.request is not None:
+        if is_more or question.job:
+            raise InputError("--request: excludes --flow, --worst, --pauses, --port and --job; run two commands")
+        _explain_request(result, directory, question, everything=everything, as_json=as_json)
+        return
     if question.job and is_more:
         raise InputError("--job: excludes --flow, --worst, --pauses and --port; run two commands")
+    if not is_more and not question.job and (latest := serving_command.latest(result)) is not None:
+        _explain_request(result, directory, Question(request=latest), everything=everything, as_json=as_json)
+        return
     if question.job or (not is_more and _is_of_jobs(result)):
         _explain_jobs(result, directory, question.what_if, everything=everything, as_json=as_json)
         return
@@ -98,6 +111,18 @@ def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, every
         return
     for number, one in enumerate(found):
         job_command.show(one, forest, None if measured is None else measured[number], everything=everything)
+
+
+def _explain_request(result: Result, directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
+    request = serving_command.find(result, question.request or "")
+    traced = repeated(result, None, directory)
+    forest = Forest(traced)
+    serving = Serving(traced, str(request["workload"]), forest)
+    found = serving_command.late(serving, request, question.token)
+    if as_json:
+        print(json.dumps(serving_command.answer(request, found)))
+        return
+    serving_command.show(request, found, forest, everything=everything)
 
 
 def _check_known(result: Result, flow: int) -> None:

@@ -48,6 +48,7 @@ def possible(document: Mapping[str, Any]) -> set[str]:
     """Returns the names of the metrics that a run of a resolved scenario can have."""
     names, collectives = [], set()
     jobs: dict[str, set[str]] = {}
+    pools: dict[str, list[str]] = {}
     for workload in document.get("workload", []):
         kind, traffic = next(_traffic(workload), ("flows", []))
         name = str(workload.get("name") or kind)
@@ -55,6 +56,8 @@ def possible(document: Mapping[str, Any]) -> set[str]:
         collectives |= {name} if kind == "collective" else set()
         if kind in {"graph", "training"} and isinstance(traffic, Mapping):
             jobs.setdefault(name, set()).update(_labels(kind, traffic))
+        if kind == "serving" and isinstance(traffic, Mapping):
+            pools[name] = [pool for pool in ("prefill", "decode", "aggregated") if traffic.get(pool)]
     classes = document.get("probe", {}).get("size_classes")
     bounds = [0, *classes] if classes else []
     like = _like(Summary, names, bounds)
@@ -65,9 +68,15 @@ def possible(document: Mapping[str, Any]) -> set[str]:
             like["workloads"][name]["job"]["groups"] = {label: dict(_GROUP) for label in jobs[name]}
         else:
             del like["workloads"][name]["job"]
+    for name in set(names) - pools.keys():
+        del like["serving"][name]
+    for name, own in pools.items():
+        steps = like["serving"][name]["steps"].popitem()[1] | {"exposed_by_label": dict.fromkeys(_SERVING_LABELS, 0)}
+        like["serving"][name]["steps"] = dict.fromkeys(own, steps)
     return set(metrics(like))
 
 
+_SERVING_LABELS = ("TP", "EP_dispatch", "EP_combine")
 _GROUP = {"exposed_ps": 0, "bus_bps": 0}
 
 

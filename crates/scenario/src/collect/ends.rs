@@ -25,6 +25,7 @@ pub struct Ends {
     /// The transport retransmits losses.
     repeats: bool,
     bytes_completed: u64,
+    open_lost: bool,
     flows: u64,
     bytes: u64,
     /// Finished operations of jobs and requests of serving, and all of these, without operations of reducers.
@@ -70,6 +71,7 @@ impl Ends {
             lost: BTreeSet::new(),
             repeats,
             bytes_completed: 0,
+            open_lost: false,
             flows: plan.flows - plan.open.values().sum::<u64>(),
             bytes: plan.bytes,
             operations: (0, operations + requests),
@@ -127,11 +129,18 @@ impl Ends {
         self.last_operation = self.last_operation.max(last);
     }
 
-    /// A flow lost a packet.
-    pub fn lose(&mut self, flow: u32) {
-        if !self.repeats {
+    /// A flow lost a packet; `is_open` for a connection that stays open.
+    pub fn lose(&mut self, flow: u32, is_open: bool) {
+        if !self.repeats && is_open {
+            self.open_lost = true;
+        } else if !self.repeats {
             self.lost.insert(flow);
         }
+    }
+
+    /// True if a connection that stays open lost a packet for good.
+    pub const fn open_lost(&self) -> bool {
+        self.open_lost
     }
 
     /// Returns flows without further records.
@@ -271,7 +280,7 @@ mod tests {
             over.extend(now.iter().map(|s| s.flow));
             for id in 0..cp.nodes() {
                 for drop in cp.node_mut(id).records.drops.drain(..) {
-                    ends.lose(drop.flow);
+                    ends.lose(drop.flow, false);
                 }
             }
         });

@@ -9,7 +9,7 @@ use xoff_models::job::{Ended, Graph, What, Work};
 use xoff_models::message::{Delivered, Post};
 use xoff_models::node::Node;
 use xoff_models::packet::Packet;
-use xoff_models::serving::{self, SERVING};
+use xoff_models::serving::SERVING;
 use xoff_models::workload::AllFlows;
 use xoff_units::{Moment, index, wide};
 
@@ -121,48 +121,6 @@ impl Collector {
         }
     }
 
-    /// Adds a message of serving. A row is kept if delays are recorded, since a step has thousands of messages.
-    fn add_served(&mut self, plan: &AllFlows, one: &Delivered) {
-        let (post, message) = (one.message.post, one.message);
-        let served = &plan.serving[index(serving::workload_of(post.id.job))].plan;
-        let from = serving::sender_of(post.id.job);
-        let (src, is_slice) = (served.nodes[index(from)], post.flow == Post::NVLINK);
-        if !is_slice {
-            self.delays.complete(&cut(one), &self.names.ports);
-        }
-        if !self.keeps_messages {
-            return;
-        }
-        let ideal = if is_slice {
-            let Some(servers) = plan.nvlink.servers else { return };
-            servers.latency + servers.nvlink.serializer().time(post.bytes)
-        } else {
-            let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
-            self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own
-        };
-        let fct = (one.at - message.posted).ps();
-        self.rows.messages.push(Message {
-            flow: (!is_slice).then_some(post.flow),
-            workload: served.workload,
-            operation: post.id.number,
-            place: post.id.place,
-            from,
-            to: serving::receiver(post.id.place),
-            step: serving::place_in_operation(post.id.place),
-            channel: 0,
-            label: serving::Kind::of(post.id.place).label().to_string(),
-            src,
-            dst: one.dst,
-            size: post.bytes,
-            posted: message.posted.ps(),
-            after: post.after,
-            left: message.left.ps(),
-            fct,
-            ideal: ideal.ps().max(1),
-            slowdown: fct as f64 / ideal.real().max(1.0),
-        });
-    }
-
     /// Adds a message that came over NVLink.
     fn add_slice(&mut self, plan: &AllFlows, one: &Delivered) {
         let Some(servers) = plan.nvlink.servers.filter(|_| self.keeps_flows) else { return };
@@ -176,7 +134,7 @@ impl Collector {
 }
 
 /// Returns a delivered message, as delays are cut.
-const fn cut(one: &Delivered) -> delays::Delivered {
+pub(super) const fn cut(one: &Delivered) -> delays::Delivered {
     let post = one.message.post;
     delays::Delivered {
         flow: post.flow,

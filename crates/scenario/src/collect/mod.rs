@@ -3,6 +3,7 @@
 mod ends;
 mod jobs;
 mod sampling;
+mod serving;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use xoff_models::queueing::port::Port;
 use xoff_models::record::Drop;
 use xoff_models::routing::Map;
 use xoff_models::workload::AllFlows;
-use xoff_units::{Duration, Moment, index, wide};
+use xoff_units::{Duration, Moment, index};
 
 use self::ends::Ends;
 use self::sampling::Sampling;
@@ -41,7 +42,7 @@ use crate::ideal::IdealFct;
 use crate::measures::{Measures, Over, Times};
 use crate::observer::{Observer, Progress};
 use crate::runner::Runner;
-use crate::serving::{self, Serving};
+use crate::serving::Serving;
 use crate::summary::{HighWater, Performance, Summary};
 use crate::table::Table;
 use crate::tables::Ways;
@@ -329,7 +330,7 @@ impl Collector {
             self.add_flow(plan, &s);
         }
         for d in &self.rows.drops[known.0..] {
-            self.ends.lose(d.flow);
+            self.ends.lose(d.flow, plan.is_open(d.flow));
             self.shortage.note(d);
         }
         self.sampling.thin(cp, &mut self.rows.samples, 0);
@@ -484,29 +485,6 @@ impl Collector {
         fct as f64 / ideal.real()
     }
 
-    /// Takes the rows of serving.
-    fn take_serving(&mut self, cp: &mut Checkpoint<'_, Node>) {
-        if self.serving.is_empty() {
-            return;
-        }
-        let (requests, steps, tokens) = serving::take(cp);
-        for row in &requests {
-            self.serving.add_request(row);
-        }
-        for row in &steps {
-            self.serving.add_step(row);
-        }
-        for row in &tokens {
-            self.serving.add_token(row);
-        }
-        let last = tokens.last().map_or(Moment::ZERO, |row| row.at);
-        self.ends.end(wide(requests.len()), last);
-        if self.keeps_flows {
-            self.rows.requests.extend(requests);
-            self.rows.steps.extend(steps);
-        }
-    }
-
     fn measure(&mut self, plan: &AllFlows, over: &Over) {
         self.measures.add(over);
         if !plan.is_warm(over.workload) {
@@ -540,11 +518,7 @@ impl Collector {
         ledger.uncut = self.delays.wrong;
         ledger.stuck = Self::stuck(cp, &self.jobs);
         let mut verdicts = judge(&ledger, &self.names, scenario, end);
-        if !self.serving.is_empty() {
-            let is_over = end.finish == Finish::Idle && end.abort.is_none();
-            let wrong = serving::imbalance(cp).filter(|_| is_over);
-            verdicts.enter("serving", Judgement::Fail, wrong);
-        }
+        self.judge_serving(cp, end, &mut verdicts);
         verdicts
     }
 
@@ -575,12 +549,7 @@ impl Collector {
         for s in self.ends.unsettled() {
             self.add_flow(plan, &s);
         }
-        for row in serving::censored(cp) {
-            self.serving.add_censored(&row, now);
-            if self.keeps_flows {
-                self.rows.requests.push(row);
-            }
-        }
+        self.censor(cp, now);
         let mut open = Vec::new();
         // The last acknowledgements leave after the last flow has arrived, unless the run was cut short
         // before.

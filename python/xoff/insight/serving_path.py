@@ -1,0 +1,322 @@
+"""The critical path of a step of serving, and the time in which the traffic of others stretched the step.
+
+A rank computes, or waits for the last message of an exchange (a ring of tensor-parallel ranks, a dispatch, a combine).
+The path starts at the end of the step and goes backwards: to the last message for which the rank waited, to the sender
+of that message, and so on to the start of the step. The parts of the path add up to the time of the step.
+
+*Stretch* is the time of the path that messages spent behind packets of others, paused for others, held, sent again, or
+kept by congestion control. Packets of the same step are not of others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow.compute as pc
+
+from xoff._core import InputError
+from xoff.insight.origins import Root
+from xoff.insight.trees import Forest
+from xoff.results import Result
+
+_EXCHANGES = ("TP", "EP_dispatch", "EP_combine")
+_QUEUEING = frozenset({"queueing", "hol_blocking"})
+_CONTROL = frozenset({"pacing", "window", "awaiting_pull"})
+_LOSSES = frozenset({"retransmission", "awaiting_ack"})
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a path: a rank computes, a message is on its way, or a scheduler is asked."""
+
+    kind: str
+    """`compute`, `message`, `control` (a report to the scheduler, and an order) or `queue` (waiting for a step)."""
+    start_ps: int
+    end_ps: int
+    rank: int
+    message: Row | None = None
+    """The row of the message."""
+
+    @property
+    def ps(self) -> int:
+        """The duration in picoseconds."""
+        return self.end_ps - self.start_ps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the part with the keys of ``xoff explain --request --json``."""
+        found: dict[str, Any] = {"kind": self.kind, "start_ps": self.start_ps, "end_ps": self.end_ps, "rank": self.rank}
+        if self.message is not None:
+            keys = ("label", "flow", "rank", "to_rank", "src", "dst", "size_bytes")
+            found["message"] = {key: self.message[key] for key in keys}
+        return found
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Stretch:
+    """A cause of stretch: whose traffic, in which way, and where."""
+
+    owner: str
+    """`KV`, `prefill`, `decode` or `aggregated` (other exchanges), or the name of another workload."""
+    cause: str
+    """`queueing`, `paused`, `held`, `control` or `losses`."""
+    node: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """The end of an exchange at a rank that waited for the last message."""
+
+    at_ps: int
+    began_ps: int
+    message: Row
+
+
+class Serving:
+    """The steps and messages of a serving workload. The result must have the delays of all flows."""
+
+    def __init__(self, result: Result, workload: str, forest: Forest) -> None:
+        self.name = workload
+        self._forest = forest
+        self._result = result
+        steps = [row for row in result.steps.to_pylist() if row["workload"] == workload]
+        self._steps: dict[tuple[str, int, int], list[dict[str, Any]]] = defaultdict(list)
+        for row in steps:
+            self._steps[row["phase"], row["instance"], row["rank"]].append(row)
+        messages = result.messages
+        self._messages = [row for row in messages.to_pylist() if row["workload"] == workload]
+        self._waits = self._find_waits()
+        self._ring = {
+            (row["rank"], row["to_rank"], row["operation"], row["step"]): row
+            for row in self._messages
+            if row["label"] == "TP"
+        }
+        self._delays: dict[tuple[int, int, int], list[dict[str, Any]]] = defaultdict(list)
+        for row in result.table("delays").to_pylist():
+            if row["operation"] is not None:
+                self._delays[row["flow"], row["operation"], row["message"]].append(row)
+        self._owners = self._find_owners(result)
+
+    def _find_waits(self) -> dict[int, list[_Wait]]:
+        """Returns the exchanges for whose last message a rank waited, by rank, in order of time."""
+        began: dict[tuple[int, str, int], int] = {}
+        last: dict[tuple[int, str, int], Row] = {}
+        for row in self._messages:
+            if row["label"] not in _EXCHANGES:
+                continue
+            own = (row["rank"], row["label"], row["operation"])
+            began[own] = min(began.get(own, row["start_ps"]), row["start_ps"])
+            other = (row["to_rank"], row["label"], row["operation"])
+            if other not in last or _end(row) > _end(last[other]):
+                last[other] = row
+        waits: dict[int, list[_Wait]] = defaultdict(list)
+        for key, row in last.items():
+            if key in began and _end(row) > began[key]:
+                waits[key[0]].append(_Wait(_end(row), began[key], row))
+        for found in waits.values():
+            found.sort(key=lambda wait: wait.at_ps)
+        return waits
+
+    def _find_owners(self, result: Result) -> dict[int, str]:
+        """Returns the owner of each flow: KV, a pool, or another workload."""
+        owners = {row["flow"]: str(row["workload"]) for row in result.flows.select(["flow", "workload"]).to_pylist()}
+        pools = {row["slowest_rank"]: row["phase"] for rows in self._steps.values() for row in rows}
+        for row in self._messages:
+            if row["flow"] is not None:
+                pool = pools.get(row["rank"]) or pools.get(row["to_rank"]) or self.name
+                owners[row["flow"]] = "KV" if row["label"] == "KV" else pool
+        return owners
+
+    def steps_of(self, request: Row) -> list[dict[str, Any]]:
+        """Returns the steps that made the tokens of an ended request, the last step last."""
+        phase = "decode" if ("decode", request["decode_instance"], request["decode_rank"]) in self._steps else None
+        phase = phase or "aggregated"
+        rows = self._steps[phase, request["decode_instance"], request["decode_rank"]]
+        end = request["arrival_ps"] + request["e2e_ps"]
+        count = request["output_tokens"] - (0 if self._makes_first() else 1)
+        before = [row for row in rows if row["end_ps"] <= end]
+        return before[len(before) - count :] if count else []
+
+    def _makes_first(self) -> bool:
+        """True if decode makes the first token."""
+        for workload in self._result.scenario["workload"]:
+            if workload.get("name", "serving") == self.name:
+                serving = workload["serving"]
+                return serving.get("first_token") == "decode" and "decode" in serving
+        return False
+
+    def path(self, step: Row) -> list[Part]:
+        """Returns the critical path of a step of a DP rank. Raises `InputError` if tables do not fit together."""
+        parts: list[Part] = []
+        rank, at, start = step["slowest_rank"], step["end_ps"], step["start_ps"]
+        while at > start:
+            wait = self._last_wait(rank, at, start)
+            since = start if wait is None else wait.at_ps
+            parts.append(Part("compute", since, at, rank))
+            if wait is None:
+                break
+            rank, at = self._follow(wait, parts)
+            if len(parts) > 4 * len(self._messages) + 4:
+                raise InputError("messages.parquet: is damaged, or of another run: messages wait for one another")
+        parts.reverse()
+        ends = [part.end_ps for part in parts[:-1]]
+        if [part.start_ps for part in parts[1:]] != ends or parts[0].start_ps != start:
+            raise InputError("messages.parquet: is damaged, or of another run: messages do not follow one another")
+        return [part for part in parts if part.ps]
+
+    def _last_wait(self, rank: int, at: int, start: int) -> _Wait | None:
+        for wait in reversed(self._waits.get(rank, [])):
+            if wait.at_ps <= at:
+                return wait if wait.began_ps >= start else None
+        return None
+
+    def _follow(self, wait: _Wait, parts: list[Part]) -> tuple[int, int]:
+        """Adds the messages of an exchange; returns the rank before these messages, and the moment."""
+        row = wait.message
+        while True:
+            parts.append(Part("message", row["start_ps"], _end(row), row["rank"], row))
+            earlier = None
+            if row["label"] == "TP" and row["step"] > 0:
+                before = [
+                    other
+                    for other in (self._ring.get(key) for key in self._into(row))
+                    if other is not None and _end(other) == row["start_ps"]
+                ]
+                earlier = before[0] if before else None
+            if earlier is None:
+                return row["rank"], row["start_ps"]
+            row = earlier
+
+    def _into(self, row: Row) -> Iterable[tuple[int, int, int, int]]:
+        """Yields the keys of messages that could have released a message of a ring."""
+        senders = {key[0] for key in self._ring if key[1] == row["rank"] and key[2] == row["operation"]}
+        return ((sender, row["rank"], row["operation"], row["step"] - 1) for sender in sorted(senders))
+
+    def token(self, request: Row, token: int) -> list[Part]:
+        """Returns the parts between a token of decode and the token before.
+
+        token: at least 1, or 0 if decode makes the first token.
+        """
+        steps = self.steps_of(request)
+        place = token - (0 if self._makes_first() else 1)
+        step = steps[place]
+        path = self.path(step)
+        if place == 0:
+            first = request["arrival_ps"] + request["ttft_ps"] if token else request["arrival_ps"]
+            return [Part("queue", first, step["start_ps"], step["slowest_rank"]), *path]
+        return [*self._between(steps[place - 1], step), *path]
+
+    def _between(self, before: Row, step: Row) -> list[Part]:
+        """Returns the parts between the ends of a DP rank's step and the start of the next step."""
+        start, end = before["end_ps"], step["start_ps"]
+        others = [
+            row
+            for (phase, instance, _), rows in self._steps.items()
+            if (phase, instance) == (step["phase"], step["instance"])
+            for row in rows
+            if start < row["end_ps"] <= end and row["start_ps"] == before["start_ps"]
+        ]
+        slowest = max(others, key=lambda row: row["end_ps"], default=None)
+        if slowest is None:
+            return [Part("control", start, end, step["slowest_rank"])]
+        parts = [_cut(part, start) for part in self.path(slowest) if part.end_ps > start]
+        return [*parts, Part("control", slowest["end_ps"], end, step["slowest_rank"])]
+
+    def stretch(self, parts: Iterable[Part], pool: str) -> dict[Stretch, int]:
+        """Returns the time of a path in which others stretched a step of a pool, in picoseconds."""
+        found: dict[Stretch, int] = defaultdict(int)
+        for part in parts:
+            for _, cause, ps in self.causes(part, pool):
+                if cause is not None:
+                    found[cause] += ps
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def causes(self, part: Part, pool: str) -> Iterator[tuple[Row, Stretch | None, int]]:
+        """Yields the delays of a message of a path, each with the traffic of others that caused the delay, if any.
+
+        A pause is shared out among the other flows at the output of the root: in the shares in which the output served
+        them while the message waited there, or in which their bytes waited there. The flow of the message itself has
+        no share: a flow alone is not paused. Example: a message of one sender and a KV cache take turns on a link. The
+        message is paused for half of the time, and the KV cache is the cause of the whole pause.
+        """
+        rows = self.delays(part)
+        served: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            is_other = row["blocking_flow"] not in {None, row["flow"]}
+            if row["kind"] in _QUEUEING and is_other and row["blocking_flow"] in self._owners:
+                served[row["node"], row["port"]][self._owners[row["blocking_flow"]]] += row["time_ps"]
+        for row in rows:
+            if row["kind"] != "paused" or row["cause"] == "fault":
+                yield row, self._cause(row, pool), row["time_ps"]
+                continue
+            root = self._forest.root_of(row)
+            shares = dict(served.get((root.node, root.port if root.port is not None else -1), {})) if root else {}
+            left, whole = row["time_ps"], sum((shares := shares or self._waiting(root, row["flow"])).values())
+            for owner, share in sorted(shares.items()):
+                if owner != pool:
+                    ps = row["time_ps"] * share // whole
+                    left -= ps
+                    yield row, Stretch(owner, "paused", row["node"], row["port"]), ps
+            yield row, None, left
+
+    def delays(self, part: Part) -> list[dict[str, Any]]:
+        """Returns the rows of table `delays` of a message of a path; empty for other parts and over NVLink."""
+        if part.message is None or part.message["flow"] is None:
+            return []
+        message = part.message
+        rows = self._delays.get((message["flow"], message["operation"], message["message"]), [])
+        whole = sum(row["time_ps"] for row in rows)
+        if whole != message["fct_ps"]:
+            raise InputError("delays.parquet: is damaged, or of another run: the parts of a message do not add up")
+        return rows if part.ps == whole else []
+
+    def _cause(self, row: Row, pool: str) -> Stretch | None:
+        """Returns the cause of a delay for which others are responsible; None for the step's own traffic."""
+        kind, place = row["kind"], (row["node"], row["port"])
+        if kind in _QUEUEING:
+            owner = self._owners.get(row["blocking_flow"])
+            return None if owner in {None, pool} else Stretch(str(owner), "queueing", *place)
+        if kind == "paused":
+            return Stretch(str(row["cause"]), "paused", *place)
+        if kind == "source_held":
+            return Stretch(str(row["cause"]), "held", *place)
+        if kind in _CONTROL:
+            return Stretch("congestion control", "control", *place)
+        return Stretch("losses", "losses", *place) if kind in _LOSSES else None
+
+    def _waiting(self, root: Root | None, own: int) -> dict[str, int]:
+        """Returns the bytes that waited at the root of pauses, by owner, without those of a flow."""
+        sums: dict[str, int] = defaultdict(int)
+        tree = next((tree for tree in self._forest.trees if tree.root == root), None)
+        for flow, size in (tree.contributors if tree else {}).items():
+            if flow != own:
+                sums[self._owners.get(flow, "?")] += size
+        return sums
+
+
+def _end(row: Row) -> int:
+    return int(row["start_ps"] + row["fct_ps"])
+
+
+def _cut(part: Part, start: int) -> Part:
+    """Returns a part from a moment on."""
+    return Part(part.kind, max(part.start_ps, start), part.end_ps, part.rank, part.message)
+
+
+def workloads(result: Result) -> list[str]:
+    """Returns the names of serving workloads with requests."""
+    return [str(name) for name in pc.unique(result.table("requests")["workload"]).to_pylist()]
+
+
+def gaps(request: Row, steps: list[dict[str, Any]], *, makes_first: bool) -> list[int]:
+    """Returns the time between a token and the token before, from token 1 on."""
+    ends = [step["end_ps"] for step in steps]
+    if not makes_first:
+        ends = [request["arrival_ps"] + request["ttft_ps"], *ends]
+    return [later - earlier for earlier, later in pairwise(ends)]

@@ -1,0 +1,147 @@
+"""The path of a late token: the parts add up, and what others stretched is what a run without them lacks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from xoff.insight.serving_path import Serving, gaps
+from xoff.insight.trees import Forest
+
+
+def small(**more: Any) -> dict[str, Any]:
+    """Ten requests to layers of Mixtral on a star, with experts on all ranks of each pool."""
+    serving = {
+        "model": {"preset": "mixtral_8x7b", "layers": 3},
+        "compute": {"device": "h100"},
+        "arrivals": {"rate": 400.0, "requests": 10},
+        "lengths": {"input": 512, "output": 6},
+        "prefill": {"data": 2, "expert": 2},
+        "decode": {"data": 4, "expert": 4},
+        "kv": {"granularity": "layer"},
+        **more.pop("serving", {}),
+    }
+    return {
+        "network": {"star": {"hosts": 16, "link": {"rate": "100Gbps", "delay": "500ns"}}, **more.pop("network", {})},
+        "framing": {"payload": "4000B"},
+        "switch": {"flow_control": {"pfc": {"xoff": "40KB"}}, **more.pop("switch", {})},
+        "workload": [{"name": "chat", "serving": serving}],
+        "probe": {"delays": "all"},
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    "serving",
+    [
+        {},
+        {"decode": {"tensor": 4, "data": 2}, "prefill": {"tensor": 2}, "first_token": "decode"},
+        {"decode": {"tensor": 2, "data": 4, "expert": 8, "max_sequences": 2}},
+        {"experts": {"overhead": "20us", "copies": "rank", "dispatch": "fp8"}, "control": {"step": "30us"}},
+    ],
+    ids=["experts", "tensor", "both", "overhead"],
+)
+@pytest.mark.parametrize("network", [{}, {"servers": {"gpus": 4}}], ids=["hosts", "servers"])
+def test_the_parts_of_a_path_add_up(serving: dict[str, Any], network: dict[str, Any]) -> None:
+    """Between two tokens of each request the path has no gap."""
+    result = xoff.run(small(serving=serving, network=network))
+    paths = Serving(result, "chat", Forest(result))
+    makes_first = serving.get("first_token") == "decode"
+    for request in result.requests.to_pylist():
+        steps = paths.steps_of(request)
+        assert len(steps) == request["output_tokens"] - (not makes_first)
+        times = gaps(request, steps, makes_first=makes_first)
+        assert max(times) == request["itl_max_ps"]
+        for token, time in enumerate(times, start=1):
+            parts = paths.token(request, token)
+            assert sum(part.ps for part in parts) == time
+            ends = [part.end_ps for part in parts[:-1]]
+            assert [part.start_ps for part in parts[1:]] == ends
+    # Each step of each DP rank has a path.
+    for step in result.steps.to_pylist():
+        assert sum(part.ps for part in paths.path(step)) == step["end_ps"] - step["start_ps"]
+
+
+def beside(scheduler: str | dict[str, Any]) -> tuple[int, int, dict[str, int]]:
+    """Runs decode of 128 sequences on two ranks beside a KV cache of 67 MB to one of the ranks.
+
+    Returns the time of all steps of decode, the bytes of the cache, and the stretch of decode by owner.
+    """
+    requests = [{"arrival": "0s", "input_tokens": 8, "output_tokens": 30} for _ in range(128)]
+    # The last request ends with its KV cache, and joins no step.
+    requests.append({"arrival": "20ms", "input_tokens": 4096, "output_tokens": 1})
+    scenario = small(
+        serving={
+            "model": {"preset": "mixtral_8x7b", "layers": 4},
+            "prefill": {"max_tokens": 4096},
+            "decode": {"data": 2, "expert": 2},
+            "kv": {"class": 0},
+            "experts": {"class": 1},
+            "requests": requests,
+        },
+        switch={"classes": 2, "scheduler": scheduler},
+    )
+    del scenario["workload"][0]["serving"]["arrivals"], scenario["workload"][0]["serving"]["lengths"]
+    result = xoff.run(scenario)
+    paths = Serving(result, "chat", Forest(result))
+    stretch: dict[str, int] = defaultdict(int)
+    steps = [row for row in result.steps.to_pylist() if row["phase"] == "decode"]
+    # The path of a lock-step is that of its slowest DP rank.
+    slowest: dict[int, dict[str, Any]] = {}
+    for row in steps:
+        if row["step"] not in slowest or row["end_ps"] > slowest[row["step"]]["end_ps"]:
+            slowest[row["step"]] = row
+    for row in slowest.values():
+        for cause, ps in paths.stretch(paths.path(row), "decode").items():
+            stretch[cause.owner] += ps
+    time = sum(row["end_ps"] - row["start_ps"] for row in slowest.values())
+    return time, max(row["kv_bytes"] for row in result.requests.to_pylist()), dict(stretch)
+
+
+def test_on_one_link_stretch_is_the_difference_to_a_run_without_kv() -> None:
+    """Decode goes first, or shares the link of a rank in equal turns with a KV cache, or goes last."""
+    alone, size, none = beside("strict")
+    assert sum(none.values()) < 0.01 * size * 80
+    turns, _, stretch = beside({"drr": "4058B"})
+    assert stretch["KV"] == pytest.approx(turns - alone, rel=0.1)
+    assert stretch["KV"] == sum(stretch.values())
+
+
+def test_the_command_names_the_packets_that_made_a_token_late(tmp_path: Path) -> None:
+    scenario = small()
+    del scenario["probe"]
+    xoff.run(scenario, out=tmp_path / "out")
+
+    def explain(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "xoff", "explain", str(tmp_path / "out"), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    text = explain("--request", "2")
+    assert text.returncode == 0
+    assert "chat: request 2: 512 tokens in, 6 out" in text.stdout
+    assert "on the path of the token" in text.stdout
+    found = json.loads(explain("--request", "2", "--token", "3", "--json").stdout)
+    token = found["token"]
+    assert token["token"] == 3
+    assert sum(part["end_ps"] - part["start_ps"] for part in token["path"]) == token["time_ps"]
+    assert sum(token["by_cause"].values()) == token["time_ps"]
+    # Without a question the request with the longest time between two tokens is explained.
+    rows = xoff.load(tmp_path / "out").requests.to_pylist()
+    worst = max(rows, key=lambda row: (row["itl_max_ps"], -row["request"]))
+    assert json.loads(explain("--json").stdout)["request"]["request"] == worst["request"]
+    for arguments, message in (
+        (("--request", "10"), "--request 10: unknown request; chat has requests 0 to 9"),
+        (("--request", "1", "--token", "6"), "--token 6: out of range; decode made the tokens 1 to 5"),
+        (("--token", "1"), "--token: needs --request"),
+        (("--request", "1", "--job"), "--request: excludes --flow"),
+    ):
+        wrong = explain(*arguments)
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert message in wrong.stderr
