@@ -170,6 +170,11 @@ class Result:
         return self.table("steps")
 
     @property
+    def tokens(self) -> pa.Table:
+        """A row per token of a request of a serving workload; recorded if ``probe.tokens = true``."""
+        return self.table("tokens")
+
+    @property
     def samples(self) -> pa.Table:
         """Depths of the queues over time; recorded with ``probe.queues`` or ``probe.replay``."""
         return self.table("samples")
@@ -650,6 +655,7 @@ def _passed(state: str) -> bool:
 def _not_recorded(name: str, recorded: list[str]) -> str:
     advice = {
         "packets": "; set `probe.packets = true` in the scenario",
+        "tokens": "; set `probe.tokens = true` in the scenario",
         "samples": '; set `probe.replay = true` or `probe.queues = "1us"` in the scenario',
         "delays": '; set `probe.delays = "all"` in the scenario',
         "contributions": '; set `probe.delays = "all"` in the scenario',

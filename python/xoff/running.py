@@ -67,6 +67,7 @@ PROBES = {
     "samples": ("queues", "replay"),
     "delays": ("delays",),
     "contributions": ("delays",),
+    "tokens": ("tokens",),
 }
 """Tables that a run records only on request, each with the keys of `probe` that request the table."""
 

@@ -2525,7 +2525,7 @@ class ExpertTraffic(_Part):
     """Numbers of a token on the way to experts; results come back with two bytes a number."""
 
     copies: Literal["expert", "rank", "server"] | None = None
-    """How often a token crosses the network: `expert` or `rank`."""
+    """How often a token crosses the network: `expert`, `rank` or `server`."""
 
     overhead: str | None = None
     """Time before each dispatch and combine."""
@@ -2883,6 +2883,9 @@ class Probe(_Part):
 
     flows: bool | None = None
     """Writes a row for each flow to the table `flows`."""
+
+    tokens: bool | None = None
+    """Writes a row for each token of serving to the table `tokens`."""
 
 
 @dataclass(kw_only=True)

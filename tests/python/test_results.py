@@ -123,7 +123,7 @@ def test_what_a_failed_run_had_is_kept_beside(scenario: dict[str, Any], tmp_path
 
 
 def test_tables_have_the_columns_that_are_declared(scenario: dict[str, Any]) -> None:
-    result = xoff.run(scenario | {"probe": {"packets": True, "queues": "1us", "delays": "all"}})
+    result = xoff.run(scenario | {"probe": {"packets": True, "queues": "1us", "delays": "all", "tokens": True}})
     declared = {table["name"]: table["columns"] for table in json.loads(_core.tables())}
     assert result.tables == sorted(declared)
     for name, columns in declared.items():

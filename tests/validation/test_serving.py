@@ -234,6 +234,32 @@ def test_experts_get_one_message_from_each_rank() -> None:
     assert 7 * dispatch + combine < waited < 7 * dispatch + 7 * combine + experts
 
 
+@pytest.mark.parametrize("copies", ["expert", "rank", "server"])
+def test_copies_decide_what_crosses_the_network(copies: str) -> None:
+    """16 ranks on two servers: 8 copies of a token, 6.46 copies (ranks reached), or 2 copies (servers reached)."""
+    ranks, tokens, layers, experts, top_k = 16, 256, 3, 256, 8
+    serving = {
+        "model": {"preset": "deepseek_v3", "layers": layers, "dense_layers": 0},
+        "compute": {"device": "h100"},
+        "requests": [{"arrival": "0s", "input_tokens": tokens, "output_tokens": 1} for _ in range(ranks)],
+        "aggregated": {"data": ranks, "expert": ranks, "max_tokens": tokens},
+        "experts": {"dispatch": "fp8", "copies": copies},
+    }
+    result = xoff.run(on_star(serving, hosts=ranks, network={"servers": {"gpus": 8}}))
+
+    def reached(parts: int) -> float:
+        missed = math.prod((experts - experts / parts - i) / (experts - i) for i in range(top_k))
+        return parts * (1 - missed)
+
+    # A rank sends half of the copies to the other server, which has eight ranks.
+    crossing = {"expert": top_k / 2, "rank": reached(ranks) / 2, "server": reached(2) / 2}[copies]
+    of_token = 7168 + 4 * 7168 // 128 + 16 + 2 * 7168
+    payload = ranks * tokens * layers * crossing * of_token
+    hosts = [link for link in result.table("links").to_pylist() if link["node"].startswith("host")]
+    assert sum(link["data_bytes"] for link in hosts) == pytest.approx(payload * (1 + HEADER / PAYLOAD), rel=0.02)
+    assert result.summary["serving"]["chat"]["completed"] == ranks
+
+
 def _queue(seed: int, load: float, sizes: list[tuple[int, float]]) -> tuple[float, float]:
     """Runs Poisson arrivals at one GPU. Returns the mean wait over the mean service, and the share without wait."""
     rng = random.Random(seed)
@@ -368,7 +394,6 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
         ({"decode": {"expert": 2, "data": 2}}, "the model has no experts"),
         ({"aggregated": {}}, "mutually exclusive with prefill and decode"),
         ({"kv": {"handoff": "pull", "granularity": "layer"}}, 'needs kv.handoff = "push"'),
-        ({"experts": {"copies": "server"}}, "`server` is not possible here"),
         ({"compute": {}}, "missing; give a device, or peak and memory"),
         ({"compute": {"device": "h100", "peak": 1e15}}, "mutually exclusive with peak and memory"),
         ({"requests": []}, "missing; give arrivals and lengths, or requests"),
@@ -376,6 +401,10 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
         (
             {"requests": [{"arrival": "0s", "input_tokens": 4, "output_tokens": 1, "cached_tokens": 4}]},
             "row 0: 4 cached tokens; at most 3 can be",
+        ),
+        (
+            {"model": {"preset": "mixtral_8x7b"}, "decode": {"data": 8, "expert": 8}, "experts": {"copies": "server"}},
+            "`server` needs servers of GPUs; set network.servers",
         ),
         ({"kv": {"class": 3}}, "3 is out of range; the switches have 1"),
         ({"control": {"delay": "100ns"}}, "allowed are 200ns"),
@@ -390,8 +419,8 @@ def test_a_mistake_is_named(change: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_threads_and_servers_change_nothing(threads: int) -> None:
+@pytest.mark.parametrize("copies", ["rank", "server"])
+def test_threads_and_servers_change_nothing(copies: str) -> None:
     """DeepSeek on two servers, with expert parallelism, layers of KV caches, and NVLink."""
     serving = {
         "model": {"preset": "deepseek_v3", "layers": 4},
@@ -400,13 +429,13 @@ def test_threads_and_servers_change_nothing(threads: int) -> None:
         "arrivals": {"rate": 2000.0, "requests": 12, "cv": 2.0},
         "lengths": {"input": 256, "output": 6},
         "prefill": {"data": 4, "expert": 4},
-        "decode": {"data": 4, "expert": 4, "instances": 2},
+        "decode": {"data": 8, "expert": 8, "instances": 2},
         "kv": {"granularity": "layer"},
-        "experts": {"copies": "rank", "dispatch": "fp8"},
+        "experts": {"copies": copies, "dispatch": "fp8"},
         "router": {"policy": "power_of_two"},
     }
-    scenario = on_star(serving, hosts=12, network={"servers": {"gpus": 4}}, switch={"flow_control": {"pfc": {}}})
-    result = xoff.run(scenario, threads=threads)
+    scenario = on_star(serving, hosts=20, network={"servers": {"gpus": 4}}, switch={"flow_control": {"pfc": {}}})
+    result = xoff.run(scenario, threads=3)
     assert result.fingerprint == xoff.run(scenario).fingerprint
     decode = [row for row in result.steps.to_pylist() if row["phase"] == "decode"]
     assert sum(row["tokens"] for row in decode) == 12 * 5

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,19 @@ def test_the_parts_of_a_path_add_up(serving: dict[str, Any], network: dict[str, 
     # Each step of each DP rank has a path.
     for step in result.steps.to_pylist():
         assert sum(part.ps for part in paths.path(step)) == step["end_ps"] - step["start_ps"]
+
+
+def test_the_path_leads_through_ranks_that_pass_tokens_on() -> None:
+    """With copies for each server the last message of an exchange comes over a rail and NVLink."""
+    serving = {"experts": {"copies": "server"}, "prefill": {"data": 4}, "decode": {"data": 8, "expert": 8}}
+    result = xoff.run(small(serving=serving, network={"servers": {"gpus": 4}}))
+    paths = Serving(result, "chat", Forest(result))
+    passed_on = 0
+    for step in result.steps.to_pylist():
+        parts = paths.path(step)
+        assert sum(part.ps for part in parts) == step["end_ps"] - step["start_ps"]
+        passed_on += sum(one.kind == other.kind == "message" for one, other in pairwise(parts))
+    assert passed_on > 0
 
 
 def beside(scheduler: str | dict[str, Any]) -> tuple[int, int, dict[str, int]]:

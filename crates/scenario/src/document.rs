@@ -315,6 +315,9 @@ pub struct Probe {
     pub size_classes: Vec<Bytes>,
     /// Writes a row for each flow to the table `flows`.
     pub flows: bool,
+    /// Writes a row for each token of serving to the table `tokens`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: bool,
 }
 
 impl Probe {
@@ -336,6 +339,7 @@ impl Default for Probe {
             replay: false,
             size_classes: Vec::new(),
             flows: true,
+            tokens: false,
         }
     }
 }

@@ -92,10 +92,11 @@ class Serving:
         messages = result.messages
         self._messages = [row for row in messages.to_pylist() if row["workload"] == workload]
         self._waits = self._find_waits()
-        self._ring = {
-            (row["rank"], row["to_rank"], row["operation"], row["step"]): row
+        # By label, operation, number in the operation, receiving rank and end.
+        self._into = {
+            (row["label"], row["operation"], row["step"], row["to_rank"], _end(row)): row
             for row in self._messages
-            if row["label"] == "TP"
+            if row["label"] != "KV"
         }
         self._delays: dict[tuple[int, int, int], list[dict[str, Any]]] = defaultdict(list)
         for row in result.table("delays").to_pylist():
@@ -181,22 +182,13 @@ class Serving:
         row = wait.message
         while True:
             parts.append(Part("message", row["start_ps"], _end(row), row["rank"], row))
-            earlier = None
-            if row["label"] == "TP" and row["step"] > 0:
-                before = [
-                    other
-                    for other in (self._ring.get(key) for key in self._into(row))
-                    if other is not None and _end(other) == row["start_ps"]
-                ]
-                earlier = before[0] if before else None
-            if earlier is None:
+            # A message of a ring, or a message that a rank passes on for another server, was released by a message of
+            # the same operation.
+            step = row["step"] - 1 if row["label"] == "TP" else row["step"]
+            found = self._into.get((row["label"], row["operation"], step, row["rank"], row["start_ps"]))
+            if found is None:
                 return row["rank"], row["start_ps"]
-            row = earlier
-
-    def _into(self, row: Row) -> Iterable[tuple[int, int, int, int]]:
-        """Yields the keys of messages that could have released a message of a ring."""
-        senders = {key[0] for key in self._ring if key[1] == row["rank"] and key[2] == row["operation"]}
-        return ((sender, row["rank"], row["operation"], row["step"] - 1) for sender in sorted(senders))
+            row = found
 
     def token(self, request: Row, token: int) -> list[Part]:
         """Returns the parts between a token of decode and the token before.

@@ -549,7 +549,7 @@ impl Controller {
 mod tests {
     use super::super::costs::{Costs, Processor};
     use super::super::handoff::Heads;
-    use super::super::plan::Slo;
+    use super::super::plan::{Shares, Slo};
     use super::super::router::Policy;
     use super::*;
 
@@ -584,7 +584,7 @@ mod tests {
             activation: 1,
             dispatch: 1,
             combine: 1,
-            copies: [0.0; 2],
+            copies: [Shares::default(); 2],
             heads: Heads::default(),
             handoff: Handoff::Push,
             granularity: Granularity::Whole,

@@ -12,6 +12,7 @@ mod costs;
 mod exchange;
 mod handoff;
 mod plan;
+mod rails;
 mod router;
 mod rows;
 #[cfg(test)]
@@ -25,7 +26,7 @@ pub use self::costs::{Costs, Processor};
 pub use self::handoff::Heads;
 pub use self::plan::{
     Connects, FirstToken, Granularity, Handoff, Kind, MAX_RANKS, MAX_WORKLOADS, Plan, Pool, Request, Role,
-    SERVING, Seat, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
+    SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
 };
 pub use self::router::Policy;
 pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};

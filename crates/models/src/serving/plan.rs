@@ -206,6 +206,17 @@ pub const fn receiver(place: u32) -> u32 {
     place & 0xFFFF
 }
 
+/// The mean copies of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Shares {
+    /// For each rank of a group.
+    pub rank: f64,
+    /// For each server of a group; with `copies = "server"`.
+    pub server: f64,
+    /// Ranks of a group at each server, with `copies = "server"` and several servers; otherwise 0.
+    pub gpus: u32,
+}
+
 /// A connection between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connects {
@@ -260,8 +271,8 @@ pub struct Plan {
     pub dispatch: u64,
     /// Bytes of a token on its way from an expert.
     pub combine: u64,
-    /// Copies of a token for each rank of a group, in the first and in the last pool.
-    pub copies: [f64; 2],
+    /// The copies of a token, in the first and in the last pool.
+    pub copies: [Shares; 2],
     /// The parts of a KV cache.
     pub heads: Heads,
     /// Who starts the transfer of a KV cache.
@@ -381,15 +392,22 @@ impl Plan {
     fn pairs(&self) -> Vec<Connects> {
         let mut found = Vec::new();
         for rank in 0..number(self.nodes.len()) {
-            let Seat { pool, dp, tensor } = self.seat(rank);
-            let pool = &self.pools[pool];
+            let Seat { pool: pool_place, dp, tensor } = self.seat(rank);
+            let pool = &self.pools[pool_place];
             let ranks = self.ranks_of(dp);
             if pool.tensor > 1 {
                 let to = ranks.start + (tensor + 1) % pool.tensor;
                 found.push(Connects { from: rank, to, kind: Kind::Tensor });
             }
             if pool.spreads_experts && self.dense_layers < self.layers {
-                for to in self.expert_group(dp).filter(|to| *to != rank) {
+                let Shares { gpus, .. } = self.copies[pool_place.min(1)];
+                let group = self.expert_group(dp);
+                let (start, place) = (group.start, rank - group.start);
+                // With copies for each server, ranks on other rails get their tokens over NVLink.
+                let meets = |to: &u32| {
+                    gpus == 0 || (to - start) / gpus == place / gpus || (to - start) % gpus == place % gpus
+                };
+                for to in group.filter(|to| *to != rank && meets(to)) {
                     found.extend([Kind::Dispatch, Kind::Combine].map(|kind| Connects {
                         from: rank,
                         to,

@@ -14,7 +14,11 @@ use xoff_units::{Duration, Moment, index};
 use super::batch::{Order, Part};
 use super::control::{Begin, Control, Lines};
 use super::exchange::{Exchange, expert_bytes};
-use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Role, Seat, job_of};
+use super::plan::{
+    Connects, Granularity, Handoff, Kind, Plan, Pool, Role, Seat, Shares, job_of, place_in_operation,
+    sender_of,
+};
+use super::rails::Rails;
 use super::rows::{Exposed, Label, Report};
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
@@ -98,12 +102,21 @@ pub struct Worker {
     receiving: BTreeMap<u32, Receiving>,
     /// Pieces of KV caches sent so far.
     pieces: u32,
+    /// The latest step.
+    order: Arc<Order>,
+    /// The group by servers, with copies for each server.
+    rails: Option<Rails>,
+    /// Results of the ranks of this server for a rank of another server, by operation and place: how many.
+    gathered: FxHashMap<(u32, u32), u32>,
 }
 
 impl Worker {
     /// Returns a rank with the flows of its connections and with its queues of NVLink.
     pub fn new(plan: Arc<Plan>, rank: u32, own: u8, ways: [Vec<(Connects, u32)>; 2]) -> Self {
         let seat = plan.seat(rank);
+        let Shares { gpus, .. } = plan.copies[seat.pool.min(1)];
+        let has_rails = gpus > 0 && plan.pools[seat.pool].spreads_experts;
+        let rails = has_rails.then(|| Rails::new(plan.expert_group(seat.dp), gpus, rank));
         Self {
             plan,
             own,
@@ -118,6 +131,9 @@ impl Worker {
             leaving: VecDeque::new(),
             receiving: BTreeMap::new(),
             pieces: 0,
+            order: Arc::default(),
+            rails,
+            gathered: FxHashMap::default(),
         }
     }
 
@@ -141,8 +157,7 @@ impl Worker {
         &self.plan.pools[self.seat.pool]
     }
 
-    /// Returns the copies of a token for each rank of the group.
-    fn copies(&self) -> f64 {
+    fn copies(&self) -> Shares {
         self.plan.copies[self.seat.pool.min(1)]
     }
 
@@ -179,6 +194,7 @@ impl Worker {
             exposed: Exposed::default(),
             bubble: Duration::ZERO,
         };
+        self.order = order.clone();
         self.run = Some(Run {
             order,
             layer: 0,
@@ -284,9 +300,11 @@ impl Worker {
             let own = Plan::share(tokens, pool.tensor, self.seat.tensor);
             let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
             match stage {
-                Stage::Dispatch => (Kind::Dispatch, others, expert_bytes(self.copies(), own, plan.dispatch)),
-                // The results of a rank's tokens come back from each rank.
-                Stage::Combine => (Kind::Combine, others, 0),
+                Stage::Dispatch => {
+                    (Kind::Dispatch, others, expert_bytes(self.copies().rank, own, plan.dispatch))
+                }
+                // The results of a rank's tokens come back from each rank, or from each server.
+                Stage::Combine => (Kind::Combine, self.answers().unwrap_or(others), 0),
                 Stage::Gather => (Kind::Tensor, pool.tensor - 1, tokens * plan.activation),
                 _ => (Kind::Tensor, 2 * (pool.tensor - 1), tokens * plan.activation),
             }
@@ -330,26 +348,35 @@ impl Worker {
         }
     }
 
-    /// Sends one message to each other rank of the group.
+    /// Sends one message to each other rank of the group, or on each rail.
     fn send_to_experts(&mut self, effects: &mut Effects) {
         let Some(exchange) = self.run.as_ref().and_then(|run| run.exchange) else { return };
-        let group = self.plan.expert_group(self.seat.dp);
-        for to in group.filter(|to| *to != self.rank) {
-            let bytes = if exchange.kind == Kind::Combine { self.results_for(to) } else { exchange.bytes };
-            self.post(exchange.kind, to, (exchange.number, 0), bytes, effects);
+        let (kind, number) = (exchange.kind, exchange.number);
+        if self.rails.is_some() {
+            self.send_by_rails(kind, number, effects);
+        } else {
+            for to in self.plan.expert_group(self.seat.dp).filter(|to| *to != self.rank) {
+                let is_back = kind == Kind::Combine;
+                let bytes = if is_back { self.results_for(to, self.copies().rank) } else { exchange.bytes };
+                self.post(kind, to, (number, 0), bytes, effects);
+            }
         }
         if let Some(exchange) = self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
             exchange.sent = exchange.total;
         }
     }
 
-    /// Returns the bytes of the results for the tokens of a rank.
-    fn results_for(&self, to: u32) -> u64 {
-        let Some(run) = &self.run else { return 0 };
-        let seat = self.plan.seat(to);
+    /// Returns the bytes of the results for the tokens of a rank, with this many copies of each.
+    fn results_for(&self, to: u32, copies: f64) -> u64 {
+        expert_bytes(copies, self.tokens_of(to), self.plan.combine)
+    }
+
+    /// Returns the tokens of a rank in the latest step.
+    fn tokens_of(&self, rank: u32) -> u64 {
+        let seat = self.plan.seat(rank);
         let place = index(seat.dp - self.plan.unit_of(seat.dp).start);
-        let tokens = Plan::share(run.order.of_each[place], self.pool().tensor, seat.tensor);
-        expert_bytes(self.copies(), tokens, self.plan.combine)
+        let tokens = self.order.of_each.get(place).copied().unwrap_or(0);
+        Plan::share(tokens, self.pool().tensor, seat.tensor)
     }
 
     /// Posts a message of an operation, with the number of the operation and of the message.
@@ -373,6 +400,9 @@ impl Worker {
         let kind = Kind::of(post.id.place);
         if kind == Kind::Kv {
             return self.receive_kv(post.id.number, post.bytes, posted, effects);
+        }
+        if self.passes_on(kind, post, effects) {
+            return;
         }
         let key = (kind, post.id.number);
         match self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
@@ -514,5 +544,74 @@ impl Worker {
     /// True if the rank belongs to a pool that makes tokens.
     pub fn decodes(&self) -> bool {
         self.pool().role != Role::Prefill
+    }
+}
+
+/// Copies for each server.
+impl Worker {
+    /// Returns the number of messages with results: from the ranks of the server, and from each other server.
+    fn answers(&self) -> Option<u32> {
+        let rails = self.rails.as_ref()?;
+        Some(rails.local().count() as u32 + rails.rail().count() as u32)
+    }
+
+    fn send_by_rails(&mut self, kind: Kind, number: u32, effects: &mut Effects) {
+        let Some(rails) = self.rails.clone() else { return };
+        let copies = self.copies();
+        if kind == Kind::Dispatch {
+            let (tokens, own) = (self.tokens_of(self.rank), rails.place(self.rank));
+            let bytes = |copies: f64| expert_bytes(copies, tokens, self.plan.dispatch);
+            for to in rails.local() {
+                self.post(kind, to, (number, own), bytes(copies.rank), effects);
+            }
+            for to in rails.rail() {
+                self.post(kind, to, (number, own), bytes(copies.server), effects);
+            }
+            return;
+        }
+        for to in rails.local() {
+            self.post(kind, to, (number, rails.place(to)), self.results_for(to, copies.rank), effects);
+        }
+        for to in rails.remote() {
+            let gateway = rails.gateway(to);
+            if gateway == self.rank {
+                self.gather(number, rails.place(to), effects);
+            } else {
+                let bytes = self.results_for(to, copies.rank);
+                self.post(kind, gateway, (number, rails.place(to)), bytes, effects);
+            }
+        }
+    }
+
+    /// Passes the tokens of another server on, or gathers results for another server. True if the message is not
+    /// for this rank itself.
+    fn passes_on(&mut self, kind: Kind, post: &Post, effects: &mut Effects) -> bool {
+        let Some(rails) = self.rails.clone().filter(|_| kind != Kind::Tensor) else { return false };
+        let place = place_in_operation(post.id.place);
+        if kind == Kind::Combine && place != rails.place(self.rank) {
+            self.gather(post.id.number, place, effects);
+            return true;
+        }
+        let from = sender_of(post.id.job);
+        if kind == Kind::Dispatch && !rails.is_local(from) {
+            let bytes = expert_bytes(self.copies().rank, self.tokens_of(from), self.plan.dispatch);
+            for to in rails.local() {
+                self.post(kind, to, (post.id.number, place), bytes, effects);
+            }
+        }
+        false
+    }
+
+    /// Adds the results of a rank of this server for a rank of another server; sends them when all are here.
+    fn gather(&mut self, number: u32, place: u32, effects: &mut Effects) {
+        let Some(rails) = &self.rails else { return };
+        let (to, all) = (rails.rank(place), rails.gpus());
+        let count = self.gathered.entry((number, place)).or_default();
+        *count += 1;
+        if *count == all {
+            self.gathered.remove(&(number, place));
+            let bytes = self.results_for(to, self.copies().server);
+            self.post(Kind::Combine, to, (number, place), bytes, effects);
+        }
     }
 }

@@ -79,6 +79,7 @@ pub struct Collector {
     keeps_flows: bool,
     /// Messages of serving have rows.
     keeps_messages: bool,
+    keeps_tokens: bool,
     /// Counts of all components.
     counts: Counts,
     high_water: BTreeMap<&'static str, HighWater>,
@@ -233,6 +234,7 @@ impl Collector {
             too_fast: None,
             warnings: warnings(runner),
             keeps_flows: runner.scenario().probe.flows,
+            keeps_tokens: runner.scenario().probe.tokens,
             keeps_messages: runner.scenario().probe.flows && runner.scenario().probe.delays != Traced::None,
             counts: Counts::new(&runner.settings),
             high_water: BTreeMap::new(),

@@ -39,6 +39,9 @@ impl Collector {
             self.rows.requests.extend(requests);
             self.rows.steps.extend(steps);
         }
+        if self.keeps_tokens {
+            self.rows.tokens.extend(tokens);
+        }
     }
 
     /// Adds requests that have not ended.

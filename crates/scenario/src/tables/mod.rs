@@ -102,6 +102,7 @@ registry! {
     faults: faults::Failed,
     requests: xoff_models::serving::RequestRow,
     steps: xoff_models::serving::StepRow,
+    tokens: xoff_models::serving::TokenRow,
 }
 
 /// Returns the tables of a result without rows, for their descriptions.

@@ -17,9 +17,9 @@ use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
 use crate::param_error::ParamError;
 use crate::serving::{
-    Costs, Granularity, Handoff, Heads, Kind, MAX_RANKS, Plan, Pool, Processor, Request, Role,
+    Costs, Granularity, Handoff, Heads, Kind, MAX_RANKS, Plan, Pool, Processor, Request, Role, Shares,
 };
-use xoff_units::{Duration, number};
+use xoff_units::{Duration, index, number};
 
 /// Most ranks of a workload at a host.
 const MOST_AT_HOST: usize = 16;
@@ -89,9 +89,6 @@ impl Params {
                 "kv.granularity",
                 "needs kv.handoff = \"push\"; pull transfers a whole cache".into(),
             ));
-        }
-        if self.experts.copies == Copies::Server {
-            return Err(("experts.copies", "`server` is not possible here; give expert or rank".into()));
         }
         if model.hidden > 1 << 20 {
             return Err((
@@ -199,14 +196,17 @@ impl Params {
             [prefill, decode] => Heads::new(&model, self.bytes.kv, prefill.tensor, decode.tensor)?,
             _ => Heads::default(),
         };
-        let group = pools.iter().filter(|pool| pool.spreads_experts).map(|pool| pool.data * pool.tensor);
-        let groups: Vec<f64> = group.map(|ranks| self.copies(&model, u64::from(ranks))).collect();
+        let copies = |pool: Option<&Pool>| {
+            let pool = pool.filter(|pool| pool.spreads_experts);
+            pool.map_or(Ok(Shares::default()), |pool| self.shares(&model, pool, &ranks))
+        };
+        let copies = [copies(pools.first())?, copies(pools.last())?];
         let policy = |given: Option<_>| given.unwrap_or(self.router.policy);
         Ok(Plan {
             workload: making.index(),
             number: making.servings(),
             requests,
-            copies: [groups.first().copied().unwrap_or(0.0), groups.last().copied().unwrap_or(0.0)],
+            copies,
             pools,
             nodes: ranks.nodes,
             gpus: ranks.gpus.unwrap_or_default(),
@@ -230,16 +230,41 @@ impl Params {
         })
     }
 
-    /// Returns the copies of a token for each of the ranks of a group.
-    fn copies(&self, model: &Model, ranks: u64) -> f64 {
+    /// Returns the copies of a token in a pool.
+    fn shares(&self, model: &Model, pool: &Pool, ranks: &Ranks) -> Result<Shares, ParamError> {
         let (experts, top_k, copies) = (model.experts, model.top_k, self.experts.copies);
-        let all = match copies {
-            Copies::Expert => top_k as f64,
-            Copies::Rank | Copies::Server => {
-                Experts { experts, top_k, copies, combines: false }.reached(ranks)
-            }
+        let size = pool.data * pool.tensor;
+        let of = |parts: u32| {
+            let reached = Experts { experts, top_k, copies, combines: false }.reached(u64::from(parts));
+            reached / f64::from(parts)
         };
-        all / ranks as f64
+        if copies == Copies::Expert {
+            return Ok(Shares { rank: top_k as f64 / f64::from(size), ..Shares::default() });
+        }
+        let gpus = if copies == Copies::Server { Self::of_server(pool, ranks)? } else { size };
+        let has_rails = gpus < size;
+        let server = if has_rails { of(size / gpus) } else { 0.0 };
+        Ok(Shares { rank: of(size), server, gpus: if has_rails { gpus } else { 0 } })
+    }
+
+    /// Returns the ranks of an instance at each server.
+    fn of_server(pool: &Pool, ranks: &Ranks) -> Result<u32, ParamError> {
+        let wrong = |why: &str| Err(("experts.copies", format!("`server` {why}")));
+        let Some(all) = &ranks.gpus else {
+            return wrong("needs servers of GPUs; set network.servers");
+        };
+        let own = &all[index(pool.first_rank)..index(pool.first_rank + pool.ranks())];
+        let size = index(pool.data * pool.tensor);
+        let groups: Vec<usize> = own
+            .chunks(size)
+            .flat_map(|instance| instance.chunk_by(|one, other| one.0 == other.0).map(<[_]>::len))
+            .collect();
+        match groups.as_slice() {
+            [first, ..] if groups.iter().all(|group| group == first) && size.is_multiple_of(*first) => {
+                Ok(number(*first))
+            }
+            _ => wrong("needs as many ranks of an instance at each server; choose other hosts or placement"),
+        }
     }
 }
 

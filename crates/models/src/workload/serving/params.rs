@@ -227,7 +227,7 @@ impl Dispatch {
 pub struct ExpertTraffic {
     /// Numbers of a token on the way to experts; results come back with two bytes a number.
     pub dispatch: Dispatch,
-    /// How often a token crosses the network: `expert` or `rank`.
+    /// How often a token crosses the network: `expert`, `rank` or `server`.
     pub copies: Copies,
     /// Time before each dispatch and combine.
     pub overhead: Duration,

@@ -1,0 +1,72 @@
+//! Ranks with common experts, by server: with `copies = "server"` a token goes to each server once.
+//!
+//! A dispatch sends one message to the rank of each other server at the same place, the *rail*. That rank
+//! passes the tokens on to the other ranks of its server over NVLink. For a combine the ranks of a server send
+//! their results for a rank of another server to the rank on that rail, which adds them up and sends one message.
+//! Source: `DeepEP`'s normal kernels.
+
+use std::ops::Range;
+
+/// The ranks of a group as a rank of the group sees them. The group fills servers of `gpus` ranks in order.
+#[derive(Debug, Clone)]
+pub(super) struct Rails {
+    group: Range<u32>,
+    gpus: u32,
+    own: u32,
+}
+
+impl Rails {
+    /// Returns the group of a rank.
+    pub const fn new(group: Range<u32>, gpus: u32, own: u32) -> Self {
+        Self { group, gpus, own }
+    }
+
+    /// Returns the place of a rank in the group.
+    pub const fn place(&self, rank: u32) -> u32 {
+        rank - self.group.start
+    }
+
+    /// Returns the rank at a place.
+    pub const fn rank(&self, place: u32) -> u32 {
+        self.group.start + place
+    }
+
+    /// Number of ranks of a server.
+    pub const fn gpus(&self) -> u32 {
+        self.gpus
+    }
+
+    const fn first_of_server(&self) -> u32 {
+        self.group.start + self.place(self.own) / self.gpus * self.gpus
+    }
+
+    /// True for a rank of the same server.
+    pub fn is_local(&self, rank: u32) -> bool {
+        let first = self.first_of_server();
+        (first..first + self.gpus).contains(&rank)
+    }
+
+    /// Returns the other ranks of the server.
+    pub fn local(&self) -> impl Iterator<Item = u32> + use<> {
+        let (first, own) = (self.first_of_server(), self.own);
+        (first..first + self.gpus).filter(move |rank| *rank != own)
+    }
+
+    /// Returns the ranks of other servers.
+    pub fn remote(&self) -> impl Iterator<Item = u32> + use<> {
+        let first = self.first_of_server();
+        let own = first..first + self.gpus;
+        self.group.clone().filter(move |rank| !own.contains(rank))
+    }
+
+    /// Returns the ranks of other servers on the rail of this rank.
+    pub fn rail(&self) -> impl Iterator<Item = u32> + use<> {
+        let (start, gpus, place) = (self.group.start, self.gpus, self.place(self.own) % self.gpus);
+        self.remote().filter(move |rank| (rank - start) % gpus == place)
+    }
+
+    /// Returns the rank of this server on the rail of a rank.
+    pub const fn gateway(&self, rank: u32) -> u32 {
+        self.first_of_server() + self.place(rank) % self.gpus
+    }
+}
