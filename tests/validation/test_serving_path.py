@@ -14,7 +14,6 @@ import pytest
 
 import xoff
 from xoff.insight.serving_path import Serving, gaps
-from xoff.insight.trees import Forest
 
 
 def small(**more: Any) -> dict[str, Any]:
@@ -53,15 +52,20 @@ def small(**more: Any) -> dict[str, Any]:
 def test_the_parts_of_a_path_add_up(serving: dict[str, Any], network: dict[str, Any]) -> None:
     """Between two tokens of each request the path has no gap."""
     result = xoff.run(small(serving=serving, network=network))
-    paths = Serving(result, "chat", Forest(result))
-    makes_first = serving.get("first_token") == "decode"
+    paths = Serving(result, "chat")
+    makes_first = paths.steps.makes_first
+    assert makes_first == (serving.get("first_token") == "decode")
     for request in result.requests.to_pylist():
-        steps = paths.steps_of(request)
+        steps = paths.steps.of(request)
         assert len(steps) == request["output_tokens"] - (not makes_first)
         times = gaps(request, steps, makes_first=makes_first)
         assert max(times) == request["itl_max_ps"]
         for token, time in enumerate(times, start=1):
             parts = paths.token(request, token)
+            short = (
+                Serving(result, "chat", window=paths.steps.window(request, token)) if request["request"] == 1 else paths
+            )
+            assert short.token(request, token) == parts
             assert sum(part.ps for part in parts) == time
             ends = [part.end_ps for part in parts[:-1]]
             assert [part.start_ps for part in parts[1:]] == ends
@@ -74,7 +78,7 @@ def test_the_path_leads_through_ranks_that_pass_tokens_on() -> None:
     """With copies for each server the last message of an exchange comes over a rail and NVLink."""
     serving = {"experts": {"copies": "server"}, "prefill": {"data": 4}, "decode": {"data": 8, "expert": 8}}
     result = xoff.run(small(serving=serving, network={"servers": {"gpus": 4}}))
-    paths = Serving(result, "chat", Forest(result))
+    paths = Serving(result, "chat")
     passed_on = 0
     for step in result.steps.to_pylist():
         parts = paths.path(step)
@@ -104,7 +108,7 @@ def beside(scheduler: str | dict[str, Any]) -> tuple[int, int, dict[str, int]]:
     )
     del scenario["workload"][0]["serving"]["arrivals"], scenario["workload"][0]["serving"]["lengths"]
     result = xoff.run(scenario)
-    paths = Serving(result, "chat", Forest(result))
+    paths = Serving(result, "chat")
     stretch: dict[str, int] = defaultdict(int)
     steps = [row for row in result.steps.to_pylist() if row["phase"] == "decode"]
     # The path of a lock-step is that of its slowest DP rank.

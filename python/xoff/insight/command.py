@@ -17,7 +17,6 @@ from xoff._core import InputError
 from xoff.connections import ends
 from xoff.insight import Breakdown, Forest, breakdowns, job_command, ports, serving_command, validate, words
 from xoff.insight.rerun import repeated, whole
-from xoff.insight.serving_path import Serving
 from xoff.results import Result
 
 _TREES = 5
@@ -116,9 +115,7 @@ def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, every
 def _explain_request(result: Result, directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
     request = serving_command.find(result, question.request or "")
     traced = repeated(result, None, directory)
-    forest = Forest(traced)
-    serving = Serving(traced, str(request["workload"]), forest)
-    found = serving_command.late(serving, request, question.token)
+    found, forest = serving_command.late(traced, request, question.token)
     if as_json:
         print(json.dumps(serving_command.answer(request, found)))
         return

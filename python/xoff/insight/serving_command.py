@@ -11,7 +11,7 @@ from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import words
 from xoff.insight.job_causes import largest
-from xoff.insight.serving_path import Part, Serving, Stretch, gaps, workloads
+from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pauses, workloads
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
@@ -110,24 +110,30 @@ def latest(result: Result) -> str | None:
     return f"{row['workload']}:{row['request']}" if len(names) > 1 else str(row["request"])
 
 
-def late(serving: Serving, request: Mapping[str, Any], token: int | None) -> Late | None:
-    """Returns a token of decode, or the latest; None for a request without such a token."""
-    steps = serving.steps_of(request)
-    if not steps:
-        return None
-    first = 1 if len(steps) < request["output_tokens"] else 0
-    found = gaps(request, steps, makes_first=not first)
+def late(result: Result, request: Mapping[str, Any], token: int | None) -> tuple[Late | None, Forest | None]:
+    """Returns a token of decode, or the latest, with the pauses of the run; None for a request without such a token.
+
+    The result must have the delays of all flows.
+    """
+    steps = Steps(result, str(request["workload"]))
+    made = steps.of(request)
+    if not made:
+        return None, None
+    first = 0 if steps.makes_first else 1
+    found = gaps(request, made, makes_first=steps.makes_first)
     found = found if first else [request["ttft_ps"], *found]
     if token is None:
         token = first + max(range(len(found)), key=lambda place: found[place])
     if not first <= token < first + len(found):
         most = first + len(found) - 1
         raise InputError(f"--token {token}: out of range; decode made the tokens {first} to {most} of the request")
+    forest = pauses(result)
+    serving = Serving(result, steps.name, forest, steps.window(request, token))
     parts = serving.token(request, token)
-    pool = str(steps[0]["phase"])
+    pool = str(made[0]["phase"])
     usual = sorted(found)[len(found) // 2]
     causes, links = _sums(serving, parts, pool)
-    return Late(token, found[token - first], usual, parts, causes, links, serving.stretch(parts, pool))
+    return Late(token, found[token - first], usual, parts, causes, links, serving.stretch(parts, pool)), forest
 
 
 def _sums(serving: Serving, parts: list[Part], pool: str) -> tuple[dict[str, int], dict[tuple[str, int], int]]:
@@ -161,7 +167,7 @@ def answer(request: Mapping[str, Any], found: Late | None) -> dict[str, Any]:
     return {"request": dict(request), "token": None if found is None else found.to_dict()}
 
 
-def show(request: Mapping[str, Any], found: Late | None, forest: Forest, *, everything: bool) -> None:
+def show(request: Mapping[str, Any], found: Late | None, forest: Forest | None, *, everything: bool) -> None:
     """Prints the parts of a request's time, and of a token's."""
     from rich.markup import escape
 
@@ -188,7 +194,7 @@ def show(request: Mapping[str, Any], found: Late | None, forest: Forest, *, ever
 
     parts = {text: request[key] for key, text in _PARTS.items() if request[key]}
     section("from the arrival to the last token", parts, request["e2e_ps"])
-    if found is None:
+    if found is None or forest is None:
         display.out.print("Decode made no token of the request.")
         return
     before = "the arrival" if found.token == 0 else "the token before"

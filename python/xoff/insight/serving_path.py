@@ -14,8 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from xoff._core import InputError
@@ -78,19 +79,60 @@ class _Wait:
     message: Row
 
 
-class Serving:
-    """The steps and messages of a serving workload. The result must have the delays of all flows."""
+class Steps:
+    """The steps of a serving workload."""
 
-    def __init__(self, result: Result, workload: str, forest: Forest) -> None:
+    def __init__(self, result: Result, workload: str) -> None:
         self.name = workload
-        self._forest = forest
-        self._result = result
-        steps = [row for row in result.steps.to_pylist() if row["workload"] == workload]
-        self._steps: dict[tuple[str, int, int], list[dict[str, Any]]] = defaultdict(list)
-        for row in steps:
-            self._steps[row["phase"], row["instance"], row["rank"]].append(row)
-        messages = result.messages
-        self._messages = [row for row in messages.to_pylist() if row["workload"] == workload]
+        self.by_rank: dict[tuple[str, int, int], list[dict[str, Any]]] = defaultdict(list)
+        """By pool, instance and DP rank."""
+        for row in result.steps.filter(pc.equal(result.steps["workload"], workload)).to_pylist():
+            self.by_rank[row["phase"], row["instance"], row["rank"]].append(row)
+        named = {one.get("name", "serving"): one.get("serving") for one in result.scenario["workload"]}
+        serving = named.get(workload) or {}
+        self.makes_first: bool = serving.get("first_token") == "decode" and "decode" in serving
+        """True if decode makes the first token."""
+
+    def of(self, request: Row) -> list[dict[str, Any]]:
+        """Returns the steps that made the tokens of an ended request, the last step last."""
+        place = (request["decode_instance"], request["decode_rank"])
+        rows = self.by_rank.get(("decode", *place)) or self.by_rank.get(("aggregated", *place), [])
+        end = request["arrival_ps"] + request["e2e_ps"]
+        count = request["output_tokens"] - (not self.makes_first)
+        before = [row for row in rows if row["end_ps"] <= end]
+        return before[len(before) - count :] if count else []
+
+    def window(self, request: Row, token: int) -> tuple[int, int]:
+        """Returns the time in which the messages of the path of a token travel."""
+        steps = self.of(request)
+        place = token - (not self.makes_first)
+        return steps[max(place - 1, 0)]["start_ps"], steps[place]["end_ps"]
+
+
+class Serving:
+    """The steps and messages of a serving workload. The result must have the delays of all flows.
+
+    window: the time whose messages are read; None for all messages.
+    """
+
+    def __init__(
+        self, result: Result, workload: str, forest: Forest | None = None, window: tuple[int, int] | None = None
+    ) -> None:
+        self.steps = Steps(result, workload)
+        self.name = workload
+        self._steps = self.steps.by_rank
+        messages = result.messages.filter(pc.equal(result.messages["workload"], workload))
+        self._owners = self._find_owners(result, messages)
+        if window is not None:
+            ends = pc.add(messages["start_ps"], messages["fct_ps"])
+            start, end = window
+            messages = messages.filter(pc.and_(pc.greater_equal(messages["start_ps"], start), pc.less_equal(ends, end)))
+        self._messages = messages.to_pylist()
+        delays = result.table("delays")
+        if window is not None:
+            operations = pc.unique(messages["operation"])
+            delays = delays.filter(pc.is_in(delays["operation"], operations))
+        self._forest = forest or pauses(result)
         self._waits = self._find_waits()
         # By label, operation, number in the operation, receiving rank and end.
         self._into = {
@@ -99,10 +141,9 @@ class Serving:
             if row["label"] != "KV"
         }
         self._delays: dict[tuple[int, int, int], list[dict[str, Any]]] = defaultdict(list)
-        for row in result.table("delays").to_pylist():
+        for row in delays.to_pylist():
             if row["operation"] is not None:
                 self._delays[row["flow"], row["operation"], row["message"]].append(row)
-        self._owners = self._find_owners(result)
 
     def _find_waits(self) -> dict[int, list[_Wait]]:
         """Returns the exchanges for whose last message a rank waited, by rank, in order of time."""
@@ -124,33 +165,16 @@ class Serving:
             found.sort(key=lambda wait: wait.at_ps)
         return waits
 
-    def _find_owners(self, result: Result) -> dict[int, str]:
+    def _find_owners(self, result: Result, messages: pa.Table) -> dict[int, str]:
         """Returns the owner of each flow: KV, a pool, or another workload."""
         owners = {row["flow"]: str(row["workload"]) for row in result.flows.select(["flow", "workload"]).to_pylist()}
         pools = {row["slowest_rank"]: row["phase"] for rows in self._steps.values() for row in rows}
-        for row in self._messages:
+        keys = ["flow", "label", "rank", "to_rank"]
+        for row in messages.select(keys).group_by(keys).aggregate([]).to_pylist():
             if row["flow"] is not None:
                 pool = pools.get(row["rank"]) or pools.get(row["to_rank"]) or self.name
                 owners[row["flow"]] = "KV" if row["label"] == "KV" else pool
         return owners
-
-    def steps_of(self, request: Row) -> list[dict[str, Any]]:
-        """Returns the steps that made the tokens of an ended request, the last step last."""
-        phase = "decode" if ("decode", request["decode_instance"], request["decode_rank"]) in self._steps else None
-        phase = phase or "aggregated"
-        rows = self._steps[phase, request["decode_instance"], request["decode_rank"]]
-        end = request["arrival_ps"] + request["e2e_ps"]
-        count = request["output_tokens"] - (0 if self._makes_first() else 1)
-        before = [row for row in rows if row["end_ps"] <= end]
-        return before[len(before) - count :] if count else []
-
-    def _makes_first(self) -> bool:
-        """True if decode makes the first token."""
-        for workload in self._result.scenario["workload"]:
-            if workload.get("name", "serving") == self.name:
-                serving = workload["serving"]
-                return serving.get("first_token") == "decode" and "decode" in serving
-        return False
 
     def path(self, step: Row) -> list[Part]:
         """Returns the critical path of a step of a DP rank. Raises `InputError` if tables do not fit together."""
@@ -195,8 +219,8 @@ class Serving:
 
         token: at least 1, or 0 if decode makes the first token.
         """
-        steps = self.steps_of(request)
-        place = token - (0 if self._makes_first() else 1)
+        steps = self.steps.of(request)
+        place = token - (not self.steps.makes_first)
         step = steps[place]
         path = self.path(step)
         if place == 0:
@@ -292,6 +316,21 @@ class Serving:
         return sums
 
 
+class _Without:
+    """A result without the rows of a table."""
+
+    def __init__(self, result: Result, name: str) -> None:
+        self._result, self._name = result, name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._result, name)
+
+    def table(self, name: str) -> pa.Table:
+        """Returns a table; the named table without rows."""
+        found = self._result.table(name)
+        return found.slice(0, 0) if name == self._name else found
+
+
 def _end(row: Row) -> int:
     return int(row["start_ps"] + row["fct_ps"])
 
@@ -299,6 +338,11 @@ def _end(row: Row) -> int:
 def _cut(part: Part, start: int) -> Part:
     """Returns a part from a moment on."""
     return Part(part.kind, max(part.start_ps, start), part.end_ps, part.rank, part.message)
+
+
+def pauses(result: Result) -> Forest:
+    """Returns the trees of pauses without their costs, which need the delays of all flows."""
+    return Forest(cast("Result", _Without(result, "delays")))
 
 
 def workloads(result: Result) -> list[str]:

@@ -76,8 +76,9 @@ class Forest:
         found = [origins.find(pause) for pause in self.pauses]
         for pause, origin in zip(self.pauses, found, strict=True):
             pause.parent = None if origin.parent is None else origin.parent.number
+        roots = [origin.root for origin in found]
         for pause in self.pauses:
-            self._settle(pause, [origin.root for origin in found])
+            self._settle(pause, roots)
         self._gather(result, [origin.asked for origin in found])
 
     def root_of(self, row: dict[str, Any]) -> Root | None:
