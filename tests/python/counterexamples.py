@@ -259,6 +259,29 @@ _HARDWARE: Mapping[str, Swap] = {
     "M": matching("; (NVLSTree|proxy's).*$", "; as judged"),
 }
 
+# The quick variants have a run with KV first at the main setting alone.
+_KV_FIRST = matching("^whole caches, ECMP, [^/]+/(experts first|one class)/", "whole caches, ECMP, PFC/KV first/")
+_SERVING: Mapping[str, Swap] = {
+    "L.1": instead("equal turns", "experts first"),
+    "L.2": instead("experts first", "equal turns"),
+    "L.3": instead("equal turns", "experts first"),
+    "L.4": instead("weights 1 to 4", "equal turns"),
+    "L.5": instead("KV first", "equal turns"),
+    "L.6": instead("one class, XOFF 320 KB", "one class, XOFF 10 KB"),
+    "L.7": instead("one class, XOFF 320 KB", "one class, XOFF 10 KB"),
+    "L.8": instead("equal turns", "experts first"),
+    "F.1": instead("equal turns", "one class"),
+    "F.2": _KV_FIRST,
+    "F.3": instead("experts first", "one class"),
+    "F.4": instead("KV first", "experts first"),
+    "F.5": instead("weights 4 to 1", "weights 1 to 4"),
+    "F.7": matching("^layers, ", "whole caches, "),
+    "F.8": matching("^whole caches, spraying, ", "whole caches, ECMP, "),
+    "F.9": matching(", XOFF 20 KB/", ", XOFF 320 KB/"),
+    "F.10": matching(", (DCQCN|SFC|NSCC)/", ", PFC/"),
+    "F.11": matching(", (DCQCN|SFC|NSCC)/one class/", ", PFC/KV first/"),
+}
+
 SWAPS: Mapping[str, Mapping[str, Swap]] = {
     "sfc": _SFC,
     "sfc-proxy": _PROXY,
@@ -267,6 +290,7 @@ SWAPS: Mapping[str, Mapping[str, Swap]] = {
     "portfc": _PORTFC,
     "field": _FIELD,
     "hardware": _HARDWARE,
+    "serving": _SERVING,
 }
 """By document and statement."""
 
@@ -277,6 +301,8 @@ CHANGES: Mapping[str, Sequence[tuple[str, str]]] = {
     "bcn/B.1-throughput": _NEVER_SLOWED,
     "bcn/B.1-pause": _NEVER_SLOWED,
     "bcn/beyond": _NEVER_SLOWED,
+    "serving/F.6": (("network.leaf_spine.link.rate", "20Gbps"),),
+    "serving/F.12": (("workload[0].serving.slo.itl", "500us"),),
     "portfc/N.7r": (("host.relay.buffer.per_port", "20KB"),),
 }
 """For statements without a run to stand in: settings under which the statement fails."""
