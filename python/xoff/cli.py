@@ -192,7 +192,7 @@ def check(
     if report["load"]:
         _show_load(report["load"])
     _show_records("derived defaults", _shortened(report["settled"]))
-    for key in ("headroom", "paths", "failures"):
+    for key in ("serving", "headroom", "paths", "failures"):
         _show_records(key, report.get(key) or [])
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")

@@ -2482,6 +2482,11 @@ class Pool(_Part):
     kv_tokens: int | None = None
     """Tokens whose keys and values a DP rank can hold. Default: no limit."""
 
+    warm: bool | int | None = None
+    """Sequences that run at each DP rank of decode from the start: a number, or `true` for the equilibrium of arrivals
+    and steps. Lengths are drawn by their share of time, and ages evenly. Default: none.
+    """
+
     hosts: Sequence[int | str] | None = None
     """The hosts of the ranks, in order. Default: by `placement`, after the hosts of the pool before."""
 

@@ -228,6 +228,8 @@ def serving(d: Draw) -> dict[str, Any]:
         pools = {"prefill": prefill, "decode": pool(d.hosts - prefill["tensor"] * prefill["data"])}
     else:
         pools = {"aggregated": pool(d.hosts)}
+    last = pools.get("decode", pools.get("aggregated", {}))
+    last |= {"warm": 1} if rng.random() < 0.3 else {}
     requests = [
         {
             "arrival": f"{rng.randrange(50)}us",

@@ -344,6 +344,34 @@ def test_the_batch_of_decode_balances() -> None:
     assert abs(statistics.mean(runs) - expected) < max(5.4 * error, 0.01 * expected), (runs, expected)
 
 
+def test_a_warm_start_begins_at_the_equilibrium() -> None:
+    """The first batches have the size of α λ O / (1 − β λ O), which `xoff check` prints; no memory stays reserved."""
+    serving: dict[str, Any] = {
+        **llama(1, lengths={"input": 64, "output": 60}),
+        "arrivals": {"rate": 200.0, "requests": 100},
+        "prefill": {"instances": 4},
+        "decode": {"warm": True, "kv_tokens": 100_000},
+    }
+    del serving["requests"]
+    prefill, decode = xoff.check(on_star(serving, hosts=5))["serving"]
+    assert decode["pool"] == "decode"
+    assert float(decode["load"]) == pytest.approx(0.05, abs=0.01)
+    assert float(decode["batch"]) == pytest.approx(13.5, abs=0.1)
+    assert float(prefill["load"]) < 0.1
+    first = []
+    for seed in range(8):
+        result = xoff.run(on_star(serving, hosts=5, seed=seed))
+        rows = [row for row in result.steps.to_pylist() if row["phase"] == "decode"]
+        first += [row["sequences"] for row in rows[:30]]
+        assert result.summary["serving"]["chat"]["completed"] == 100
+        # A request has 59 tokens of decode. The sequences that ran at the start make more.
+        assert sum(row["tokens"] for row in rows) > 100 * 59
+    assert statistics.mean(first) == pytest.approx(13.5, rel=0.15)
+    serving["decode"]["warm"] = 3
+    rows = xoff.run(on_star(serving, hosts=5)).steps.to_pylist()
+    assert next(row["sequences"] for row in rows if row["phase"] == "decode") == 3
+
+
 def test_requests_whose_messages_are_lost_for_good_are_censored() -> None:
     """Raw frames of a KV cache that overflow a buffer are lost, and decode waits without end."""
     scenario = on_star(
@@ -405,6 +433,16 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
         (
             {"model": {"preset": "mixtral_8x7b"}, "decode": {"data": 8, "expert": 8}, "experts": {"copies": "server"}},
             "`server` needs servers of GPUs; set network.servers",
+        ),
+        ({"prefill": {"warm": True}}, "prefill has no running sequences; give decode.warm"),
+        ({"decode": {"warm": True}}, "requests arrive at once; give a number of sequences"),
+        ({"decode": {"warm": 300}}, "300 is above max_sequences, which is 256"),
+        (
+            {
+                "requests": [{"arrival": f"{n}us", "input_tokens": 4096, "output_tokens": 9} for n in range(9)],
+                "decode": {"warm": True},
+            },
+            "and there is no equilibrium above 1; lower the rate of requests or give more DP ranks",
         ),
         ({"kv": {"class": 3}}, "3 is out of range; the switches have 1"),
         ({"control": {"delay": "100ns"}}, "allowed are 200ns"),

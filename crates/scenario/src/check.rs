@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use xoff_models::serving::Load;
 use xoff_models::topology::{PortSpec, Topology};
+use xoff_models::workload::Served;
 use xoff_models::workload::{Flow, Host, Workload};
 use xoff_units::{Bytes, Duration, Moment, index, wide};
 
@@ -18,6 +20,19 @@ use crate::runner::Runner;
 use crate::single_failures::failures;
 use crate::table::Input;
 use crate::warnings::{IngressPorts, Warning, ingress_ports, warnings};
+
+/// Returns the load of each pool of serving, with the batch and the step at the equilibrium.
+fn serving(runner: &Runner) -> Vec<Value> {
+    let of = |served: &Served| {
+        let name = runner.plan.names[index(served.plan.workload)].clone();
+        let row = move |load: &Load| {
+            json!({ "workload": name, "pool": load.pool, "load": format!("{:.2}", load.load),
+                    "batch": format!("{:.1}", load.batch), "step": format!("{:.1}us", load.step.real() / 1e6) })
+        };
+        served.plan.loads.iter().map(row).collect::<Vec<_>>()
+    };
+    runner.plan.serving.iter().flat_map(of).collect()
+}
 
 /// Checks a scenario and returns a description.
 pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Value, InputError> {
@@ -83,6 +98,7 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
     Ok(json!({
         "network": { "hosts": t.hosts().len(), "switches": switches, "links": t.links.len(),
                      "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
+        "serving": serving(&runner),
         "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
         "load": load(&traffic, s.until),
         "headroom": rows,

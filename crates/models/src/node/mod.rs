@@ -357,8 +357,8 @@ impl EngineNode for Node {
             for (program, at) in (0..).zip(endpoint.programs.starts()) {
                 cx.set_timer(at, token::pack(token::PROGRAM, program, 0));
             }
-            for (owner, at) in endpoint.serving.iter().flat_map(|serving| serving.starts()) {
-                cx.set_timer(at, token::pack(token::SERVING, owner, 0));
+            for (owner, at, what) in endpoint.serving.iter().flat_map(|serving| serving.starts()) {
+                cx.set_timer(at, token::pack(token::SERVING, owner, what));
             }
         }
     }

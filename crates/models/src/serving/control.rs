@@ -19,6 +19,10 @@ use crate::token;
 /// In a timer of serving, marks a controller.
 pub(super) const OF_CONTROLLER: u8 = 0x80;
 
+/// Timers of a controller: a request arrives, and sequences that run from the start begin.
+pub(super) const ARRIVAL: u32 = 0;
+pub(super) const RUNNING: u32 = 1;
+
 /// A message between the controller and a rank.
 #[derive(Debug, Clone)]
 pub(super) enum Control {

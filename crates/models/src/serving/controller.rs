@@ -13,7 +13,7 @@ use xoff_engine::random::Stream;
 use xoff_units::{Duration, Moment, index, number};
 
 use super::batch::{Order, Part, Piece, take};
-use super::control::{Begin, Control, Lines, OF_CONTROLLER};
+use super::control::{ARRIVAL, Begin, Control, Lines, OF_CONTROLLER};
 use super::plan::{FirstToken, Granularity, Handoff, Plan, Pool, Request, Role};
 use super::router::Choice;
 use super::rows::{PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
@@ -51,6 +51,8 @@ struct Dp {
     /// Requests with a KV cache that wait for a step.
     ready: VecDeque<u32>,
     running: Vec<u32>,
+    /// Sequences that run from the start: tokens in the context, and tokens to make.
+    early: Vec<(u64, u64)>,
     /// Reserved tokens.
     reserved: u64,
     step: u32,
@@ -88,13 +90,20 @@ impl Controller {
             let stream = Stream::new(plan.seed, place as u64, "router");
             Choice::new(plan.policies[place], first_dp, count, stream)
         };
-        let choices = [choice(Role::Prefill, 0), choice(Role::Decode, 1)];
+        let mut choices = [choice(Role::Prefill, 0), choice(Role::Decode, 1)];
+        let mut known = vec![Dp::default(); index(dps)];
+        for one in &plan.running {
+            let of = &mut known[index(one.dp)];
+            of.early.push((one.context, one.left));
+            of.reserved += one.context + one.left;
+            choices[usize::from(plan.is_disaggregated())].add(one.dp);
+        }
         Self {
             choices,
             plan,
             lines: Vec::new(),
             lives: Vec::new(),
-            dps: vec![Dp::default(); index(dps)],
+            dps: known,
             busy: vec![0; index(dps)],
             own,
             over: 0,
@@ -115,6 +124,23 @@ impl Controller {
     /// Returns the next arrival of a request.
     pub fn next_arrival(&self) -> Option<Moment> {
         self.plan.requests.get(self.lives.len()).map(|request| request.arrival)
+    }
+
+    /// Returns the start of sequences that run from the start.
+    pub fn starts_running(&self) -> Option<Moment> {
+        (!self.plan.running.is_empty()).then_some(self.plan.start)
+    }
+
+    /// A timer: a request arrives, or sequences begin that run from the start.
+    pub fn on_timer(&mut self, what: u32, effects: &mut Effects) {
+        if what == ARRIVAL {
+            return self.on_arrival(effects);
+        }
+        for dp in 0..self.plan.dps() {
+            if !self.dps[index(dp)].early.is_empty() {
+                self.start(dp, effects);
+            }
+        }
     }
 
     fn request(&self, number: u32) -> Request {
@@ -237,10 +263,13 @@ impl Controller {
         let of = &mut self.dps[index(dp)];
         of.pieces.clear();
         of.slowest = None;
-        while of.running.len() < pool.max_sequences
+        while of.running.len() + of.early.len() < pool.max_sequences
             && let Some(number) = of.ready.pop_front()
         {
             of.running.push(number);
+        }
+        for (context, _) in &of.early {
+            order.add_sequence(*context);
         }
         for number in &of.running {
             let (request, life) = (self.plan.requests[index(*number)], &self.lives[index(*number)]);
@@ -331,6 +360,7 @@ impl Controller {
         let step = of.step;
         of.step += 1;
         let (running, pieces) = (of.running.clone(), std::mem::take(&mut of.pieces));
+        self.go_on_early(dp, effects);
         for number in running {
             self.spend(number, report, part::DECODE_QUEUE);
             self.add_token(number, report.end, Some(step));
@@ -340,6 +370,26 @@ impl Controller {
         }
         for piece in pieces {
             self.end_piece(dp, piece, report, effects);
+        }
+    }
+
+    /// Gives each sequence that runs from the start a token, and ends those with all tokens.
+    fn go_on_early(&mut self, dp: u32, effects: &mut Effects) {
+        let of = &mut self.dps[index(dp)];
+        let mut ended = 0;
+        for (context, left) in &mut of.early {
+            (*context, *left) = (*context + 1, *left - 1);
+            if *left == 0 {
+                of.reserved -= *context;
+                ended += 1;
+            }
+        }
+        of.early.retain(|(_, left)| *left > 0);
+        for _ in 0..ended {
+            self.choices[usize::from(self.plan.is_disaggregated())].end(dp);
+        }
+        if ended > 0 {
+            self.reserve(dp, effects);
         }
     }
 
@@ -575,6 +625,9 @@ mod tests {
         let plan = Plan {
             workload: 0,
             number: 0,
+            running: Vec::new(),
+            loads: Vec::new(),
+            start: Moment::ZERO,
             requests: vec![Request { arrival: Moment::us(1), input: 8, output: 3, cached: 0 }],
             pools: vec![pool],
             nodes: vec![0],

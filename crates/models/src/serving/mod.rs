@@ -9,6 +9,7 @@ mod batch;
 mod control;
 mod controller;
 mod costs;
+mod equilibrium;
 mod exchange;
 mod handoff;
 mod plan;
@@ -23,10 +24,11 @@ pub use self::batch::{Order, Part};
 pub use self::control::{ControlEnd, ControlLine, Lines};
 pub use self::controller::Controller;
 pub use self::costs::{Costs, Processor};
+pub use self::equilibrium::Demand;
 pub use self::handoff::Heads;
 pub use self::plan::{
-    Connects, FirstToken, Granularity, Handoff, Kind, MAX_RANKS, MAX_WORKLOADS, Plan, Pool, Request, Role,
-    SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
+    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_RANKS, MAX_WORKLOADS, Plan, Pool, Request,
+    Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
 };
 pub use self::router::Policy;
 pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
@@ -34,7 +36,7 @@ pub use self::worker::Worker;
 
 use xoff_engine::state::{State, StateVisitor};
 
-use self::control::OF_CONTROLLER;
+use self::control::{ARRIVAL, OF_CONTROLLER, RUNNING};
 use crate::effects::Effects;
 use crate::message::{MessageId, Post};
 
@@ -58,11 +60,14 @@ impl State for Serving {
 
 impl Serving {
     /// Returns the numbers and the moments of the first timers.
-    pub fn starts(&self) -> Vec<(u8, xoff_units::Moment)> {
+    pub fn starts(&self) -> Vec<(u8, xoff_units::Moment, u32)> {
         let of = |(n, controller): (usize, &Controller)| {
-            Some((OF_CONTROLLER | n as u8, controller.next_arrival()?))
+            let owner = OF_CONTROLLER | n as u8;
+            let arrival = controller.next_arrival().map(|at| (owner, at, ARRIVAL));
+            let running = controller.starts_running().map(|at| (owner, at, RUNNING));
+            arrival.into_iter().chain(running)
         };
-        self.controllers.iter().enumerate().filter_map(of).collect()
+        self.controllers.iter().enumerate().flat_map(of).collect()
     }
 
     /// A timer of a worker or controller.
@@ -71,7 +76,7 @@ impl Serving {
         if owner & OF_CONTROLLER == 0 {
             self.workers[place].on_timer(what, effects);
         } else {
-            self.controllers[place].on_arrival(effects);
+            self.controllers[place].on_timer(what, effects);
         }
     }
 

@@ -47,6 +47,17 @@ pub struct Request {
     pub cached: u64,
 }
 
+/// A sequence that runs from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Running {
+    /// The DP rank.
+    pub dp: u32,
+    /// Tokens in the context.
+    pub context: u64,
+    /// Tokens that decode has to make.
+    pub left: u64,
+}
+
 /// The work of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -246,6 +257,19 @@ pub struct Slo {
     pub e2e: Option<Duration>,
 }
 
+/// The load of a pool.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Name of the pool.
+    pub pool: &'static str,
+    /// The share of the largest possible throughput that is asked for.
+    pub load: f64,
+    /// Mean sequences of a step; of prefill the prompts of a step at the load.
+    pub batch: f64,
+    /// Time of a step with this batch.
+    pub step: Duration,
+}
+
 /// The constant data of a serving workload.
 #[derive(Debug)]
 pub struct Plan {
@@ -255,6 +279,12 @@ pub struct Plan {
     pub number: u32,
     /// Requests in the order of their arrivals.
     pub requests: Vec<Request>,
+    /// Sequences that run from the start.
+    pub running: Vec<Running>,
+    /// The load of each pool, unless all requests arrive at once.
+    pub loads: Vec<Load>,
+    /// The start of the workload.
+    pub start: Moment,
     /// Pools; ranks and DP ranks are numbered pool by pool.
     pub pools: Vec<Pool>,
     /// The node of each rank.
@@ -350,6 +380,11 @@ impl Plan {
     /// True for a layer with experts on several ranks.
     pub fn exchanges(&self, pool: &Pool, layer: u32) -> bool {
         pool.spreads_experts && layer >= self.dense_layers
+    }
+
+    /// True if decode makes the first token.
+    pub fn makes_first(&self) -> bool {
+        self.first_token == FirstToken::Decode && self.is_disaggregated()
     }
 
     /// True if service levels are given.

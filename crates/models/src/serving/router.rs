@@ -59,6 +59,11 @@ impl Choice {
         self.first + number(place)
     }
 
+    /// A DP rank has a sequence from the start.
+    pub fn add(&mut self, dp: u32) {
+        self.load[index(dp - self.first)] += 1;
+    }
+
     /// A request of a DP rank ended there.
     pub fn end(&mut self, dp: u32) {
         self.load[index(dp - self.first)] -= 1;

@@ -8,6 +8,7 @@
 
 mod arrivals;
 mod params;
+mod warm;
 
 pub use self::arrivals::MAX_REQUESTS;
 pub use self::params::{Params, Pool as PoolParams, Row};
@@ -17,7 +18,7 @@ use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
 use crate::param_error::ParamError;
 use crate::serving::{
-    Costs, Granularity, Handoff, Heads, Kind, MAX_RANKS, Plan, Pool, Processor, Request, Role, Shares,
+    Costs, Demand, Granularity, Handoff, Heads, Kind, MAX_RANKS, Plan, Pool, Processor, Request, Role, Shares,
 };
 use xoff_units::{Duration, index, number};
 
@@ -51,7 +52,11 @@ impl Traffic for Params {
                 making.check_class(class, &format!("{key}.{table}.class"))?;
             }
         }
-        let plan = self.plan(making, model, requests, pools, ranks).map_err(wrong(""))?;
+        let mut plan = self.plan(making, model, requests, pools, ranks).map_err(wrong(""))?;
+        let demand = self.demand(making, &plan);
+        plan.loads = demand.map_or_else(Vec::new, |demand| warm::loads(&demand, &plan));
+        let mut stream = making.stream_for(0, "running");
+        plan.running = warm::running(self, &plan, demand, &mut stream).map_err(wrong(""))?;
         making.add_serving(plan, |kind| match kind {
             Kind::Tensor => self.tensor.class,
             Kind::Dispatch | Kind::Combine => self.experts.class,
@@ -184,6 +189,14 @@ impl Params {
         Ok(found)
     }
 
+    /// Returns what requests ask of the pools, if the requests do not arrive at once.
+    fn demand(&self, making: &Making<'_>, plan: &Plan) -> Option<Demand> {
+        let host = making.ports[index(plan.nodes[0])].first()?.link.rate.0 as f64;
+        let nvlink = making.topology.servers.filter(|_| !plan.gpus.is_empty());
+        let nvlink = nvlink.map(|servers| (servers.nvlink.0 as f64, servers.latency.real() / 1e12));
+        warm::demand(self, plan, host, nvlink)
+    }
+
     fn plan(
         &self,
         making: &Making<'_>,
@@ -206,6 +219,9 @@ impl Params {
             workload: making.index(),
             number: making.servings(),
             requests,
+            running: Vec::new(),
+            loads: Vec::new(),
+            start: making.workload.start,
             copies,
             pools,
             nodes: ranks.nodes,
@@ -283,6 +299,9 @@ impl PoolParams {
             if value == 0 || value > most {
                 return Err((key, format!("{value} is out of range; allowed are 1 to {most}")));
             }
+        }
+        if role == Role::Prefill && self.warm.is_some() {
+            return Err(("warm", "prefill has no running sequences; give decode.warm".into()));
         }
         if instances * tensor * data > MAX_RANKS {
             let ranks = instances * tensor * data;

@@ -150,9 +150,23 @@ pub struct Pool {
     /// Tokens whose keys and values a DP rank can hold. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kv_tokens: Option<u64>,
+    /// Sequences that run at each DP rank of decode from the start: a number, or `true` for the equilibrium of
+    /// arrivals and steps. Lengths are drawn by their share of time, and ages evenly. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm: Option<Warm>,
     /// The hosts of the ranks, in order. Default: by `placement`, after the hosts of the pool before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
+}
+
+/// `decode.warm`: sequences that run from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Warm {
+    /// `true`: as many as at the equilibrium of arrivals and steps.
+    Equilibrium(bool),
+    /// This many at each DP rank.
+    Sequences(u64),
 }
 
 impl Default for Pool {
@@ -166,6 +180,7 @@ impl Default for Pool {
             max_tokens: 8192,
             chunk: None,
             kv_tokens: None,
+            warm: None,
             hosts: None,
         }
     }
