@@ -95,6 +95,10 @@ class Compared:
     comparison: Comparison
 
 
+_OF_SERVING = ("_ttft_p99_ps", "_itl_p99_ps", "_slo_attainment")
+"""Ends of the metrics of serving that are shown first."""
+
+
 class Study:
     """A study and its directory.
 
@@ -305,7 +309,10 @@ class Study:
         if self.plan.metrics:
             # If no run has a result, the table has no columns of metrics.
             return [name for name in self.plan.metrics if name in names]
-        means = [name for name in names if name.endswith("fct_mean_ps")]
+        # Requests of serving are no flows: a column of completion times may have no value at all.
+        serving = [name for name in names if name.startswith("serving_") and name.endswith(_OF_SERVING)]
+        known = {name for name in names if any(value is not None for value in runs[name].to_pylist())}
+        means = [name for name in names if name.endswith("fct_mean_ps") and (not serving or name in known)]
         # With one workload, the mean of the workload equals the mean over all flows.
         means = ["fct_mean_ps"] if len(means) == 2 else means
         others = ["fct_p99_ps", *(count.metric for count in counts.headlines()), "drops"]
@@ -314,7 +321,8 @@ class Study:
             means = [name.replace("fct_mean_ps", part) for name in means for part in ("slowdown_p50", "slowdown_p99")]
             others = others[1:]
         means += [name for name in names if name.endswith("_collective_bus_bps")]
-        return [*means, *(name for name in others if name in names and any(runs[name].to_pylist()))]
+        chosen = [*means, *(name for name in serving if name in known)]
+        return [*chosen, *(name for name in others if name in names and any(runs[name].to_pylist()))]
 
     def means(self, metric: str) -> list[Mean]:
         """Returns the `Mean` of a metric at each point with a result."""

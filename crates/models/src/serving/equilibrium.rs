@@ -87,7 +87,9 @@ impl Demand {
             }
             batch = next;
         }
-        let step = Duration::of_real(self.step(plan, pool, batch.max(1.0), is_prefill) * 1e12);
+        // A step of prefill has a prompt at least.
+        let batch = if is_prefill { batch.max(1.0) } else { batch };
+        let step = Duration::of_real(self.step(plan, pool, batch, is_prefill) * 1e12);
         Load { pool: pool.role.name(), load, batch, step }
     }
 }
