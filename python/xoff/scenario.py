@@ -2406,6 +2406,9 @@ class Compute2(_Part):
     kernel: str | None = None
     """Time of each part of a layer besides."""
 
+    jitter: float | None = None
+    """Standard deviation of each computing time of a rank, as a share of the time; 0 to 0.5."""
+
 
 @dataclass(kw_only=True)
 class Arrivals(_Part):
@@ -2595,7 +2598,7 @@ class Serving(_Part):
     """Lengths of requests that arrive at random."""
 
     requests: Sequence[Row2] | None = None
-    """Requests in the place of random arrivals."""
+    """Requests in the place of random arrivals. With `arrivals`: lengths that are drawn together, row by row."""
 
     requests_table: str | None = None
     """The same as a CSV or Parquet file with the columns arrival, `input_tokens`, `output_tokens` and optionally

@@ -401,6 +401,32 @@ def test_a_run_that_is_cut_has_censored_requests() -> None:
     assert all(ends[number] is not None for number in range(3))
 
 
+def test_arrivals_may_draw_lengths_from_rows() -> None:
+    """With arrivals the rows give lengths, which are drawn together; the arrivals of the rows do not count."""
+    rows = [{"arrival": "1s", "input_tokens": 100 * n, "output_tokens": n, "cached_tokens": n} for n in range(1, 5)]
+    result = xoff.run(on_star(llama(1, requests=rows, arrivals={"rate": 500.0, "requests": 200})))
+    found = [(row["input_tokens"], row["output_tokens"], row["cached_tokens"]) for row in result.requests.to_pylist()]
+    assert {row: found.count(row) > 25 for row in found} == {(100 * n, n, n): True for n in range(1, 5)}
+    arrivals = [row["arrival_ps"] for row in result.requests.to_pylist()]
+    assert max(arrivals) / len(arrivals) == pytest.approx(2e9, rel=0.25)
+
+
+def test_jitter_moves_computing_times_and_not_their_mean() -> None:
+    """A part of a layer varies with the given deviation; the sum of many parts hardly changes."""
+    rows = [{"arrival": "0s", "input_tokens": 64, "output_tokens": 60}]
+    steps = {}
+    for jitter in (0.0, 0.1):
+        compute = {"device": "h100", "jitter": jitter}
+        result = xoff.run(on_star(llama(1, requests=rows, compute=compute)))
+        steps[jitter] = [row["compute_ps"] for row in result.steps.to_pylist() if row["phase"] == "decode"]
+    assert statistics.mean(steps[0.1]) == pytest.approx(statistics.mean(steps[0.0]), rel=0.03)
+    # Attention, network and head of a layer vary independently.
+    parts = [Llama().attention(1, 94, 94), Llama().layer(1, 94, 94) - Llama().attention(1, 94, 94), Llama().head(1)]
+    expected = 0.1 * math.hypot(*parts)
+    assert statistics.stdev(steps[0.1]) == pytest.approx(expected, rel=0.25)
+    assert statistics.stdev(steps[0.0]) < 0.01 * expected
+
+
 def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
     rows = [{"arrival": f"{n}ms", "input_tokens": 100 + n, "output_tokens": 2, "cached_tokens": n} for n in range(5)]
     text = "arrival,input_tokens,output_tokens,cached_tokens\n"
@@ -425,7 +451,7 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
         ({"compute": {}}, "missing; give a device, or peak and memory"),
         ({"compute": {"device": "h100", "peak": 1e15}}, "mutually exclusive with peak and memory"),
         ({"requests": []}, "missing; give arrivals and lengths, or requests"),
-        ({"arrivals": {"rate": 1.0, "requests": 1}}, "mutually exclusive with arrivals and lengths"),
+        ({"lengths": {"input": 1, "output": 1}}, "mutually exclusive with lengths, which the rows have"),
         (
             {"requests": [{"arrival": "0s", "input_tokens": 4, "output_tokens": 1, "cached_tokens": 4}]},
             "row 0: 4 cached tokens; at most 3 can be",
@@ -444,6 +470,7 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
             },
             "and there is no equilibrium above 1; lower the rate of requests or give more DP ranks",
         ),
+        ({"compute": {"device": "h100", "jitter": 0.7}}, "0.7 is out of range; allowed are 0 to 0.5"),
         ({"kv": {"class": 3}}, "3 is out of range; the switches have 1"),
         ({"control": {"delay": "100ns"}}, "allowed are 200ns"),
         ({"decode": {"hosts": [1]}}, "missing; the other pool has hosts"),

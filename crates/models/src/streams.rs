@@ -8,9 +8,16 @@
 //! with bit errors, draw in the order of packets, and other traffic changes these draws.
 
 use std::sync::Arc;
+use xoff_engine::random::Stream;
 
 use xoff_engine::random::{fold, mix};
 use xoff_units::{index, wide};
+
+/// A normally distributed number (Box and Muller 1958).
+pub fn normal(stream: &mut Stream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.uniform()));
+    radius * libm::cos(2.0 * std::f64::consts::PI * stream.uniform())
+}
 
 /// Damaged bits on a link.
 pub const BIT_ERRORS: &str = "bit errors";

@@ -645,6 +645,7 @@ mod tests {
             policies: [Policy::RoundRobin; 2],
             delay: Duration::us(2),
             scheduling: Duration::ZERO,
+            jitter: 0.0,
             kv_overhead: Duration::ZERO,
             expert_overhead: Duration::ZERO,
             slo: Slo::default(),

@@ -317,6 +317,8 @@ pub struct Plan {
     pub delay: Duration,
     /// A scheduler's time before a step.
     pub scheduling: Duration,
+    /// Standard deviation of computing times, as a share.
+    pub jitter: f64,
     /// Time before a KV cache or a piece leaves.
     pub kv_overhead: Duration,
     /// Time before each dispatch and combine.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use xoff_engine::random::Stream;
 use xoff_units::{Duration, Moment, index};
 
 use super::batch::{Order, Part};
@@ -22,6 +23,7 @@ use super::rails::Rails;
 use super::rows::{Exposed, Label, Report};
 use crate::effects::{Effect, Effects};
 use crate::message::{After, MessageId, Post};
+use crate::streams::normal;
 use crate::token;
 
 /// Timers of a worker: a part was computed, shared experts were computed, the overhead of an exchange is
@@ -102,6 +104,8 @@ pub struct Worker {
     receiving: BTreeMap<u32, Receiving>,
     /// Pieces of KV caches sent so far.
     pieces: u32,
+    /// Draws deviations of computing times.
+    stream: Stream,
     /// The latest step.
     order: Arc<Order>,
     /// The group by servers, with copies for each server.
@@ -115,6 +119,7 @@ impl Worker {
     pub fn new(plan: Arc<Plan>, rank: u32, own: u8, ways: [Vec<(Connects, u32)>; 2]) -> Self {
         let seat = plan.seat(rank);
         let Shares { gpus, .. } = plan.copies[seat.pool.min(1)];
+        let stream = Stream::new(plan.seed, u64::from(rank), "jitter");
         let has_rails = gpus > 0 && plan.pools[seat.pool].spreads_experts;
         let rails = has_rails.then(|| Rails::new(plan.expert_group(seat.dp), gpus, rank));
         Self {
@@ -131,6 +136,7 @@ impl Worker {
             leaving: VecDeque::new(),
             receiving: BTreeMap::new(),
             pieces: 0,
+            stream,
             order: Arc::default(),
             rails,
             gathered: FxHashMap::default(),
@@ -266,7 +272,18 @@ impl Worker {
         if let Some(run) = &mut self.run {
             run.since = effects.now;
         }
+        let time = self.jittered(time);
         effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, what));
+    }
+
+    /// Returns a computing time with its random deviation.
+    fn jittered(&mut self, time: Duration) -> Duration {
+        if self.plan.jitter == 0.0 {
+            return time;
+        }
+        // No further than three deviations out, as in training.
+        let factor = (1.0 + self.plan.jitter * normal(&mut self.stream).clamp(-3.0, 3.0)).max(0.0);
+        Duration::of_real(time.real() * factor)
     }
 
     /// Returns the time of a stage in which the rank computes; `None` for an exchange.

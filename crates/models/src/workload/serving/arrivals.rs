@@ -6,6 +6,7 @@ use xoff_units::{Duration, Moment, wide};
 use super::params::{Arrivals, Lengths, Params, Row};
 use crate::param_error::ParamError;
 use crate::serving::Request;
+use crate::streams::normal;
 use crate::workload::MAX_START;
 
 /// Most requests of a workload.
@@ -16,13 +17,23 @@ const MAX_TOKENS: u64 = 1 << 24;
 /// Returns the requests in the order of their arrivals.
 pub fn requests(params: &Params, start: Moment, stream: &mut Stream) -> Result<Vec<Request>, ParamError> {
     let is_listed = !params.requests.is_empty();
+    let both = "mutually exclusive with lengths, which the rows have; remove one of them";
     match (&params.arrivals, params.lengths) {
+        (_, Some(_)) if is_listed => Err(("requests", both.into())),
         (None, None) if is_listed => listed(&params.requests, start),
-        (Some(arrivals), Some(lengths)) if !is_listed => drawn(arrivals, lengths, start, stream),
-        (Some(_), None) if !is_listed => Err(("lengths", "missing; arrivals are given".into())),
-        (None, Some(_)) if !is_listed => Err(("arrivals", "missing; lengths are given".into())),
+        (Some(arrivals), None) if is_listed => {
+            // The rows have the lengths, and their arrivals do not count.
+            let rows = listed(&params.requests, start)?;
+            drawn(arrivals, start, stream, |stream| rows[stream.place(rows.len())])
+        }
+        (Some(arrivals), Some(lengths)) => {
+            check(&lengths).map_err(|(_, why)| ("lengths", why))?;
+            let Lengths { input, output } = lengths;
+            drawn(arrivals, start, stream, |_| Request { arrival: start, input, output, cached: 0 })
+        }
+        (Some(_), None) => Err(("lengths", "missing; arrivals are given".into())),
+        (None, Some(_)) => Err(("arrivals", "missing; lengths are given".into())),
         (None, None) => Err(("arrivals", "missing; give arrivals and lengths, or requests".into())),
-        _ => Err(("requests", "mutually exclusive with arrivals and lengths; remove one of them".into())),
     }
 }
 
@@ -69,11 +80,10 @@ fn check(lengths: &Lengths) -> Result<(), ParamError> {
 
 fn drawn(
     arrivals: &Arrivals,
-    lengths: Lengths,
     start: Moment,
     stream: &mut Stream,
+    lengths: impl Fn(&mut Stream) -> Request,
 ) -> Result<Vec<Request>, ParamError> {
-    check(&lengths).map_err(|(_, why)| ("lengths", why))?;
     let Arrivals { rate, cv, duration, requests } = *arrivals;
     let wrong = |why: String| Err(("arrivals", why));
     if !(rate > 0.0 && rate <= 1e9) {
@@ -97,8 +107,7 @@ fn drawn(
         let arrival = at(start, Duration::of_real(seconds * 1e12));
         match (arrival, requests) {
             (Some(arrival), _) if arrival < end => {
-                let Lengths { input, output } = lengths;
-                found.push(Request { arrival, input, output, cached: 0 });
+                found.push(Request { arrival, ..lengths(stream) });
             }
             (None, Some(_)) => return wrong(too_late(&format!("request {}", found.len()))),
             _ => break,
@@ -137,12 +146,6 @@ fn gap(cv: f64, stream: &mut Stream) -> f64 {
             return d * v * factor / shape;
         }
     }
-}
-
-/// A normally distributed number (Box and Muller 1958).
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.uniform()));
-    radius * libm::cos(2.0 * std::f64::consts::PI * stream.uniform())
 }
 
 #[cfg(test)]

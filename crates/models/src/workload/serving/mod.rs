@@ -238,6 +238,7 @@ impl Params {
             policies: [policy(self.router.prefill), policy(self.router.decode)],
             delay: self.control.delay,
             scheduling: self.control.step,
+            jitter: self.compute.jitter,
             kv_overhead: self.kv.overhead,
             expert_overhead: self.experts.overhead,
             slo: self.slo.unwrap_or_default(),

@@ -61,6 +61,9 @@ pub struct Compute {
     /// Time of each part of a layer besides.
     #[serde(default)]
     pub kernel: Duration,
+    /// Standard deviation of each computing time of a rank, as a share of the time; 0 to 0.5.
+    #[serde(default)]
+    pub jitter: f64,
 }
 
 const fn whole() -> f64 {
@@ -293,7 +296,7 @@ pub struct Params {
     /// Lengths of requests that arrive at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
-    /// Requests in the place of random arrivals.
+    /// Requests in the place of random arrivals. With `arrivals`: lengths that are drawn together, row by row.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<Row>,
     /// The same as a CSV or Parquet file with the columns arrival, `input_tokens`, `output_tokens` and
@@ -376,6 +379,9 @@ impl Compute {
                     format!("{share} is out of range; allowed are numbers above 0 and up to 1"),
                 ));
             }
+        }
+        if !(0.0..=0.5).contains(&self.jitter) {
+            return Err(("jitter", format!("{} is out of range; allowed are 0 to 0.5", self.jitter)));
         }
         if self.kernel > Duration::ms(1000) {
             return Err(("kernel", format!("{} is above the maximum of 1s", self.kernel)));

@@ -21,6 +21,7 @@ use crate::job::experts::Experts;
 use crate::job::{Builder, Graph, Operation, Shared, What, Work};
 use crate::language_model::Model;
 use crate::param_error::ParamError;
+use crate::streams::normal;
 
 /// Makes the programs of all ranks.
 pub fn build(
@@ -280,19 +281,15 @@ impl<'a, 'b> Program<'a, 'b> {
         let time = if jitter == 0.0 {
             time
         } else {
-            Duration::of_real(time.real() * (1.0 + jitter * self.normal()).max(0.0))
+            Duration::of_real(
+                time.real() * (1.0 + jitter * normal(&mut self.stream).clamp(-3.0, 3.0)).max(0.0),
+            )
         };
         let name = self.all.builder.name(name);
         let after = self.last;
         let place = self.add(Work::Compute(time), name, after.as_slice());
         self.last = Some(place);
         self.computed = [Some(place), self.computed[0]];
-    }
-
-    /// A normally distributed number, no further than three deviations out (Box and Muller 1958).
-    fn normal(&mut self) -> f64 {
-        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.stream.uniform()));
-        (radius * libm::cos(2.0 * std::f64::consts::PI * self.stream.uniform())).clamp(-3.0, 3.0)
     }
 
     fn add(&mut self, work: Work, name: u32, after: &[u32]) -> u32 {
