@@ -399,6 +399,12 @@ def explain(
         int | None,
         typer.Option(min=0, metavar="M", help="With --request: follows this token.", show_default=False),
     ] = None,
+    stretch: Annotated[
+        bool,
+        typer.Option(
+            "--stretch", help="Lists how much the traffic of others stretched the steps of serving, and where."
+        ),
+    ] = False,
     what_if: Annotated[
         bool | None,
         typer.Option(
@@ -414,7 +420,7 @@ def explain(
     """Explains the time of flows, jobs and requests to the picosecond, and which ports caused pauses."""
     from xoff.insight.command import Question, command
 
-    question = Question(flow or [], worst, pauses, port, job, request, token, what_if)
+    question = Question(flow or [], worst, pauses, port, job, request, token, stretch, what_if)
     command(directory, question, everything=everything, as_json=as_json)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import xoff
-from xoff.insight.serving_path import Serving, gaps
+from xoff.insight.serving_path import Serving, Steps, gaps, stretch
 
 
 def small(**more: Any) -> dict[str, Any]:
@@ -108,28 +108,22 @@ def beside(scheduler: str | dict[str, Any]) -> tuple[int, int, dict[str, int]]:
     )
     del scenario["workload"][0]["serving"]["arrivals"], scenario["workload"][0]["serving"]["lengths"]
     result = xoff.run(scenario)
-    paths = Serving(result, "chat")
-    stretch: dict[str, int] = defaultdict(int)
-    steps = [row for row in result.steps.to_pylist() if row["phase"] == "decode"]
-    # The path of a lock-step is that of its slowest DP rank.
-    slowest: dict[int, dict[str, Any]] = {}
-    for row in steps:
-        if row["step"] not in slowest or row["end_ps"] > slowest[row["step"]]["end_ps"]:
-            slowest[row["step"]] = row
-    for row in slowest.values():
-        for cause, ps in paths.stretch(paths.path(row), "decode").items():
-            stretch[cause.owner] += ps
-    time = sum(row["end_ps"] - row["start_ps"] for row in slowest.values())
-    return time, max(row["kv_bytes"] for row in result.requests.to_pylist()), dict(stretch)
+    found: dict[str, int] = defaultdict(int)
+    for row in stretch(result).to_pylist():
+        if row["phase"] == "decode":
+            found[row["owner"]] += row["time_ps"]
+    steps = [row for row in Steps(result, "chat").slowest() if row["phase"] == "decode"]
+    time = sum(row["end_ps"] - row["start_ps"] for row in steps)
+    return time, max(row["kv_bytes"] for row in result.requests.to_pylist()), dict(found)
 
 
 def test_on_one_link_stretch_is_the_difference_to_a_run_without_kv() -> None:
     """Decode goes first, or shares the link of a rank in equal turns with a KV cache, or goes last."""
     alone, size, none = beside("strict")
     assert sum(none.values()) < 0.01 * size * 80
-    turns, _, stretch = beside({"drr": "4058B"})
-    assert stretch["KV"] == pytest.approx(turns - alone, rel=0.1)
-    assert stretch["KV"] == sum(stretch.values())
+    turns, _, found = beside({"drr": "4058B"})
+    assert found["KV"] == pytest.approx(turns - alone, rel=0.1)
+    assert found["KV"] == sum(found.values())
 
 
 def test_the_command_names_the_packets_that_made_a_token_late(tmp_path: Path) -> None:
@@ -154,7 +148,17 @@ def test_the_command_names_the_packets_that_made_a_token_late(tmp_path: Path) ->
     rows = xoff.load(tmp_path / "out").requests.to_pylist()
     worst = max(rows, key=lambda row: (row["itl_max_ps"], -row["request"]))
     assert json.loads(explain("--json").stdout)["request"]["request"] == worst["request"]
+    # The stretch of all steps, in words and as rows.
+    shown = explain("--stretch")
+    assert "chat: traffic of others stretched the steps of decode by" in shown.stdout
+    stretched = json.loads(explain("--stretch", "--json").stdout)
+    whole = stretched["steps_ps"]["chat"]
+    steps = Steps(xoff.load(tmp_path / "out"), "chat").slowest()
+    assert whole["prefill"] == sum(row["end_ps"] - row["start_ps"] for row in steps if row["phase"] == "prefill")
+    assert stretched["stretch"] == stretch(xoff.run(small())).to_pylist()
+    assert {row["owner"] for row in stretched["stretch"]} == {"KV"}
     for arguments, message in (
+        (("--stretch", "--request", "1"), "--stretch: excludes the other questions"),
         (("--request", "10"), "--request 10: unknown request; chat has requests 0 to 9"),
         (("--request", "1", "--token", "6"), "--token 6: out of range; decode made the tokens 1 to 5"),
         (("--token", "1"), "--token: needs --request"),

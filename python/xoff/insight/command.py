@@ -15,7 +15,17 @@ import pyarrow.compute as pc
 from xoff import formatting
 from xoff._core import InputError
 from xoff.connections import ends
-from xoff.insight import Breakdown, Forest, breakdowns, job_command, ports, serving_command, validate, words
+from xoff.insight import (
+    Breakdown,
+    Forest,
+    breakdowns,
+    job_command,
+    ports,
+    serving_command,
+    serving_path,
+    validate,
+    words,
+)
 from xoff.insight.rerun import repeated, whole
 from xoff.results import Result
 
@@ -33,6 +43,7 @@ class Question:
     job: bool = False
     request: str | None = None
     token: int | None = None
+    stretch: bool = False
     what_if: bool | None = None
     """Whether second runs measure the gains of jobs; None: only for short runs."""
 
@@ -45,6 +56,11 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
     is_more = bool(flows or worst or pauses or port)
     if question.token is not None and question.request is None:
         raise InputError("--token: needs --request")
+    if question.stretch:
+        if is_more or question.job or question.request is not None:
+            raise InputError("--stretch: excludes the other questions; run two commands")
+        _explain_stretch(result, directory, everything=everything, as_json=as_json)
+        return
     if question.request is not None:
         if is_more or question.job:
             raise InputError("--request: excludes --flow, --worst, --pauses, --port and --job; run two commands")
@@ -120,6 +136,17 @@ def _explain_request(result: Result, directory: Path, question: Question, *, eve
         print(json.dumps(serving_command.answer(request, found)))
         return
     serving_command.show(request, found, forest, everything=everything)
+
+
+def _explain_stretch(result: Result, directory: Path, *, everything: bool, as_json: bool) -> None:
+    if serving_command.latest(result, alone=False) is None:
+        raise InputError("--stretch: the result has no serving workload with a request that ended")
+    traced = repeated(result, None, directory)
+    table = serving_path.stretch(traced)
+    if as_json:
+        print(json.dumps(serving_command.stretch_answer(traced, table)))
+        return
+    serving_command.show_stretch(traced, table, serving_path.pauses(traced), everything=everything)
 
 
 def _check_known(result: Result, flow: int) -> None:

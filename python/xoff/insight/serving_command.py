@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import words
@@ -97,14 +99,14 @@ def find(result: Result, asked: str) -> dict[str, Any]:
     return row
 
 
-def latest(result: Result) -> str | None:
-    """Returns the ended request with the longest time between two tokens, for a result of serving alone."""
+def latest(result: Result, *, alone: bool = True) -> str | None:
+    """Returns the ended request with the longest time between two tokens; if `alone`, for a result of serving alone."""
     if "requests" not in result.tables or not result.requests.num_rows:
         return None
     names = workloads(result)
     others = [one for one in result.scenario["workload"] if "serving" not in one]
     rows = [row for row in result.requests.to_pylist() if row["e2e_ps"] is not None]
-    if others or not rows:
+    if (others and alone) or not rows:
         return None
     row = max(rows, key=lambda row: (row["itl_max_ps"] or 0, -row["request"]))
     return f"{row['workload']}:{row['request']}" if len(names) > 1 else str(row["request"])
@@ -211,3 +213,49 @@ def show(request: Mapping[str, Any], found: Late | None, forest: Forest | None, 
     whose = ", ".join(dict.fromkeys(one.owner for one in found.stretch))
     text = f"Traffic of others stretched the token by {formatting.time(stretched)} ({whose})."
     display.out.print(escape(text if stretched else "No traffic of others stretched the token."), soft_wrap=True)
+
+
+def stretch_answer(result: Result, table: pa.Table) -> dict[str, Any]:
+    """Returns the stretch of steps with the keys of ``xoff explain --stretch --json``."""
+    return {"steps_ps": _time_of_steps(result), "stretch": table.to_pylist()}
+
+
+def _time_of_steps(result: Result) -> dict[str, dict[str, int]]:
+    """Returns the time of all steps by workload and pool, in picoseconds."""
+    found: dict[str, dict[str, int]] = {}
+    for name in workloads(result):
+        sums: dict[str, int] = defaultdict(int)
+        for row in Steps(result, name).slowest():
+            sums[row["phase"]] += row["end_ps"] - row["start_ps"]
+        found[name] = dict(sums)
+    return found
+
+
+def show_stretch(result: Result, table: pa.Table, forest: Forest, *, everything: bool) -> None:
+    """Prints the stretch of steps by pool: whose traffic, in which way, and where."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    for name, pools in _time_of_steps(result).items():
+        for pool, whole in pools.items():
+            sums: dict[tuple[str, str, str], int] = defaultdict(int)
+            for row in table.to_pylist():
+                if (row["workload"], row["phase"]) == (name, pool):
+                    where = words.place(row["node"], row["port"], forest.peers)
+                    sums[row["owner"], row["cause"], where] += row["time_ps"]
+            shown = largest(sums)
+            together = sum(sums.values())
+            title = f"{name}: traffic of others stretched the steps of {pool} by {together / max(whole, 1):.2%}"
+            display.out.print(f"[b]{escape(formatting.plain(title))}[/b]", soft_wrap=True)
+            if not shown:
+                continue
+            lines = display.table("owner", "cause", "at", "µs", "share", right=(3, 4))
+            for (owner, cause, where), ps in shown[: None if everything else _MOST]:
+                cells = (escape(formatting.plain(text)) for text in (owner, cause, where))
+                lines.add_row(*cells, words.micro(ps), f"{ps / max(whole, 1):.2%}")
+            if not everything and len(shown) > _MOST:
+                rest = sum(ps for _, ps in shown[_MOST:])
+                text = f"{len(shown) - _MOST:,} others (all with --all)"
+                lines.add_row(text, "", "", words.micro(rest), f"{rest / max(whole, 1):.2%}")
+            display.out.print(lines)

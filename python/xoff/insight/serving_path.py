@@ -102,6 +102,17 @@ class Steps:
         before = [row for row in rows if row["end_ps"] <= end]
         return before[len(before) - count :] if count else []
 
+    def slowest(self) -> list[dict[str, Any]]:
+        """Returns the slowest DP rank of each step of an instance; each DP rank that steps by itself."""
+        found: dict[tuple[str, int, int, int], dict[str, Any]] = {}
+        for (phase, instance, _), rows in self.by_rank.items():
+            for row in rows:
+                # DP ranks of a lock-step begin at one moment.
+                key = (phase, instance, row["step"], row["start_ps"])
+                if key not in found or row["end_ps"] > found[key]["end_ps"]:
+                    found[key] = row
+        return sorted(found.values(), key=lambda row: (row["start_ps"], row["phase"], row["instance"], row["rank"]))
+
     def window(self, request: Row, token: int) -> tuple[int, int]:
         """Returns the time in which the messages of the path of a token travel."""
         steps = self.of(request)
@@ -356,3 +367,44 @@ def gaps(request: Row, steps: list[dict[str, Any]], *, makes_first: bool) -> lis
     if not makes_first:
         ends = [request["arrival_ps"] + request["ttft_ps"], *ends]
     return [later - earlier for earlier, later in pairwise(ends)]
+
+
+STRETCH = pa.schema(
+    [
+        ("workload", pa.string()),
+        ("phase", pa.string()),
+        ("instance", pa.int64()),
+        ("step", pa.int64()),
+        ("owner", pa.string()),
+        ("cause", pa.string()),
+        ("node", pa.string()),
+        ("port", pa.int64()),
+        ("time_ps", pa.int64()),
+    ]
+)
+"""The columns of the table of `stretch`."""
+
+
+def stretch(result: Result) -> pa.Table:
+    """Returns the stretch of all steps: a row for each step, owner, cause and output.
+
+    DP ranks with common experts step together: the slowest of them has the path. The columns are those of `STRETCH`:
+    whose traffic (`owner`), in which way (`cause`: queueing, paused, held, control, losses), at which output, and the
+    time in picoseconds. The result needs ``probe.delays = "all"``.
+
+    Raises `InputError` if the result has no serving workload, or no delays of all flows.
+    """
+    if "requests" not in result.tables or not workloads(result):
+        raise InputError("stretch: the result has no serving workload with requests")
+    if result.scenario.get("probe", {}).get("delays") != "all":
+        raise InputError('stretch: the result lacks delays; set probe.delays = "all"')
+    forest = pauses(result)
+    rows = []
+    for name in workloads(result):
+        serving = Serving(result, name, forest)
+        for step in serving.steps.slowest():
+            for cause, ps in serving.stretch(serving.path(step), step["phase"]).items():
+                place = {key: step[key] for key in ("phase", "instance", "step")}
+                found = {"owner": cause.owner, "cause": cause.cause, "node": cause.node, "port": cause.port}
+                rows.append({"workload": name, **place, **found, "time_ps": ps})
+    return pa.Table.from_pylist(rows, schema=STRETCH)
