@@ -29,7 +29,8 @@ PHASES = {
     "decode": ("decode_queue_ps", "decode_compute_ps", "decode_exposed_ps", "decode_bubble_ps"),
 }
 """The phases of a request, with the columns of the table `requests` that add up to each phase."""
-_NAMES = {"reserve": "memory", "prefill": "prefill", "kv": "KV cache", "decode": "decode"}
+PHASE_NAMES = {"reserve": "memory", "prefill": "prefill", "kv": "KV cache", "decode": "decode"}
+"""The phases in words; in `memory` a request waits for memory at decode."""
 _KINDS = {
     "queue": ("waiting", COLOURS[4]),
     "compute": ("computing", COLOURS[0]),
@@ -163,7 +164,7 @@ def requests(result: Recorded, name: str) -> Figure:
 
 def _label(phase: str, column: str) -> str:
     kind = column.removesuffix("_ps").rpartition("_")[2]
-    return f"{_NAMES[phase]}: {_KINDS[kind][0]}"
+    return f"{PHASE_NAMES[phase]}: {_KINDS[kind][0]}"
 
 
 def _style(phase: str, column: str) -> dict[str, Any]:
@@ -189,23 +190,29 @@ class LockStep:
         return self.end_ps - self.start_ps
 
 
+def pool(result: Recorded, name: str) -> str:
+    """Returns the pool that makes tokens: ``decode`` or ``aggregated``."""
+    pools = pc.unique(pc.cast(of(result.steps, name)["phase"], pa.string())).to_pylist()
+    return "aggregated" if "aggregated" in pools else "decode"
+
+
 def lock_steps(result: Recorded, name: str) -> dict[int, list[LockStep]]:
-    """Returns the steps of decode, or of the aggregated pool, by instance, in order of time."""
+    """Returns the steps of the pool that makes tokens, by instance, in order of time."""
     rows = of(result.steps, name)
-    pools = pc.cast(rows["phase"], pa.string())
-    pool = "decode" if pc.any(pc.equal(pools, "decode")).as_py() else "aggregated"
-    rows = rows.filter(pc.equal(pools, pool))
+    rows = rows.filter(pc.equal(pc.cast(rows["phase"], pa.string()), pool(result, name)))
     sums = [("end_ps", "max"), ("compute_ps", "mean"), ("exposed_ps", "mean")]
     grouped = rows.group_by(["instance", "step", "start_ps"]).aggregate(sums)
     found: dict[int, list[LockStep]] = {}
-    for row in grouped.sort_by([("instance", "ascending"), ("start_ps", "ascending"), ("step", "ascending")]).to_pylist():
+    for row in grouped.sort_by(
+        [("instance", "ascending"), ("start_ps", "ascending"), ("step", "ascending")]
+    ).to_pylist():
         step = LockStep(row["start_ps"], row["end_ps_max"], row["compute_ps_mean"], row["exposed_ps_mean"])
         found.setdefault(row["instance"], []).append(step)
     return found
 
 
 def steps(result: Recorded, name: str) -> Figure:
-    """Draws the duration of the steps of decode over time, one panel for each instance."""
+    """Draws the duration of the steps that make tokens over time, one panel for each instance."""
     found = dict(list(lock_steps(result, name).items())[:INSTANCES])
     every = [step for one in found.values() for step in one]
     begin, end = min((step.start_ps for step in every), default=0), max((step.end_ps for step in every), default=1)
@@ -228,7 +235,7 @@ def steps(result: Recorded, name: str) -> Figure:
                 axes.set_title(f"instance {instance}", fontsize=8, loc="left")
         panels[-1].set_xlabel(f"time ({unit})")
         panels[-1].set_xlim(begin / scale, end / scale)
-        figure.suptitle("Steps of decode over time: duration and parts", fontsize=9)
+        figure.suptitle(f"Steps of {pool(result, name)} over time: duration and parts", fontsize=9)
         handles = [Patch(color=colour, label=label) for label, colour in parts.values()]
         plots.legend_outside(figure, handles, [str(handle.get_label()) for handle in handles], 3)
         return figure
@@ -343,7 +350,7 @@ def pictures(result: Recorded, name: str) -> list[tuple[str, str, list[str]]]:
     if drawn:
         found.append(("Requests over time", plots.svg(requests(result, name)), _on_requests(rows, drawn)))
     if made := lock_steps(result, name):
-        found.append(("Steps of decode over time", plots.svg(steps(result, name)), _on_steps(made)))
+        found.append((f"Steps of {pool(result, name)} over time", plots.svg(steps(result, name)), _on_steps(made)))
     if rows["ttft_ps"].null_count < rows.num_rows:
         found.append(("Service times", plots.svg(times(result, name)), _on_times(result, name, rows)))
     return found
@@ -355,7 +362,7 @@ def _on_requests(rows: pa.Table, drawn: Sequence[Mapping[str, Any]]) -> list[str
     if len(drawn) < ended:
         notes.append(f"{len(drawn)} of {ended:,} requests: consecutive arrivals around the longest ITL.")
     if rows["e2e_ps"].null_count:
-        notes.append(f"{rows['e2e_ps'].null_count:,} requests had not ended at the end of the run and are left out.")
+        notes.append(f"Requests that had not ended at the end of the run ({rows['e2e_ps'].null_count:,}) are left out.")
     return notes
 
 

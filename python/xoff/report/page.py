@@ -127,6 +127,7 @@ class Delays:
     trees: list[Spread]
     notes: list[str]
     """The omitted data, and the way to record them."""
+    title: str
 
 
 @dataclass(frozen=True, slots=True)

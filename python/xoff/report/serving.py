@@ -32,10 +32,12 @@ def _workload(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
     else:
         notes.append("No request ended.")
     if skipped := serving_plots.of(result.requests, name).num_rows - len(rows):
-        notes.append(f"{skipped:,} requests of the warm-up are in no number and figure, except steps.")
+        notes.append(f"Requests of the warm-up ({skipped:,}) are in no number and figure, except steps.")
     pictures = [Picture(*one) for one in serving_plots.pictures(result, name)]
     source = "requests, steps and tokens"
-    return Part(formatting.plain(name), list(_facts(summary)), [one for one in tables if one.rows], notes, pictures, source)
+    return Part(
+        formatting.plain(name), list(_facts(summary)), [one for one in tables if one.rows], notes, pictures, source
+    )
 
 
 def _facts(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
