@@ -19,6 +19,16 @@ class Tables(Protocol):
         """Returns a table by its name."""
 
 
+def of_serving(result: Tables) -> set[int]:
+    """Returns the connections of serving workloads in table `flows`. These connections stay open until the end."""
+    if not {"flows", "steps"} <= set(result.tables):
+        return set()
+    names = set(pc.unique(result.table("steps")["workload"]).to_pylist())
+    flows = result.table("flows")
+    pairs = zip(flows["flow"].to_pylist(), flows["workload"].to_pylist(), strict=True)
+    return {flow for flow, name in pairs if name in names} if names else set()
+
+
 def ends(result: Tables) -> dict[int, int | None]:
     """Returns the arrival time (ps) of the last message of each connection in table `flows`; None if none arrived."""
     if not {"flows", "messages", "operations"} <= set(result.tables):
@@ -31,7 +41,7 @@ def ends(result: Tables) -> dict[int, int | None]:
     jobs = {
         name for table in (messages, result.table("operations")) for name in pc.unique(table["workload"]).to_pylist()
     }
-    if "requests" in result.tables:
+    if {"requests", "steps"} <= set(result.tables):
         jobs |= set(pc.unique(result.table("steps")["workload"]).to_pylist())
     if jobs:
         unfinished = flows.filter(pc.is_null(flows["fct_ps"]))

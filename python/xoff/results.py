@@ -320,7 +320,7 @@ def _jobs(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield formatting.plain(f"{name}: used"), formatting.plain(", ".join([*used, *fast]))
 
 
-_SERVICE_TIMES = {
+SERVICE_TIMES = {
     "ttft_ps": "TTFT",
     "tpot_ps": "TPOT",
     "itl_ps": "ITL",
@@ -337,7 +337,7 @@ def _serving(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             return formatting.plain(f"{name}: {what}"), formatting.plain(text)
 
         yield line("requests", f"{found['completed']:,} of {found['requests']:,} completed")
-        for key, title in _SERVICE_TIMES.items():
+        for key, title in SERVICE_TIMES.items():
             times = found[key]
             if any(value is not None for value in times.values()):
                 shown = ", ".join(formatting.time(times[part]) for part in ("mean", "p50", "p90", "p99"))

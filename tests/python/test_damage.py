@@ -24,7 +24,7 @@ SCENARIO: dict[str, Any] = {
     },
     "framing": {"payload": "1000B"},
     "switch": {"buffer": {"per_port": "200KB"}, "flow_control": {"pfc": {"xoff": "20KB"}}},
-    "probe": {"packets": True, "queues": "20us", "delays": "all"},
+    "probe": {"packets": True, "queues": "20us", "delays": "all", "tokens": True},
     "fault": [{"link": "leaf0-spine0", "state": "down", "at": "30us", "duration": "5us"}],
     "workload": [
         {
@@ -35,6 +35,16 @@ SCENARIO: dict[str, Any] = {
             },
         },
         {"name": "incast", "incast": {"senders": [1, 2, 3], "receiver": 0, "size": "30KB"}},
+        {
+            "name": "chat",
+            "serving": {
+                "model": {"layers": 2, "hidden": 32, "heads": 2, "sequence": 16, "vocabulary": 50},
+                "compute": {"peak": 1e12, "memory": 1e11},
+                "requests": [{"arrival": "1us", "input_tokens": 8, "output_tokens": 3}] * 2,
+                "prefill": {"tensor": 2},
+                "decode": {"tensor": 2},
+            },
+        },
     ],
 }
 KEYS = [(table, column) for table, columns in reading.WORDS.items() for column in columns]
@@ -60,7 +70,7 @@ def damaged(whole: Path, place: Path, table: str, column: str) -> Iterator[str]:
     rows = pq.read_table(file)
     cells = rows[column].cast(rows.schema.field(column).type)
     kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
-    other: Any = "../../x" if pa.types.is_string(kind) else 77
+    other: Any = "../../x" if pa.types.is_string(kind) else True if pa.types.is_boolean(kind) else 77
     if rows.num_rows == 0 or pa.types.is_floating(kind):
         return
     for name, values in (("all", [other] * rows.num_rows), ("first", [other, *cells.to_pylist()[1:]])):

@@ -11,14 +11,17 @@ a nanosecond keep their order, and the exact picoseconds are arguments of each s
 - A host has tracks of its flows: a slice from start to the receiver's last byte. Overlapping flows have own tracks.
 - A rank of a job has tracks of computation, and of messages and collectives by label. A message from rank to rank is an
   arrow from its send to its receive.
+- A DP rank of a serving instance has a track of its steps, with tokens and the parts of the time. Requests of a serving
+  workload have tracks with a slice from the arrival to the last token, which holds a slice for each phase. Overlapping
+  requests have own tracks.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from xoff import formatting
 from xoff._core import InputError
@@ -26,6 +29,7 @@ from xoff.connections import ends
 from xoff.exporting.format import Written
 from xoff.exporting.rows import again, quantity, rows
 from xoff.results import Result
+from xoff.serving_plots import PHASE_NAMES, PHASES, phases
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _BYTES, _IN_GIVEN_ORDER = 3, 3
@@ -114,7 +118,8 @@ def _flows(result: Result, tracks: _Tracks) -> int:
         facts = {"workload": workload, "size_bytes": size, "start_ps": start, "ideal_fct_ps": ideal, "via": via}
         facts |= {} if fct is None else {"fct_ps": fct, "slowdown": f"{fct / ideal:.6g}" if ideal else ""}
         facts |= {} if label is None else {"label": label}
-        tracks.slice(track, f"flow {flow} to {dst}", start, end, facts)
+        what = "connection" if flow in carried else "flow"
+        tracks.slice(track, f"{what} {flow} to {dst}", start, end, facts)
         count += 1
     return count
 
@@ -143,6 +148,67 @@ def _operations(result: Result, tracks: _Tracks) -> int:
         tracks.slice(track, name, start, end, facts, arrow=arrow, is_target=kind == "recv")
         count += 1
     return count
+
+
+def _steps(result: Result, tracks: _Tracks) -> int:
+    """Writes the steps of serving: a track for each pool, instance and DP rank."""
+    numbers = (
+        "step", "tokens", "sequences", "context_tokens", "compute_ps", "exposed_ps", "exposed_tp_ps",
+        "exposed_dispatch_ps", "exposed_combine_ps", "bubble_ps", "slowest_rank",
+    )  # fmt: skip
+    found = rows(result, "steps", "start_ps", "end_ps", "workload", "phase", "instance", "rank", *numbers)
+    count = 0
+    for start, end, workload, phase, instance, rank, *values in sorted(found):
+        place = (workload, "steps", phase, instance)
+        parent = tracks.track(place, f"{workload}: {phase} instance {instance}", 0)
+        track = tracks.track((*place, rank), f"DP rank {rank}", parent, rank=rank + 1)
+        facts = {"phase": phase} | dict(zip(numbers, values, strict=True)) | {"start_ps": start, "end_ps": end}
+        tracks.slice(track, f"step of {phase}", start, end, facts)
+        count += 1
+    return count
+
+
+def _requests(result: Result, tracks: _Tracks) -> int:
+    """Writes the requests of serving: a slice for each request, around a slice for each phase."""
+    parts = [column for columns in PHASES.values() for column in columns]
+    facts = ("input_tokens", "cached_tokens", "output_tokens", "kv_bytes")
+    optional = ("prefill_instance?", "prefill_rank?", "decode_instance?", "decode_rank?", "ttft_ps?", "itl_max_ps?")
+    columns = ("arrival_ps", "workload", "request", "e2e_ps?", *optional, *facts, *parts)
+    names = [column.rstrip("?") for column in columns]
+    lanes: dict[str, list[tuple[float, int]]] = {}
+    orders: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    count = 0
+    for values in sorted(rows(result, "requests", *columns), key=lambda row: row[:3]):
+        row = dict(zip(names, values, strict=True))
+        start, workload, length = row["arrival_ps"], row["workload"], row["e2e_ps"]
+        end = None if length is None else start + length
+        until = float("inf") if end is None else end
+        busy = lanes.setdefault(workload, [])
+        if busy and busy[0][0] <= start:
+            lane = heapq.heapreplace(busy, (until, busy[0][1]))[1]
+        else:
+            lane = len(busy)
+            heapq.heappush(busy, (until, lane))
+        parent = tracks.track((workload, "requests"), f"{workload}: requests", 0)
+        track = tracks.track((workload, "requests", lane), "requests", parent)
+        known = {name: value for name, value in row.items() if name != "workload" and value is not None}
+        tracks.begin(track, f"request {row['request']}", start, known)
+        if end is not None:
+            order = orders.setdefault(workload, phases(result, workload))
+            for phase, begun, over in _phases(row, order):
+                tracks.slice(track, phase, begun, over, {"start_ps": begun, "end_ps": over})
+            tracks.end(track, end)
+        count += 1
+    return count
+
+
+def _phases(row: Mapping[str, Any], order: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, int, int]]:
+    """Yields name, start and end of each phase of an ended request that took time."""
+    at = row["arrival_ps"]
+    for phase, columns in order.items():
+        if ps := sum(row[column] for column in columns):
+            yield PHASE_NAMES[phase], at, at + ps
+            at += ps
 
 
 class _Tracks:
@@ -183,9 +249,17 @@ class _Tracks:
         """Puts a slice on a track, after slices that began before; an arrow leads from one slice to another."""
         # Fields 47 and 48: the flows that pass an event, and the flows that end at the event, 64 bits each.
         leads = b"" if arrow is None else _fixed(48 if is_target else 47, arrow)
-        self._event(start, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)) + leads)
+        self.begin(track, name, start, facts, leads)
         if end is not None:
-            self._event(max(end, start), _END, track, b"")
+            self.end(track, max(end, start))
+
+    def begin(self, track: int, name: str, time: int, facts: Mapping[str, int | str], leads: bytes = b"") -> None:
+        """Opens a slice. Slices that a track opens before the end are inside."""
+        self._event(time, _BEGIN, track, _text(23, name) + b"".join(_facts(facts)) + leads)
+
+    def end(self, track: int, time: int) -> None:
+        """Ends the slice that a track opened last."""
+        self._event(time, _END, track, b"")
 
     def count(self, track: int, time: int, value: int) -> None:
         self._event(time, _COUNTER, track, _number(30, value))
@@ -198,7 +272,7 @@ class _Tracks:
         self._file.write(_message(1, body + _number(10, 1)))
 
 
-def _facts(facts: dict[str, int | str]) -> Iterator[bytes]:
+def _facts(facts: Mapping[str, int | str]) -> Iterator[bytes]:
     for name, value in facts.items():
         yield _message(4, _text(10, name) + (_number(3, value) if isinstance(value, int) else _text(6, value)))
 
@@ -230,11 +304,13 @@ def _varint(value: int) -> bytes:
     return bytes(found)
 
 
-# The writer of each table, and the setting that records it; a run without jobs or faults gets no note.
+# The writer of each table, and the setting that records it; a run without jobs, serving or faults gets no note.
 _PARTS: dict[str, tuple[Callable[[Result, _Tracks], int], str | None]] = {
     "faults": (_faults, None),
     "pauses": (_pauses, ""),
     "samples": (_samples, "probe.queues=1us"),
     "flows": (_flows, "probe.flows=true"),
     "operations": (_operations, None),
+    "steps": (_steps, None),
+    "requests": (_requests, None),
 }

@@ -17,7 +17,7 @@ from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pause
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
-_PARTS = {
+PARTS = {
     "reserve_queue_ps": "waiting for memory at decode",
     "prefill_queue_ps": "waiting for steps of prefill",
     "prefill_compute_ps": "prefill: computing",
@@ -30,6 +30,7 @@ _PARTS = {
     "decode_exposed_ps": "decode: messages on their way",
     "decode_bubble_ps": "decode: waiting for other ranks",
 }
+"""The parts of a request's time, by column of the table `requests`."""
 _KINDS = {
     "compute": "computing",
     "queue": "waiting for a step",
@@ -194,7 +195,7 @@ def show(request: Mapping[str, Any], found: Late | None, forest: Forest | None, 
         table.columns[0].no_wrap = False
         display.out.print(table)
 
-    parts = {text: request[key] for key, text in _PARTS.items() if request[key]}
+    parts = {text: request[key] for key, text in PARTS.items() if request[key]}
     section("from the arrival to the last token", parts, request["e2e_ps"])
     if found is None or forest is None:
         display.out.print("Decode made no token of the request.")

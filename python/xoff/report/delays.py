@@ -16,6 +16,7 @@ from xoff.report.page import Bar, Delays, Piece, Spread
 from xoff.results import Result
 
 _BARS, _TREES = 10, 10
+_FLOWS, _PAUSES = "Why flows were slow", "Why ports were paused"
 
 # Groups of parts in a legend: name, colour, kinds.
 _OTHER: tuple[str, str, set[str]] = ("of another version", "#000000", set())
@@ -41,8 +42,11 @@ def build(result: Result) -> Delays | None:
         return None
     if "delays" not in result.tables or "flows" not in result.tables or not result.flows.num_rows:
         again = "xoff run scenario.json --set 'probe.delays=\"all\"' --out result"
-        note = f"This run has no table of delays. To add bars and trees to this page: {again}."
-        return Delays([], [], [], [f"{note} Without them, xoff explain prints the delays of a result directory."])
+        title, what = (_FLOWS, "bars and trees") if of_flows else (_PAUSES, "the places where pauses begin")
+        note = f"This run has no table of delays. To add {what} to this page: {again}."
+        return Delays(
+            [], [], [], [f"{note} Without them, xoff explain prints the delays of a result directory."], title
+        )
     forest = Forest(result)
     found = sorted(breakdowns(result, forest), key=_slowness)
     shown = found[:_BARS]
@@ -59,7 +63,7 @@ def build(result: Result) -> Delays | None:
         notes.append("Only some flows were followed (probe.delays): the costs of pauses are the costs for these flows.")
     if len(forest.trees) > len(trees):
         notes.append(f"The {len(trees)} costliest of {len(forest.trees):,} places where pauses begin.")
-    return Delays(groups, bars, trees, notes)
+    return Delays(groups, bars, trees, notes, _FLOWS if of_flows else _PAUSES)
 
 
 def _slowness(breakdown: Breakdown) -> tuple[bool, float, int]:

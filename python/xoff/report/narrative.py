@@ -103,8 +103,50 @@ def _workload(one: Mapping[str, Any]) -> str:
         return f"{name}{len(flows)} flow{'s' if len(flows) != 1 else ''}{begin}: {', '.join(listed)}{more}."
     if kind == "table":
         return f"{name}{'the' if name else 'The'} flows of the table {one['table']}{begin}."
+    if kind == "serving":
+        return f"{name}{_serving(one[kind], begin)}"
     text = _description(("workload", kind))
     return f"{name}{_lower(text) if name else text} {_upper(_settings(one[kind]))}{begin}."
+
+
+def _serving(found: Mapping[str, Any], begin: str) -> str:
+    """Returns a serving workload in sentences: requests and model, pools, KV caches, and service levels."""
+    model = value(found["model"]).replace("preset ", "")
+    text = f"{_arrivals(found)} to a language model ({model}), computed with {value(found['compute'])}{begin}."
+    pools = [f"{_upper(key)}: {_pool(found[key])}." for key in ("prefill", "decode", "aggregated") if found.get(key)]
+    kv = found.get("kv") or {}
+    if found.get("decode"):
+        moves = {"push": "Prefill pushes", "pull": "Decode pulls"}[kv.get("handoff", "push")]
+        pieces = {"whole": "after the prompt", "chunk": "by piece of the prompt", "layer": "layer by layer"}
+        pools.append(f"{moves} KV caches {pieces[kv.get('granularity', 'whole')]}.")
+    if router := found.get("router"):
+        pools.append(f"Router: {value(router).replace('policy ', '')}.")
+    if levels := {key.upper(): limit for key, limit in (found.get("slo") or {}).items() if limit}:
+        pools.append(f"Service levels: {', '.join(f'{key} {value(limit)}' for key, limit in levels.items())}.")
+    return " ".join([text, *pools])
+
+
+def _arrivals(found: Mapping[str, Any]) -> str:
+    if table := found.get("requests_table"):
+        return f"the requests of the table {table}"
+    if listed := found.get("requests"):
+        return f"{len(listed):,} listed requests"
+    arrivals, lengths = found["arrivals"], found["lengths"]
+    count = f"{arrivals['requests']:,} requests" if arrivals.get("requests") else "requests"
+    until = f" for {value(arrivals['duration'])}" if arrivals.get("duration") else ""
+    tokens = f"{lengths['input']:,} tokens in and {lengths['output']:,} out"
+    return f"{count} at random, {arrivals['rate']:g} a second{until}, with {tokens},"
+
+
+def _pool(found: Mapping[str, Any]) -> str:
+    """Returns a pool of a serving workload: instances, and the ranks of an instance."""
+    instances, data, tensor, expert = (found.get(key) or 1 for key in ("instances", "data", "tensor", "expert"))
+    ranks = f"{data} DP rank{'s' if data != 1 else ''}"
+    ranks += f" of {tensor} GPUs (TP)" if tensor != 1 else ""
+    ranks += f", experts over {expert} ranks (EP)" if expert != 1 else ""
+    count = instances * data * tensor
+    several = f"{instances} instances with {ranks} each" if instances != 1 else f"an instance with {ranks}"
+    return f"{several}, {count} GPU{'s' if count != 1 else ''} in all"
 
 
 def _kind(path: tuple[str, ...], found: Mapping[str, Any]) -> str:
@@ -131,7 +173,9 @@ def _nothing_given(path: tuple[str, ...]) -> str:
 
 
 def _settings(found: Mapping[str, Any]) -> str:
-    return ", ".join(f"{_spaced(key)} {value(part)}" for key, part in found.items() if part is not None)
+    """Returns settings as text, without empty tables."""
+    texts = {key: value(part) for key, part in found.items() if part is not None}
+    return ", ".join(f"{_spaced(key)} {text}" for key, text in texts.items() if text)
 
 
 def value(found: Any) -> str:

@@ -61,13 +61,15 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A job: numbers, tables of times, notes, and figures."""
+    """A job or a serving workload: numbers, tables of times, notes, and figures."""
 
     title: str
     facts: Sequence[tuple[str, str]]
     tables: Sequence[Table]
     notes: Sequence[str]
     pictures: Sequence[Picture]
+    source: str = "operations and jobs"
+    """The tables with the numbers of the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class Delays:
     trees: list[Spread]
     notes: list[str]
     """The omitted data, and the way to record them."""
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,7 @@ class Page:
     charts: list[dict[str, Any]] = field(default_factory=list)
     """Groups of charts: ``id``, ``title``, and ``charts``, of which one is shown at a time."""
     jobs: list[Part] = field(default_factory=list)
+    serving: list[Part] = field(default_factory=list)
     measured: list[Picture] = field(default_factory=list)
     """The metrics of a study without a numeric parameter."""
     effects: list[Picture] = field(default_factory=list)
@@ -188,6 +192,7 @@ MEANINGS = {
     "loss": "no packet of a lossless class is dropped",
     "order": "no packet overtakes another packet of the same flow",
     "pauses": "every pause ended",
+    "serving": "requests end, reserved memory is freed, and the parts of each time add up",
     "slowdown": "no flow takes less than its ideal, unless a link has a fault",
 }
 """The subject of each audit; any other audit is shown by name only."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from xoff import connections, counts, formatting
 from xoff.plots import colour
@@ -79,6 +80,9 @@ def build(result: Result, budget: dict[str, int] = BUDGET) -> Replay:
         data["pauses"], left_out = _pauses(result.pauses, ports, names, budget["pauses"])
         notes += left_out
     if flows is not None:
+        if serving := connections.of_serving(result):
+            flows = flows.filter(pc.invert(pc.is_in(flows["flow"], pa.array(serving, flows["flow"].type))))
+            notes.append(f"{len(serving):,} connections of serving, which stay open, are not among the flows.")
         data["flows"], left_out = _flows(flows, places, budget["flows"], connections.ends(result))
         notes += left_out
     if "faults" in result.tables:

@@ -10,9 +10,9 @@ import pyarrow as pa
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from xoff import connections, counts, job_plots, plots
+from xoff import connections, counts, job_plots, plots, serving_plots
 from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
-from xoff.report import charts, delays, jobs, replay, topology
+from xoff.report import charts, delays, jobs, replay, serving, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
@@ -42,6 +42,7 @@ def build(result: Result) -> Page:
         page.delays = delays.build(result)
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
     page.jobs = jobs.build(result)
+    page.serving = serving.build(result)
     page.charts = list(_charts(result, times))
     if "pauses" in result.tables:
         page.timeline, page.times = charts.timeline(result), charts.times(result)
@@ -84,8 +85,23 @@ def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Fi
         made["job"] = partial(job_plots.gantt, result.operations, result.jobs, first)
         if result.jobs.num_rows:
             made["job_parts"] = partial(job_plots.bars, result.jobs, first)
+    made |= _serving(result)
     if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use
+    return made
+
+
+def _serving(result: Result) -> dict[str, Callable[[], Figure]]:
+    """Returns the figures of the first serving workload."""
+    made: dict[str, Callable[[], Figure]] = {}
+    for name in serving_plots.names(result)[:1]:
+        rows = serving_plots.measured(result, name)
+        if serving_plots.shown(result, name):
+            made["serving_requests"] = partial(serving_plots.requests, result, name)
+        if serving_plots.lock_steps(result, name):
+            made["serving_steps"] = partial(serving_plots.steps, result, name)
+        if rows["ttft_ps"].null_count < rows.num_rows:
+            made["serving_times"] = partial(serving_plots.times, result, name)
     return made
 
 
@@ -141,7 +157,8 @@ def _flows(result: Result) -> Iterator[Table]:
         key: title for key, title in heads.items() if key not in {"label", "fct_ps", "slowdown"}
     }
     carried.sort(key=lambda row: -row["size_bytes"])
-    yield table("Connections, the largest first", of_connections, carried)
+    note = "A connection carries many messages, stays open, and has no completion time of its own."
+    yield table("Connections, the largest first", of_connections, carried, note=note)
 
 
 def _all_tables(result: Result) -> Iterator[Table]:

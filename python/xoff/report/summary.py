@@ -18,7 +18,7 @@ from xoff import counts, formatting, plots
 from xoff._core import InputError
 from xoff.report import run_page, study_page
 from xoff.report.narrative import tell
-from xoff.results import Result, load, measured, measured_counts
+from xoff.results import SERVICE_TIMES, Result, load, measured, measured_counts
 from xoff.statistics import Interval
 from xoff.study import Mean, Study
 from xoff.study.figures import point_words, words
@@ -55,7 +55,9 @@ def _of_result(result: Result) -> _Parts:
     figures = run_page.figures(result, times)
     if not figures:
         raise InputError(f"{result.directory}: has no table that a figure could be drawn of")
-    name = next((one for one in ("job_parts", "fct_cdf", "fct_bars") if one in figures), next(iter(figures)))
+    name = next(
+        (one for one in ("job_parts", "serving_times", "fct_cdf", "fct_bars") if one in figures), next(iter(figures))
+    )
     return _question(scenario), figures[name], sentences(result), _settings(scenario)
 
 
@@ -78,8 +80,28 @@ def sentences(result: Result) -> list[str]:
     lost = "no packet was lost" if not summary["drops"] else f"{summary['drops']:,} packets were lost"
     told.append(f"In the network {lost}" + (f"; counts: {', '.join(counted[:4])}." if counted else "."))
     told.append(_slowest(result) or _audited(result))
-    iterations = list(_iterations(summary))
-    return [*iterations[:1], *told[: 3 - len(iterations[:1])]]
+    served = list(_served(summary))
+    if served and not total:
+        # No flow and no message is measured: connections of serving stay open.
+        told = told[1:]
+    first = [*_iterations(summary), *served][:1]
+    return [*first, *told[: 3 - len(first)]]
+
+
+def _served(summary: Any) -> Iterator[str]:
+    """Yields a sentence for each serving workload with requests."""
+    for name, found in (summary.get("serving") or {}).items():
+        if not found["requests"]:
+            continue
+        times = [
+            f"{SERVICE_TIMES[key]} {formatting.time(found[key]['p50'])} and {formatting.time(found[key]['p99'])}"
+            for key in ("ttft_ps", "tpot_ps", "itl_ps")
+            if found[key]["p50"] is not None
+        ]
+        text = f"{found['completed']:,} of {found['requests']:,} requests of {formatting.plain(name)} were completed"
+        text += f"; median and 99th percentile: {', '.join(times)}" if times else ""
+        share = found["slo_attainment"]
+        yield f"{text}; {share:.1%} met the service levels." if share is not None else f"{text}."
 
 
 def _iterations(summary: Any) -> Iterator[str]:
