@@ -267,8 +267,8 @@ def test_serving_in_words() -> None:
     assert told == [
         f"“{NAME}”: 12 requests at random, 600 a second, with 512 tokens in and 6 out, to a language model (mixtral "
         "8x7b and layers 2), computed with device h100, efficiency 1, memory efficiency 1, kernel 0 ps, jitter 0. "
-        "Prefill: an instance with 2 DP ranks, 2 GPUs in all. Decode: 2 instances with 2 DP ranks each, 4 GPUs in all. Decode "
-        "pulls KV caches after the prompt. Router: round robin. Service levels: TTFT 15 ms, ITL 1 ms."
+        "Prefill: an instance with 2 DP ranks, 2 GPUs in all. Decode: 2 instances with 2 DP ranks each, 4 GPUs in all. "
+        "Decode pulls KV caches after the prompt. Router: round robin. Service levels: TTFT 15 ms, ITL 1 ms."
     ]
 
 
