@@ -109,6 +109,18 @@ def test_a_new_training_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> Non
     assert (done.returncode, "GPT-13B: iteration" in done.stdout) == (0, True)
 
 
+def test_a_new_serving_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
+    assert xoff_here("new", "serving").stdout == "serving.toml\n"
+    found = xoff.check(tmp_path / "serving.toml")
+    assert found["warnings"] == []
+    assert 0.1 < float(next(row["load"] for row in found["serving"] if row["pool"] == "prefill")) < 1
+    # A sixth of the requests takes a second.
+    key = "workload[0].serving.arrivals.requests=16"
+    done = xoff_here("run", "serving.toml", "--set", key, "--out", "out")
+    assert (done.returncode, "chat: TTFT" in done.stdout) == (0, True)
+    assert "16 of 16 completed" in done.stdout
+
+
 def test_nothing_is_replaced(xoff_here: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("mine")
     done = xoff_here("new", "scenario", "mine")

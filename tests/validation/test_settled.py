@@ -30,7 +30,7 @@ def test_a_settled_file_runs_to_the_same_fingerprint(file: Path) -> None:
     assert xoff.run(xoff.resolve(file, settled=True)).fingerprint == xoff.run(file).fingerprint
 
 
-@pytest.mark.parametrize("kind", ["scenario", "training", "graph"])
+@pytest.mark.parametrize("kind", ["scenario", "training", "graph", "serving"])
 def test_a_settled_template_runs_to_the_same_fingerprint(kind: str, tmp_path: Path) -> None:
     file = write_document(kind, str(tmp_path / kind))[0]
     assert xoff.run(xoff.resolve(file, settled=True)).fingerprint == xoff.run(file).fingerprint
