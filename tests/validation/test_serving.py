@@ -470,6 +470,10 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
             },
             "and there is no equilibrium above 1; lower the rate of requests or give more DP ranks",
         ),
+        (
+            {"requests": [{"arrival": "0s", "input_tokens": 10**7, "output_tokens": 1} for _ in range(500)]},
+            "less than 2^32 are possible on a connection; give fewer requests, fewer layers or a larger",
+        ),
         ({"compute": {"device": "h100", "jitter": 0.7}}, "0.7 is out of range; allowed are 0 to 0.5"),
         ({"kv": {"class": 3}}, "3 is out of range; the switches have 1"),
         ({"control": {"delay": "100ns"}}, "allowed are 200ns"),

@@ -53,6 +53,7 @@ impl Traffic for Params {
             }
         }
         let mut plan = self.plan(making, model, requests, pools, ranks).map_err(wrong(""))?;
+        Self::check_packets(&plan, making).map_err(wrong(""))?;
         let demand = self.demand(making, &plan);
         plan.loads = demand.map_or_else(Vec::new, |demand| warm::loads(&demand, &plan));
         let mut stream = making.stream_for(0, "running");
@@ -187,6 +188,27 @@ impl Params {
             return Err((key.into(), why));
         }
         Ok(found)
+    }
+
+    /// Refuses KV caches with more packets than a connection can number, if all take one connection.
+    fn check_packets(plan: &Plan, making: &Making<'_>) -> Result<(), ParamError> {
+        let Some(decode) = plan.pools.get(1) else { return Ok(()) };
+        let most = (0..decode.tensor).map(|tensor| u128::from(plan.kv_bytes_of(tensor))).max().unwrap_or(0);
+        let tokens: u128 = plan.requests.iter().map(|request| u128::from(request.input)).sum();
+        // A piece of a layer has a packet at least.
+        let bytes = tokens * u128::from(plan.layers) * most;
+        let chunks = plan.pools[0].chunk.map_or(0, |chunk| tokens / u128::from(chunk));
+        let pieces = (chunks + plan.requests.len() as u128) * u128::from(plan.layers);
+        let packets = bytes / u128::from(making.framing.payload.max(1)) + pieces;
+        if packets >= u128::from(u32::MAX) {
+            let why = format!(
+                "the KV caches of {} requests have up to {packets} packets; less than 2^32 are possible on a \
+                 connection; give fewer requests, fewer layers or a larger framing.payload",
+                plan.requests.len()
+            );
+            return Err(("requests", why));
+        }
+        Ok(())
     }
 
     /// Returns what requests ask of the pools, if the requests do not arrive at once.
