@@ -126,6 +126,19 @@ def test_on_one_link_stretch_is_the_difference_to_a_run_without_kv() -> None:
     assert found["KV"] == sum(found.values())
 
 
+def test_only_packets_of_others_stretch_a_step() -> None:
+    """Ranks that are never the slowest of a step belong to the step, too; other instances do not."""
+    serving = {"prefill": {"tensor": 4}, "decode": {"tensor": 2, "instances": 2}, "router": {"policy": "round_robin"}}
+    found = stretch(xoff.run(small(serving=serving))).to_pylist()
+    assert {row["owner"] for row in found if row["phase"] == "prefill"} == {"KV"}
+    serving = {"prefill": {"data": 2, "expert": 2}, "decode": {"data": 2, "expert": 2, "instances": 2}}
+    units = [Steps(xoff.run(small(serving=serving)), "chat").unit(rank) for rank in range(6)]
+    assert units == ["prefill"] * 2 + ["decode, instance 0"] * 2 + ["decode, instance 1"] * 2
+    alone = {"prefill": {}, "decode": {"data": 2, "tensor": 2}}
+    units = [Steps(xoff.run(small(serving=alone)), "chat").unit(rank) for rank in range(5)]
+    assert units == ["prefill", *["decode, DP rank 0"] * 2, *["decode, DP rank 1"] * 2]
+
+
 def test_the_command_names_the_packets_that_made_a_token_late(tmp_path: Path) -> None:
     scenario = small()
     del scenario["probe"]

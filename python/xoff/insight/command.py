@@ -139,8 +139,8 @@ def _explain_request(result: Result, directory: Path, question: Question, *, eve
 
 
 def _explain_stretch(result: Result, directory: Path, *, everything: bool, as_json: bool) -> None:
-    if serving_command.latest(result, alone=False) is None:
-        raise InputError("--stretch: the result has no serving workload with a request that ended")
+    if not serving_path.workloads(result):
+        raise InputError("--stretch: the result has no steps of a serving workload")
     traced = repeated(result, None, directory)
     table = serving_path.stretch(traced)
     if as_json:

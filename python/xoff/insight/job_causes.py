@@ -26,7 +26,7 @@ CAUSES = {
     "library": "launches and hand-overs of NCCL",
 }
 """The causes of time on the path, in words."""
-_CAUSE = {
+CAUSE_OF = {
     "transmission": "sending", "serialization": "sending", "app_limited": "sending",
     "propagation": "link", "processing": "link",
     "queueing": "queueing", "hol_blocking": "queueing", "control": "queueing",
@@ -34,6 +34,7 @@ _CAUSE = {
     "pacing": "control", "window": "control", "awaiting_pull": "control",
     "retransmission": "losses", "awaiting_ack": "losses",
 }  # fmt: skip
+"""The cause of a row of the table `delays`, by the kind of the row."""
 _ON_ITS_WAY = frozenset({"serialization", "propagation", "processing"})
 _AT_A_LINK = frozenset({"queueing", "hol_blocking", "control", "paused"})
 
@@ -192,7 +193,7 @@ def _add_way(
     for row in rows:
         if row["kind"] in {"transmission", "serialization"}:
             sending[row["node"], row["port"]] += row["time_ps"]
-    control = sum(row["time_ps"] for row in rows if _CAUSE.get(row["kind"]) == "control")
+    control = sum(row["time_ps"] for row in rows if CAUSE_OF.get(row["kind"]) == "control")
     marked = max(places, key=lambda place: marks.get(place, 0), default=None)
     if marked is not None and not marks.get(marked):
         marked = None
@@ -215,7 +216,7 @@ def _add(found: Causes, step: Step, rows: list[dict[str, Any]], forest: Forest) 
         raise InputError(f"delays.parquet: is damaged, or of another run: {what}")
     for row in rows:
         ps = row["time_ps"]
-        found.by_cause[_CAUSE.get(row["kind"], "queueing")] += ps
+        found.by_cause[CAUSE_OF.get(row["kind"], "queueing")] += ps
         if row["kind"] in _AT_A_LINK:
             place = (row["node"], row["port"])
             found.by_link[*place, forest.peers[place]] += ps

@@ -12,7 +12,7 @@ import pyarrow as pa
 from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import words
-from xoff.insight.job_causes import largest
+from xoff.insight.job_causes import CAUSE_OF, CAUSES, largest
 from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pauses, workloads
 from xoff.insight.trees import Forest
 from xoff.results import Result
@@ -31,20 +31,16 @@ PARTS = {
     "decode_bubble_ps": "decode: waiting for other ranks",
 }
 """The parts of a request's time, by column of the table `requests`."""
-_KINDS = {
-    "compute": "computing",
+_KINDS = CAUSES | {
     "queue": "waiting for a step",
-    "control": "report to the scheduler, and order",
-    "nvlink": "over NVLink",
-    "sending": "sending the bytes of messages",
-    "link": "along links and through nodes",
+    "order": "report to the scheduler, and order",
     "own": "behind packets of the same step",
+    "head": "behind the head of the input queue",
     "queueing": "behind packets of {owner}",
-    "paused": "paused, with bytes of {owner} at the root",
+    "paused": "paused, with packets of {owner} at the root",
     "held": "held at the source by {owner}",
-    "control limit": "limited by congestion control",
-    "losses": "packets were missing",
 }
+"""The parts of a path in words: kinds of parts, and causes of delays."""
 _MOST = 11
 
 
@@ -85,7 +81,7 @@ def find(result: Result, asked: str) -> dict[str, Any]:
 
     Raises `InputError` if there is no such request, or if the request has not ended.
     """
-    if "requests" not in result.tables or not (names := workloads(result)):
+    if not (names := workloads(result)):
         raise InputError("--request: the result has no serving workload with requests")
     name, _, number = asked.rpartition(":")
     if not name and len(names) > 1:
@@ -100,14 +96,14 @@ def find(result: Result, asked: str) -> dict[str, Any]:
     return row
 
 
-def latest(result: Result, *, alone: bool = True) -> str | None:
-    """Returns the ended request with the longest time between two tokens; if `alone`, for a result of serving alone."""
+def latest(result: Result) -> str | None:
+    """Returns the ended request with the longest time between two tokens, for a result of serving alone."""
     if "requests" not in result.tables or not result.requests.num_rows:
         return None
     names = workloads(result)
     others = [one for one in result.scenario["workload"] if "serving" not in one]
     rows = [row for row in result.requests.to_pylist() if row["e2e_ps"] is not None]
-    if (others and alone) or not rows:
+    if others or not rows:
         return None
     row = max(rows, key=lambda row: (row["itl_max_ps"] or 0, -row["request"]))
     return f"{row['workload']}:{row['request']}" if len(names) > 1 else str(row["request"])
@@ -133,18 +129,18 @@ def late(result: Result, request: Mapping[str, Any], token: int | None) -> tuple
     forest = pauses(result)
     serving = Serving(result, steps.name, forest, steps.window(request, token))
     parts = serving.token(request, token)
-    pool = str(made[0]["phase"])
+    unit = steps.unit(made[0]["slowest_rank"])
     usual = sorted(found)[len(found) // 2]
-    causes, links = _sums(serving, parts, pool)
-    return Late(token, found[token - first], usual, parts, causes, links, serving.stretch(parts, pool)), forest
+    causes, links = _sums(serving, parts, unit)
+    return Late(token, found[token - first], usual, parts, causes, links, serving.stretch(parts, unit)), forest
 
 
-def _sums(serving: Serving, parts: list[Part], pool: str) -> tuple[dict[str, int], dict[tuple[str, int], int]]:
+def _sums(serving: Serving, parts: list[Part], unit: str) -> tuple[dict[str, int], dict[tuple[str, int], int]]:
     """Returns the time of a path by cause in words, and the waiting by output."""
     causes: dict[str, int] = defaultdict(int)
     links: dict[tuple[str, int], int] = defaultdict(int)
     for part in parts:
-        rows = list(serving.causes(part, pool))
+        rows = list(serving.causes(part, unit))
         if not rows:
             is_cut = part.message is not None and part.message["flow"] is not None
             kind = "sending" if is_cut else "nvlink" if part.message is not None else part.kind
@@ -158,11 +154,11 @@ def _sums(serving: Serving, parts: list[Part], pool: str) -> tuple[dict[str, int
 
 def _in_words(row: Mapping[str, Any], stretch: Stretch | None) -> str:
     if stretch is not None:
-        kind = "control limit" if stretch.cause == "control" else stretch.cause
-        return _KINDS[kind].format(owner=stretch.owner)
-    if row["kind"] in {"queueing", "hol_blocking", "control", "paused"}:
-        return _KINDS["own"]
-    return _KINDS["link" if row["kind"] in {"propagation", "processing"} else "sending"]
+        return _KINDS[stretch.cause].format(owner=stretch.owner)
+    cause = CAUSE_OF.get(row["kind"], "queueing")
+    if row["kind"] == "hol_blocking":
+        return _KINDS["head"]
+    return _KINDS["own" if cause in {"queueing", "paused"} else cause]
 
 
 def answer(request: Mapping[str, Any], found: Late | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ kept by congestion control. Packets of the same step are not of others.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from xoff._core import InputError
+from xoff.insight.job_causes import CAUSE_OF
 from xoff.insight.origins import Root
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
 _EXCHANGES = ("TP", "EP_dispatch", "EP_combine")
-_QUEUEING = frozenset({"queueing", "hol_blocking"})
-_CONTROL = frozenset({"pacing", "window", "awaiting_pull"})
-_LOSSES = frozenset({"retransmission", "awaiting_ack"})
 
 Row = Mapping[str, Any]
 
@@ -37,7 +36,7 @@ class Part:
     """A part of a path: a rank computes, a message is on its way, or a scheduler is asked."""
 
     kind: str
-    """`compute`, `message`, `control` (a report to the scheduler, and an order) or `queue` (waiting for a step)."""
+    """`compute`, `message`, `order` (a report to the scheduler, and an order) or `queue` (waiting for a step)."""
     start_ps: int
     end_ps: int
     rank: int
@@ -63,11 +62,25 @@ class Stretch:
     """A cause of stretch: whose traffic, in which way, and where."""
 
     owner: str
-    """`KV`, `prefill`, `decode` or `aggregated` (other exchanges), or the name of another workload."""
+    """`KV`; ranks that step together, such as `decode` or `decode, instance 1`; or the name of another workload."""
     cause: str
     """`queueing`, `paused`, `held`, `control` or `losses`."""
     node: str
     port: int
+
+
+_POOLS = ("prefill", "decode", "aggregated")
+"""The pools in the order in which ranks are numbered."""
+
+
+def _units(name: str, pool: Mapping[str, Any]) -> Iterator[str]:
+    """Yields for each rank of a pool the name of the ranks that step together: a DP rank, or an instance with EP."""
+    for instance in range(pool["instances"]):
+        for data in range(pool["data"]):
+            words = [name]
+            words += [f"instance {instance}"] if pool["instances"] > 1 else []
+            words += [f"DP rank {data}"] if pool["data"] > 1 and pool["expert"] == 1 else []
+            yield from [", ".join(words)] * pool["tensor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,10 @@ class _Wait:
     at_ps: int
     began_ps: int
     message: Row
+
+
+def _at(wait: _Wait) -> int:
+    return wait.at_ps
 
 
 class Steps:
@@ -92,6 +109,11 @@ class Steps:
         serving = named.get(workload) or {}
         self.makes_first: bool = serving.get("first_token") == "decode" and "decode" in serving
         """True if decode makes the first token."""
+        self._units = [unit for pool in _POOLS if pool in serving for unit in _units(pool, serving[pool])]
+
+    def unit(self, rank: int) -> str:
+        """Returns the name of the ranks that step together with a rank of the workload."""
+        return self._units[rank]
 
     def of(self, request: Row) -> list[dict[str, Any]]:
         """Returns the steps that made the tokens of an ended request, the last step last."""
@@ -144,6 +166,9 @@ class Serving:
             operations = pc.unique(messages["operation"])
             delays = delays.filter(pc.is_in(delays["operation"], operations))
         self._forest = forest or pauses(result)
+        self._contributors: dict[Root | None, dict[int, int]] = {
+            tree.root: tree.contributors for tree in self._forest.trees
+        }
         self._waits = self._find_waits()
         # By label, operation, number in the operation, receiving rank and end.
         self._into = {
@@ -173,18 +198,16 @@ class Serving:
             if key in began and _end(row) > began[key]:
                 waits[key[0]].append(_Wait(_end(row), began[key], row))
         for found in waits.values():
-            found.sort(key=lambda wait: wait.at_ps)
+            found.sort(key=_at)
         return waits
 
     def _find_owners(self, result: Result, messages: pa.Table) -> dict[int, str]:
-        """Returns the owner of each flow: KV, a pool, or another workload."""
+        """Returns the owner of each flow: KV, ranks that step together, or another workload."""
         owners = {row["flow"]: str(row["workload"]) for row in result.flows.select(["flow", "workload"]).to_pylist()}
-        pools = {row["slowest_rank"]: row["phase"] for rows in self._steps.values() for row in rows}
-        keys = ["flow", "label", "rank", "to_rank"]
+        keys = ["flow", "label", "rank"]
         for row in messages.select(keys).group_by(keys).aggregate([]).to_pylist():
             if row["flow"] is not None:
-                pool = pools.get(row["rank"]) or pools.get(row["to_rank"]) or self.name
-                owners[row["flow"]] = "KV" if row["label"] == "KV" else pool
+                owners[row["flow"]] = "KV" if row["label"] == "KV" else self.steps.unit(row["rank"])
         return owners
 
     def path(self, step: Row) -> list[Part]:
@@ -207,10 +230,11 @@ class Serving:
         return [part for part in parts if part.ps]
 
     def _last_wait(self, rank: int, at: int, start: int) -> _Wait | None:
-        for wait in reversed(self._waits.get(rank, [])):
-            if wait.at_ps <= at:
-                return wait if wait.began_ps >= start else None
-        return None
+        """Returns the last wait of a rank up to a moment, if the wait belongs to the step that began at `start`."""
+        waits = self._waits.get(rank, [])
+        place = bisect_right(waits, at, key=_at)
+        wait = waits[place - 1] if place else None
+        return wait if wait is not None and wait.began_ps >= start else None
 
     def _follow(self, wait: _Wait, parts: list[Part]) -> tuple[int, int]:
         """Adds the messages of an exchange; returns the rank before these messages, and the moment."""
@@ -251,20 +275,20 @@ class Serving:
         ]
         slowest = max(others, key=lambda row: row["end_ps"], default=None)
         if slowest is None:
-            return [Part("control", start, end, step["slowest_rank"])]
+            return [Part("order", start, end, step["slowest_rank"])]
         parts = [_cut(part, start) for part in self.path(slowest) if part.end_ps > start]
-        return [*parts, Part("control", slowest["end_ps"], end, step["slowest_rank"])]
+        return [*parts, Part("order", slowest["end_ps"], end, step["slowest_rank"])]
 
-    def stretch(self, parts: Iterable[Part], pool: str) -> dict[Stretch, int]:
-        """Returns the time of a path in which others stretched a step of a pool, in picoseconds."""
+    def stretch(self, parts: Iterable[Part], unit: str) -> dict[Stretch, int]:
+        """Returns the time of a path in which others stretched a step of ranks (`Steps.unit`), in picoseconds."""
         found: dict[Stretch, int] = defaultdict(int)
         for part in parts:
-            for _, cause, ps in self.causes(part, pool):
+            for _, cause, ps in self.causes(part, unit):
                 if cause is not None:
                     found[cause] += ps
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
-    def causes(self, part: Part, pool: str) -> Iterator[tuple[Row, Stretch | None, int]]:
+    def causes(self, part: Part, unit: str) -> Iterator[tuple[Row, Stretch | None, int]]:
         """Yields the delays of a message of a path, each with the traffic of others that caused the delay, if any.
 
         A pause is shared out among the other flows at the output of the root: in the shares in which the output served
@@ -276,17 +300,17 @@ class Serving:
         served: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
             is_other = row["blocking_flow"] not in {None, row["flow"]}
-            if row["kind"] in _QUEUEING and is_other and row["blocking_flow"] in self._owners:
+            if row["kind"] == "queueing" and is_other and row["blocking_flow"] in self._owners:
                 served[row["node"], row["port"]][self._owners[row["blocking_flow"]]] += row["time_ps"]
         for row in rows:
             if row["kind"] != "paused" or row["cause"] == "fault":
-                yield row, self._cause(row, pool), row["time_ps"]
+                yield row, self._cause(row, unit), row["time_ps"]
                 continue
             root = self._forest.root_of(row)
             shares = dict(served.get((root.node, root.port if root.port is not None else -1), {})) if root else {}
             left, whole = row["time_ps"], sum((shares := shares or self._waiting(root, row["flow"])).values())
             for owner, share in sorted(shares.items()):
-                if owner != pool:
+                if owner != unit:
                     ps = row["time_ps"] * share // whole
                     left -= ps
                     yield row, Stretch(owner, "paused", row["node"], row["port"]), ps
@@ -303,25 +327,21 @@ class Serving:
             raise InputError("delays.parquet: is damaged, or of another run: the parts of a message do not add up")
         return rows if part.ps == whole else []
 
-    def _cause(self, row: Row, pool: str) -> Stretch | None:
+    def _cause(self, row: Row, unit: str) -> Stretch | None:
         """Returns the cause of a delay for which others are responsible; None for the step's own traffic."""
-        kind, place = row["kind"], (row["node"], row["port"])
-        if kind in _QUEUEING:
+        cause, place = CAUSE_OF.get(row["kind"], "queueing"), (row["node"], row["port"])
+        if cause == "queueing":
             owner = self._owners.get(row["blocking_flow"])
-            return None if owner in {None, pool} else Stretch(str(owner), "queueing", *place)
-        if kind == "paused":
-            return Stretch(str(row["cause"]), "paused", *place)
-        if kind == "source_held":
-            return Stretch(str(row["cause"]), "held", *place)
-        if kind in _CONTROL:
-            return Stretch("congestion control", "control", *place)
-        return Stretch("losses", "losses", *place) if kind in _LOSSES else None
+            return None if owner in {None, unit} else Stretch(str(owner), cause, *place)
+        if cause in {"paused", "held"}:
+            return Stretch(str(row["cause"]), cause, *place)
+        owner = {"control": "congestion control", "losses": "losses"}.get(cause)
+        return None if owner is None else Stretch(owner, cause, *place)
 
     def _waiting(self, root: Root | None, own: int) -> dict[str, int]:
         """Returns the bytes that waited at the root of pauses, by owner, without those of a flow."""
         sums: dict[str, int] = defaultdict(int)
-        tree = next((tree for tree in self._forest.trees if tree.root == root), None)
-        for flow, size in (tree.contributors if tree else {}).items():
+        for flow, size in self._contributors.get(root, {}).items():
             if flow != own:
                 sums[self._owners.get(flow, "?")] += size
         return sums
@@ -357,8 +377,9 @@ def pauses(result: Result) -> Forest:
 
 
 def workloads(result: Result) -> list[str]:
-    """Returns the names of serving workloads with requests."""
-    return [str(name) for name in pc.unique(result.table("requests")["workload"]).to_pylist()]
+    """Returns the names of serving workloads with steps or requests."""
+    tables = [result.table(name)["workload"] for name in ("requests", "steps") if name in result.tables]
+    return list(dict.fromkeys(str(name) for table in tables for name in pc.unique(table).to_pylist()))
 
 
 def gaps(request: Row, steps: list[dict[str, Any]], *, makes_first: bool) -> list[int]:
@@ -394,8 +415,8 @@ def stretch(result: Result) -> pa.Table:
 
     Raises `InputError` if the result has no serving workload, or no delays of all flows.
     """
-    if "requests" not in result.tables or not workloads(result):
-        raise InputError("stretch: the result has no serving workload with requests")
+    if not workloads(result):
+        raise InputError("stretch: the result has no steps of a serving workload")
     if result.scenario.get("probe", {}).get("delays") != "all":
         raise InputError('stretch: the result lacks delays; set probe.delays = "all"')
     forest = pauses(result)
@@ -403,7 +424,7 @@ def stretch(result: Result) -> pa.Table:
     for name in workloads(result):
         serving = Serving(result, name, forest)
         for step in serving.steps.slowest():
-            for cause, ps in serving.stretch(serving.path(step), step["phase"]).items():
+            for cause, ps in serving.stretch(serving.path(step), serving.steps.unit(step["slowest_rank"])).items():
                 place = {key: step[key] for key in ("phase", "instance", "step")}
                 found = {"owner": cause.owner, "cause": cause.cause, "node": cause.node, "port": cause.port}
                 rows.append({"workload": name, **place, **found, "time_ps": ps})
