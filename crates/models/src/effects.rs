@@ -78,7 +78,7 @@ pub enum Effect {
     /// Send a slice over NVLink by this queue.
     SendSlice(u32, Post),
     /// Put a frame on an output to another node, with the moment at which the first bit arrives.
-    Slice(u16, Moment, Packet),
+    Leave(u16, Moment, Packet),
     /// Set a timer of a program or of a part of serving at this host: kind, owner, time and subject.
     Call(u64, u8, Moment, u32),
     /// The same for the end of a computation, with the end at full speed.

@@ -189,7 +189,7 @@ impl NvLink {
         effects.push(match departures.end {
             End::Here(queue) => Effect::Alarm(token::HEAD, arrives, queue),
             End::There(output, node, queue) => {
-                Effect::Slice(output, arrives, Packet::with(Slice { queue }, 0, node, 0, 0))
+                Effect::Leave(output, arrives, Packet::with(Slice { queue }, 0, node, 0, 0))
             }
         });
         effects.push(Effect::Alarm(token::PIPE, effects.now + p.serializer.time(bytes), pipe));

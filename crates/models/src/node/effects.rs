@@ -104,7 +104,7 @@ impl Node {
                     endpoint.send_slice(queue, &post, &mut self.effects);
                 }
             }
-            Effect::Slice(output, at, frame) => cx.send(usize::from(output), at, frame),
+            Effect::Leave(output, at, frame) => cx.send(usize::from(output), at, frame),
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
         }
     }

@@ -92,7 +92,7 @@ impl Begin {
         effects.push(match self.over {
             None => Effect::Alarm(token::CONTROL, at, self.end),
             Some((output, node)) => {
-                Effect::Slice(output, at, Packet::with(Frame { line: self.end }, 0, node, 0, 0))
+                Effect::Leave(output, at, Packet::with(Frame { line: self.end }, 0, node, 0, 0))
             }
         });
     }

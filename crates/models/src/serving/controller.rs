@@ -23,7 +23,7 @@ use crate::token;
 /// A request from its arrival on.
 #[derive(Debug, Clone)]
 struct Life {
-    prefill: Option<u32>,
+    prefill: u32,
     decode: Option<u32>,
     /// Tokens of the prompt that are computed.
     computed: u64,
@@ -116,11 +116,6 @@ impl Controller {
         self.lines.push(lines.to_rank.clone());
     }
 
-    /// Place among the controllers of the node.
-    pub const fn own(&self) -> u8 {
-        self.own
-    }
-
     /// Returns the next arrival of a request.
     pub fn next_arrival(&self) -> Option<Moment> {
         self.plan.requests.get(self.lives.len()).map(|request| request.arrival)
@@ -165,7 +160,7 @@ impl Controller {
             Some(self.choices[1].choose())
         };
         self.lives.push(Life {
-            prefill: Some(prefill),
+            prefill,
             decode,
             computed: self.request(number).cached,
             tokens: 0,
@@ -225,10 +220,9 @@ impl Controller {
     }
 
     fn wait_for_prefill(&mut self, number: u32, effects: &mut Effects) {
-        if let Some(dp) = self.lives[index(number)].prefill {
-            self.dps[index(dp)].prompts.push_back(number);
-            self.start(dp, effects);
-        }
+        let dp = self.lives[index(number)].prefill;
+        self.dps[index(dp)].prompts.push_back(number);
+        self.start(dp, effects);
     }
 
     /// Starts a step of the unit of a DP rank, if the unit is free and has work.
@@ -393,7 +387,8 @@ impl Controller {
         }
     }
 
-    /// Adds a step to the time of a request: the wait, and the parts of the step.
+    /// Adds a step to the time of a request: the wait in a queue, and the parts of the step, which follow the queue
+    /// among the parts of the time.
     fn spend(&mut self, number: u32, report: Report, queue: usize) {
         self.account(number, queue, report.start);
         let life = &mut self.lives[index(number)];
@@ -421,13 +416,7 @@ impl Controller {
         let life = &mut self.lives[index(number)];
         life.computed += piece.tokens;
         let is_whole = life.computed == self.plan.requests[index(number)].input;
-        let waits_in = part::PREFILL_QUEUE;
-        self.account(number, waits_in, report.start);
-        let life = &mut self.lives[index(number)];
-        life.parts[part::PREFILL_COMPUTE] += report.compute;
-        life.parts[part::PREFILL_EXPOSED] += report.exposed();
-        life.parts[part::PREFILL_BUBBLE] += report.bubble;
-        life.mark = report.end;
+        self.spend(number, report, part::PREFILL_QUEUE);
         if !is_whole {
             return;
         }
@@ -459,7 +448,7 @@ impl Controller {
     /// Decode has memory for a request, and asks for the KV cache.
     fn ask(&mut self, number: u32, to: u32, effects: &mut Effects) {
         self.account(number, part::KV_QUEUE, effects.now + Duration(self.plan.delay.ps() / 2));
-        let Some(prefill) = self.lives[index(number)].prefill else { return };
+        let prefill = self.lives[index(number)].prefill;
         let tokens = self.request(number).input;
         for rank in self.plan.ranks_of(prefill) {
             let message = Control::Send(Part { request: number, tokens, to });
@@ -479,7 +468,7 @@ impl Controller {
     /// Admits a request to decode, when the prompt is computed and all decode ranks have their parts.
     fn admit(&mut self, number: u32, effects: &mut Effects) {
         let (request, life) = (self.request(number), &self.lives[index(number)]);
-        let (Some(decode), Some(prefill)) = (life.decode, life.prefill) else { return };
+        let (Some(decode), prefill) = (life.decode, life.prefill) else { return };
         let ranks = self.pool(decode).tensor;
         let Some((_, last)) = life.transfer.filter(|_| life.received == ranks) else { return };
         if life.computed < request.input {
@@ -547,7 +536,7 @@ impl Controller {
             request: number,
             arrival: request.arrival,
             tokens: [request.input, request.cached, request.output],
-            prefill: life.prefill.map(place),
+            prefill: place(life.prefill),
             decode: life.decode.map(place),
             parts: life.parts,
             kv_bytes,
@@ -567,14 +556,9 @@ impl Controller {
         (0..number(self.lives.len())).filter(open).map(|number| self.row(number)).collect()
     }
 
-    /// Returns the number of requests that have ended, and of all requests.
-    pub fn progress(&self) -> (u32, u32) {
-        (self.over, number(self.plan.requests.len()))
-    }
-
     /// Returns the problem of books that do not balance after the last request, if any.
     pub fn imbalance(&self) -> Option<String> {
-        let (over, all) = self.progress();
+        let (over, all) = (self.over, number(self.plan.requests.len()));
         if over < all {
             return Some(format!("{} of {all} requests did not end", all - over));
         }
@@ -621,6 +605,7 @@ mod tests {
             first_rank: 0,
             first_dp: 0,
             costs: Costs { processor, model, bytes: [2; 2], tensor: 1, expert: 1 },
+            copies: Shares::default(),
         };
         let plan = Plan {
             workload: 0,
@@ -637,7 +622,6 @@ mod tests {
             activation: 1,
             dispatch: 1,
             combine: 1,
-            copies: [Shares::default(); 2],
             heads: Heads::default(),
             handoff: Handoff::Push,
             granularity: Granularity::Whole,

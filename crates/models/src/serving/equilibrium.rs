@@ -30,7 +30,7 @@ impl Demand {
         if !plan.exchanges(pool, layer) {
             return 2.0 * ring;
         }
-        let shares = plan.copies[usize::from(pool.first_dp > 0)];
+        let shares = pool.copies;
         let ranks = f64::from(pool.data * pool.tensor);
         let copies = if shares.gpus > 0 {
             shares.server * (ranks / f64::from(shares.gpus) - 1.0)

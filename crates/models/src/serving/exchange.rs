@@ -18,7 +18,7 @@ pub(super) struct Exchange {
     pub got: u32,
     /// Messages that the rank gets and sends.
     pub total: u32,
-    /// For a ring: bytes of all parts. For experts: bytes for each other rank.
+    /// For a ring: bytes of all parts.
     pub bytes: u64,
     /// Start of the wait, and the posting of the last message.
     pub since: Moment,

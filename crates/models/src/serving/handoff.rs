@@ -6,7 +6,7 @@
 //! modulo the holders (our choice). The latent of MLA is whole at each rank; a decode rank takes the latent
 //! from the prefill rank at its place modulo the degree.
 
-use xoff_units::{index, number};
+use xoff_units::index;
 
 use crate::language_model::Model;
 use crate::param_error::ParamError;
@@ -65,10 +65,5 @@ impl Heads {
     /// Returns the bytes of a token and layer that a decode rank gets.
     pub fn received(&self, tensor: u32) -> u64 {
         self.0.iter().flatten().filter(|part| part.0 == tensor).map(|part| part.1).sum()
-    }
-
-    /// Returns the number of prefill ranks.
-    pub fn ranks(&self) -> u32 {
-        number(self.0.len())
     }
 }

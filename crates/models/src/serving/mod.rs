@@ -27,8 +27,9 @@ pub use self::costs::{Costs, Processor};
 pub use self::equilibrium::Demand;
 pub use self::handoff::Heads;
 pub use self::plan::{
-    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_RANKS, MAX_WORKLOADS, Plan, Pool, Request,
-    Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of, workload_of,
+    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_PLACES, MAX_RANKS, MAX_WORKLOADS, Plan, Pool,
+    Request, Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of,
+    workload_of,
 };
 pub use self::router::Policy;
 pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};

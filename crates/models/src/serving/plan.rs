@@ -144,6 +144,8 @@ pub struct Pool {
     pub first_dp: u32,
     /// Times of the parts of a layer.
     pub costs: Costs,
+    /// The copies of a token on the way to experts.
+    pub copies: Shares,
 }
 
 impl Pool {
@@ -188,7 +190,7 @@ impl Kind {
     /// Packs the kind and the receiving rank of a message, with the number among the messages of an operation
     /// from rank to rank, as far as there is room.
     pub(super) const fn place(self, number: u32, to: u32) -> u32 {
-        ((self as u32) << 30) | ((number % (1 << 14)) << 16) | to
+        ((self as u32) << 30) | ((number % MAX_PLACES as u32) << 16) | to
     }
 
     /// Unpacks the kind of a message.
@@ -207,9 +209,12 @@ impl Kind {
     }
 }
 
+/// The most places of ranks that the number of a message can name.
+pub const MAX_PLACES: usize = 1 << 14;
+
 /// Returns the number of a message among those of an operation from rank to rank.
 pub const fn place_in_operation(place: u32) -> u32 {
-    (place >> 16) & ((1 << 14) - 1)
+    (place >> 16) % MAX_PLACES as u32
 }
 
 /// Returns the receiving rank of a message.
@@ -301,8 +306,6 @@ pub struct Plan {
     pub dispatch: u64,
     /// Bytes of a token on its way from an expert.
     pub combine: u64,
-    /// The copies of a token, in the first and in the last pool.
-    pub copies: [Shares; 2],
     /// The parts of a KV cache.
     pub heads: Heads,
     /// Who starts the transfer of a KV cache.
@@ -394,7 +397,7 @@ impl Plan {
         self.slo != Slo::default()
     }
 
-    /// Returns the ranks that get parts of a KV cache of decode, and the bytes of a token and layer of all.
+    /// Returns the bytes of a token and layer that all ranks of a DP rank of decode get.
     pub fn kv_of_token(&self) -> u64 {
         let Some(pool) = self.pools.get(1) else { return 0 };
         (0..pool.tensor).map(|tensor| self.kv_bytes_of(tensor)).sum()
@@ -429,15 +432,15 @@ impl Plan {
     fn pairs(&self) -> Vec<Connects> {
         let mut found = Vec::new();
         for rank in 0..number(self.nodes.len()) {
-            let Seat { pool: pool_place, dp, tensor } = self.seat(rank);
-            let pool = &self.pools[pool_place];
+            let Seat { pool, dp, tensor } = self.seat(rank);
+            let pool = &self.pools[pool];
             let ranks = self.ranks_of(dp);
             if pool.tensor > 1 {
                 let to = ranks.start + (tensor + 1) % pool.tensor;
                 found.push(Connects { from: rank, to, kind: Kind::Tensor });
             }
             if pool.spreads_experts && self.dense_layers < self.layers {
-                let Shares { gpus, .. } = self.copies[pool_place.min(1)];
+                let Shares { gpus, .. } = pool.copies;
                 let group = self.expert_group(dp);
                 let (start, place) = (group.start, rank - group.start);
                 // With copies for each server, ranks on other rails get their tokens over NVLink.

@@ -106,7 +106,7 @@ pub struct RequestRow {
     /// Tokens of the prompt, cached tokens, and tokens of the answer.
     pub tokens: [u64; 3],
     /// Instance and DP rank of prefill, within the pool.
-    pub prefill: Option<(u32, u32)>,
+    pub prefill: (u32, u32),
     /// Instance and DP rank of decode, within the pool.
     pub decode: Option<(u32, u32)>,
     /// Parts of the time up to the end.

@@ -6,7 +6,7 @@ use xoff_units::Duration;
 use super::batch::{Order, Piece, take};
 use super::costs::{Costs, Processor};
 use super::handoff::Heads;
-use super::plan::{Pool, Role};
+use super::plan::{Pool, Role, Shares};
 use super::router::{Choice, Policy};
 use crate::language_model::{Model, Params};
 
@@ -120,6 +120,7 @@ fn prompts_fill_a_step_in_order() {
         first_rank: 0,
         first_dp: 0,
         costs: costs("llama3_70b", 2, 1, 1),
+        copies: Shares::default(),
     };
     let after = |tokens: u64| {
         let mut order = Order::default();

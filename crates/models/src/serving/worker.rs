@@ -16,8 +16,7 @@ use super::batch::{Order, Part};
 use super::control::{Begin, Control, Lines};
 use super::exchange::{Exchange, expert_bytes};
 use super::plan::{
-    Connects, Granularity, Handoff, Kind, Plan, Pool, Role, Seat, Shares, job_of, place_in_operation,
-    sender_of,
+    Connects, Granularity, Handoff, Kind, Plan, Pool, Seat, Shares, job_of, place_in_operation, sender_of,
 };
 use super::rails::Rails;
 use super::rows::{Exposed, Label, Report};
@@ -118,10 +117,9 @@ impl Worker {
     /// Returns a rank with the flows of its connections and with its queues of NVLink.
     pub fn new(plan: Arc<Plan>, rank: u32, own: u8, ways: [Vec<(Connects, u32)>; 2]) -> Self {
         let seat = plan.seat(rank);
-        let Shares { gpus, .. } = plan.copies[seat.pool.min(1)];
         let stream = Stream::new(plan.seed, u64::from(rank), "jitter");
-        let has_rails = gpus > 0 && plan.pools[seat.pool].spreads_experts;
-        let rails = has_rails.then(|| Rails::new(plan.expert_group(seat.dp), gpus, rank));
+        let Shares { gpus, .. } = plan.pools[seat.pool].copies;
+        let rails = (gpus > 0).then(|| Rails::new(plan.expert_group(seat.dp), gpus, rank));
         Self {
             plan,
             own,
@@ -161,10 +159,6 @@ impl Worker {
 
     fn pool(&self) -> &Pool {
         &self.plan.pools[self.seat.pool]
-    }
-
-    fn copies(&self) -> Shares {
-        self.plan.copies[self.seat.pool.min(1)]
     }
 
     fn report(&self, message: Control, effects: &mut Effects) {
@@ -311,22 +305,16 @@ impl Worker {
     /// Begins an exchange. True if the exchange is over at once.
     fn exchange(&mut self, stage: Stage, effects: &mut Effects) -> bool {
         let (plan, pool) = (&self.plan, self.pool());
-        let (kind, total, bytes) = {
-            let Some(run) = &self.run else { return false };
-            let tokens = run.order.tokens;
-            let own = Plan::share(tokens, pool.tensor, self.seat.tensor);
-            let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
-            match stage {
-                Stage::Dispatch => {
-                    (Kind::Dispatch, others, expert_bytes(self.copies().rank, own, plan.dispatch))
-                }
-                // The results of a rank's tokens come back from each rank, or from each server.
-                Stage::Combine => (Kind::Combine, self.answers().unwrap_or(others), 0),
-                Stage::Gather => (Kind::Tensor, pool.tensor - 1, tokens * plan.activation),
-                _ => (Kind::Tensor, 2 * (pool.tensor - 1), tokens * plan.activation),
-            }
+        let Some(tokens) = self.run.as_ref().map(|run| run.order.tokens) else { return false };
+        let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
+        let (kind, total, bytes) = match stage {
+            Stage::Dispatch => (Kind::Dispatch, others, 0),
+            // The results of a rank's tokens come back from each rank, or from each server.
+            Stage::Combine => (Kind::Combine, self.answers().unwrap_or(others), 0),
+            Stage::Gather => (Kind::Tensor, pool.tensor - 1, tokens * plan.activation),
+            _ => (Kind::Tensor, 2 * (pool.tensor - 1), tokens * plan.activation),
         };
-        let shared = pool.costs.shared_experts(self.run.as_ref().map_or(0, |run| run.order.tokens));
+        let shared = pool.costs.shared_experts(tokens);
         let number = self.numbers[kind as usize];
         self.numbers[kind as usize] += 1;
         let (got, posted) = self.early.remove(&(kind, number)).unwrap_or((0, effects.now));
@@ -373,8 +361,7 @@ impl Worker {
             self.send_by_rails(kind, number, effects);
         } else {
             for to in self.plan.expert_group(self.seat.dp).filter(|to| *to != self.rank) {
-                let is_back = kind == Kind::Combine;
-                let bytes = if is_back { self.results_for(to, self.copies().rank) } else { exchange.bytes };
+                let bytes = self.bytes_for(kind, to, self.pool().copies.rank);
                 self.post(kind, to, (number, 0), bytes, effects);
             }
         }
@@ -383,9 +370,14 @@ impl Worker {
         }
     }
 
-    /// Returns the bytes of the results for the tokens of a rank, with this many copies of each.
-    fn results_for(&self, to: u32, copies: f64) -> u64 {
-        expert_bytes(copies, self.tokens_of(to), self.plan.combine)
+    /// Returns the bytes of a message to a rank, with this many copies of each token: tokens of this rank, or
+    /// results for the tokens of the other rank.
+    fn bytes_for(&self, kind: Kind, to: u32, copies: f64) -> u64 {
+        let (of, size) = match kind {
+            Kind::Dispatch => (self.rank, self.plan.dispatch),
+            _ => (to, self.plan.combine),
+        };
+        expert_bytes(copies, self.tokens_of(of), size)
     }
 
     /// Returns the tokens of a rank in the latest step.
@@ -557,11 +549,6 @@ impl Worker {
             self.report(Control::Received(request, first, effects.now), effects);
         }
     }
-
-    /// True if the rank belongs to a pool that makes tokens.
-    pub fn decodes(&self) -> bool {
-        self.pool().role != Role::Prefill
-    }
 }
 
 /// Copies for each server.
@@ -574,27 +561,24 @@ impl Worker {
 
     fn send_by_rails(&mut self, kind: Kind, number: u32, effects: &mut Effects) {
         let Some(rails) = self.rails.clone() else { return };
-        let copies = self.copies();
+        let (copies, own) = (self.pool().copies, rails.place(self.rank));
         if kind == Kind::Dispatch {
-            let (tokens, own) = (self.tokens_of(self.rank), rails.place(self.rank));
-            let bytes = |copies: f64| expert_bytes(copies, tokens, self.plan.dispatch);
-            for to in rails.local() {
-                self.post(kind, to, (number, own), bytes(copies.rank), effects);
-            }
-            for to in rails.rail() {
-                self.post(kind, to, (number, own), bytes(copies.server), effects);
+            for (to, copies) in
+                rails.local().map(|to| (to, copies.rank)).chain(rails.rail().map(|to| (to, copies.server)))
+            {
+                self.post(kind, to, (number, own), self.bytes_for(kind, to, copies), effects);
             }
             return;
         }
         for to in rails.local() {
-            self.post(kind, to, (number, rails.place(to)), self.results_for(to, copies.rank), effects);
+            self.post(kind, to, (number, rails.place(to)), self.bytes_for(kind, to, copies.rank), effects);
         }
         for to in rails.remote() {
             let gateway = rails.gateway(to);
             if gateway == self.rank {
                 self.gather(number, rails.place(to), effects);
             } else {
-                let bytes = self.results_for(to, copies.rank);
+                let bytes = self.bytes_for(kind, to, copies.rank);
                 self.post(kind, gateway, (number, rails.place(to)), bytes, effects);
             }
         }
@@ -611,7 +595,7 @@ impl Worker {
         }
         let from = sender_of(post.id.job);
         if kind == Kind::Dispatch && !rails.is_local(from) {
-            let bytes = expert_bytes(self.copies().rank, self.tokens_of(from), self.plan.dispatch);
+            let bytes = expert_bytes(self.pool().copies.rank, self.tokens_of(from), self.plan.dispatch);
             for to in rails.local() {
                 self.post(kind, to, (post.id.number, place), bytes, effects);
             }
@@ -627,7 +611,7 @@ impl Worker {
         *count += 1;
         if *count == all {
             self.gathered.remove(&(number, place));
-            let bytes = self.results_for(to, self.copies().server);
+            let bytes = self.bytes_for(Kind::Combine, to, self.pool().copies.server);
             self.post(Kind::Combine, to, (number, place), bytes, effects);
         }
     }

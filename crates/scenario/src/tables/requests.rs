@@ -54,12 +54,12 @@ fn what(r: &[RequestRow], names: &Names) -> Vec<Column> {
         Column {
             name: "prefill_instance",
             meaning: "Instance of prefill.",
-            data: places(r.iter().map(|r| r.prefill.map(|place| place.0))),
+            data: Data::U32(r.iter().map(|r| r.prefill.0).collect()),
         },
         Column {
             name: "prefill_rank",
             meaning: "DP rank of the instance of prefill.",
-            data: places(r.iter().map(|r| r.prefill.map(|place| place.1))),
+            data: Data::U32(r.iter().map(|r| r.prefill.1).collect()),
         },
         Column {
             name: "decode_instance",

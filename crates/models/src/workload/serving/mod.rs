@@ -18,7 +18,8 @@ use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
 use crate::param_error::ParamError;
 use crate::serving::{
-    Costs, Demand, Granularity, Handoff, Heads, Kind, MAX_RANKS, Plan, Pool, Processor, Request, Role, Shares,
+    Costs, Demand, Granularity, Handoff, Heads, Kind, MAX_PLACES, MAX_RANKS, Plan, Pool, Processor, Request,
+    Role, Shares,
 };
 use xoff_units::{Duration, index, number};
 
@@ -224,18 +225,16 @@ impl Params {
         making: &Making<'_>,
         model: Model,
         requests: Vec<Request>,
-        pools: Vec<Pool>,
+        mut pools: Vec<Pool>,
         ranks: Ranks,
     ) -> Result<Plan, ParamError> {
         let heads = match pools.as_slice() {
             [prefill, decode] => Heads::new(&model, self.bytes.kv, prefill.tensor, decode.tensor)?,
             _ => Heads::default(),
         };
-        let copies = |pool: Option<&Pool>| {
-            let pool = pool.filter(|pool| pool.spreads_experts);
-            pool.map_or(Ok(Shares::default()), |pool| self.shares(&model, pool, &ranks))
-        };
-        let copies = [copies(pools.first())?, copies(pools.last())?];
+        for pool in pools.iter_mut().filter(|pool| pool.spreads_experts) {
+            pool.copies = self.shares(&model, pool, &ranks)?;
+        }
         let policy = |given: Option<_>| given.unwrap_or(self.router.policy);
         Ok(Plan {
             workload: making.index(),
@@ -244,7 +243,6 @@ impl Params {
             running: Vec::new(),
             loads: Vec::new(),
             start: making.workload.start,
-            copies,
             pools,
             nodes: ranks.nodes,
             gpus: ranks.gpus.unwrap_or_default(),
@@ -300,6 +298,9 @@ impl Params {
             .collect();
         match groups.as_slice() {
             [first, ..] if groups.iter().all(|group| group == first) && size.is_multiple_of(*first) => {
+                if size > MAX_PLACES {
+                    return wrong(&format!("has room for {MAX_PLACES} ranks of an instance"));
+                }
                 Ok(number(*first))
             }
             _ => wrong("needs as many ranks of an instance at each server; choose other hosts or placement"),
@@ -380,6 +381,7 @@ impl PoolParams {
             first_rank,
             first_dp,
             costs,
+            copies: Shares::default(),
         }
     }
 }
