@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import combinations
+from summary_keys import COUNTS, SUMMARY
 
 from xoff import _core, counts, renames
 
@@ -76,250 +77,6 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 '''
 
-_COUNTS = "<counts>"
-# The keys of every summary, by class: documentation of the class, then type and meaning of each key. A test compares
-# the keys with those of a run.
-_SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
-    "Flows": (
-        "Numbers of flows.",
-        {"total": ("int", "All flows."), "completed": ("int", "Flows whose last byte arrived.")},
-    ),
-    "Times": (
-        "Completion times in picoseconds; null without a completed flow. A percentile is the time of an actual flow.",
-        {
-            "mean": ("int | None", "Mean."),
-            "p50": ("int | None", "Median."),
-            "p95": ("int | None", "95th percentile."),
-            "p99": ("int | None", "99th percentile."),
-            "p999": ("int | None", "99.9th percentile."),
-            "max": ("int | None", "Longest."),
-        },
-    ),
-    "Slowdowns": (
-        "Completion times divided by ideal completion times; null without a completed flow.",
-        {
-            "mean": ("float | None", "Mean."),
-            "p50": ("float | None", "Median."),
-            "p95": ("float | None", "95th percentile."),
-            "p99": ("float | None", "99th percentile."),
-            "p999": ("float | None", "99.9th percentile."),
-            "max": ("float | None", "Largest."),
-        },
-    ),
-    "Warning": (
-        "A warning about a scenario that can run.",
-        {"path": ("str", "The key."), "message": ("str", "The problem, and its reason.")},
-    ),
-    "SizeClass": (
-        "The flows of a workload in one class of sizes.",
-        {
-            "from_bytes": ("int", "Lower end of the class; included."),
-            "below_bytes": ("int | None", "Upper end of the class, excluded; null in the last class."),
-            "completed": ("int", "Flows whose last byte arrived."),
-            "fct_ps": ("Times", "Completion times."),
-            "slowdown": ("Slowdowns", "Slowdowns."),
-        },
-    ),
-    "CollectiveSummary": (
-        "The speed of a collective operation; null if it has not ended. Of workloads with equal names, the slowest.",
-        {
-            "time_ps": ("int | None", "From the start of the first message to the arrival of the last."),
-            "algorithm_bps": ("float | None", "Algorithm bandwidth: the data of a rank divided by the time."),
-            "bus_bps": ("float | None", "Bus bandwidth: the part of the data that each link carries, by the time."),
-            "algorithm": ("str", "The algorithm."),
-            "protocol": ("str | None", "The protocol; only with NCCL."),
-            "channels": ("int", "Channels that carry data."),
-            "predicted_ps": ("int | None", "Time that NCCL's own model predicts; only with NCCL, and not for pairs."),
-        },
-    ),
-    "JobGroup": (
-        "The communication of a job under one label, such as `TP`; null if no iteration has ended.",
-        {
-            "exposed_ps": ("int | None", "Exposed communication of a rank in an iteration, on average."),
-            "bus_bps": ("float | None", "Bus bandwidth of the collectives, each from the begin of its last rank."),
-        },
-    ),
-    "JobSummary": (
-        "The iterations of a job. The parts of a rank's time are means over ranks and iterations, and add up to the "
-        "mean time of an iteration. Null if no iteration has ended.",
-        {
-            "ranks": ("int", "Number of ranks."),
-            "iterations": ("int", "Number of iterations."),
-            "completed": ("int", "Iterations that have ended."),
-            "iteration_ps": ("int | None", "Mean time of an iteration."),
-            "longest_iteration_ps": ("int | None", "Time of the longest iteration."),
-            "compute_ps": ("int | None", "Time in which a rank computed."),
-            "exposed_ps": ("int | None", "Time in which a rank computed nothing and waited for data on the way to it."),
-            "bubble_ps": ("int | None", "Time in which a rank computed nothing and waited for other ranks."),
-            "groups": ("dict[str, JobGroup]", "Communication by label."),
-            "mfu": (
-                "float | None",
-                "Model FLOPs utilisation: the operations of the model divided by those that all ranks could do.",
-            ),
-        },
-    ),
-    "WorkloadSummary": ("The results of one workload: a key for each measure.", {}),
-    "ServiceTimes": (
-        "Times of requests or tokens, in picoseconds; null without a time, and where a request that had not ended "
-        "could move the number.",
-        {
-            "mean": ("int | None", "Mean."),
-            "p50": ("int | None", "Median."),
-            "p90": ("int | None", "90th percentile."),
-            "p99": ("int | None", "99th percentile."),
-        },
-    ),
-    "StepSummary": (
-        "The steps of a pool. Shares are of the time from start to end, at the slowest rank; null without a step.",
-        {
-            "steps": ("int", "Steps of all DP ranks."),
-            "tokens": ("int", "New tokens."),
-            "compute": ("float | None", "Share in which the rank computed."),
-            "exposed": ("float | None", "Share in which messages were on their way, and the rank computed nothing."),
-            "exposed_by_label": ("dict[str, float]", "`exposed` by label: `TP`, `EP_dispatch`, `EP_combine`."),
-            "bubble": ("float | None", "Share in which the rank waited for other ranks."),
-        },
-    ),
-    "ServingSummary": (
-        "The requests and steps of a serving workload, without requests of the warm-up.",
-        {
-            "requests": ("int", "Requests that arrived."),
-            "completed": ("int", "Requests that ended."),
-            "censored": ("int", "Requests that had not ended at the end of the run."),
-            "ttft_ps": ("ServiceTimes", "Time to the first token (TTFT)."),
-            "tpot_ps": ("ServiceTimes", "Mean time of a token after the first token (TPOT), of each request."),
-            "itl_ps": ("ServiceTimes", "Time between two tokens (ITL), of all tokens that were made."),
-            "e2e_ps": ("ServiceTimes", "Time from the arrival to the last token."),
-            "kv_transfer_ps": (
-                "ServiceTimes",
-                "From the posting of the first message with a KV cache to the last end.",
-            ),
-            "output_tokens_per_second": ("float | None", "Output tokens in a second, until the last token."),
-            "slo_attainment": (
-                "float | None",
-                "Share of the requests that met all service levels; null without service levels.",
-            ),
-            "goodput": (
-                "float | None",
-                "Requests in a second that met all service levels; null without service levels.",
-            ),
-            "steps": ("dict[str, StepSummary]", "The steps, by pool: `prefill`, `decode`, `aggregated`."),
-        },
-    ),
-    "HighWater": (
-        "The highest count of a kind during the run; zero if no count of the kind rose above zero.",
-        {
-            "bytes": ("int", "The highest count."),
-            "threshold_bytes": (
-                "int | None",
-                "The threshold of the count; null without a threshold, or if it changes.",
-            ),
-            "place": ("str", "The node, port and class; empty if the count stayed zero."),
-        },
-    ),
-    "HighWaters": (
-        "High-water marks; the table `high_water` has the marks of every port.",
-        {
-            "ingress": ("HighWater", "Bytes that arrived by a port in a class and wait. The threshold is XOFF."),
-            "headroom": ("HighWater", "Bytes of `ingress` above XOFF. The threshold is the headroom."),
-            "pool": ("HighWater", "Used bytes of a shared buffer's pool. The threshold is the size of the pool."),
-            "queue": ("HighWater", "Bytes in a queue of an output."),
-        },
-    ),
-    "PacketHopsByKind": (
-        "Fast-forwarded packet-hops by the kind of period.",
-        {
-            "packets": ("int", "Within a message: packet by packet."),
-            "steps": ("int", "Steps of collectives."),
-            "layers": ("int", "Layers, micro-batches and iterations of jobs."),
-            "busy_periods": ("int", "Busy periods, from one quiet moment to the next."),
-        },
-    ),
-    "FastForward": (
-        "The result of fast-forward in a run.",
-        {
-            "packet_hops": ("int", "Data packet-hops that were not simulated, since they repeat simulated ones."),
-            "by_kind": ("PacketHopsByKind", "`packet_hops` by the kind of period that repeated."),
-            "packet_hops_in_components": (
-                "int",
-                "The part of `packet_hops` that independent components of the network repeated separately.",
-            ),
-            "components": ("int", "The largest number of components that were fast-forwarded separately at one time."),
-            "periods": ("int", "Periods that were found to repeat; each is repeated as often as possible at once."),
-            "busy_periods": ("int", "Busy periods that were replayed from a recorded one."),
-            "blockers": (
-                "list[str]",
-                "The most frequent obstacles to detection: the parts whose state never recurred, `traffic` if queues "
-                "and packets in flight never recurred, `flows` if flows began and ended before a state could recur.",
-            ),
-        },
-    ),
-    "Performance": (
-        "The cost of the run; not part of the result.",
-        {
-            "data_packet_hops": ("int", "Data packets started on links."),
-            "packet_hops_simulated": ("int", "Data packet-hops that were simulated."),
-            "fast_forward": ("FastForward", "The packet-hops that were fast-forwarded."),
-            "events": ("int", "Events handled."),
-            "windows": ("int", "Windows run."),
-            "cpu_seconds": ("float", "CPU time of building the network and simulating it, all threads."),
-            "build_cpu_seconds": ("float", "CPU time before the first event: network, flows and routes."),
-            "wall_seconds": ("float", "Elapsed time, with the building of the network."),
-            "peak_rss_bytes": ("int", "Peak memory of the process."),
-            "threads": ("int", "Threads used."),
-            "events_on_one_thread": (
-                "int",
-                "Events that one thread handled alone, since more threads would not have been faster: too few events, "
-                "or busy cores.",
-            ),
-        },
-    ),
-    "Summary": (
-        "The measurements of a run, in numbers.",
-        {
-            "version": ("NotRequired[str]", "The version of xoff; only in a saved result."),
-            "name": ("str | None", "The scenario's name."),
-            "seed": ("int", "The scenario's seed."),
-            "fingerprint": ("str", "A hash of every event: equal for equal runs."),
-            "simulated_ps": ("int", "Arrival time of the last flow's last byte, or the time at which the run stopped."),
-            "sampled_every_ps": (
-                "NotRequired[int]",
-                "Interval between samples of queues; with `probe.queues` or `probe.replay`.",
-            ),
-            "flows": ("Flows", "All flows."),
-            "fct_ps": (
-                "Times",
-                "Completion times, from start to the receiver's last byte. Flows that were in flight when their "
-                "workload began (`poisson.warm_start`) are left out.",
-            ),
-            "fct_acked_ps": (
-                "Times",
-                "Completion times, from start to the sender's last ACK; of the flows of `fct_ps`.",
-            ),
-            "slowdown": ("Slowdowns", "Completion times (`fct_ps`) divided by ideal completion times."),
-            "workloads": ("dict[str, WorkloadSummary]", "The results by workload."),
-            "serving": (
-                "NotRequired[dict[str, ServingSummary]]",
-                "The requests and steps of serving workloads, by name.",
-            ),
-            "components": (
-                "list[str]",
-                "The components that the scenario gives: mechanisms, transport, congestion control.",
-            ),
-            _COUNTS: ("", ""),
-            "high_water": ("HighWaters", "High-water marks of the counts that have thresholds."),
-            "drops": ("int", "Data packets dropped."),
-            "retransmitted": ("int", "Data packets retransmitted."),
-            "warnings": ("list[Warning]", "Warnings about the scenario."),
-            "audits": (
-                "dict[str, str]",
-                "Each audit and its state: `ok`; `recorded: …` or `failed: …` with the finding; `cut: …` if the run "
-                "stopped before all flows were completed.",
-            ),
-            "performance": ("Performance", "The cost of the run."),
-        },
-    ),
-}
 # Classes of measures of workloads; any other measure is a table of numbers.
 _OF_WORKLOADS = {
     "flows": "Flows",
@@ -331,7 +88,7 @@ _OF_WORKLOADS = {
 }
 for _key, _meaning_of_key in json.loads(_core.measures()):
     _kind = _OF_WORKLOADS.get(_key, "NotRequired[dict[str, float | None]]")
-    _SUMMARY["WorkloadSummary"][1][_key] = (_kind, _meaning_of_key)
+    SUMMARY["WorkloadSummary"][1][_key] = (_kind, _meaning_of_key)
 _UNITS = {"number": "number", "bytes": "bytes", "ps": "picoseconds"}
 
 
@@ -506,11 +263,11 @@ def summary_classes() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
         keys = {count.name: ("int", _meaning(count)) for count in group.counts}
         classes[name] = (f"The counts of {group.label}.", keys)
         fields[group.name] = (name, f"The counts of {group.label}; zeros if the scenario does not give it.")
-    fixed = dict(_SUMMARY)
+    fixed = dict(SUMMARY)
     text, keys = fixed.pop("Summary")
     whole: dict[str, tuple[str, str]] = {}
     for key, field in keys.items():
-        whole |= fields if key == _COUNTS else {key: field}
+        whole |= fields if key == COUNTS else {key: field}
     return fixed | classes | {"Summary": (text, whole)}
 
 
@@ -556,12 +313,12 @@ def summary_reference() -> str:
         "Keys end in their unit: `_ps` is picoseconds. In a study each number is a column of the runs:",
         "`fct_ps.mean` is `fct_mean_ps`, and `pauses` in the table `pfc` is `pfc_pauses`.",
     ]
-    linked = {name: name.lower() for name in _SUMMARY if name != "Summary"}
+    linked = {name: name.lower() for name in SUMMARY if name != "Summary"}
     for name, title in {"Summary": "Top level", **{name: name for name in linked}}.items():
-        text, keys = _SUMMARY[name]
+        text, keys = SUMMARY[name]
         lines += ["", f"## {title}", "", text, "", "| key | type | meaning |", "|---|---|---|"]
         for key, (kind, meaning) in keys.items():
-            if key == _COUNTS:
+            if key == COUNTS:
                 lines += [
                     f"| `{group.name}` | [table](#{group.name}) | The counts of {group.label}. |"
                     for group in counts.groups()

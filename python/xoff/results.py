@@ -332,29 +332,26 @@ SERVICE_TIMES = {
 def _serving(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yields lines on serving workloads: requests, service times, levels, and parts of the time of steps."""
     for name, found in (summary.get("serving") or {}).items():
-
-        def line(what: str, text: str, name: str = name) -> tuple[str, str]:
-            return formatting.plain(f"{name}: {what}"), formatting.plain(text)
-
-        yield line("requests", f"{found['completed']:,} of {found['requests']:,} completed")
+        of = formatting.plain(name)
+        yield f"{of}: requests", f"{found['completed']:,} of {found['requests']:,} completed"
         for key, title in SERVICE_TIMES.items():
             times = found[key]
             if any(value is not None for value in times.values()):
                 shown = ", ".join(formatting.time(times[part]) for part in ("mean", "p50", "p90", "p99"))
-                yield line(f"{title} mean, p50, p90, p99", shown)
+                yield f"{of}: {title} mean, p50, p90, p99", shown
         if (speed := found["output_tokens_per_second"]) is not None:
-            yield line("output tokens a second", f"{speed:,.1f}")
+            yield f"{of}: output tokens a second", f"{speed:,.1f}"
         if (share := found["slo_attainment"]) is not None:
             goodput = found["goodput"]
             rate = "–" if goodput is None else f"{goodput:,.1f}"
-            yield line("SLO attainment, goodput", f"{share:.1%}, {rate} requests a second")
+            yield f"{of}: SLO attainment, goodput", f"{share:.1%}, {rate} requests a second"
         for pool, steps in found["steps"].items():
             if steps["compute"] is None:
                 continue
             labels = ", ".join(f"{label} {part:.1%}" for label, part in steps["exposed_by_label"].items())
             exposed = f"exposed {steps['exposed']:.1%}" + (f" ({labels})" if labels else "")
             parts = f"computing {steps['compute']:.1%}, {exposed}, bubble {steps['bubble']:.1%}"
-            yield line(f"{steps['steps']:,} steps of {pool}", parts)
+            yield f"{of}: {steps['steps']:,} steps of {formatting.plain(pool)}", formatting.plain(parts)
 
 
 def _skipped(performance: Mapping[str, Any]) -> str:

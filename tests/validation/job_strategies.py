@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.validation.scenario_draw import Draw
 from tests.validation.scenario_schema import registered
-
-if TYPE_CHECKING:
-    from tests.validation.scenario_strategies import Draw
 
 # Collective operations that reduce or gather; the first has all of their algorithms.
 REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]

@@ -8,14 +8,13 @@ from random import Random
 from typing import Any
 
 from tests.validation.job_strategies import MESSAGES
+from tests.validation.scenario_draw import Draw, Forced
 from tests.validation.scenario_schema import registered
 from tests.validation.scenario_strategies import (
     AT_HOSTS,
     CONGESTION_POINTS,
     INSTEAD,
     STRATEGIES,
-    Draw,
-    Forced,
     bfc,
     irn,
     nscc,

@@ -68,23 +68,9 @@ def show(causes: Causes, forest: Forest, measured: list[what_if.Gain] | None, *,
     display.out.print(f"[b]{escape(title)}[/b]", soft_wrap=True)
 
     def section(name: str, rows: Mapping[str, int], *, whole: bool) -> None:
-        if not rows:
-            return
-        shown = job_causes.largest(rows)
-        rest = [] if everything else shown[_MOST:]
-        table = display.table(name, "µs", "share", right=(1, 2))
-        for text, ps in shown[: None if everything else _MOST]:
-            table.add_row(escape(formatting.plain(text)), words.micro(ps), f"{causes.share(ps):.1%}")
-        if rest:
-            together = sum(ps for _, ps in rest)
-            table.add_row(
-                f"{len(rest):,} others (all with --all)", words.micro(together), f"{causes.share(together):.1%}"
-            )
-        if whole:
-            table.add_section()
-            table.add_row("[b]together[/b]", f"[b]{words.micro(sum(rows.values()))}[/b]", "")
-        table.columns[0].no_wrap = False
-        display.out.print(table)
+        if rows:
+            most = None if everything else _MOST
+            words.show_sums(name, dict(job_causes.largest(rows)), job.total_ps, most=most, adds_up=whole)
 
     section("by cause", {CAUSES[cause]: ps for cause, ps in causes.by_cause.items()}, whole=True)
     labels = {"computing" if label == "compute" else label: ps for label, ps in causes.by_label.items()}

@@ -178,18 +178,7 @@ def show(request: Mapping[str, Any], found: Late | None, forest: Forest | None, 
     display.out.print(f"[b]{escape(name)}[/b]: {tokens}; {times}", soft_wrap=True)
 
     def section(title: str, rows: Mapping[str, int], whole: int) -> None:
-        table = display.table(title, "µs", "share", right=(1, 2))
-        shown = list(rows.items())
-        rest = [] if everything else shown[_MOST:]
-        for text, ps in shown[: None if everything else _MOST]:
-            table.add_row(escape(formatting.plain(text)), words.micro(ps), f"{ps / max(whole, 1):.1%}")
-        if rest:
-            together = sum(ps for _, ps in rest)
-            table.add_row(f"{len(rest):,} others (all with --all)", words.micro(together), f"{together / whole:.1%}")
-        table.add_section()
-        table.add_row("[b]together[/b]", f"[b]{words.micro(sum(rows.values()))}[/b]", "")
-        table.columns[0].no_wrap = False
-        display.out.print(table)
+        words.show_sums(title, rows, whole, most=None if everything else _MOST, adds_up=True)
 
     parts = {text: request[key] for key, text in PARTS.items() if request[key]}
     section("from the arrival to the last token", parts, request["e2e_ps"])

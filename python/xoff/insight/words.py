@@ -195,3 +195,30 @@ def port_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         named = [f"flow {flow['flow']} ({formatting.size(flow['size_bytes'])})" for flow in facts["flows"][:_MOST]]
         lines.append(("flows, by size", enumeration(named, len(facts["flows"]) - len(named))))
     return lines
+
+
+def show_sums(title: str, rows: Mapping[str, int], whole_ps: int, *, most: int | None, adds_up: bool) -> None:
+    """Prints times by name with their shares of a whole.
+
+    most: the number of rows, beside a row for the others; None for all.
+    adds_up: whether a last row has the sum.
+    """
+    from rich.markup import escape
+
+    from xoff import display
+
+    def share(ps: int) -> str:
+        return f"{ps / (whole_ps or 1):.1%}"
+
+    table = display.table(title, "µs", "share", right=(1, 2))
+    shown = list(rows.items())
+    for text, ps in shown[:most]:
+        table.add_row(escape(formatting.plain(text)), micro(ps), share(ps))
+    if most is not None and (rest := shown[most:]):
+        together = sum(ps for _, ps in rest)
+        table.add_row(f"{len(rest):,} others (all with --all)", micro(together), share(together))
+    if adds_up:
+        table.add_section()
+        table.add_row("[b]together[/b]", f"[b]{micro(sum(rows.values()))}[/b]", "")
+    table.columns[0].no_wrap = False
+    display.out.print(table)

@@ -11,7 +11,7 @@ use crate::serving::{FirstToken, Granularity, Handoff, Policy, Processor, Slo};
 use crate::workload::host::Host;
 use crate::workload::placement::Placement;
 
-/// A GPU by name: dense FLOP/s and memory bandwidth of the vendor's data sheet.
+/// A GPU by name: dense FLOP/s and memory bandwidth that NVIDIA states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Device {
@@ -23,7 +23,7 @@ pub enum Device {
     B200,
     /// NVIDIA H20: 148 and 296 TFLOP/s, 4 TB/s.
     H20,
-    /// NVIDIA H800: 989 and 1,979 TFLOP/s, 3.35 TB/s.
+    /// NVIDIA H800: taken as an H100.
     H800,
 }
 
