@@ -2563,7 +2563,7 @@ class ControlTimes(_Part):
 
 @dataclass(kw_only=True)
 class Slo(_Part):
-    """Limits of service levels; a request meets the levels if all given times are within their limits."""
+    """Limits of service levels; a request meets the levels if all given times are within the limits."""
 
     ttft: str | None = None
     """Time to the first token."""

@@ -1,6 +1,6 @@
 //! Serving workloads: rows of requests and steps, and the summary of service times.
 //!
-//! A percentile is the element at ⌈p·n⌉. A request that had not ended is *censored*: its times lie between the
+//! A percentile is the element at ⌈p·n⌉. A request that had not ended is *censored*: the times lie between the
 //! time so far and infinity. A percentile that depends on where a censored time lies is null, and so is the
 //! mean. A censored request meets no service level.
 
@@ -29,7 +29,7 @@ pub struct ServiceTimes {
 }
 
 impl ServiceTimes {
-    /// Computes the statistics of times, and of censored times with their least values.
+    /// Computes the statistics of times, and of censored times with the least values.
     fn of(mut times: Vec<u64>, censored: &[u64]) -> Self {
         times.sort_unstable();
         let mut least: Vec<u64> = times.iter().chain(censored).copied().collect();
@@ -57,7 +57,7 @@ pub struct StepSummary {
     pub tokens: u64,
     /// Share of the time in which the slowest rank computed.
     pub compute: Option<f64>,
-    /// Share in which messages were on their way to the rank, which computed nothing.
+    /// Share in which messages were on the way to the rank, which computed nothing.
     pub exposed: Option<f64>,
     /// `exposed` by label: `TP`, `EP_dispatch`, `EP_combine`.
     pub exposed_by_label: BTreeMap<&'static str, f64>,
@@ -68,11 +68,11 @@ pub struct StepSummary {
 /// Requests and steps of a serving workload, without requests of the warm-up.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServingSummary {
-    /// Requests that arrived.
+    /// Arrived requests.
     pub requests: u64,
-    /// Requests that ended.
+    /// Ended requests.
     pub completed: u64,
-    /// Requests that had not ended at the end of the run.
+    /// Unfinished requests at the end of the run.
     pub censored: u64,
     /// Time to the first token (TTFT).
     pub ttft_ps: ServiceTimes,
@@ -149,7 +149,7 @@ impl Serving {
         self.0.iter_mut().find(|times| times.workload == workload)
     }
 
-    /// Adds a request that ended.
+    /// Adds an ended request.
     pub fn add_request(&mut self, row: &RequestRow) {
         let Some(times) = self.of(row.workload).filter(|_| !row.is_warmup) else { return };
         times.requests += 1;
@@ -161,7 +161,7 @@ impl Serving {
         }
     }
 
-    /// Adds a request that had not ended.
+    /// Adds an unfinished request.
     pub fn add_censored(&mut self, row: &RequestRow, now: Moment) {
         let Some(times) = self.of(row.workload).filter(|_| !row.is_warmup) else { return };
         times.requests += 1;
@@ -253,8 +253,7 @@ impl Times {
     }
 }
 
-/// The rows of serving that the controllers wrote since the last call, in order of time, and the requests that
-/// have not ended.
+/// Takes the rows of controllers since the last call, in order of time.
 pub fn take(cp: &mut Checkpoint<'_, Node>) -> (Vec<RequestRow>, Vec<StepRow>, Vec<TokenRow>) {
     let (mut requests, mut steps, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
     for id in 0..cp.nodes() {
@@ -271,13 +270,13 @@ pub fn take(cp: &mut Checkpoint<'_, Node>) -> (Vec<RequestRow>, Vec<StepRow>, Ve
     (requests, steps, tokens)
 }
 
-/// Returns the requests that have not ended.
+/// Returns the unfinished requests.
 pub fn censored(cp: &Checkpoint<'_, Node>) -> Vec<RequestRow> {
     let serving = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()?.serving.as_ref());
     serving.flat_map(|serving| &serving.controllers).flat_map(Controller::censored).collect()
 }
 
-/// Returns the problem of books that do not balance, if any: requests, tokens, bytes of KV caches and memory.
+/// Returns the first imbalance of the books, if any: requests, tokens, bytes of KV caches and memory.
 pub fn imbalance(cp: &Checkpoint<'_, Node>) -> Option<String> {
     let serving = (0..cp.nodes()).filter_map(|id| cp.node(id).endpoint.as_ref()?.serving.as_ref());
     serving.flat_map(|serving| &serving.controllers).find_map(Controller::imbalance)

@@ -1,6 +1,6 @@
 //! Serving at a node: timers, and control messages from other nodes.
 //!
-//! Control lines have outputs and in-links of the engine behind those of the ports and of NVLink.
+//! Control lines have outputs and in-links of the engine behind ports and NVLink.
 
 use super::{Cx, Node};
 use crate::frames::Control;

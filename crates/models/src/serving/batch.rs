@@ -12,7 +12,7 @@ pub(super) struct Piece {
     pub tokens: u64,
 }
 
-/// A part of a KV cache that each rank of a DP rank sends.
+/// A part of a KV cache, sent by each rank of a DP rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// The request.
@@ -23,7 +23,7 @@ pub struct Part {
     pub to: u32,
 }
 
-/// A step of a DP rank, as its ranks know the step.
+/// A step of a DP rank, as known to the ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Order {
     /// New tokens.
@@ -34,9 +34,9 @@ pub struct Order {
     pub context: u64,
     /// Pairs of a new token and a visible token, in prefill and in decode.
     pub pairs: [u64; 2],
-    /// New tokens of all DP ranks that share experts.
+    /// New tokens of all DP ranks with common experts.
     pub of_all: u64,
-    /// New tokens of each of these DP ranks.
+    /// New tokens of each DP rank with common experts.
     pub of_each: Vec<u64>,
     /// Parts of KV caches to send.
     pub kv: Vec<Part>,
@@ -61,7 +61,7 @@ impl Order {
     }
 }
 
-/// The tokens that the next prompt may take in a step; `None` for none.
+/// The room of the next prompt in a step, in tokens; `None` for none.
 pub(super) fn take(pool: &Pool, order: &Order, left: u64) -> Option<u64> {
     if order.sequences >= pool.max_sequences as u64 {
         return None;

@@ -1,4 +1,4 @@
-//! Control lines: messages between the controller and ranks, on links of the engine behind those of ports.
+//! Control lines: messages between the controller and ranks, on links of the engine behind the links of ports.
 //!
 //! A message takes half of `control.delay`, and messages of a line arrive in order. The sender puts a message
 //! into the log of the line before the frame leaves, and the receiver takes the message after the frame has
@@ -19,7 +19,7 @@ use crate::token;
 /// In a timer of serving, marks a controller.
 pub(super) const OF_CONTROLLER: u8 = 0x80;
 
-/// Timers of a controller: a request arrives, and sequences that run from the start begin.
+/// Timers of a controller: a request arrives, and early sequences begin.
 pub(super) const ARRIVAL: u32 = 0;
 pub(super) const RUNNING: u32 = 1;
 
@@ -32,7 +32,7 @@ pub(super) enum Control {
     Send(Part),
     /// A step ended.
     Ended(Report),
-    /// A rank has its part of the KV cache of a request: the request, the posting of the first message, and
+    /// A rank has a whole part of the KV cache of a request: the request, the posting of the first message, and
     /// the end of the last message.
     Received(u32, Moment, Moment),
 }
@@ -66,14 +66,14 @@ pub(super) enum To {
     Controller(u8, u32),
 }
 
-/// The end of a line at its receiving node.
+/// The end of a line at the receiving node.
 #[derive(Debug, Clone)]
 pub struct ControlEnd {
     pub(super) line: ControlLine,
     pub(super) to: To,
 }
 
-/// The beginning of a line at its sending node.
+/// The beginning of a line at the sending node.
 #[derive(Debug, Clone)]
 pub(super) struct Begin {
     line: ControlLine,
@@ -107,7 +107,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Returns the lines of a rank: worker and controller by their places at their nodes, the numbers of the
+    /// Returns the lines of a rank: worker and controller by places at nodes, the numbers of the
     /// ends at the nodes of the rank and of the controller, and outputs with nodes if the nodes differ.
     pub fn new(
         (worker, controller, rank): (u8, u8, u32),

@@ -1,10 +1,10 @@
 //! The controller: the router and the schedulers of all pools, at the node of the first rank.
 //!
-//! Decisions depend on what the controller has heard over control lines. A request arrives, and the router
+//! Decisions depend on the messages of control lines alone. A request arrives, and the router
 //! chooses a DP rank for prefill, and with `push` a DP rank for decode, which reserves memory first. Steps of
-//! a unit (a DP rank, or an instance with spread experts) follow one another: a step begins when all ranks
+//! a unit (a DP rank, or an instance with spread experts) are in sequence: a step begins when all ranks
 //! have reported the end of the step before. Simplification: pre-emption and eviction are left out; a request
-//! reserves all its tokens from the start.
+//! reserves all tokens from the start.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::token;
 struct Life {
     prefill: u32,
     decode: Option<u32>,
-    /// Tokens of the prompt that are computed.
+    /// Computed tokens of the prompt.
     computed: u64,
     /// Tokens of the answer.
     tokens: u64,
@@ -35,7 +35,7 @@ struct Life {
     /// End of the last counted part.
     mark: Moment,
     parts: [Duration; PARTS],
-    /// Decode ranks that have their part, the first posting, and the last arrival.
+    /// Decode ranks with a whole part.
     received: u32,
     transfer: Option<(Moment, Moment)>,
     is_over: bool,
@@ -44,14 +44,14 @@ struct Life {
 /// A DP rank.
 #[derive(Debug, Clone, Default)]
 struct Dp {
-    /// Requests that wait for memory.
+    /// Requests waiting for memory.
     reserving: VecDeque<u32>,
     /// Requests whose prompt is not computed.
     prompts: VecDeque<u32>,
-    /// Requests with a KV cache that wait for a step.
+    /// Requests with a KV cache, waiting for a step.
     ready: VecDeque<u32>,
     running: Vec<u32>,
-    /// Sequences that run from the start: tokens in the context, and tokens to make.
+    /// Early sequences, running from the start: tokens in the context, and tokens to make.
     early: Vec<(u64, u64)>,
     /// Reserved tokens.
     reserved: u64,
@@ -70,18 +70,18 @@ pub struct Controller {
     lines: Vec<Begin>,
     lives: Vec<Life>,
     dps: Vec<Dp>,
-    /// For the first DP rank of each unit: ranks that have not ended their step.
+    /// For the first DP rank of each unit: ranks with an unfinished step.
     busy: Vec<u32>,
     /// Choices for prefill and decode.
     choices: [Choice; 2],
     own: u8,
     over: u32,
-    /// Rows that were not taken yet.
+    /// Rows since the last checkpoint.
     pub rows: Rows,
 }
 
 impl Controller {
-    /// Returns the controller of a workload, at a place among the controllers of its node.
+    /// Returns the controller of a workload, at a place among the controllers of the node.
     pub fn new(plan: Arc<Plan>, own: u8) -> Self {
         let dps = plan.dps();
         let choice = |role: Role, place: usize| {
@@ -121,12 +121,12 @@ impl Controller {
         self.plan.requests.get(self.lives.len()).map(|request| request.arrival)
     }
 
-    /// Returns the start of sequences that run from the start.
+    /// Returns the start of early sequences, if any.
     pub fn starts_running(&self) -> Option<Moment> {
         (!self.plan.running.is_empty()).then_some(self.plan.start)
     }
 
-    /// A timer: a request arrives, or sequences begin that run from the start.
+    /// A timer: a request arrives, or early sequences begin.
     pub fn on_timer(&mut self, what: u32, effects: &mut Effects) {
         if what == ARRIVAL {
             return self.on_arrival(effects);
@@ -292,7 +292,7 @@ impl Controller {
         order
     }
 
-    /// Returns the part of a KV cache that leaves with a piece of a prompt.
+    /// Returns the part of a KV cache to send after a piece of a prompt.
     fn to_send(plan: &Plan, piece: Piece, request: Request, decode: Option<u32>) -> Option<Part> {
         let to = decode.filter(|_| plan.is_disaggregated() && plan.handoff == Handoff::Push)?;
         let is_last = piece.before + piece.tokens == request.input;
@@ -315,7 +315,7 @@ impl Controller {
         }
     }
 
-    /// A rank ended its step.
+    /// A rank ended a step.
     fn end_step(&mut self, rank: u32, report: Report, effects: &mut Effects) {
         let dp = self.plan.seat(rank).dp;
         let slowest = &mut self.dps[index(dp)].slowest;
@@ -367,7 +367,7 @@ impl Controller {
         }
     }
 
-    /// Gives each sequence that runs from the start a token, and ends those with all tokens.
+    /// Gives each early sequence a token, and ends sequences with all tokens.
     fn go_on_early(&mut self, dp: u32, effects: &mut Effects) {
         let of = &mut self.dps[index(dp)];
         let mut ended = 0;
@@ -456,7 +456,7 @@ impl Controller {
         }
     }
 
-    /// A decode rank has its part of a KV cache.
+    /// A decode rank has a whole part of a KV cache.
     fn receive(&mut self, number: u32, (first, last): (Moment, Moment), effects: &mut Effects) {
         let life = &mut self.lives[index(number)];
         life.received += 1;
@@ -465,7 +465,7 @@ impl Controller {
         self.admit(number, effects);
     }
 
-    /// Admits a request to decode, when the prompt is computed and all decode ranks have their parts.
+    /// Admits a request to decode, when the prompt is computed and all decode ranks have the KV cache.
     fn admit(&mut self, number: u32, effects: &mut Effects) {
         let (request, life) = (self.request(number), &self.lives[index(number)]);
         let (Some(decode), prefill) = (life.decode, life.prefill) else { return };
@@ -491,7 +491,7 @@ impl Controller {
         }
     }
 
-    /// The last token of a request is there.
+    /// A request ends with the last token.
     fn end_request(&mut self, number: u32, effects: &mut Effects) {
         self.over += 1;
         let request = self.request(number);
@@ -550,13 +550,13 @@ impl Controller {
         }
     }
 
-    /// Returns the rows of requests that have not ended.
+    /// Returns the rows of unfinished requests.
     pub fn censored(&self) -> Vec<RequestRow> {
         let open = |number: &u32| !self.lives[index(*number)].is_over;
         (0..number(self.lives.len())).filter(open).map(|number| self.row(number)).collect()
     }
 
-    /// Returns the problem of books that do not balance after the last request, if any.
+    /// Returns the first imbalance of the books after the last request, if any.
     pub fn imbalance(&self) -> Option<String> {
         let (over, all) = (self.over, number(self.plan.requests.len()));
         if over < all {
@@ -587,7 +587,7 @@ mod tests {
     use super::super::router::Policy;
     use super::*;
 
-    /// The controller of one GPU after a request of three tokens.
+    /// The controller of a GPU after a request of three tokens.
     fn after_one_request() -> Controller {
         let text = r#"{ "preset": "llama3_70b" }"#;
         let model = serde_json::from_str::<crate::language_model::Params>(text).unwrap().model().unwrap();

@@ -27,7 +27,7 @@ pub struct Costs {
     pub model: Model,
     /// Bytes of a weight, and of a number in the KV cache.
     pub bytes: [u64; 2],
-    /// Ranks that share each matrix.
+    /// Tensor-parallel ranks.
     pub tensor: u32,
     /// Ranks over which experts are spread; 1 for none.
     pub expert: u32,

@@ -13,7 +13,7 @@ use super::plan::{Load, Plan, Pool};
 pub struct Demand {
     /// Requests in a second of the whole workload.
     pub rate: f64,
-    /// Mean tokens of a prompt that are computed, of a whole prompt, and of an answer.
+    /// Mean tokens: the computed part of a prompt, a whole prompt, and an answer.
     pub tokens: [f64; 3],
     /// Payload rate of a host in bits per second.
     pub host: f64,

@@ -11,12 +11,12 @@ const EMPTY: u64 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Exchange {
     pub kind: Kind,
-    /// Number of the operation among those of its kind at the rank.
+    /// Number of the operation among operations of the kind at the rank.
     pub number: u32,
-    /// Messages that the rank sends so far, and gets so far.
+    /// Messages sent and received so far.
     pub sent: u32,
     pub got: u32,
-    /// Messages that the rank gets and sends.
+    /// Messages to send, and to receive.
     pub total: u32,
     /// For a ring: bytes of all parts.
     pub bytes: u64,
@@ -31,8 +31,8 @@ impl Exchange {
         self.got == self.total && self.sent == self.total
     }
 
-    /// Returns the bytes of the next message of a ring of `ranks` ranks at a place: the part that the rank got
-    /// last, or its own part.
+    /// Returns the bytes of the next message of a ring of `ranks` ranks at a place: the part received
+    /// last, or the own part.
     pub fn ring_bytes(&self, ranks: u32, place: u32) -> u64 {
         let part = (place + 2 * ranks - self.sent % ranks) % ranks;
         Plan::share(self.bytes, ranks, part).max(1)

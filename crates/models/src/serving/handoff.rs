@@ -1,10 +1,10 @@
-//! The parts of a KV cache that each prefill rank sends to each decode rank.
+//! The parts of a KV cache from each prefill rank to each decode rank.
 //!
 //! A rank of t tensor-parallel ranks holds `kv_heads / t` heads. With more ranks than heads, each head has
-//! `t / kv_heads` holders. With equal degrees, each prefill rank sends all its heads to the decode rank at its
-//! place. Otherwise a decode rank takes a head from the holder whose number is the place of the decode rank
+//! `t / kv_heads` holders. With equal degrees, each prefill rank sends all heads to the decode rank at the same
+//! place. Otherwise a decode rank takes a head from the holder with the number of the place of the decode rank
 //! modulo the holders (our choice). The latent of MLA is whole at each rank; a decode rank takes the latent
-//! from the prefill rank at its place modulo the degree.
+//! from the prefill rank at the place modulo the degree.
 
 use xoff_units::index;
 
@@ -62,7 +62,7 @@ impl Heads {
         self.0.get(index(tensor)).into_iter().flatten().copied()
     }
 
-    /// Returns the bytes of a token and layer that a decode rank gets.
+    /// Returns the bytes of a token and layer for a decode rank.
     pub fn received(&self, tensor: u32) -> u64 {
         self.0.iter().flatten().filter(|part| part.0 == tensor).map(|part| part.1).sum()
     }

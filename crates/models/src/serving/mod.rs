@@ -1,4 +1,4 @@
-//! Inference serving: requests, schedulers and ranks, whose messages are made during the run.
+//! Inference serving: requests, schedulers and ranks, with messages made during the run.
 //!
 //! A [`Plan`] is common to all parts and constant. A [`Controller`] at the host of the first rank routes
 //! requests and schedules steps. A [`Worker`] at the host of each rank computes the steps and posts messages.
@@ -48,7 +48,7 @@ pub struct Serving {
     pub workers: Vec<Worker>,
     /// Controllers here.
     pub controllers: Vec<Controller>,
-    /// Ends of control lines that lead here, by the number in a frame or timer.
+    /// Ends of control lines at the host, by the number in a frame or timer.
     pub lines: Vec<ControlEnd>,
 }
 

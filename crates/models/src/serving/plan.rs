@@ -1,4 +1,4 @@
-//! The constant data of a serving workload: requests, pools, ranks, and what is sent between ranks.
+//! The constant data of a serving workload: requests, pools, ranks, and the traffic between ranks.
 
 use std::ops::Range;
 
@@ -43,18 +43,18 @@ pub struct Request {
     pub input: u64,
     /// Tokens of the answer.
     pub output: u64,
-    /// Tokens of the prompt whose keys and values are cached at the prefill rank.
+    /// Tokens of the prompt with cached keys and values at the prefill rank.
     pub cached: u64,
 }
 
-/// A sequence that runs from the start.
+/// An early sequence, running from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Running {
     /// The DP rank.
     pub dp: u32,
     /// Tokens in the context.
     pub context: u64,
-    /// Tokens that decode has to make.
+    /// Tokens to make.
     pub left: u64,
 }
 
@@ -80,11 +80,11 @@ impl Role {
     }
 }
 
-/// `kv.handoff`: who starts the transfer of a KV cache.
+/// `kv.handoff`: the pool that starts the transfer of a KV cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Handoff {
-    /// Prefill sends, to memory that decode reserved before the prefill.
+    /// Prefill sends, to memory reserved by decode before the prefill.
     #[default]
     Push,
     /// Decode asks after the prefill, and prefill sends.
@@ -124,11 +124,11 @@ pub struct Pool {
     pub role: Role,
     /// Copies of the model.
     pub instances: u32,
-    /// Ranks that share each matrix (TP).
+    /// Tensor-parallel ranks (TP).
     pub tensor: u32,
     /// DP ranks of an instance.
     pub data: u32,
-    /// True if the experts of an instance are spread over all its ranks.
+    /// True if the experts of an instance are spread over all ranks of the instance.
     pub spreads_experts: bool,
     /// Most running sequences of a DP rank.
     pub max_sequences: usize,
@@ -136,7 +136,7 @@ pub struct Pool {
     pub max_tokens: u64,
     /// Largest piece of a prompt in a step.
     pub chunk: Option<u64>,
-    /// Tokens whose keys and values a DP rank can hold.
+    /// Memory of a DP rank, in tokens.
     pub kv_tokens: Option<u64>,
     /// The first rank.
     pub first_rank: u32,
@@ -167,11 +167,11 @@ pub struct Seat {
     pub pool: usize,
     /// The DP rank, among all of the workload.
     pub dp: u32,
-    /// The place among the ranks that share matrices.
+    /// The place among the tensor-parallel ranks.
     pub tensor: u32,
 }
 
-/// Kinds of messages between ranks; each kind has connections of its own.
+/// Kinds of messages between ranks; each kind has separate connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Collectives of tensor-parallel ranks.
@@ -188,7 +188,7 @@ impl Kind {
     const ALL: [Self; 4] = [Self::Tensor, Self::Dispatch, Self::Combine, Self::Kv];
 
     /// Packs the kind and the receiving rank of a message, with the number among the messages of an operation
-    /// from rank to rank, as far as there is room.
+    /// from rank to rank, modulo the room.
     pub(super) const fn place(self, number: u32, to: u32) -> u32 {
         ((self as u32) << 30) | ((number % MAX_PLACES as u32) << 16) | to
     }
@@ -209,10 +209,10 @@ impl Kind {
     }
 }
 
-/// The most places of ranks that the number of a message can name.
+/// The number of places of ranks in the number of a message.
 pub const MAX_PLACES: usize = 1 << 14;
 
-/// Returns the number of a message among those of an operation from rank to rank.
+/// Returns the number of a message among the messages of an operation from rank to rank.
 pub const fn place_in_operation(place: u32) -> u32 {
     (place >> 16) % MAX_PLACES as u32
 }
@@ -244,7 +244,7 @@ pub struct Connects {
     pub kind: Kind,
 }
 
-/// Limits of service levels; a request meets the levels if all given times are within their limits.
+/// Limits of service levels; a request meets the levels if all given times are within the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Slo {
@@ -267,7 +267,7 @@ pub struct Slo {
 pub struct Load {
     /// Name of the pool.
     pub pool: &'static str,
-    /// The share of the largest possible throughput that is asked for.
+    /// The demand as a share of the largest throughput.
     pub load: f64,
     /// Mean sequences of a step; of prefill the prompts of a step at the load.
     pub batch: f64,
@@ -282,9 +282,9 @@ pub struct Plan {
     pub workload: u32,
     /// Number among the serving workloads.
     pub number: u32,
-    /// Requests in the order of their arrivals.
+    /// Requests in the order of arrivals.
     pub requests: Vec<Request>,
-    /// Sequences that run from the start.
+    /// Early sequences.
     pub running: Vec<Running>,
     /// The load of each pool, unless all requests arrive at once.
     pub loads: Vec<Load>,
@@ -302,9 +302,9 @@ pub struct Plan {
     pub dense_layers: u32,
     /// Bytes of a token's activations.
     pub activation: u64,
-    /// Bytes of a token on its way to an expert.
+    /// Bytes of a token on the way to an expert.
     pub dispatch: u64,
-    /// Bytes of a token on its way from an expert.
+    /// Bytes of a token on the way from an expert.
     pub combine: u64,
     /// The parts of a KV cache.
     pub heads: Heads,
@@ -328,14 +328,14 @@ pub struct Plan {
     pub expert_overhead: Duration,
     /// Service levels.
     pub slo: Slo,
-    /// Requests that arrive earlier are in no percentile.
+    /// Earlier requests are in no percentile.
     pub warmup: Moment,
     /// Key of random streams.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Returns the pool of a DP rank, by its place.
+    /// Returns the place of the pool of a DP rank.
     pub fn pool_of(&self, dp: u32) -> usize {
         self.pools.partition_point(|pool| pool.first_dp <= dp) - 1
     }
@@ -355,7 +355,7 @@ impl Plan {
         first..first + tensor
     }
 
-    /// Returns the DP ranks that step together with a DP rank: those of its instance if experts are spread.
+    /// Returns the DP ranks that step together with a DP rank: the DP ranks of the instance if experts are spread.
     pub fn unit_of(&self, dp: u32) -> Range<u32> {
         let pool = &self.pools[self.pool_of(dp)];
         if !pool.spreads_experts {
@@ -377,7 +377,7 @@ impl Plan {
         self.pools.iter().position(has).unwrap_or(0)
     }
 
-    /// True if prefill and decode have pools of their own.
+    /// True if prefill and decode have separate pools.
     pub fn is_disaggregated(&self) -> bool {
         self.pools.len() > 1
     }
@@ -397,7 +397,7 @@ impl Plan {
         self.slo != Slo::default()
     }
 
-    /// Returns the bytes of a token and layer that all ranks of a DP rank of decode get.
+    /// Returns the bytes of a token and layer for all ranks of a DP rank of decode.
     pub fn kv_of_token(&self) -> u64 {
         let Some(pool) = self.pools.get(1) else { return 0 };
         (0..pool.tensor).map(|tensor| self.kv_bytes_of(tensor)).sum()
@@ -414,21 +414,21 @@ impl Plan {
         server(one.from).is_some() && server(one.from) == server(one.to)
     }
 
-    /// Returns the connections over the network that ranks need, in order.
+    /// Returns the connections of ranks over the network, in order.
     pub fn connections(&self) -> Vec<Connects> {
         let mut found = self.pairs();
         found.retain(|one| !self.share_server(one));
         found
     }
 
-    /// Returns the queues over NVLink that ranks need, in order.
+    /// Returns the queues of ranks over NVLink, in order.
     pub fn queues(&self) -> Vec<Connects> {
         let mut found = self.pairs();
         found.retain(|one| self.share_server(one));
         found
     }
 
-    /// Returns the pairs of ranks that exchange messages, in order.
+    /// Returns the pairs of ranks with messages, in order.
     fn pairs(&self) -> Vec<Connects> {
         let mut found = Vec::new();
         for rank in 0..number(self.nodes.len()) {
@@ -472,12 +472,12 @@ impl Plan {
         found
     }
 
-    /// Returns the bytes of a KV cache's part of one token and layer that a decode rank gets.
+    /// Returns the bytes of a token and layer for a decode rank.
     pub fn kv_bytes_of(&self, tensor: u32) -> u64 {
         self.heads.received(tensor)
     }
 
-    /// Returns the tokens of a rank, among the ranks that share the tokens of a DP rank.
+    /// Returns the tokens of a rank, if the ranks of a DP rank share the tokens out.
     pub fn share(tokens: u64, ranks: u32, place: u32) -> u64 {
         let (ranks, place) = (u64::from(ranks), u64::from(place));
         tokens / ranks + u64::from(place < tokens % ranks)

@@ -1,13 +1,13 @@
 //! Ranks with common experts, by server: with `copies = "server"` a token goes to each server once.
 //!
-//! A dispatch sends one message to the rank of each other server at the same place, the *rail*. That rank
-//! passes the tokens on to the other ranks of its server over NVLink. For a combine the ranks of a server send
-//! their results for a rank of another server to the rank on that rail, which adds them up and sends one message.
+//! A dispatch sends one message to the rank of each other server at the same place, the *rail*. The rank on the rail
+//! passes the tokens on to the other ranks of the server over NVLink. For a combine the ranks of a server send
+//! results for a rank of another server to the rank on the rail, which adds the results up and sends a message.
 //! Source: `DeepEP`'s normal kernels.
 
 use std::ops::Range;
 
-/// The ranks of a group as a rank of the group sees them. The group fills servers of `gpus` ranks in order.
+/// The ranks of a group, seen by a rank of the group. The group fills servers of `gpus` ranks in order.
 #[derive(Debug, Clone)]
 pub(super) struct Rails {
     group: Range<u32>,

@@ -14,7 +14,7 @@ pub enum Policy {
     RoundRobin,
     /// A DP rank at random.
     Random,
-    /// The DP rank with the fewest requests that are sent there and not ended; the lowest number of several.
+    /// The DP rank with the fewest unfinished requests; the lowest number of several.
     LeastLoaded,
     /// The less loaded of two DP ranks drawn at random.
     PowerOfTwo,
@@ -64,7 +64,7 @@ impl Choice {
         self.load[index(dp - self.first)] += 1;
     }
 
-    /// A request of a DP rank ended there.
+    /// A request of a DP rank ended.
     pub fn end(&mut self, dp: u32) {
         self.load[index(dp - self.first)] -= 1;
     }

@@ -14,7 +14,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// All labels with their names.
+    /// All labels with names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Tensor, "TP"), (Self::Dispatch, "EP_dispatch"), (Self::Combine, "EP_combine")];
 }
@@ -31,7 +31,7 @@ pub struct Report {
     pub end: Moment,
     /// Time in which the rank computed.
     pub compute: Duration,
-    /// Time in which messages were on their way to the rank, which computed nothing.
+    /// Time in which messages were on the way to the rank, which computed nothing.
     pub exposed: Exposed,
     /// Time in which the rank waited for other ranks.
     pub bubble: Duration,
@@ -76,25 +76,25 @@ pub mod part {
     pub const PREFILL_QUEUE: usize = 1;
     /// Prefill: the rank computes.
     pub const PREFILL_COMPUTE: usize = 2;
-    /// Prefill: messages are on their way.
+    /// Prefill: messages are on the way.
     pub const PREFILL_EXPOSED: usize = 3;
     /// Prefill: waits for other ranks.
     pub const PREFILL_BUBBLE: usize = 4;
     /// Waits for the request of decode.
     pub const KV_QUEUE: usize = 5;
-    /// The KV cache is on its way.
+    /// The KV cache is on the way.
     pub const KV_EXPOSED: usize = 6;
     /// Waits for a step of decode.
     pub const DECODE_QUEUE: usize = 7;
     /// Decode: the rank computes.
     pub const DECODE_COMPUTE: usize = 8;
-    /// Decode: messages are on their way.
+    /// Decode: messages are on the way.
     pub const DECODE_EXPOSED: usize = 9;
     /// Decode: waits for other ranks.
     pub const DECODE_BUBBLE: usize = 10;
 }
 
-/// A request that ended, or that had not ended at the end of the run.
+/// A request, ended or not ended at the end of the run.
 #[derive(Debug, Clone)]
 pub struct RequestRow {
     /// The workload.
@@ -119,7 +119,7 @@ pub struct RequestRow {
     pub ttft: Option<Duration>,
     /// Tokens after the first token: mean time, and longest time between two tokens.
     pub itl: Option<(Duration, Duration)>,
-    /// Time to the last token; `None` for a request that had not ended.
+    /// Time to the last token; `None` for an unfinished request.
     pub e2e: Option<Duration>,
     /// True if all given service levels were met.
     pub meets: Option<bool>,
@@ -134,13 +134,13 @@ pub struct RequestRow {
 pub struct TokenRow {
     /// The workload.
     pub workload: u32,
-    /// The request, and its arrival.
+    /// The request.
     pub request: u32,
     /// Arrival of the request.
     pub arrival: Moment,
     /// Number of the token, from 0.
     pub token: u64,
-    /// Number of the step that made the token, if a step of decode made it.
+    /// Number of the step of decode that made the token, if any.
     pub step: Option<u32>,
     /// The moment of the token.
     pub at: Moment,
@@ -148,7 +148,7 @@ pub struct TokenRow {
     pub gap: Option<Duration>,
 }
 
-/// Rows that were not taken yet.
+/// Rows since the last checkpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Tokens.

@@ -1,9 +1,9 @@
-//! A rank: computes the steps that the controller orders, and posts messages.
+//! A rank: computes the ordered steps, and posts messages.
 //!
 //! A layer is attention; an all-reduce of tensor-parallel ranks; then the network with another all-reduce, or
 //! dispatch, experts and combine, with an all-gather of tensor-parallel ranks. Shared experts compute during
-//! the dispatch. One part computes at a time. In a dispatch or combine a rank sends each other rank of its
-//! group exactly one message. Simplification: an all-reduce is a ring, and its parts are whole messages.
+//! the dispatch. One part computes at a time. In a dispatch or combine a rank sends each other rank of the
+//! group exactly one message. Simplification: an all-reduce is a ring, and the parts are whole messages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ enum Stage {
 }
 
 /// Returns the end of the wait for other ranks, from the known end and a message: the posting of the last
-/// message with experts, and of the first message in a ring, whose later messages wait for the ring itself.
+/// message with experts, and of the first message in a ring, where later messages wait for the ring.
 fn waits_until(kind: Kind, got: u32, known: Moment, posted: Moment) -> Moment {
     match kind {
         Kind::Tensor if got > 1 => known,
@@ -73,7 +73,7 @@ struct Run {
     report: Report,
 }
 
-/// A KV cache on its way to a rank.
+/// A KV cache on the way to a rank.
 #[derive(Debug, Clone, Copy)]
 struct Receiving {
     bytes: u64,
@@ -92,13 +92,13 @@ pub struct Worker {
     /// Flows by connection, and queues of NVLink.
     ways: [Vec<(Connects, u32)>; 2],
     run: Option<Run>,
-    /// The step that the scheduler prepares.
+    /// The step in preparation by the scheduler.
     scheduled: Option<Arc<Order>>,
     /// Operations of each kind so far.
     numbers: [u32; 3],
-    /// Messages that arrived before their operation, by kind and number: how many, and the last posting.
+    /// Messages ahead of an operation, by kind and number: how many, and the last posting.
     early: FxHashMap<(Kind, u32), (u32, Moment)>,
-    /// KV caches that leave after the overhead, with the number of layers.
+    /// KV caches waiting for the overhead, with the number of layers.
     leaving: VecDeque<(Part, u32)>,
     receiving: BTreeMap<u32, Receiving>,
     /// Pieces of KV caches sent so far.
@@ -114,7 +114,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Returns a rank with the flows of its connections and with its queues of NVLink.
+    /// Returns a rank with the flows of connections and the queues of NVLink.
     pub fn new(plan: Arc<Plan>, rank: u32, own: u8, ways: [Vec<(Connects, u32)>; 2]) -> Self {
         let seat = plan.seat(rank);
         let stream = Stream::new(plan.seed, u64::from(rank), "jitter");
@@ -141,7 +141,7 @@ impl Worker {
         }
     }
 
-    /// Joins the rank with its controller.
+    /// Joins the rank with the controller.
     pub fn join(&mut self, lines: &Lines) {
         self.line = Some(lines.to_controller.clone());
     }
@@ -244,7 +244,7 @@ impl Worker {
         }
     }
 
-    /// Begins a stage, and all further stages that take no time.
+    /// Begins a stage, and all further stages without time.
     fn enter(&mut self, mut stage: Stage, effects: &mut Effects) {
         loop {
             let Some(run) = &mut self.run else { return };
@@ -270,7 +270,7 @@ impl Worker {
         effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, what));
     }
 
-    /// Returns a computing time with its random deviation.
+    /// Returns a computing time with the random deviation.
     fn jittered(&mut self, time: Duration) -> Duration {
         if self.plan.jitter == 0.0 {
             return time;
@@ -339,7 +339,7 @@ impl Worker {
         self.ends_exchange(effects.now)
     }
 
-    /// Sends the messages of a ring that can leave.
+    /// Sends the ready messages of a ring.
     fn pass_ring(&mut self, effects: &mut Effects) {
         let ranks = self.pool().tensor;
         let next = self.plan.ranks_of(self.seat.dp).start + (self.seat.tensor + 1) % ranks;
@@ -431,7 +431,7 @@ impl Worker {
         self.go_on(effects);
     }
 
-    /// True if the exchange is over; its time is counted then.
+    /// Ends the exchange if all messages are here, and counts the time. True if the exchange is over.
     fn ends_exchange(&mut self, now: Moment) -> bool {
         let Some(run) = &mut self.run else { return false };
         let Some(exchange) = run.exchange.filter(Exchange::is_over) else { return false };
@@ -506,7 +506,7 @@ impl Worker {
         self.report(Control::Ended(Report { end: effects.now, ..run.report }), effects);
     }
 
-    /// Sends a layer of KV caches, if they leave layer by layer.
+    /// Sends a layer of KV caches, with hand-off by layers.
     fn pass_on_layer(&mut self, effects: &mut Effects) {
         if self.plan.granularity != Granularity::Layer {
             return;
@@ -585,7 +585,7 @@ impl Worker {
     }
 
     /// Passes the tokens of another server on, or gathers results for another server. True if the message is not
-    /// for this rank itself.
+    /// for this rank.
     fn passes_on(&mut self, kind: Kind, post: &Post, effects: &mut Effects) -> bool {
         let Some(rails) = self.rails.clone().filter(|_| kind != Kind::Tensor) else { return false };
         let place = place_in_operation(post.id.place);
@@ -603,7 +603,7 @@ impl Worker {
         false
     }
 
-    /// Adds the results of a rank of this server for a rank of another server; sends them when all are here.
+    /// Adds the results of a rank of this server for a rank of another server; sends the sum of all.
     fn gather(&mut self, number: u32, place: u32, effects: &mut Effects) {
         let Some(rails) = &self.rails else { return };
         let (to, all) = (rails.rank(place), rails.gpus());

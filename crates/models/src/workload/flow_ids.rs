@@ -32,7 +32,7 @@ pub struct Served {
     pub plan: Arc<Plan>,
     /// The flow of each connection over the network.
     pub flows: Vec<u32>,
-    /// The queues over NVLink, with their numbers at the sending nodes.
+    /// The queues over NVLink, with the numbers at the sending nodes.
     pub queues: Vec<(Connects, u32)>,
 }
 
@@ -85,7 +85,7 @@ pub struct AllFlows {
     pub programs: Vec<Vec<Program>>,
     /// Serving workloads.
     pub serving: Vec<Served>,
-    /// Workloads whose connections stay open, with the number of connections.
+    /// Workloads with open connections, and the number of connections.
     pub open: BTreeMap<u32, u64>,
     /// The end of the workloads with a stated duration.
     pub lasts: Moment,
@@ -114,7 +114,7 @@ impl AllFlows {
         }
     }
 
-    /// True for a connection that stays open.
+    /// True for an open connection.
     pub fn is_open(&self, flow: u32) -> bool {
         self.open.contains_key(&self.name_of(flow))
     }

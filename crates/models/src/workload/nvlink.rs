@@ -59,7 +59,7 @@ impl NvLinkPlan {
         found
     }
 
-    /// Adds the queues of a serving workload. Returns the queues with their numbers at the sending nodes.
+    /// Adds the queues of a serving workload. Returns the queues with the numbers at the sending nodes.
     pub(super) fn add_serving(&mut self, plan: &Plan) -> Vec<(Connects, u32)> {
         let Some(servers) = self.servers else { return Vec::new() };
         let place = |rank: u32| {

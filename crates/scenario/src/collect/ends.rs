@@ -28,9 +28,9 @@ pub struct Ends {
     open_lost: bool,
     flows: u64,
     bytes: u64,
-    /// Finished operations of jobs and requests of serving, and all of these, without operations of reducers.
+    /// Finished operations of jobs and requests of serving, and all operations and requests; without reducers.
     operations: (u64, u64),
-    /// Connections, by the numbers of their workloads. Delivery is counted by message.
+    /// Connections, by the numbers of workloads. Delivery is counted by message.
     connections: Connections,
 }
 
@@ -129,7 +129,7 @@ impl Ends {
         self.last_operation = self.last_operation.max(last);
     }
 
-    /// A flow lost a packet; `is_open` for a connection that stays open.
+    /// A flow lost a packet; `is_open` for an open connection.
     pub fn lose(&mut self, flow: u32, is_open: bool) {
         if !self.repeats && is_open {
             self.open_lost = true;
@@ -138,7 +138,7 @@ impl Ends {
         }
     }
 
-    /// True if a connection that stays open lost a packet for good.
+    /// True if an open connection lost a packet for good.
     pub const fn open_lost(&self) -> bool {
         self.open_lost
     }

@@ -44,7 +44,7 @@ impl Collector {
         }
     }
 
-    /// Adds requests that have not ended.
+    /// Adds unfinished requests.
     pub(super) fn censor(&mut self, cp: &Checkpoint<'_, Node>, now: Moment) {
         for row in serving::censored(cp) {
             self.serving.add_censored(&row, now);

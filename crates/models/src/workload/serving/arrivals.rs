@@ -14,7 +14,7 @@ pub const MAX_REQUESTS: u64 = 1 << 22;
 /// Most tokens of a prompt or an answer.
 const MAX_TOKENS: u64 = 1 << 24;
 
-/// Returns the requests in the order of their arrivals.
+/// Returns the requests in the order of arrivals.
 pub fn requests(params: &Params, start: Moment, stream: &mut Stream) -> Result<Vec<Request>, ParamError> {
     let is_listed = !params.requests.is_empty();
     let both = "mutually exclusive with lengths, which the rows have; remove one of them";

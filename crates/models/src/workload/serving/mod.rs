@@ -106,7 +106,7 @@ impl Params {
         Ok(())
     }
 
-    /// Returns the pools, with the numbers of their ranks.
+    /// Returns the pools, with the numbers of ranks.
     fn pools(
         &self,
         model: &Model,
@@ -191,7 +191,7 @@ impl Params {
         Ok(found)
     }
 
-    /// Refuses KV caches with more packets than a connection can number, if all take one connection.
+    /// Refuses KV caches with more packets than a connection can number, if all caches take the same connection.
     fn check_packets(plan: &Plan, making: &Making<'_>) -> Result<(), ParamError> {
         let Some(decode) = plan.pools.get(1) else { return Ok(()) };
         let most = (0..decode.tensor).map(|tensor| u128::from(plan.kv_bytes_of(tensor))).max().unwrap_or(0);
@@ -212,7 +212,7 @@ impl Params {
         Ok(())
     }
 
-    /// Returns what requests ask of the pools, if the requests do not arrive at once.
+    /// Returns the demand on the pools; `None` if all requests arrive at once.
     fn demand(&self, making: &Making<'_>, plan: &Plan) -> Option<Demand> {
         let host = making.ports[index(plan.nodes[0])].first()?.link.rate.0 as f64;
         let nvlink = making.topology.servers.filter(|_| !plan.gpus.is_empty());

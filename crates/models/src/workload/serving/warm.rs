@@ -1,4 +1,4 @@
-//! Sequences that run from the start, and the loads of pools.
+//! Early sequences, and the loads of pools.
 
 use xoff_engine::random::Stream;
 use xoff_units::wide;
@@ -7,7 +7,7 @@ use super::params::{Params, Warm};
 use crate::param_error::ParamError;
 use crate::serving::{Demand, Load, Plan, Pool, Request, Role, Running};
 
-/// Returns the demand of requests: rate and mean tokens. `None` for requests that arrive at once.
+/// Returns the demand of requests: rate and mean tokens. `None` if all requests arrive at once.
 pub fn demand(params: &Params, plan: &Plan, host: f64, nvlink: Option<(f64, f64)>) -> Option<Demand> {
     let requests = &plan.requests;
     let (first, last) = (requests.first()?.arrival, requests.last()?.arrival);
@@ -38,7 +38,7 @@ pub fn loads(demand: &Demand, plan: &Plan) -> Vec<Load> {
     plan.pools.iter().filter_map(of).collect()
 }
 
-/// Returns the sequences that run from the start.
+/// Returns the early sequences.
 pub fn running(
     params: &Params,
     plan: &Plan,
