@@ -67,6 +67,7 @@ __all__ = [
     "Link",
     "LinkOverride",
     "LinkRetry",
+    "Measured",
     "Mice",
     "Model",
     "Moe",
@@ -2385,6 +2386,23 @@ class Numbers2(_Part):
 
 
 @dataclass(kw_only=True)
+class Measured(_Part):
+    """`workload[…].serving.compute.times[]`: a measured computing time of a rank."""
+
+    part: Literal["attention", "network", "shared_experts", "experts", "head"]
+    """The part."""
+
+    tokens: int
+    """New tokens; of experts the pairs of a token and an expert of the rank; of the head the sequences."""
+
+    context_tokens: int | None = None
+    """Of attention: tokens in the context of all sequences, with the new tokens."""
+
+    time: str
+    """The computing time of the part in a layer."""
+
+
+@dataclass(kw_only=True)
 class Compute2(_Part):
     """`workload[…].serving.compute`: how long a rank computes."""
 
@@ -2405,6 +2423,14 @@ class Compute2(_Part):
 
     kernel: str | None = None
     """Time of each part of a layer besides."""
+
+    times: Sequence[Measured] | None = None
+    """Measured times in the place of the roofline, interpolated linearly. A part without rows needs a device, or peak
+    and memory.
+    """
+
+    times_table: str | None = None
+    """The same as a CSV or Parquet file with the columns part, tokens, `context_tokens` and time."""
 
     jitter: float | None = None
     """Standard deviation of each computing time of a rank, as a share of the time; 0 to 0.5."""
@@ -2473,6 +2499,9 @@ class Pool(_Part):
     expert: int | None = None
     """Ranks over which experts are spread (EP): 1, or all ranks of an instance."""
 
+    microbatches: int | None = None
+    """Parts of each batch, 1 to 4, that take turns: one communicates while another computes."""
+
     max_sequences: int | None = None
     """Most running sequences of a DP rank."""
 
@@ -2518,6 +2547,9 @@ class Kv(_Part):
     granularity: Literal["whole", "chunk", "layer"] | None = None
     """The pieces; `chunk` and `layer` need `push`."""
 
+    nics: Literal["own", "server"] | None = None
+    """The NICs that a KV cache takes."""
+
     overhead: str | None = None
     """Time before each piece leaves."""
 
@@ -2534,6 +2566,14 @@ class ExpertTraffic(_Part):
 
     copies: Literal["expert", "rank", "server"] | None = None
     """How often a token crosses the network: `expert`, `rank` or `server`."""
+
+    skew: float | None = None
+    """Exponent of Zipf's law for the popularity of the experts of a layer, 0 to 10; the order of the experts is drawn
+    for each layer. 0: all experts are equal.
+    """
+
+    redundant: int | None = None
+    """Copies of experts beyond one of each expert, for the most popular experts of each layer."""
 
     overhead: str | None = None
     """Time before each dispatch and combine."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tests.validation.scenario_draw import Draw
@@ -240,7 +241,7 @@ def serving(d: Draw) -> dict[str, Any]:
     handoff = rng.choice(["push", "pull"])
     granularity = rng.choice(["whole", "chunk", "layer"]) if handoff == "push" else "whole"
     of_class = {"class": rng.randrange(d.classes)} if rng.random() < 0.5 else {}
-    return {
+    found = {
         "model": model,
         "compute": {"peak": 1e12, "memory": 1e11, "kernel": rng.choice(["0ns", "1us"])},
         "requests": requests,
@@ -256,3 +257,21 @@ def serving(d: Draw) -> dict[str, Any]:
         "control": {"delay": rng.choice(["1us", "5us"]), "step": rng.choice(["0ns", "3us"])},
         "placement": rng.choice(["linear", "rail", "random"]),
     }
+    return with_options(d, found)
+
+
+def with_options(d: Draw, serving: dict[str, Any]) -> dict[str, Any]:
+    """Adds popular experts, micro-batches, all NICs and measured times to a drawn serving workload."""
+    rng = d.options
+    pools = [serving[name] for name in ("prefill", "decode", "aggregated") if name in serving]
+    for pool in pools:
+        pool |= {"microbatches": rng.choice([1, 1, 2, 3])}
+    if serving["model"]["experts"] > 1 and rng.random() < 0.5:
+        serving["experts"] |= {"skew": rng.choice([0.5, 1.5])}
+        most = math.lcm(*(pool["expert"] for pool in pools))
+        serving["experts"] |= {"redundant": most} if most > 1 and rng.random() < 0.5 else {}
+    if d.servers is not None and rng.random() < 0.5:
+        serving["kv"] |= {"nics": "server"}
+    if rng.random() < 0.3:
+        serving["compute"] |= {"times": [{"part": "network", "tokens": 1000, "time": "4us"}]}
+    return serving

@@ -18,6 +18,7 @@ class Draw:
         state = rng.getstate()[1]
         self.aside = Random(str((state[:4], state[-1])))
         self.apart = Random(str(("serving", state[:4], state[-1])))
+        self.options = Random(str((*state[:4], state[-1])))
         self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.forced = forced
         self.hosts = 0

@@ -448,7 +448,7 @@ def test_requests_of_a_table_are_those_of_the_scenario(tmp_path: Any) -> None:
         ({"decode": {"expert": 2, "data": 2}}, "the model has no experts"),
         ({"aggregated": {}}, "mutually exclusive with prefill and decode"),
         ({"kv": {"handoff": "pull", "granularity": "layer"}}, 'needs kv.handoff = "push"'),
-        ({"compute": {}}, "missing; give a device, or peak and memory"),
+        ({"compute": {}}, "missing; give a device, peak and memory, or times"),
         ({"compute": {"device": "h100", "peak": 1e15}}, "mutually exclusive with peak and memory"),
         ({"requests": []}, "missing; give arrivals and lengths, or requests"),
         ({"lengths": {"input": 1, "output": 1}}, "mutually exclusive with lengths, which the rows have"),

@@ -23,7 +23,7 @@ pub struct Part {
     pub to: u32,
 }
 
-/// A step of a DP rank, as known to the ranks.
+/// A batch of a DP rank, or a micro-batch, as known to the ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Order {
     /// New tokens.
@@ -43,6 +43,13 @@ pub struct Order {
 }
 
 impl Order {
+    /// Adds the sequences of another batch of the DP rank.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.sequences += other.sequences;
+        self.context += other.context;
+    }
+
     /// Adds a piece of a prompt.
     pub(super) fn add_piece(&mut self, piece: Piece) {
         let Piece { before, tokens, .. } = piece;
@@ -59,6 +66,12 @@ impl Order {
         self.context += before + 1;
         self.pairs[1] += before + 1;
     }
+}
+
+/// Returns the micro-batch with the fewest tokens.
+pub(super) fn lightest(orders: &mut [Order]) -> &mut Order {
+    let place = (0..orders.len()).min_by_key(|place| orders[*place].tokens).unwrap_or(0);
+    &mut orders[place]
 }
 
 /// The room of the next prompt in a step, in tokens; `None` for none.

@@ -26,12 +26,14 @@ pub(super) const RUNNING: u32 = 1;
 /// A message between the controller and a rank.
 #[derive(Debug, Clone)]
 pub(super) enum Control {
-    /// A step begins.
-    Step(Arc<Order>),
+    /// A step begins, with the batch of each micro-batch.
+    Step(Arc<Vec<Order>>),
     /// Send a KV cache.
     Send(Part),
     /// A step ended.
     Ended(Report),
+    /// The first message of a KV cache leaves, with `kv.nics = "server"`.
+    Began(u32, Moment),
     /// A rank has a whole part of the KV cache of a request: the request, the posting of the first message, and
     /// the end of the last message.
     Received(u32, Moment, Moment),

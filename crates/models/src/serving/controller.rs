@@ -12,7 +12,7 @@ use std::sync::Arc;
 use xoff_engine::random::Stream;
 use xoff_units::{Duration, Moment, index, number};
 
-use super::batch::{Order, Part, Piece, take};
+use super::batch::{Order, Part, Piece, lightest, take};
 use super::control::{ARRIVAL, Begin, Control, Lines, OF_CONTROLLER};
 use super::plan::{FirstToken, Granularity, Handoff, Plan, Pool, Request, Role};
 use super::router::Choice;
@@ -38,6 +38,8 @@ struct Life {
     /// Decode ranks with a whole part.
     received: u32,
     transfer: Option<(Moment, Moment)>,
+    /// The first message of the KV cache left a rank, on the way to other NICs.
+    began: Option<Moment>,
     is_over: bool,
 }
 
@@ -171,6 +173,7 @@ impl Controller {
             parts: [Duration::ZERO; PARTS],
             received: 0,
             transfer: None,
+            began: None,
             is_over: false,
         });
         match decode {
@@ -231,28 +234,36 @@ impl Controller {
         if self.busy[index(unit.start)] > 0 {
             return;
         }
-        let mut orders: Vec<Order> = unit.clone().map(|dp| self.batch(dp)).collect();
-        let of_each: Vec<u64> = orders.iter().map(|order| order.tokens).collect();
-        let of_all = of_each.iter().sum();
-        if of_all == 0 {
+        let mut batches: Vec<Vec<Order>> = unit.clone().map(|dp| self.batch(dp)).collect();
+        let mut tokens = 0;
+        for lane in 0..index(self.pool(dp).microbatches) {
+            let of_each: Vec<u64> = batches.iter().map(|orders| orders[lane].tokens).collect();
+            let of_all = of_each.iter().sum();
+            tokens += of_all;
+            for orders in &mut batches {
+                (orders[lane].of_all, orders[lane].of_each) = (of_all, of_each.clone());
+            }
+        }
+        if tokens == 0 {
             return;
         }
-        for (dp, order) in unit.clone().zip(&mut orders) {
-            (order.of_all, order.of_each) = (of_all, of_each.clone());
-            self.dps[index(dp)].counts = [order.tokens, order.sequences, order.context];
-        }
-        for (dp, order) in unit.clone().zip(orders) {
-            let order = Arc::new(order);
+        for (dp, orders) in unit.clone().zip(batches) {
+            let mut all = Order::default();
+            for order in &orders {
+                all.add(order);
+            }
+            self.dps[index(dp)].counts = [all.tokens, all.sequences, all.context];
+            let orders = Arc::new(orders);
             for rank in self.plan.ranks_of(dp) {
                 self.busy[index(unit.start)] += 1;
-                self.lines[index(rank)].send(Control::Step(order.clone()), effects);
+                self.lines[index(rank)].send(Control::Step(orders.clone()), effects);
             }
         }
     }
 
-    /// Chooses the sequences of the next step of a DP rank.
-    fn batch(&mut self, dp: u32) -> Order {
-        let mut order = Order::default();
+    /// Chooses the sequences of the next step of a DP rank, by micro-batch.
+    fn batch(&mut self, dp: u32) -> Vec<Order> {
+        let mut all = Order::default();
         let pool = &self.plan.pools[self.plan.pool_of(dp)];
         let of = &mut self.dps[index(dp)];
         of.pieces.clear();
@@ -262,13 +273,17 @@ impl Controller {
         {
             of.running.push(number);
         }
+        let mut orders = vec![Order::default(); index(pool.microbatches)];
         for (context, _) in &of.early {
-            order.add_sequence(*context);
+            lightest(&mut orders).add_sequence(*context);
         }
         for number in &of.running {
             let (request, life) = (self.plan.requests[index(*number)], &self.lives[index(*number)]);
             // The first token's keys and values are not there when the step begins.
-            order.add_sequence(request.input + life.tokens.saturating_sub(1));
+            lightest(&mut orders).add_sequence(request.input + life.tokens.saturating_sub(1));
+        }
+        for order in &orders {
+            all.add(order);
         }
         for number in &of.prompts {
             let request = self.plan.requests[index(*number)];
@@ -279,9 +294,11 @@ impl Controller {
                 break;
             }
             let left = request.input - life.computed;
-            let Some(tokens) = take(pool, &order, left) else { break };
+            let Some(tokens) = take(pool, &all, left) else { break };
             of.reserved += if holds { request.input } else { 0 };
             let piece = Piece { request: *number, before: life.computed, tokens };
+            all.add_piece(piece);
+            let order = lightest(&mut orders);
             order.add_piece(piece);
             order.kv.extend(Self::to_send(&self.plan, piece, request, life.decode));
             of.pieces.push(piece);
@@ -289,7 +306,7 @@ impl Controller {
                 break;
             }
         }
-        order
+        orders
     }
 
     /// Returns the part of a KV cache to send after a piece of a prompt.
@@ -310,6 +327,10 @@ impl Controller {
     pub(super) fn on_control(&mut self, rank: u32, message: Control, effects: &mut Effects) {
         match message {
             Control::Ended(report) => self.end_step(rank, report, effects),
+            Control::Began(request, at) => {
+                let began = &mut self.lives[index(request)].began;
+                *began = Some(began.map_or(at, |known| known.min(at)));
+            }
             Control::Received(request, first, last) => self.receive(request, (first, last), effects),
             Control::Step(_) | Control::Send(_) => {}
         }
@@ -540,7 +561,10 @@ impl Controller {
             decode: life.decode.map(place),
             parts: life.parts,
             kv_bytes,
-            kv_transfer: life.transfer.filter(|_| has_kv).map(|(first, last)| last.since(first)),
+            kv_transfer: life
+                .transfer
+                .filter(|_| has_kv)
+                .map(|(first, last)| last.since(life.began.map_or(first, |began| began.min(first)))),
             ttft,
             itl,
             e2e,
@@ -604,8 +628,10 @@ mod tests {
             kv_tokens: None,
             first_rank: 0,
             first_dp: 0,
-            costs: Costs { processor, model, bytes: [2; 2], tensor: 1, expert: 1 },
+            costs: Costs { processor, model, bytes: [2; 2], tensor: 1, expert: 1, times: None },
             copies: Shares::default(),
+            routing: None,
+            microbatches: 1,
         };
         let plan = Plan {
             workload: 0,
@@ -630,6 +656,7 @@ mod tests {
             delay: Duration::us(2),
             scheduling: Duration::ZERO,
             jitter: 0.0,
+            kv_by_server: false,
             kv_overhead: Duration::ZERO,
             expert_overhead: Duration::ZERO,
             slo: Slo::default(),

@@ -1,9 +1,13 @@
-//! Times of the parts of a layer at a rank, by the roofline.
+//! Times of the parts of a layer at a rank, by the roofline or as measured.
 //!
 //! A part lasts `max(FLOP / (peak · efficiency), bytes / (memory · memory_efficiency)) + kernel` (Williams,
 //! Waterman and Patterson 2009). A part without tokens lasts no time.
 
+use std::sync::Arc;
+
 use xoff_units::Duration;
+
+use super::times::{Kernel, Times};
 
 use crate::language_model::Model;
 
@@ -31,6 +35,8 @@ pub struct Costs {
     pub tensor: u32,
     /// Ranks over which experts are spread; 1 for none.
     pub expert: u32,
+    /// Measured times, which win over the roofline.
+    pub times: Option<Arc<Times>>,
 }
 
 impl Costs {
@@ -39,11 +45,18 @@ impl Costs {
         Duration::of_real((flop / flops).max(bytes / memory) * 1e12) + kernel
     }
 
+    fn measured(&self, part: Kernel, tokens: f64, context: f64) -> Option<Duration> {
+        self.times.as_ref().and_then(|times| times.at(part, tokens, context))
+    }
+
     /// Returns the time of attention: new tokens, tokens in the context of the sequences, and pairs of a new
     /// token and a visible token in prefill and in decode.
     pub fn attention(&self, tokens: u64, context: u64, pairs: [u64; 2]) -> Duration {
         if tokens == 0 {
             return Duration::ZERO;
+        }
+        if let Some(time) = self.measured(Kernel::Attention, tokens as f64, context as f64) {
+            return time;
         }
         let (model, tensor) = (&self.model, f64::from(self.tensor));
         let [prefill, decode] = model.score_widths().map(|width| (model.heads * width) as f64);
@@ -56,9 +69,12 @@ impl Costs {
         self.time(flop, weights + cache / shares)
     }
 
-    fn matrices(&self, parameters: u64, tokens: u64) -> Duration {
+    fn matrices(&self, part: Kernel, parameters: u64, tokens: u64) -> Duration {
         if tokens == 0 || parameters == 0 {
             return Duration::ZERO;
+        }
+        if let Some(time) = self.measured(part, tokens as f64, 0.0) {
+            return time;
         }
         let parameters = parameters as f64 / f64::from(self.tensor);
         self.time(2.0 * parameters * tokens as f64, parameters * self.bytes[0] as f64)
@@ -66,32 +82,39 @@ impl Costs {
 
     /// Returns the time of the network of a dense layer.
     pub fn network(&self, tokens: u64) -> Duration {
-        self.matrices(self.model.network(), tokens)
+        self.matrices(Kernel::Network, self.model.network(), tokens)
     }
 
     /// Returns the time of the shared experts.
     pub fn shared_experts(&self, tokens: u64) -> Duration {
-        self.matrices(self.model.shared_experts * self.model.expert(), tokens)
+        self.matrices(Kernel::SharedExperts, self.model.shared_experts * self.model.expert(), tokens)
     }
 
     /// Returns the time of the head for this many sequences.
     pub fn head(&self, sequences: u64) -> Duration {
-        self.matrices(self.model.hidden * self.model.vocabulary, sequences)
+        self.matrices(Kernel::Head, self.model.hidden * self.model.vocabulary, sequences)
     }
 
-    /// Returns the time of a rank's experts, from the tokens of all ranks.
-    pub fn experts(&self, tokens: u64) -> Duration {
-        if tokens == 0 {
+    /// Returns the pairs of a token and an expert at a rank, and the experts of the rank with a token, for tokens of all
+    /// ranks that are routed evenly.
+    pub fn even_load(&self, tokens: u64) -> (f64, f64) {
+        let (all, chosen) = (self.model.experts as f64, self.model.top_k as f64);
+        let ranks = f64::from(self.expert.max(1));
+        let hit = all / ranks * (1.0 - libm::pow(1.0 - chosen / all, tokens as f64));
+        (tokens as f64 * chosen / ranks, hit)
+    }
+
+    /// Returns the time of a rank's experts, from pairs of a token and an expert, and experts with a token.
+    pub fn experts(&self, (pairs, hit): (f64, f64)) -> Duration {
+        if pairs == 0.0 {
             return Duration::ZERO;
         }
-        let model = &self.model;
-        let (all, chosen) = (model.experts as f64, model.top_k as f64);
-        let ranks = f64::from(self.expert.max(1));
+        if let Some(time) = self.measured(Kernel::Experts, pairs, 0.0) {
+            return time;
+        }
         // Without spread experts, tensor-parallel ranks share each expert.
         let shares = if self.expert > 1 { 1.0 } else { f64::from(self.tensor) };
-        let copies = tokens as f64 * chosen / ranks;
-        let hit = all / ranks * (1.0 - libm::pow(1.0 - chosen / all, tokens as f64));
-        let expert = model.expert() as f64 / shares;
-        self.time(2.0 * expert * copies, expert * self.bytes[0] as f64 * hit)
+        let expert = self.model.expert() as f64 / shares;
+        self.time(2.0 * expert * pairs, expert * self.bytes[0] as f64 * hit)
     }
 }

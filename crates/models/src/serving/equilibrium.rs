@@ -30,12 +30,13 @@ impl Demand {
         if !plan.exchanges(pool, layer) {
             return 2.0 * ring;
         }
-        let shares = pool.copies;
-        let ranks = f64::from(pool.data * pool.tensor);
-        let copies = if shares.gpus > 0 {
-            shares.server * (ranks / f64::from(shares.gpus) - 1.0)
-        } else {
-            shares.rank * (ranks - 1.0)
+        let (size, experts) = (pool.data * pool.tensor, layer - plan.dense_layers);
+        let places = 0..if pool.routing.is_some() { size } else { 1 };
+        // The rank with the most popular experts gets the most tokens.
+        let most = |of: &dyn Fn(u32) -> f64| places.clone().map(of).fold(0.0, f64::max);
+        let copies = match size.checked_div(pool.copies.gpus) {
+            Some(servers) => most(&|place| pool.to_server(experts, place)) * f64::from(servers - 1),
+            None => most(&|place| pool.to_rank(experts, place)) * f64::from(size - 1),
         };
         ring * 1.5 + n / t * copies * (plan.dispatch + plan.combine) as f64 * 8.0 / self.host
     }
@@ -52,15 +53,25 @@ impl Demand {
             (batch, context, [0.0, context])
         };
         let whole = |x: f64| x.ceil() as u64;
-        let attention = costs.attention(whole(n), whole(context), pairs.map(whole));
-        let mut time = costs.head(whole(batch)).real() / 1e12;
+        // Micro-batches share the batch out, and each reads the weights.
+        let lanes = f64::from(pool.microbatches);
+        let (n, batch) = (n / lanes, batch / lanes);
+        let attention =
+            costs.attention(whole(n), whole(context / lanes), pairs.map(|all| whole(all / lanes)));
+        let mut time = lanes * costs.head(whole(batch)).real() / 1e12;
         for layer in 0..plan.layers {
             let network = if layer < plan.dense_layers || pool.costs.model.experts == 1 {
                 costs.network(whole(n))
             } else {
-                costs.shared_experts(whole(n)) + costs.experts(whole(n * data))
+                let is_uneven = pool.spreads_experts && pool.routing.is_some();
+                let places = if is_uneven { pool.data * pool.tensor } else { 1 };
+                let of = |place| pool.experts(layer - plan.dense_layers, place, whole(n * data));
+                costs.shared_experts(whole(n)) + (0..places).map(of).max().unwrap_or_default()
             };
-            time += (attention + network).real() / 1e12 + self.messages(plan, pool, layer, n);
+            let (computes, messages) =
+                ((attention + network).real() / 1e12, self.messages(plan, pool, layer, n));
+            // While a micro-batch communicates, the others compute.
+            time += (lanes * computes).max(computes + messages);
         }
         time + (plan.delay + plan.scheduling).real() / 1e12
     }

@@ -20,8 +20,7 @@ pub(super) struct Exchange {
     pub total: u32,
     /// For a ring: bytes of all parts.
     pub bytes: u64,
-    /// Start of the wait, and the posting of the last message.
-    pub since: Moment,
+    /// The posting of the last message.
     pub posted: Moment,
 }
 

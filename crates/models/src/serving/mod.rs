@@ -12,12 +12,17 @@ mod costs;
 mod equilibrium;
 mod exchange;
 mod handoff;
+mod nics;
 mod plan;
 mod rails;
 mod router;
+mod routing;
 mod rows;
+mod step;
 #[cfg(test)]
 mod tests;
+mod times;
+mod traffic;
 mod worker;
 
 pub use self::batch::{Order, Part};
@@ -27,12 +32,14 @@ pub use self::costs::{Costs, Processor};
 pub use self::equilibrium::Demand;
 pub use self::handoff::Heads;
 pub use self::plan::{
-    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_PLACES, MAX_RANKS, MAX_WORKLOADS, Plan, Pool,
-    Request, Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver, sender_of,
-    workload_of,
+    Connects, FirstToken, Granularity, Handoff, Kind, Load, MAX_PLACES, MAX_RANKS, MAX_WORKLOADS, Nics, Plan,
+    Pool, Request, Role, Running, SERVING, Seat, Shares, Slo, job_of, place_in_operation, receiver,
+    sender_of, workload_of,
 };
 pub use self::router::Policy;
+pub use self::routing::{Choosing, Routing, Spread};
 pub use self::rows::{Exposed, Label, PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
+pub use self::times::{Kernel, Measured, Times};
 pub use self::worker::Worker;
 
 use xoff_engine::state::{State, StateVisitor};

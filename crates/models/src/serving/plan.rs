@@ -1,6 +1,7 @@
 //! The constant data of a serving workload: requests, pools, ranks, and the traffic between ranks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use xoff_units::{Duration, Moment, index, number};
 use super::costs::Costs;
 use super::handoff::Heads;
 use super::router::Policy;
+use super::routing::Routing;
 
 /// In the number of a job, marks messages of serving.
 pub const SERVING: u32 = 1 << 31;
@@ -104,6 +106,17 @@ pub enum Granularity {
     Layer,
 }
 
+/// `kv.nics`: the NICs that send and receive a KV cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Nics {
+    /// The NICs of the sending and the receiving rank.
+    #[default]
+    Own,
+    /// All NICs of both servers, with parts of equal size over NVLink at both ends. Needs servers.
+    Server,
+}
+
 /// `first_token`: the end of the time to the first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -146,6 +159,10 @@ pub struct Pool {
     pub costs: Costs,
     /// The copies of a token on the way to experts.
     pub copies: Shares,
+    /// The routing of tokens, unless all experts are equal.
+    pub routing: Option<Arc<Routing>>,
+    /// Parts of a batch that take turns at the computation.
+    pub microbatches: u32,
 }
 
 impl Pool {
@@ -157,6 +174,28 @@ impl Pool {
     /// Number of ranks.
     pub const fn ranks(&self) -> u32 {
         self.dps() * self.tensor
+    }
+
+    /// Returns the mean copies of a token for a rank by its place among the ranks with common experts, in a layer
+    /// with experts.
+    pub fn to_rank(&self, layer: u32, place: u32) -> f64 {
+        self.routing.as_ref().map_or(self.copies.rank, |routing| routing.to_rank(layer, place))
+    }
+
+    /// Returns the mean copies of a token for the server of a rank.
+    pub fn to_server(&self, layer: u32, place: u32) -> f64 {
+        self.routing.as_ref().map_or(self.copies.server, |routing| routing.to_server(layer, place))
+    }
+
+    /// Returns the time of the experts of a rank, in a layer with experts, for tokens of all ranks.
+    pub fn experts(&self, layer: u32, place: u32, tokens: u64) -> Duration {
+        self.costs.experts(self.load(layer, place, tokens))
+    }
+
+    /// Returns the pairs of a token and an expert at a rank, and the experts of the rank with a token.
+    pub fn load(&self, layer: u32, place: u32, tokens: u64) -> (f64, f64) {
+        let even = || self.costs.even_load(tokens);
+        self.routing.as_ref().map_or_else(even, |all| all.load(layer, place, tokens))
     }
 }
 
@@ -322,6 +361,8 @@ pub struct Plan {
     pub scheduling: Duration,
     /// Standard deviation of computing times, as a share.
     pub jitter: f64,
+    /// True if a KV cache takes all NICs of a server.
+    pub kv_by_server: bool,
     /// Time before a KV cache or a piece leaves.
     pub kv_overhead: Duration,
     /// Time before each dispatch and combine.
@@ -385,6 +426,11 @@ impl Plan {
     /// True for a layer with experts on several ranks.
     pub fn exchanges(&self, pool: &Pool, layer: u32) -> bool {
         pool.spreads_experts && layer >= self.dense_layers
+    }
+
+    /// Returns the number of layers with experts on several ranks.
+    pub const fn exchanging_layers(&self, pool: &Pool) -> u32 {
+        if pool.spreads_experts { self.layers - self.dense_layers } else { 0 }
     }
 
     /// True if decode makes the first token.
@@ -459,16 +505,21 @@ impl Plan {
                 let decode = &self.pools[self.pool_for(Role::Decode)];
                 for other in decode.first_dp..decode.first_dp + decode.dps() {
                     let first = self.ranks_of(other).start;
-                    let parts = self.heads.sent(tensor);
-                    found.extend(parts.map(|(to, _)| Connects {
-                        from: rank,
-                        to: first + to,
-                        kind: Kind::Kv,
-                    }));
+                    for (to, _) in self.heads.sent(tensor) {
+                        let to = first + to;
+                        let all = self.takes_all_nics(rank, to);
+                        let hops = if all { self.hops(rank, to) } else { vec![(rank, to)] };
+                        found.extend(hops.into_iter().map(|(from, to)| Connects {
+                            from,
+                            to,
+                            kind: Kind::Kv,
+                        }));
+                    }
                 }
             }
         }
         found.sort_unstable();
+        found.dedup();
         found
     }
 

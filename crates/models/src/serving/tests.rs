@@ -18,7 +18,7 @@ fn model(preset: &str) -> Model {
 fn costs(preset: &str, weight: u64, tensor: u32, expert: u32) -> Costs {
     let flops = if weight == 1 { 1979e12 } else { 989e12 };
     let processor = Processor { flops, memory: 3.35e12, kernel: Duration::ZERO };
-    Costs { processor, model: model(preset), bytes: [weight, 2], tensor, expert }
+    Costs { processor, model: model(preset), bytes: [weight, 2], tensor, expert, times: None }
 }
 
 /// The bytes of a token and layer that all ranks of a prefill group send to each decode rank.
@@ -81,9 +81,9 @@ fn experts_read_the_weights_of_hit_experts() {
     let deepseek = costs("deepseek_v3", 1, 1, 32);
     let one = deepseek.model.expert() as f64 / 3.35e12 * 1e12;
     // A token of all ranks hits 8 of 256 experts: 0.25 of the 8 experts of a rank. Many tokens hit all.
-    assert!((deepseek.experts(1).real() / one - 0.25).abs() < 1e-3);
-    assert!((deepseek.experts(2000).real() / one - 8.0).abs() < 1e-2);
-    assert_eq!(deepseek.experts(0), Duration::ZERO);
+    assert!((deepseek.experts(deepseek.even_load(1)).real() / one - 0.25).abs() < 1e-3);
+    assert!((deepseek.experts(deepseek.even_load(2000)).real() / one - 8.0).abs() < 1e-2);
+    assert_eq!(deepseek.experts(deepseek.even_load(0)), Duration::ZERO);
 }
 
 #[test]
@@ -121,6 +121,8 @@ fn prompts_fill_a_step_in_order() {
         first_dp: 0,
         costs: costs("llama3_70b", 2, 1, 1),
         copies: Shares::default(),
+        routing: None,
+        microbatches: 1,
     };
     let after = |tokens: u64| {
         let mut order = Order::default();

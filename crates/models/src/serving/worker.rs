@@ -2,8 +2,8 @@
 //!
 //! A layer is attention; an all-reduce of tensor-parallel ranks; then the network with another all-reduce, or
 //! dispatch, experts and combine, with an all-gather of tensor-parallel ranks. Shared experts compute during
-//! the dispatch. One part computes at a time. In a dispatch or combine a rank sends each other rank of the
-//! group exactly one message. Simplification: an all-reduce is a ring, and the parts are whole messages.
+//! the dispatch. One part computes at a time. Simplification: an all-reduce is a ring, and the parts are whole
+//! messages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,37 +14,28 @@ use xoff_units::{Duration, Moment, index};
 
 use super::batch::{Order, Part};
 use super::control::{Begin, Control, Lines};
-use super::exchange::{Exchange, expert_bytes};
-use super::plan::{
-    Connects, Granularity, Handoff, Kind, Plan, Pool, Seat, Shares, job_of, place_in_operation, sender_of,
-};
+use super::exchange::Exchange;
+use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Seat, Shares};
 use super::rails::Rails;
-use super::rows::{Exposed, Label, Report};
+use super::rows::{Label, Report};
+use super::step::{Lane, Ready, Stage, Step};
 use crate::effects::{Effect, Effects};
-use crate::message::{After, MessageId, Post};
+use crate::message::Post;
 use crate::streams::normal;
 use crate::token;
 
 /// Timers of a worker: a part was computed, shared experts were computed, the overhead of an exchange is
-/// over, the overhead of a KV cache is over, and the scheduler has prepared a step.
+/// over, the overhead of a KV cache is over, and the scheduler has prepared a step. Above these bits is the number of
+/// the micro-batch.
 const COMPUTED: u32 = 0;
 const SHARED: u32 = 1;
 const OVERHEAD: u32 = 2;
-const KV: u32 = 3;
+pub(super) const KV: u32 = 3;
 const SCHEDULED: u32 = 4;
+const TIMER_BITS: u32 = 3;
 
-/// The part of a step in which a rank is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Attention,
-    AttentionReduce,
-    Network,
-    NetworkReduce,
-    Dispatch,
-    Experts,
-    Combine,
-    Gather,
-    Head,
+const fn timer(what: u32, lane: u32) -> u32 {
+    lane << TIMER_BITS | what
 }
 
 /// Returns the end of the wait for other ranks, from the known end and a message: the posting of the last
@@ -57,60 +48,44 @@ fn waits_until(kind: Kind, got: u32, known: Moment, posted: Moment) -> Moment {
     }
 }
 
-/// A step of a rank.
-#[derive(Debug, Clone)]
-struct Run {
-    order: Arc<Order>,
-    layer: u32,
-    stage: Stage,
-    exchange: Option<Exchange>,
-    /// Start of the present computation.
-    since: Moment,
-    /// Shared experts compute.
-    is_shared: bool,
-    /// The overhead of an exchange is not over.
-    is_late: bool,
-    report: Report,
-}
-
 /// A KV cache on the way to a rank.
 #[derive(Debug, Clone, Copy)]
-struct Receiving {
-    bytes: u64,
-    first: Moment,
+pub(super) struct Receiving {
+    pub bytes: u64,
+    pub first: Moment,
 }
 
 /// A rank.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    plan: Arc<Plan>,
+    pub(super) plan: Arc<Plan>,
     /// Place among the workers of the host.
-    own: u8,
-    rank: u32,
-    seat: Seat,
+    pub(super) own: u8,
+    pub(super) rank: u32,
+    pub(super) seat: Seat,
     line: Option<Begin>,
     /// Flows by connection, and queues of NVLink.
-    ways: [Vec<(Connects, u32)>; 2],
-    run: Option<Run>,
+    pub(super) ways: [Vec<(Connects, u32)>; 2],
+    pub(super) step: Option<Step>,
     /// The step in preparation by the scheduler.
-    scheduled: Option<Arc<Order>>,
-    /// Operations of each kind so far.
-    numbers: [u32; 3],
+    scheduled: Option<Arc<Vec<Order>>>,
+    /// Steps so far.
+    steps: u32,
     /// Messages ahead of an operation, by kind and number: how many, and the last posting.
     early: FxHashMap<(Kind, u32), (u32, Moment)>,
     /// KV caches waiting for the overhead, with the number of layers.
-    leaving: VecDeque<(Part, u32)>,
-    receiving: BTreeMap<u32, Receiving>,
+    pub(super) leaving: VecDeque<(Part, u32)>,
+    pub(super) receiving: BTreeMap<u32, Receiving>,
     /// Pieces of KV caches sent so far.
-    pieces: u32,
+    pub(super) pieces: u32,
     /// Draws deviations of computing times.
     stream: Stream,
-    /// The latest step.
-    order: Arc<Order>,
+    /// The latest step, by micro-batch.
+    pub(super) orders: Arc<Vec<Order>>,
     /// The group by servers, with copies for each server.
-    rails: Option<Rails>,
+    pub(super) rails: Option<Rails>,
     /// Results of the ranks of this server for a rank of another server, by operation and place: how many.
-    gathered: FxHashMap<(u32, u32), u32>,
+    pub(super) gathered: FxHashMap<(u32, u32), u32>,
 }
 
 impl Worker {
@@ -127,15 +102,15 @@ impl Worker {
             seat,
             line: None,
             ways,
-            run: None,
+            step: None,
             scheduled: None,
-            numbers: [0; 3],
+            steps: 0,
             early: FxHashMap::default(),
             leaving: VecDeque::new(),
             receiving: BTreeMap::new(),
             pieces: 0,
             stream,
-            order: Arc::default(),
+            orders: Arc::default(),
             rails,
             gathered: FxHashMap::default(),
         }
@@ -153,15 +128,15 @@ impl Worker {
 
     /// True while the rank computes or waits for a timer.
     pub fn goes_on(&self) -> bool {
-        let computes = |run: &Run| run.exchange.is_none() || run.is_shared || run.is_late;
-        !self.leaving.is_empty() || self.scheduled.is_some() || self.run.as_ref().is_some_and(computes)
+        let goes_on = self.step.as_ref().is_some_and(Step::goes_on);
+        !self.leaving.is_empty() || self.scheduled.is_some() || goes_on
     }
 
-    fn pool(&self) -> &Pool {
+    pub(super) fn pool(&self) -> &Pool {
         &self.plan.pools[self.seat.pool]
     }
 
-    fn report(&self, message: Control, effects: &mut Effects) {
+    pub(super) fn report(&self, message: Control, effects: &mut Effects) {
         if let Some(line) = &self.line {
             line.send(message, effects);
         }
@@ -170,8 +145,8 @@ impl Worker {
     /// A message of the controller.
     pub(super) fn on_control(&mut self, message: Control, effects: &mut Effects) {
         match message {
-            Control::Step(order) if self.plan.scheduling > Duration::ZERO => {
-                self.scheduled = Some(order);
+            Control::Step(orders) if self.plan.scheduling > Duration::ZERO => {
+                self.scheduled = Some(orders);
                 effects.push(Effect::Call(
                     token::SERVING,
                     self.own,
@@ -179,62 +154,51 @@ impl Worker {
                     SCHEDULED,
                 ));
             }
-            Control::Step(order) => self.begin(order, effects),
+            Control::Step(orders) => self.begin(orders, effects),
             Control::Send(part) => self.hand_off(part, self.plan.layers, effects),
-            Control::Ended(_) | Control::Received(..) => {}
+            Control::Ended(_) | Control::Began(..) | Control::Received(..) => {}
         }
     }
 
-    fn begin(&mut self, order: Arc<Order>, effects: &mut Effects) {
-        let now = effects.now;
-        let report = Report {
-            start: now,
-            end: now,
-            compute: Duration::ZERO,
-            exposed: Exposed::default(),
-            bubble: Duration::ZERO,
-        };
-        self.order = order.clone();
-        self.run = Some(Run {
-            order,
-            layer: 0,
-            stage: Stage::Attention,
-            exchange: None,
-            since: now,
-            is_shared: false,
-            is_late: false,
-            report,
-        });
-        self.enter(Stage::Attention, effects);
+    fn begin(&mut self, orders: Arc<Vec<Order>>, effects: &mut Effects) {
+        self.orders = orders.clone();
+        self.step = Some(Step::new(orders, effects.now));
+        for lane in 0..self.pool().microbatches {
+            if self.lane(lane).is_some_and(|lane| !lane.is_over) {
+                self.enter(lane, Stage::Attention, effects);
+            }
+        }
+    }
+
+    pub(super) fn lane(&mut self, lane: u32) -> Option<&mut Lane> {
+        self.step.as_mut().map(|step| &mut step.lanes[index(lane)])
     }
 
     /// A timer of this rank.
-    pub fn on_timer(&mut self, what: u32, effects: &mut Effects) {
-        if let (COMPUTED | SHARED, Some(run)) = (what, &mut self.run) {
-            run.report.compute += effects.now.since(run.since);
+    pub fn on_timer(&mut self, timer: u32, effects: &mut Effects) {
+        let (what, number) = (timer % (1 << TIMER_BITS), timer >> TIMER_BITS);
+        if let (COMPUTED | SHARED, Some(step)) = (what, &mut self.step) {
+            step.end_computation(effects.now);
         }
         match what {
-            COMPUTED => self.leave(effects),
+            COMPUTED => self.leave(number, effects),
             SCHEDULED => {
-                if let Some(order) = self.scheduled.take() {
-                    self.begin(order, effects);
+                if let Some(orders) = self.scheduled.take() {
+                    self.begin(orders, effects);
                 }
             }
             SHARED => {
-                if let Some(run) = &mut self.run {
-                    run.is_shared = false;
-                    if let Some(exchange) = &mut run.exchange {
-                        exchange.since = effects.now;
-                    }
+                if let Some(lane) = self.lane(number) {
+                    lane.is_shared = false;
                 }
-                self.go_on(effects);
+                self.go_on(number, effects);
             }
             OVERHEAD => {
-                if let Some(run) = &mut self.run {
-                    run.is_late = false;
+                if let Some(lane) = self.lane(number) {
+                    lane.is_late = false;
                 }
-                self.send_to_experts(effects);
-                self.go_on(effects);
+                self.send_to_experts(number, effects);
+                self.go_on(number, effects);
             }
             _ => {
                 if let Some((part, layers)) = self.leaving.pop_front() {
@@ -242,32 +206,40 @@ impl Worker {
                 }
             }
         }
+        self.compute_next(effects);
     }
 
-    /// Begins a stage, and all further stages without time.
-    fn enter(&mut self, mut stage: Stage, effects: &mut Effects) {
+    /// Begins a stage of a micro-batch, and all further stages without time.
+    fn enter(&mut self, number: u32, mut stage: Stage, effects: &mut Effects) {
         loop {
-            let Some(run) = &mut self.run else { return };
-            run.stage = stage;
-            if let Some(time) = self.computes(stage) {
+            let Some(lane) = self.lane(number) else { return };
+            lane.stage = stage;
+            if let Some(time) = self.computes(number, stage) {
                 if time > Duration::ZERO {
-                    return self.compute(time, COMPUTED, effects);
+                    return self.compute(Ready { lane: number, time, what: COMPUTED }, effects);
                 }
-            } else if !self.exchange(stage, effects) {
+            } else if !self.exchange(number, stage, effects) {
                 return;
             }
-            let Some(next) = self.next(stage, effects) else { return };
+            let Some(next) = self.next(number, stage, effects) else { return };
             stage = next;
         }
     }
 
-    /// Computes for some time.
-    fn compute(&mut self, time: Duration, what: u32, effects: &mut Effects) {
-        if let Some(run) = &mut self.run {
-            run.since = effects.now;
-        }
+    /// Computes for some time, after the computations that are ready.
+    fn compute(&mut self, ready: Ready, effects: &mut Effects) {
+        let Some(step) = &mut self.step else { return };
+        step.ready.push_back(ready);
+        self.compute_next(effects);
+    }
+
+    /// Begins the next computation that is ready, if the rank computes nothing.
+    fn compute_next(&mut self, effects: &mut Effects) {
+        let Some(step) = self.step.as_mut().filter(|step| !step.computes) else { return };
+        let Some(Ready { lane, time, what }) = step.ready.pop_front() else { return };
+        (step.computes, step.since) = (true, effects.now);
         let time = self.jittered(time);
-        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, what));
+        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, timer(what, lane)));
     }
 
     /// Returns a computing time with the random deviation.
@@ -281,18 +253,19 @@ impl Worker {
     }
 
     /// Returns the time of a stage in which the rank computes; `None` for an exchange.
-    fn computes(&self, stage: Stage) -> Option<Duration> {
-        let run = self.run.as_ref()?;
-        let (order, pool) = (&run.order, self.pool());
-        let costs = &pool.costs;
+    fn computes(&self, number: u32, stage: Stage) -> Option<Duration> {
+        let step = self.step.as_ref()?;
+        let (order, layer) = (&step.orders[index(number)], step.lanes[index(number)].layer);
+        let (costs, dense) = (&self.pool().costs, self.plan.dense_layers);
+        let experts = |tokens| self.pool().experts(layer - dense, self.place(), tokens);
         match stage {
             Stage::Attention => Some(costs.attention(order.tokens, order.context, order.pairs)),
-            Stage::Network if run.layer < self.plan.dense_layers => Some(costs.network(order.tokens)),
+            Stage::Network if layer < dense => Some(costs.network(order.tokens)),
             Stage::Network => {
-                let [shared, routed] = [costs.shared_experts(order.tokens), costs.experts(order.tokens)];
+                let [shared, routed] = [costs.shared_experts(order.tokens), experts(order.tokens)];
                 Some(shared + routed)
             }
-            Stage::Experts => Some(costs.experts(order.of_all)),
+            Stage::Experts => Some(experts(order.of_all)),
             Stage::Head => Some(costs.head(order.sequences)),
             Stage::AttentionReduce
             | Stage::NetworkReduce
@@ -302,10 +275,16 @@ impl Worker {
         }
     }
 
-    /// Begins an exchange. True if the exchange is over at once.
-    fn exchange(&mut self, stage: Stage, effects: &mut Effects) -> bool {
+    /// Returns the place of the rank among the ranks with common experts; 0 if experts are not spread.
+    fn place(&self) -> u32 {
+        if self.pool().spreads_experts { self.rank - self.plan.expert_group(self.seat.dp).start } else { 0 }
+    }
+
+    /// Begins an exchange of a micro-batch. True if the exchange is over at once.
+    fn exchange(&mut self, number: u32, stage: Stage, effects: &mut Effects) -> bool {
         let (plan, pool) = (&self.plan, self.pool());
-        let Some(tokens) = self.run.as_ref().map(|run| run.order.tokens) else { return false };
+        let Some(step) = &self.step else { return false };
+        let (tokens, layer) = (step.orders[index(number)].tokens, step.lanes[index(number)].layer);
         let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
         let (kind, total, bytes) = match stage {
             Stage::Dispatch => (Kind::Dispatch, others, 0),
@@ -315,106 +294,49 @@ impl Worker {
             _ => (Kind::Tensor, 2 * (pool.tensor - 1), tokens * plan.activation),
         };
         let shared = pool.costs.shared_experts(tokens);
-        let number = self.numbers[kind as usize];
-        self.numbers[kind as usize] += 1;
-        let (got, posted) = self.early.remove(&(kind, number)).unwrap_or((0, effects.now));
-        let exchange = Exchange { kind, number, sent: 0, got, total, bytes, since: effects.now, posted };
+        let of_layer = match kind {
+            Kind::Tensor => {
+                2 * (self.steps.wrapping_mul(plan.layers) + layer)
+                    + u32::from(stage != Stage::AttentionReduce)
+            }
+            _ => self.steps.wrapping_mul(plan.exchanging_layers(pool)) + layer - plan.dense_layers,
+        };
+        let operation = of_layer.wrapping_mul(pool.microbatches) + number;
+        let (got, posted) = self.early.remove(&(kind, operation)).unwrap_or((0, effects.now));
+        let exchange = Exchange { kind, number: operation, sent: 0, got, total, bytes, posted };
         let (is_ring, overhead) = (kind == Kind::Tensor, self.plan.expert_overhead);
-        let Some(run) = &mut self.run else { return false };
-        run.exchange = Some(exchange);
-        if stage == Stage::Dispatch && shared > Duration::ZERO {
-            run.is_shared = true;
-            self.compute(shared, SHARED, effects);
+        let Some(lane) = self.lane(number) else { return false };
+        lane.exchange = Some(exchange);
+        lane.is_shared = stage == Stage::Dispatch && shared > Duration::ZERO;
+        lane.is_late = !is_ring && overhead > Duration::ZERO;
+        if lane.is_shared {
+            self.compute(Ready { lane: number, time: shared, what: SHARED }, effects);
         }
         if is_ring {
-            self.pass_ring(effects);
+            self.pass_ring(number, effects);
         } else if overhead > Duration::ZERO {
-            if let Some(run) = &mut self.run {
-                run.is_late = true;
-            }
-            effects.push(Effect::Call(token::SERVING, self.own, effects.now + overhead, OVERHEAD));
+            let at = effects.now + overhead;
+            effects.push(Effect::Call(token::SERVING, self.own, at, timer(OVERHEAD, number)));
         } else {
-            self.send_to_experts(effects);
+            self.send_to_experts(number, effects);
         }
-        self.ends_exchange(effects.now)
-    }
-
-    /// Sends the ready messages of a ring.
-    fn pass_ring(&mut self, effects: &mut Effects) {
-        let ranks = self.pool().tensor;
-        let next = self.plan.ranks_of(self.seat.dp).start + (self.seat.tensor + 1) % ranks;
-        while let Some(exchange) = self.run.as_mut().and_then(|run| run.exchange.as_mut())
-            && exchange.ring_goes_on()
-        {
-            let (number, bytes) = (exchange.number, exchange.ring_bytes(ranks, self.seat.tensor));
-            let of_ring = exchange.sent;
-            exchange.sent += 1;
-            self.post(Kind::Tensor, next, (number, of_ring), bytes, effects);
-        }
-    }
-
-    /// Sends one message to each other rank of the group, or on each rail.
-    fn send_to_experts(&mut self, effects: &mut Effects) {
-        let Some(exchange) = self.run.as_ref().and_then(|run| run.exchange) else { return };
-        let (kind, number) = (exchange.kind, exchange.number);
-        if self.rails.is_some() {
-            self.send_by_rails(kind, number, effects);
-        } else {
-            for to in self.plan.expert_group(self.seat.dp).filter(|to| *to != self.rank) {
-                let bytes = self.bytes_for(kind, to, self.pool().copies.rank);
-                self.post(kind, to, (number, 0), bytes, effects);
-            }
-        }
-        if let Some(exchange) = self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
-            exchange.sent = exchange.total;
-        }
-    }
-
-    /// Returns the bytes of a message to a rank, with this many copies of each token: tokens of this rank, or
-    /// results for the tokens of the other rank.
-    fn bytes_for(&self, kind: Kind, to: u32, copies: f64) -> u64 {
-        let (of, size) = match kind {
-            Kind::Dispatch => (self.rank, self.plan.dispatch),
-            _ => (to, self.plan.combine),
-        };
-        expert_bytes(copies, self.tokens_of(of), size)
-    }
-
-    /// Returns the tokens of a rank in the latest step.
-    fn tokens_of(&self, rank: u32) -> u64 {
-        let seat = self.plan.seat(rank);
-        let place = index(seat.dp - self.plan.unit_of(seat.dp).start);
-        let tokens = self.order.of_each.get(place).copied().unwrap_or(0);
-        Plan::share(tokens, self.pool().tensor, seat.tensor)
-    }
-
-    /// Posts a message of an operation, with the number of the operation and of the message.
-    fn post(&self, kind: Kind, to: u32, of: (u32, u32), bytes: u64, effects: &mut Effects) {
-        let key = Connects { from: self.rank, to, kind };
-        let id =
-            MessageId { job: job_of(self.plan.number, self.rank), number: of.0, place: kind.place(of.1, to) };
-        let way = |ways: &[(Connects, u32)]| {
-            ways.binary_search_by_key(&key, |one| one.0).ok().map(|place| ways[place].1)
-        };
-        if let Some(flow) = way(&self.ways[0]) {
-            effects.push(Effect::Post(Post { id, flow, bytes, after: After::Begun }));
-        } else if let Some(queue) = way(&self.ways[1]) {
-            let post = Post { id, flow: Post::NVLINK, bytes, after: After::Begun };
-            effects.push(Effect::SendSlice(queue, post));
-        }
+        self.ends_exchange(number, effects.now)
     }
 
     /// A message for this rank is whole.
     pub fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects) {
         let kind = Kind::of(post.id.place);
         if kind == Kind::Kv {
+            if self.passes_on_kv(post, effects) {
+                return;
+            }
             return self.receive_kv(post.id.number, post.bytes, posted, effects);
         }
         if self.passes_on(kind, post, effects) {
             return;
         }
-        let key = (kind, post.id.number);
-        match self.run.as_mut().and_then(|run| run.exchange.as_mut()) {
+        let (key, number) = ((kind, post.id.number), post.id.number % self.pool().microbatches);
+        match self.lane(number).and_then(|lane| lane.exchange.as_mut()) {
             Some(exchange) if (exchange.kind, exchange.number) == key => {
                 exchange.got += 1;
                 exchange.posted = waits_until(kind, exchange.got, exchange.posted, posted);
@@ -426,56 +348,52 @@ impl Worker {
             }
         }
         if kind == Kind::Tensor {
-            self.pass_ring(effects);
+            self.pass_ring(number, effects);
         }
-        self.go_on(effects);
+        self.go_on(number, effects);
     }
 
-    /// Ends the exchange if all messages are here, and counts the time. True if the exchange is over.
-    fn ends_exchange(&mut self, now: Moment) -> bool {
-        let Some(run) = &mut self.run else { return false };
-        let Some(exchange) = run.exchange.filter(Exchange::is_over) else { return false };
-        if run.is_shared || run.is_late {
+    /// Ends the exchange of a micro-batch if all messages are here, and counts the time. True if the exchange is over.
+    fn ends_exchange(&mut self, number: u32, now: Moment) -> bool {
+        let Some(step) = &mut self.step else { return false };
+        let lane = &mut step.lanes[index(number)];
+        let Some(exchange) = lane.exchange.filter(Exchange::is_over) else { return false };
+        if lane.is_shared || lane.is_late {
             return false;
         }
-        run.exchange = None;
-        let bubble = exchange.posted.since(exchange.since).min(now.since(exchange.since));
+        lane.exchange = None;
         let label = match exchange.kind {
             Kind::Dispatch => Label::Dispatch,
             Kind::Combine => Label::Combine,
             Kind::Tensor | Kind::Kv => Label::Tensor,
         };
-        run.report.bubble += bubble;
-        run.report.exposed[label as usize] += now.since(exchange.since) - bubble;
+        step.count_exchange(label, exchange.posted, now);
         true
     }
 
-    /// Goes on with the step if the present exchange is over.
-    fn go_on(&mut self, effects: &mut Effects) {
-        if self.ends_exchange(effects.now) {
-            self.leave(effects);
+    /// Goes on with a micro-batch if its present exchange is over.
+    fn go_on(&mut self, number: u32, effects: &mut Effects) {
+        if self.ends_exchange(number, effects.now) {
+            self.leave(number, effects);
         }
     }
 
-    /// The present stage is over.
-    fn leave(&mut self, effects: &mut Effects) {
-        let Some(stage) = self.run.as_ref().map(|run| run.stage) else { return };
-        if let Some(next) = self.next(stage, effects) {
-            self.enter(next, effects);
+    /// The present stage of a micro-batch is over.
+    fn leave(&mut self, number: u32, effects: &mut Effects) {
+        let Some(stage) = self.lane(number).map(|lane| lane.stage) else { return };
+        if let Some(next) = self.next(number, stage, effects) {
+            self.enter(number, next, effects);
         }
     }
 
-    /// Returns the stage after a stage; `None` if the step is over.
-    fn next(&mut self, stage: Stage, effects: &mut Effects) -> Option<Stage> {
+    /// Returns the stage after a stage; `None` if the micro-batch is over.
+    fn next(&mut self, number: u32, stage: Stage, effects: &mut Effects) -> Option<Stage> {
         let shares = self.pool().tensor > 1;
-        let exchanges = {
-            let run = self.run.as_ref()?;
-            self.plan.exchanges(self.pool(), run.layer)
-        };
-        let second = if exchanges { Stage::Dispatch } else { Stage::Network };
+        let layer = self.lane(number)?.layer;
+        let second = if self.plan.exchanges(self.pool(), layer) { Stage::Dispatch } else { Stage::Network };
         match stage {
             Stage::Attention => {
-                self.pass_on_layer(effects);
+                self.pass_on_layer(number, effects);
                 Some(if shares { Stage::AttentionReduce } else { second })
             }
             Stage::AttentionReduce => Some(second),
@@ -484,135 +402,39 @@ impl Worker {
             Stage::Experts => Some(Stage::Combine),
             Stage::Combine if shares => Some(Stage::Gather),
             Stage::Network | Stage::NetworkReduce | Stage::Combine | Stage::Gather => {
-                let run = self.run.as_mut()?;
-                run.layer += 1;
-                Some(if run.layer < self.plan.layers { Stage::Attention } else { Stage::Head })
+                let lane = self.lane(number)?;
+                lane.layer += 1;
+                let layer = lane.layer;
+                Some(if layer < self.plan.layers { Stage::Attention } else { Stage::Head })
             }
             Stage::Head => {
+                self.lane(number)?.is_over = true;
                 self.end(effects);
                 None
             }
         }
     }
 
-    /// The step is over.
+    /// Ends the step if all micro-batches are over.
     fn end(&mut self, effects: &mut Effects) {
-        let Some(run) = self.run.take() else { return };
+        let Some(step) = self.step.take_if(|step| step.lanes.iter().all(|lane| lane.is_over)) else { return };
+        self.steps += 1;
         if self.plan.handoff == Handoff::Push && self.plan.granularity != Granularity::Layer {
-            for part in &run.order.kv {
+            for part in step.orders.iter().flat_map(|order| &order.kv) {
                 self.hand_off(*part, self.plan.layers, effects);
             }
         }
-        self.report(Control::Ended(Report { end: effects.now, ..run.report }), effects);
+        self.report(Control::Ended(Report { end: effects.now, ..step.report }), effects);
     }
 
     /// Sends a layer of KV caches, with hand-off by layers.
-    fn pass_on_layer(&mut self, effects: &mut Effects) {
+    fn pass_on_layer(&mut self, number: u32, effects: &mut Effects) {
         if self.plan.granularity != Granularity::Layer {
             return;
         }
-        let parts = self.run.as_ref().map_or_else(Vec::new, |run| run.order.kv.clone());
+        let parts = self.step.as_ref().map_or_else(Vec::new, |step| step.orders[index(number)].kv.clone());
         for part in parts {
             self.hand_off(part, 1, effects);
-        }
-    }
-
-    /// Sends layers of a KV cache after the overhead.
-    fn hand_off(&mut self, part: Part, layers: u32, effects: &mut Effects) {
-        if self.plan.kv_overhead == Duration::ZERO {
-            return self.send_kv(part, layers, effects);
-        }
-        self.leaving.push_back((part, layers));
-        effects.push(Effect::Call(token::SERVING, self.own, effects.now + self.plan.kv_overhead, KV));
-    }
-
-    fn send_kv(&mut self, part: Part, layers: u32, effects: &mut Effects) {
-        let piece = self.pieces;
-        self.pieces += 1;
-        let first = self.plan.ranks_of(part.to).start;
-        for (to, bytes) in self.plan.heads.sent(self.seat.tensor) {
-            let bytes = part.tokens * u64::from(layers) * bytes;
-            self.post(Kind::Kv, first + to, (part.request, piece), bytes, effects);
-        }
-    }
-
-    /// A message with a part of a KV cache is here.
-    fn receive_kv(&mut self, request: u32, bytes: u64, posted: Moment, effects: &mut Effects) {
-        let of_request = self.plan.requests[index(request)].input * u64::from(self.plan.layers);
-        let all = of_request * self.plan.kv_bytes_of(self.seat.tensor);
-        let known = self.receiving.entry(request).or_insert(Receiving { bytes: 0, first: posted });
-        known.bytes += bytes;
-        known.first = known.first.min(posted);
-        if known.bytes >= all {
-            let first = known.first;
-            self.receiving.remove(&request);
-            self.report(Control::Received(request, first, effects.now), effects);
-        }
-    }
-}
-
-/// Copies for each server.
-impl Worker {
-    /// Returns the number of messages with results: from the ranks of the server, and from each other server.
-    fn answers(&self) -> Option<u32> {
-        let rails = self.rails.as_ref()?;
-        Some(rails.local().count() as u32 + rails.rail().count() as u32)
-    }
-
-    fn send_by_rails(&mut self, kind: Kind, number: u32, effects: &mut Effects) {
-        let Some(rails) = self.rails.clone() else { return };
-        let (copies, own) = (self.pool().copies, rails.place(self.rank));
-        if kind == Kind::Dispatch {
-            for (to, copies) in
-                rails.local().map(|to| (to, copies.rank)).chain(rails.rail().map(|to| (to, copies.server)))
-            {
-                self.post(kind, to, (number, own), self.bytes_for(kind, to, copies), effects);
-            }
-            return;
-        }
-        for to in rails.local() {
-            self.post(kind, to, (number, rails.place(to)), self.bytes_for(kind, to, copies.rank), effects);
-        }
-        for to in rails.remote() {
-            let gateway = rails.gateway(to);
-            if gateway == self.rank {
-                self.gather(number, rails.place(to), effects);
-            } else {
-                let bytes = self.bytes_for(kind, to, copies.rank);
-                self.post(kind, gateway, (number, rails.place(to)), bytes, effects);
-            }
-        }
-    }
-
-    /// Passes the tokens of another server on, or gathers results for another server. True if the message is not
-    /// for this rank.
-    fn passes_on(&mut self, kind: Kind, post: &Post, effects: &mut Effects) -> bool {
-        let Some(rails) = self.rails.clone().filter(|_| kind != Kind::Tensor) else { return false };
-        let place = place_in_operation(post.id.place);
-        if kind == Kind::Combine && place != rails.place(self.rank) {
-            self.gather(post.id.number, place, effects);
-            return true;
-        }
-        let from = sender_of(post.id.job);
-        if kind == Kind::Dispatch && !rails.is_local(from) {
-            let bytes = expert_bytes(self.pool().copies.rank, self.tokens_of(from), self.plan.dispatch);
-            for to in rails.local() {
-                self.post(kind, to, (post.id.number, place), bytes, effects);
-            }
-        }
-        false
-    }
-
-    /// Adds the results of a rank of this server for a rank of another server; sends the sum of all.
-    fn gather(&mut self, number: u32, place: u32, effects: &mut Effects) {
-        let Some(rails) = &self.rails else { return };
-        let (to, all) = (rails.rank(place), rails.gpus());
-        let count = self.gathered.entry((number, place)).or_default();
-        *count += 1;
-        if *count == all {
-            self.gathered.remove(&(number, place));
-            let bytes = self.bytes_for(Kind::Combine, to, self.pool().copies.server);
-            self.post(Kind::Combine, to, (number, place), bytes, effects);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod cells;
 mod graph;
-mod requests;
+mod serving;
 
 use std::sync::Arc;
 
@@ -88,8 +88,16 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         if let Some(file) = w.poisson.as_ref().and_then(|p| p.cdf_file.as_ref()) {
             list.push((format!("workload[{i}].poisson.cdf_file"), file.clone()));
         }
-        if let Some(file) = w.serving.as_ref().and_then(|serving| serving.requests_table.as_ref()) {
-            list.push((format!("workload[{i}].serving.requests_table"), file.clone()));
+        if let Some(serving) = &w.serving {
+            let both = [
+                ("requests_table", &serving.requests_table),
+                ("compute.times_table", &serving.compute.times_table),
+            ];
+            list.extend(
+                both.iter().filter_map(|(k, f)| {
+                    f.as_ref().map(|f| (format!("workload[{i}].serving.{k}"), f.clone()))
+                }),
+            );
         }
         if let Some(graph) = &w.graph {
             let both = [("operations_table", &graph.operations_table), ("groups_table", &graph.groups_table)];
@@ -140,9 +148,9 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
         } else if let Some(graph) = s.workload[index].graph.as_mut().filter(|_| path.contains("].graph.")) {
             graph::fill(graph, &path, &table)?;
         } else if let Some(serving) =
-            s.workload[index].serving.as_mut().filter(|_| path.ends_with("requests_table"))
+            s.workload[index].serving.as_mut().filter(|_| path.contains("].serving."))
         {
-            requests::fill(serving, &path, &table)?;
+            serving::fill(serving, &path, &table)?;
         } else {
             alone(&path, "flows", s.workload[index].flows.is_none())?;
             table.bounded(&path, MAX_LISTED)?;

@@ -11,17 +11,20 @@ mod params;
 mod warm;
 
 pub use self::arrivals::MAX_REQUESTS;
-pub use self::params::{Params, Pool as PoolParams, Row};
+use self::params::ExpertTraffic;
+pub use self::params::{MAX_TIMES, Params, Pool as PoolParams, Row};
 use super::library::Ranks;
 use super::{Making, Problem, Traffic};
 use crate::job::experts::{Copies, Experts};
 use crate::language_model::Model;
 use crate::param_error::ParamError;
 use crate::serving::{
-    Costs, Demand, Granularity, Handoff, Heads, Kind, MAX_PLACES, MAX_RANKS, Plan, Pool, Processor, Request,
-    Role, Shares,
+    Choosing, Costs, Demand, Granularity, Handoff, Heads, Kernel, Kind, MAX_PLACES, MAX_RANKS, Nics, Plan,
+    Pool, Processor, Request, Role, Routing, Shares, Spread, Times,
 };
-use xoff_units::{Duration, index, number};
+use std::sync::Arc;
+use xoff_engine::random::Stream;
+use xoff_units::{Duration, index, number, wide};
 
 /// Most ranks of a workload at a host.
 const MOST_AT_HOST: usize = 16;
@@ -44,7 +47,8 @@ impl Traffic for Params {
         let start = making.workload.start;
         let requests = arrivals::requests(self, start, &mut making.stream()).map_err(wrong(""))?;
         self.check(&model).map_err(wrong(""))?;
-        let pools = self.pools(&model, processor, &requests, &key)?;
+        let times = self.times(&model).map_err(wrong("compute"))?;
+        let pools = self.pools(&model, processor, times.as_ref(), &requests, &key)?;
         let ranks = self.place(&pools, making, &key)?;
         for (table, class) in
             [("kv", self.kv.class), ("experts", self.experts.class), ("tensor", self.tensor.class)]
@@ -55,6 +59,7 @@ impl Traffic for Params {
         }
         let mut plan = self.plan(making, model, requests, pools, ranks).map_err(wrong(""))?;
         Self::check_packets(&plan, making).map_err(wrong(""))?;
+        check_times(&plan).map_err(wrong("compute"))?;
         let demand = self.demand(making, &plan);
         plan.loads = demand.map_or_else(Vec::new, |demand| warm::loads(&demand, &plan));
         let mut stream = making.stream_for(0, "running");
@@ -97,6 +102,7 @@ impl Params {
                 "needs kv.handoff = \"push\"; pull transfers a whole cache".into(),
             ));
         }
+        self.check_experts(model)?;
         if model.hidden > 1 << 20 {
             return Err((
                 "model.hidden",
@@ -106,11 +112,37 @@ impl Params {
         Ok(())
     }
 
+    fn check_experts(&self, model: &Model) -> Result<(), ParamError> {
+        let ExpertTraffic { skew, redundant, .. } = self.experts;
+        if !(0.0..=10.0).contains(&skew) {
+            return Err(("experts.skew", format!("{skew} is out of range; allowed are 0 to 10")));
+        }
+        for (key, is_given) in [("experts.skew", skew > 0.0), ("experts.redundant", redundant > 0)] {
+            if is_given && model.experts == 1 {
+                return Err((key, "the model has no experts; remove it".into()));
+            }
+        }
+        let pools = [&self.prefill, &self.decode, &self.aggregated];
+        let spread = pools.into_iter().flatten().map(|pool| pool.expert).filter(|ranks| *ranks > 1);
+        if redundant > 0 {
+            let Some(least) = spread.min() else {
+                return Err(("experts.redundant", "no pool spreads experts; set expert of a pool".into()));
+            };
+            let most = model.experts * (least - 1);
+            if redundant > most {
+                let why = format!("{redundant} is above {most}: an expert has at most a copy at each rank");
+                return Err(("experts.redundant", why));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the pools, with the numbers of ranks.
     fn pools(
         &self,
         model: &Model,
         processor: Processor,
+        times: Option<&Arc<Times>>,
         requests: &[Request],
         key: &str,
     ) -> Result<Vec<Pool>, Problem> {
@@ -131,8 +163,10 @@ impl Params {
         };
         let (mut pools, mut ranks, mut dps) = (Vec::new(), 0, 0);
         for (role, params) in given {
-            params.check(role, model, requests).map_err(|wrong| below(key, role.name(), wrong))?;
-            let pool = params.pool(role, (ranks, dps), self.costs(model, processor, params));
+            params
+                .check(role, model, self.experts.redundant, requests)
+                .map_err(|wrong| below(key, role.name(), wrong))?;
+            let pool = params.pool(role, (ranks, dps), self.costs(model, processor, times, params));
             ranks += pool.ranks();
             dps += pool.dps();
             pools.push(pool);
@@ -143,13 +177,32 @@ impl Params {
         Ok(pools)
     }
 
-    fn costs(&self, model: &Model, processor: Processor, pool: &PoolParams) -> Costs {
+    /// Returns the measured times of all parts that the model has.
+    fn times(&self, model: &Model) -> Result<Option<Arc<Times>>, ParamError> {
+        let mut needed = vec![Kernel::Attention, Kernel::Head];
+        let parts = [
+            (model.expert_layers() < model.layers, Kernel::Network),
+            (model.expert_layers() > 0, Kernel::Experts),
+            (model.expert_layers() > 0 && model.shared_experts > 0, Kernel::SharedExperts),
+        ];
+        needed.extend(parts.iter().filter(|part| part.0).map(|part| part.1));
+        Ok(self.compute.times(&needed)?.map(Arc::new))
+    }
+
+    fn costs(
+        &self,
+        model: &Model,
+        processor: Processor,
+        times: Option<&Arc<Times>>,
+        pool: &PoolParams,
+    ) -> Costs {
         Costs {
             processor,
             model: *model,
             bytes: [self.bytes.weight, self.bytes.kv],
             tensor: pool.tensor as u32,
             expert: pool.expert as u32,
+            times: times.cloned(),
         }
     }
 
@@ -235,6 +288,17 @@ impl Params {
         for pool in pools.iter_mut().filter(|pool| pool.spreads_experts) {
             pool.copies = self.shares(&model, pool, &ranks)?;
         }
+        let by_server = self.kv.nics == Nics::Server;
+        if by_server && ranks.gpus.is_none() {
+            return Err(("kv.nics", "`server` needs servers of GPUs; set network.servers".into()));
+        }
+        if by_server && ranks.nodes.len() > MAX_PLACES {
+            return Err(("kv.nics", format!("`server` has room for {MAX_PLACES} ranks")));
+        }
+        for (place, pool) in (0..).zip(&mut pools) {
+            let mut stream = making.stream_for(place, "routing");
+            pool.routing = self.routing(&model, pool, &mut stream);
+        }
         let policy = |given: Option<_>| given.unwrap_or(self.router.policy);
         Ok(Plan {
             workload: making.index(),
@@ -259,12 +323,27 @@ impl Params {
             delay: self.control.delay,
             scheduling: self.control.step,
             jitter: self.compute.jitter,
+            kv_by_server: by_server,
             kv_overhead: self.kv.overhead,
             expert_overhead: self.experts.overhead,
             slo: self.slo.unwrap_or_default(),
             warmup: self.warmup_ends(making.workload.start),
             seed: making.stream_for(0, "router").next_u64(),
         })
+    }
+
+    /// Returns the routing of tokens in a pool, unless all experts are equal.
+    fn routing(&self, model: &Model, pool: &Pool, stream: &mut Stream) -> Option<Arc<Routing>> {
+        let ExpertTraffic { skew, redundant, copies, .. } = self.experts;
+        let size = if pool.spreads_experts { pool.data * pool.tensor } else { 1 };
+        let redundant = if size > 1 { redundant } else { 0 };
+        if model.experts == 1 || (skew == 0.0 && redundant == 0) {
+            return None;
+        }
+        let choosing = Choosing { experts: model.experts, top_k: model.top_k, skew, redundant, copies };
+        let spread =
+            Spread { ranks: size, of_server: if pool.copies.gpus > 0 { pool.copies.gpus } else { size } };
+        Some(Arc::new(Routing::new(&choosing, spread, number(model.expert_layers() as usize), stream)))
     }
 
     /// Returns the copies of a token in a pool.
@@ -308,14 +387,53 @@ impl Params {
     }
 }
 
+/// Refuses steps with more tokens than the last row of measured times has.
+fn check_times(plan: &Plan) -> Result<(), ParamError> {
+    for pool in &plan.pools {
+        let Some(times) = &pool.costs.times else { continue };
+        let of = |tokens: fn(&Request) -> u64| plan.requests.iter().map(tokens).max().unwrap_or(0);
+        let (input, all) = (of(|request| request.input), of(|request| request.input + request.output));
+        let sequences = wide(pool.max_sequences);
+        let prompts = if pool.chunk.is_some() { pool.max_tokens } else { pool.max_tokens.max(input) };
+        let (tokens, context) = match pool.role {
+            Role::Prefill if pool.chunk.is_none() => (prompts, prompts),
+            Role::Prefill => (prompts, sequences.saturating_mul(input)),
+            Role::Decode => (sequences, sequences.saturating_mul(all)),
+            Role::Aggregated => (prompts.max(sequences), sequences.saturating_mul(all)),
+        };
+        let context = pool.kv_tokens.map_or(context, |most| context.min(most));
+        times.check(Kernel::Attention, tokens, context)?;
+        times.check(Kernel::Network, tokens, 0)?;
+        times.check(Kernel::SharedExperts, tokens, 0)?;
+        times.check(Kernel::Head, sequences.min(tokens), 0)?;
+        let (ranks, of_all) = if pool.spreads_experts {
+            (pool.data * pool.tensor, tokens * u64::from(pool.data))
+        } else {
+            (1, tokens)
+        };
+        let layers = plan.layers - plan.dense_layers;
+        let places = (0..layers).flat_map(|layer| (0..ranks).map(move |place| (layer, place)));
+        let load = |(layer, place)| pool.load(layer, place, of_all).0.ceil() as u64;
+        times.check(Kernel::Experts, places.map(load).max().unwrap_or(0), 0)?;
+    }
+    Ok(())
+}
+
 impl PoolParams {
-    fn check(&self, role: Role, model: &Model, requests: &[Request]) -> Result<(), ParamError> {
+    fn check(
+        &self,
+        role: Role,
+        model: &Model,
+        redundant: u64,
+        requests: &[Request],
+    ) -> Result<(), ParamError> {
         let Self { instances, tensor, data, expert, max_sequences, max_tokens, chunk, kv_tokens, .. } = *self;
         for (key, value, most) in [
             ("instances", instances, MAX_RANKS),
             ("tensor", tensor, MAX_RANKS),
             ("data", data, MAX_RANKS),
             ("expert", expert, MAX_RANKS),
+            ("microbatches", self.microbatches, 4),
             ("max_sequences", max_sequences, 1 << 20),
             ("max_tokens", max_tokens, 1 << 24),
             ("chunk", chunk.unwrap_or(1), 1 << 24),
@@ -350,8 +468,10 @@ impl PoolParams {
                 let why = format!("must be 1 or tensor times data, which is {}", tensor * data);
                 return Err(("expert", why));
             }
-            if !model.experts.is_multiple_of(expert) {
-                let why = format!("{} experts cannot be divided evenly among {expert} ranks", model.experts);
+            if !(model.experts + redundant).is_multiple_of(expert) {
+                let with = if redundant > 0 { " with the redundant experts" } else { "" };
+                let all = model.experts + redundant;
+                let why = format!("{all} experts{with} cannot be divided evenly among {expert} ranks");
                 return Err(("expert", why));
             }
         }
@@ -382,6 +502,8 @@ impl PoolParams {
             first_dp,
             costs,
             copies: Shares::default(),
+            routing: None,
+            microbatches: self.microbatches as u32,
         }
     }
 }

@@ -2,14 +2,19 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::{Duration, Moment};
+use xoff_units::{Duration, Moment, wide};
 
 use crate::job::experts::Copies;
 use crate::language_model;
 use crate::param_error::ParamError;
-use crate::serving::{FirstToken, Granularity, Handoff, Policy, Processor, Slo};
+use crate::serving::{
+    FirstToken, Granularity, Handoff, Kernel, Measured, Nics, Policy, Processor, Slo, Times,
+};
 use crate::workload::host::Host;
 use crate::workload::placement::Placement;
+
+/// Most rows of measured times.
+pub const MAX_TIMES: u64 = 1 << 16;
 
 /// A GPU by name: dense FLOP/s and memory bandwidth that NVIDIA states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +66,13 @@ pub struct Compute {
     /// Time of each part of a layer besides.
     #[serde(default)]
     pub kernel: Duration,
+    /// Measured times in the place of the roofline, interpolated linearly. A part without rows needs a device, or peak
+    /// and memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<Measured>,
+    /// The same as a CSV or Parquet file with the columns part, tokens, `context_tokens` and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_table: Option<String>,
     /// Standard deviation of each computing time of a rank, as a share of the time; 0 to 0.5.
     #[serde(default)]
     pub jitter: f64,
@@ -143,6 +155,8 @@ pub struct Pool {
     pub data: u64,
     /// Ranks over which experts are spread (EP): 1, or all ranks of an instance.
     pub expert: u64,
+    /// Parts of each batch, 1 to 4, that take turns: one communicates while another computes.
+    pub microbatches: u64,
     /// Most running sequences of a DP rank.
     pub max_sequences: u64,
     /// Most tokens of a step of a DP rank. A longer prompt without `chunk` is computed alone.
@@ -179,6 +193,7 @@ impl Default for Pool {
             tensor: 1,
             data: 1,
             expert: 1,
+            microbatches: 1,
             max_sequences: 256,
             max_tokens: 8192,
             chunk: None,
@@ -211,6 +226,8 @@ pub struct Kv {
     pub handoff: Handoff,
     /// The pieces; `chunk` and `layer` need `push`.
     pub granularity: Granularity,
+    /// The NICs that a KV cache takes.
+    pub nics: Nics,
     /// Time before each piece leaves.
     pub overhead: Duration,
     /// Priority class. Default: the class of the workload.
@@ -240,13 +257,18 @@ impl Dispatch {
 }
 
 /// `workload[…].serving.experts`: the way of tokens to experts and back.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExpertTraffic {
     /// Numbers of a token on the way to experts; results come back with two bytes a number.
     pub dispatch: Dispatch,
     /// How often a token crosses the network: `expert`, `rank` or `server`.
     pub copies: Copies,
+    /// Exponent of Zipf's law for the popularity of the experts of a layer, 0 to 10; the order of the experts is
+    /// drawn for each layer. 0: all experts are equal.
+    pub skew: f64,
+    /// Copies of experts beyond one of each expert, for the most popular experts of each layer.
+    pub redundant: u64,
     /// Time before each dispatch and combine.
     pub overhead: Duration,
     /// Priority class. Default: the class of the workload.
@@ -365,7 +387,9 @@ impl Compute {
             (Some(_), ..) => {
                 return Err(("device", "mutually exclusive with peak and memory; remove one of them".into()));
             }
-            _ => return Err(("device", "missing; give a device, or peak and memory".into())),
+            // All parts have measured times.
+            (None, None, None) if !self.times.is_empty() => (1e24, 1e18),
+            _ => return Err(("device", "missing; give a device, peak and memory, or times".into())),
         };
         for (key, value, most) in [("peak", peak, 1e24), ("memory", memory, 1e18)] {
             if !(1e6..=most).contains(&value) {
@@ -388,5 +412,25 @@ impl Compute {
         }
         let (flops, memory) = (peak * self.efficiency, memory * self.memory_efficiency);
         Ok(Processor { flops, memory, kernel: self.kernel })
+    }
+}
+
+impl Compute {
+    /// Returns the measured times, if any. A part that takes time has rows, a device, or peak and memory.
+    pub(super) fn times(&self, needed: &[Kernel]) -> Result<Option<Times>, ParamError> {
+        if self.times.is_empty() {
+            return Ok(None);
+        }
+        if wide(self.times.len()) > MAX_TIMES {
+            return Err(("times", format!("{} rows exceed the maximum of {MAX_TIMES}", self.times.len())));
+        }
+        let times = Times::new(&self.times)?;
+        let has_roofline = self.device.is_some() || self.peak.is_some();
+        match needed.iter().find(|part| !times.has(**part)) {
+            Some(part) if !has_roofline => {
+                Err(("times", format!("{} has no rows; add rows, or give a device", part.name())))
+            }
+            _ => Ok(Some(times)),
+        }
     }
 }
