@@ -225,6 +225,7 @@ class Result:
             ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
             *_serving(summary),
+            *self._stretch(),
             *_collectives(summary),
         ]
         if total or not summary.get("serving"):
@@ -246,6 +247,25 @@ class Result:
             lines.append(("performance", speed + _skipped(performance) + _threads(performance)))
         lines.append(("fingerprint", self.fingerprint))
         return lines
+
+    def _stretch(self) -> Iterator[tuple[str, str]]:
+        """Yields for each pool of a serving workload how much the traffic of others stretched the steps."""
+        found = [name for name, one in (self.summary.get("serving") or {}).items() if one["steps"]]
+        if not found or "steps" not in self.tables:
+            return
+        if (self.scenario.get("probe") or {}).get("delays") != "all":
+            yield "stretch of steps", 'not known; set probe.delays = "all"'
+            return
+        from xoff.insight.serving_path import stretch_by_owner, time_of_steps
+
+        stretched = stretch_by_owner(self)
+        for name, pools in time_of_steps(self).items():
+            for pool, whole in pools.items():
+                owners = stretched.get((name, pool), {})
+                parts = ", ".join(f"{owner} {ps / whole:.2%}" for owner, ps in owners.items())
+                text = f"{sum(owners.values()) / whole:.2%}" + (f" ({parts})" if parts else "")
+                title = f"{name}: stretch of steps of {pool} by others"
+                yield formatting.plain(title), formatting.plain(text)
 
     def __repr__(self) -> str:
         flows = self.summary.get("flows") or {}

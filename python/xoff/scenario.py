@@ -1708,6 +1708,11 @@ class HostOverride(_Part):
     hosts: Sequence[str]
     """Names of hosts; `*` stands for any characters."""
 
+    classes: Sequence[int] | None = None
+    """Priority classes: flows of other classes keep the settings of the host. Such an override has a congestion
+    control alone, and wins over overrides without classes. Default: all classes.
+    """
+
     transport: Transport | None = None
     """Retransmission, in the place of all of `host.transport`."""
 

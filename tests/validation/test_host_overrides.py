@@ -73,6 +73,59 @@ def test_what_says_what_holds_anyway_changes_nothing(name: str) -> None:
     assert timeless[0] == timeless[1]
 
 
+CONTROL_OF: dict[str, Stack] = {
+    name: {"congestion_control": stack["congestion_control"]}
+    for name, stack in STACKS.items()
+    if stack["congestion_control"]
+}
+
+
+def by_class(base: Stack, of_class: Stack | None = None) -> dict[str, Any]:
+    """Two hosts send flows of class 0 to one, and two others flows of class 1; flows of class 1 may have a control."""
+    scenario = pairs({"transport": {"selective": {"rto": "50us"}}, **base})
+    flows = scenario["workload"][0]["flows"]
+    scenario["workload"] = [{"flows": flows[:2], "class": 0}, {"flows": flows[2:], "class": 1}]
+    scenario["switch"]["classes"] = 2
+    if of_class is not None:
+        scenario["host"]["overrides"] = [{"hosts": ["*"], "classes": [1], **of_class}]
+    return scenario
+
+
+@pytest.mark.parametrize("other", CONTROL_OF)
+@pytest.mark.parametrize("base", CONTROL_OF)
+def test_flows_of_a_class_have_its_congestion_control(base: str, other: str) -> None:
+    """Flows without a shared link behave as if all flows had the congestion control of the class."""
+    mixed = xoff.run(by_class(CONTROL_OF[base], CONTROL_OF[other]))
+    assert set(mixed.audits.values()) == {"ok"}
+    first, second = ends(xoff.run(by_class(CONTROL_OF[base]))), ends(xoff.run(by_class(CONTROL_OF[other])))
+    assert ends(mixed) == first[:2] + second[2:]
+    assert base == other or first != second
+    settled = {row["key"] for row in xoff.check(by_class(CONTROL_OF[base], CONTROL_OF[other]))["settled"]}
+    assert all(key.startswith(("host.transport", "host.congestion_control", "host.overrides[0]")) for key in settled)
+
+
+def test_two_classes_of_a_host_share_a_port() -> None:
+    """Four flows of a host into one: DCQCN's class hears of marks by packets, and DCTCP's by acknowledgements."""
+    scenario = star(
+        1, [], switch={"classes": 2, "ecn": {"red": {"kmin": "20KB", "kmax": "80KB"}}, "buffer": {"per_port": "500KB"}}
+    )
+    scenario["host"] = {**DCQCN, "overrides": [{"hosts": ["*"], "classes": [1], **CONTROL_OF["dctcp"]}]}
+    flows = [{"src": n % 2, "dst": 2, "size": "1MB"} for n in range(4)]
+    scenario["workload"] = [{"flows": flows, "class": 0}, {"flows": flows, "class": 1}]
+    result = xoff.run(scenario, threads=2)
+    assert set(result.audits.values()) == {"ok"}
+    assert result.fingerprint == xoff.run(scenario).fingerprint
+    told = [row["notifications"] for row in result.flows.sort_by("flow").to_pylist()]
+    assert min(told[:4]) > 0
+    # A later override of the class replaces an earlier one; an override without classes leaves classes alone.
+    scenario["host"]["overrides"] = [
+        {"hosts": ["*"], "classes": [1], "congestion_control": {"swift": {}}},
+        *scenario["host"]["overrides"],
+        {"hosts": ["*"], "congestion_control": {"dcqcn": {}}},
+    ]
+    assert xoff.run(scenario).fingerprint == result.fingerprint
+
+
 def test_each_host_times_out_after_its_own_time() -> None:
     """All ten packets of both flows are lost, and go again with the first timeout of their source after the outage."""
     outage = {"link": "switch0-host2", "state": "down", "at": "0s", "duration": "50us"}
@@ -113,6 +166,13 @@ def test_dcqcn_and_dctcp_share_a_port() -> None:
         ("host.overrides[0].hosts[0]", {"hosts": ["switch0"], "transport": {"irn": {}}}),
         ("host.overrides[0].hosts", {"hosts": [], "transport": {"irn": {}}}),
         ("host.overrides[0]", {"hosts": ["host1"]}),
+        ("host.overrides[0].classes", {"hosts": ["*"], "classes": [1], "congestion_control": {"swift": {}}}),
+        ("host.overrides[0].classes", {"hosts": ["*"], "classes": [0], "congestion_control": {"rccc": {}}}),
+        ("host.overrides[0].transport", {"hosts": ["*"], "classes": [0], "transport": {"irn": {}}}),
+        (
+            "host.overrides[0].congestion_control.swift.target",
+            {"hosts": ["*"], "classes": [0], "congestion_control": {"swift": {"target": "0s"}}},
+        ),
         ("host.overrides[0].transport", {"hosts": ["host1"], "transport": {"raw": {}}}),
         ("host.overrides[0].transport", {"hosts": ["host1"], "transport": {"irn": {}, "selective": {}}}),
         ("host.overrides[0].transport", {"hosts": ["host1"], "transport": {"ndp": {}}}),

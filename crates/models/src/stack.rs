@@ -1,4 +1,4 @@
-//! Transport and congestion control of hosts, with different settings for some hosts (`host.overrides`).
+//! Transport and congestion control of hosts, with different settings for some hosts and classes (`host.overrides`).
 //!
 //! The settings of a host are the `host` table with every matching override applied, in order. A flow uses
 //! the settings of its source at both ends: the receiver acts by the transport and congestion control of the
@@ -22,6 +22,10 @@ use crate::transport;
 pub struct Override {
     /// Names of hosts; `*` stands for any characters.
     pub hosts: Vec<String>,
+    /// Priority classes: flows of other classes keep the settings of the host. Such an override has a congestion control
+    /// alone, and wins over overrides without classes. Default: all classes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<u8>,
     /// Retransmission, in the place of all of `host.transport`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<transport::Table>,
@@ -39,12 +43,34 @@ pub struct Stack {
     pub congestion_control: CongestionControl,
     /// Numbers of the overrides of transport and congestion control; `None` for the general table.
     pub of: [Option<usize>; 2],
+    /// Rates of flows of some classes, in the order of classes.
+    pub of_classes: Vec<OfClass>,
+}
+
+/// The congestion control of a class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfClass {
+    /// The priority class.
+    pub class: u8,
+    /// Number of the override.
+    pub of: usize,
+    /// Rates.
+    pub congestion_control: CongestionControl,
 }
 
 impl Stack {
     /// Returns the stack with an override of this number applied.
     #[must_use]
     pub fn with(&self, number: usize, change: &Override) -> Self {
+        if let (false, Some(control)) = (change.classes.is_empty(), &change.congestion_control) {
+            let mut found = self.clone();
+            found.of_classes.retain(|other| !change.classes.contains(&other.class));
+            let of = |class: &u8| OfClass { class: *class, of: number, congestion_control: control.clone() };
+            found.of_classes.extend(change.classes.iter().map(of));
+            found.of_classes.sort_by_key(|of| of.class);
+            found.of_classes.dedup_by_key(|of| of.class);
+            return found;
+        }
         Self {
             transport: change.transport.as_ref().unwrap_or(&self.transport).clone(),
             congestion_control: change
@@ -56,15 +82,42 @@ impl Stack {
                 change.transport.as_ref().map(|_| number).or(self.of[0]),
                 change.congestion_control.as_ref().map(|_| number).or(self.of[1]),
             ],
+            of_classes: self.of_classes.clone(),
         }
+    }
+
+    /// Returns the different congestion controls with the numbers of their overrides: first of all flows, then of classes.
+    pub fn controls(&self) -> Vec<(Option<usize>, &CongestionControl)> {
+        let mut found = vec![(self.of[1], &self.congestion_control)];
+        for one in &self.of_classes {
+            if !found.iter().any(|(of, _)| *of == Some(one.of)) {
+                found.push((Some(one.of), &one.congestion_control));
+            }
+        }
+        found
+    }
+
+    /// Returns the place among [`Self::controls`] of the congestion control of each class.
+    pub fn control_of_classes(&self) -> [u8; 8] {
+        let mut found = [0; 8];
+        let controls = self.controls();
+        for one in &self.of_classes {
+            let place = controls.iter().skip(1).position(|(of, _)| *of == Some(one.of));
+            found[usize::from(one.class)] = place.map_or(0, |place| place as u8 + 1);
+        }
+        found
+    }
+
+    /// Returns the path of a congestion control with the number of its override.
+    pub fn control_path(of: Option<usize>) -> String {
+        of.map_or("host.congestion_control".into(), |i| format!("host.overrides[{i}].congestion_control"))
     }
 
     /// The paths of both tables in the scenario.
     pub fn paths(&self) -> [String; 2] {
-        let path = |(of, name): (Option<usize>, &str)| {
-            of.map_or(format!("host.{name}"), |i| format!("host.overrides[{i}].{name}"))
-        };
-        [(self.of[0], "transport"), (self.of[1], "congestion_control")].map(path)
+        let transport =
+            self.of[0].map_or("host.transport".into(), |i| format!("host.overrides[{i}].transport"));
+        [transport, Self::control_path(self.of[1])]
     }
 }
 
@@ -146,6 +199,7 @@ mod tests {
     fn change(hosts: &[&str], transport: Option<&str>, control: Option<&str>) -> Override {
         Override {
             hosts: hosts.iter().map(ToString::to_string).collect(),
+            classes: Vec::new(),
             transport: transport.map(|text| serde_json::from_str(text).unwrap()),
             congestion_control: control.map(|text| serde_json::from_str(text).unwrap()),
         }

@@ -47,15 +47,37 @@ fn table(value: impl Serialize) -> Parts {
     }
 }
 
-/// Both tables of hosts of a stack, as JSON: the transport at the fastest line of a host, the congestion
-/// control at each line.
-fn tables(runner: &Runner, lines: &Lines, (place, rates): &(usize, Vec<Rate>)) -> [Vec<(Rate, Parts)>; 2] {
-    let (transport, controls) = lines.settled(rates, &runner.settings.stacks.list()[*place]);
+/// A table of hosts: the name, the number of the override, the given values, and the settled values at lines.
+struct HostTable {
+    name: &'static str,
+    of: Option<usize>,
+    given: Parts,
+    settled: Vec<(Rate, Parts)>,
+}
+
+/// The tables of hosts of a stack, as JSON: the transport at the fastest line of a host, and congestion controls at
+/// each line.
+fn tables(runner: &Runner, lines: &Lines, (place, rates): &(usize, Vec<Rate>)) -> Vec<HostTable> {
+    let stack = &runner.settings.stacks.list()[*place];
+    let (transport, controls) = lines.settled(rates, stack);
     let fastest = rates.iter().copied().max().unwrap_or_default();
-    [
-        vec![(fastest, table(transport))],
-        controls.into_iter().map(|(rate, control)| (rate, table(control))).collect(),
-    ]
+    let mut found = vec![HostTable {
+        name: "transport",
+        of: stack.of[0],
+        given: table(&stack.transport),
+        settled: vec![(fastest, table(transport))],
+    }];
+    for ((of, given), settled) in stack.controls().into_iter().zip(controls) {
+        let settled = settled.into_iter().map(|(rate, control)| (rate, table(control))).collect();
+        found.push(HostTable { name: "congestion_control", of, given: table(given), settled });
+    }
+    found
+}
+
+impl HostTable {
+    fn path(&self) -> String {
+        self.of.map_or(format!("host.{}", self.name), |i| format!("host.overrides[{i}].{}", self.name))
+    }
 }
 
 /// Returns all derived values, for each kind of host.
@@ -63,9 +85,9 @@ pub fn settled(runner: &Runner) -> Vec<Settled> {
     let lines = Lines::new(&runner.topology, &runner.ports, &runner.settings);
     let mut list = Vec::new();
     for kind in kinds(runner) {
-        let stack = &runner.settings.stacks.list()[kind.0];
-        let given = [table(&stack.transport), table(&stack.congestion_control)];
-        for ((path, settled), given) in stack.paths().iter().zip(tables(runner, &lines, &kind)).zip(given) {
+        for one in tables(runner, &lines, &kind) {
+            let path = one.path();
+            let HostTable { given, settled, .. } = one;
             for (rate, part, parameters) in
                 settled.into_iter().flat_map(|(rate, parts)| parts.into_iter().map(move |p| (rate, p.0, p.1)))
             {
@@ -106,15 +128,13 @@ fn filled(runner: &Runner) -> Value {
         }
     }
     // Each table of the scenario with all hosts of the table.
-    let mut all: BTreeMap<(usize, Option<usize>), Vec<Parts>> = BTreeMap::new();
+    let mut all: BTreeMap<(&str, Option<usize>), Vec<Parts>> = BTreeMap::new();
     for kind in kinds(runner) {
-        let of = runner.settings.stacks.list()[kind.0].of;
-        for (place, settled) in tables(runner, &lines, &kind).into_iter().enumerate() {
-            all.entry((place, of[place])).or_default().extend(settled.into_iter().map(|(_, parts)| parts));
+        for HostTable { name, of, settled, .. } in tables(runner, &lines, &kind) {
+            all.entry((name, of)).or_default().extend(settled.into_iter().map(|(_, parts)| parts));
         }
     }
-    for ((place, of), settled) in all {
-        let name = ["transport", "congestion_control"][place];
+    for ((name, of), settled) in all {
         let is_common = |part: &str, key: &str, value: &Value| {
             settled.iter().all(|other| other[part].get(key) == Some(value))
         };

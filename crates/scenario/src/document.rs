@@ -289,6 +289,7 @@ impl HostSettings {
             transport: self.transport.clone(),
             congestion_control: self.congestion_control.clone(),
             of: [None; 2],
+            of_classes: Vec::new(),
         }
     }
 }

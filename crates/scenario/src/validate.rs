@@ -1,14 +1,15 @@
 //! Checks beyond the types of a document: ranges, and combinations of keys.
 
-use xoff_models::congestion_control::Scheme;
 use xoff_models::congestion_control::contract::{Echo, Hosts, Line, Tag};
+use xoff_models::congestion_control::{CongestionControl, Scheme};
 use xoff_models::core::Queueing;
 use xoff_models::fault::{Fault, Queued};
+use xoff_models::mechanism::Properties;
 use xoff_models::mechanisms::at;
 use xoff_models::node::Acks;
 use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
-use xoff_models::stack::Stack;
+use xoff_models::stack::{Override, Stack};
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
@@ -245,6 +246,7 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         if change.transport.is_none() && change.congestion_control.is_none() {
             return wrong(&path, "an empty override; give transport or congestion_control".into());
         }
+        of_classes(s, change, &path)?;
         if change.hosts.is_empty() {
             return wrong(&at(&path, "hosts"), "the list is empty; `*` stands for all hosts".into());
         }
@@ -260,6 +262,35 @@ fn host(s: &Scenario) -> Result<(), InputError> {
         if ate.window < Duration::ns(100) {
             return wrong("host.first_hop.asymmetric.window", "must be 100ns or longer".into());
         }
+    }
+    Ok(())
+}
+
+/// Checks an override of some classes.
+fn of_classes(s: &Scenario, change: &Override, path: &str) -> Result<(), InputError> {
+    let wrong = |key: &str, message: String| Err(InputError::new(at(path, key), message));
+    if let Some(class) = change.classes.iter().find(|class| **class >= s.switch.classes) {
+        let why = format!("{class} is out of range; the switches have {} (switch.classes)", s.switch.classes);
+        return wrong("classes", why);
+    }
+    if change.classes.is_empty() {
+        return Ok(());
+    }
+    if change.transport.is_some() {
+        return wrong("transport", "not allowed with classes; the transport is that of the host".into());
+    }
+    let line = Line::nominal(s.framing.on_wire());
+    let bases = [change.congestion_control.as_ref(), Some(&s.host.congestion_control)];
+    let pulls = bases.into_iter().flatten().any(|control| control.pulls(line).is_some())
+        || Protocol::new(&s.host.transport, line).pulls(line).is_some();
+    if pulls {
+        return wrong("classes", "pulls are the same for all classes; remove the override".into());
+    }
+    let mechanisms = s.switch.mechanisms();
+    let changes = |part: &Properties| part.assigns_queues || part.interface_queues > 1;
+    if let Some(other) = mechanisms.parts().iter().find(|part| changes(&part.properties())) {
+        let why = format!("{} chooses classes or queues of packets; remove one of the two", other.path());
+        return wrong("classes", why);
     }
     Ok(())
 }
@@ -327,17 +358,25 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
     let mechanisms = s.switch.mechanisms();
     let wrong = |path: &str, message: String| Err(InputError::new(path, message));
     let framing = s.framing.on_wire();
-    let control = &stack.congestion_control;
     stack.transport.validate(&framing)?;
-    let line = Line::nominal(framing);
-    let transport = Protocol::new(&stack.transport, line);
-    let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
+    let transport = Protocol::new(&stack.transport, Line::nominal(framing));
+    let acknowledges = transport.acknowledges();
     if let Some(cuts) = mechanisms.parts().iter().find(|p| p.properties().cuts_data && !acknowledges) {
         return wrong(
             cuts.path(),
             "host.transport.raw does not retransmit trimmed packets; use another transport".into(),
         );
     }
+    control(s, &transport, &stack.congestion_control)
+}
+
+/// Checks a congestion control together with the transport and the mechanisms of switches.
+fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> Result<(), InputError> {
+    let mechanisms = s.switch.mechanisms();
+    let wrong = |path: &str, message: String| Err(InputError::new(path, message));
+    let framing = s.framing.on_wire();
+    let line = Line::nominal(framing);
+    let (acknowledges, holds_lost) = (transport.acknowledges(), transport.windows_hold_lost());
     control.validate(&Hosts { framing: &framing, acknowledges, holds_lost })?;
     if let (Some(pulls), Some(given)) = (transport.pulls(line), control.given().first()) {
         let why = format!(
@@ -368,10 +407,8 @@ fn stack(s: &Scenario, stack: &Stack) -> Result<(), InputError> {
         if !acknowledges {
             return wrong(hears.path(), "needs acknowledgements; host.transport.raw sends none".into());
         }
-        let echo = Scheme::new(&stack.congestion_control, line).echo();
-        if let (Some(control), true) =
-            (stack.congestion_control.given().first(), echo.is_some_and(|e| e != Echo::EVERY))
-        {
+        let echo = scheme.echo();
+        if let (Some(control), true) = (control.given().first(), echo.is_some_and(|e| e != Echo::EVERY)) {
             let why = format!(
                 "needs a mark on each ACK, and {control} reports marks in notifications or for several packets; use another congestion control"
             );
@@ -396,6 +433,14 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
         };
         stack(s, other).map_err(here)?;
         let protocol = Protocol::new(&other.transport, line);
+        for one in &other.of_classes {
+            let path = Stack::control_path(Some(one.of));
+            control(s, &protocol, &one.congestion_control).map_err(|error| {
+                let rest =
+                    error.path.strip_prefix("host.congestion_control").map(|rest| format!("{path}{rest}"));
+                InputError::new(rest.unwrap_or(error.path), error.message)
+            })?;
+        }
         if protocol.acknowledges() != acknowledges {
             let why = "host.transport.raw must be set for all hosts or for none";
             return Err(InputError::new(&paths[0], why));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::Serialize;
+use xoff_models::congestion_control::CongestionControl;
 use xoff_models::ids::PortId;
 use xoff_models::job::Graph;
 use xoff_models::mechanism::Levels;
@@ -306,17 +307,16 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
     let may_drop = s.switch.buffer != buffer::Params::Unlimited
         && !(0..s.switch.classes).all(|class| lossless.has(class));
     let of_stack = |(stack, protocol): (&Stack, Protocol)| {
-        let [transport, control] = stack.paths();
-        let of_control = stack.congestion_control.given().first().map(|name| format!("{control}.{name}"));
+        let [transport, _] = stack.paths();
+        let of_control = |(of, control): (Option<usize>, &CongestionControl)| {
+            let name = *control.given().first()?;
+            Some((format!("{}.{name}", Stack::control_path(of)), control.listens_to()?))
+        };
         let of_transport = protocol
             .listens_to()
             .filter(|_| may_drop)
             .map(|l| (format!("{transport}.{}", protocol.name()), l));
-        of_control
-            .zip(stack.congestion_control.listens_to())
-            .into_iter()
-            .chain(of_transport)
-            .collect::<Vec<_>>()
+        stack.controls().into_iter().filter_map(of_control).chain(of_transport).collect::<Vec<_>>()
     };
     let of_hosts = runner.settings.stacks.list().iter().zip(runner.settings.protocols()).flat_map(of_stack);
     let of_parts = parts.iter().filter_map(|p| Some((p.path().to_string(), p.listens_to()?)));

@@ -13,7 +13,7 @@ from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import words
 from xoff.insight.job_causes import CAUSE_OF, CAUSES, largest
-from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pauses, workloads
+from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pauses, time_of_steps, workloads
 from xoff.insight.trees import Forest
 from xoff.results import Result
 
@@ -203,18 +203,7 @@ def show(request: Mapping[str, Any], found: Late | None, forest: Forest | None, 
 
 def stretch_answer(result: Result, table: pa.Table) -> dict[str, Any]:
     """Returns the stretch of steps with the keys of ``xoff explain --stretch --json``."""
-    return {"steps_ps": _time_of_steps(result), "stretch": table.to_pylist()}
-
-
-def _time_of_steps(result: Result) -> dict[str, dict[str, int]]:
-    """Returns the time of all steps by workload and pool, in picoseconds."""
-    found: dict[str, dict[str, int]] = {}
-    for name in workloads(result):
-        sums: dict[str, int] = defaultdict(int)
-        for row in Steps(result, name).slowest():
-            sums[row["phase"]] += row["end_ps"] - row["start_ps"]
-        found[name] = dict(sums)
-    return found
+    return {"steps_ps": time_of_steps(result), "stretch": table.to_pylist()}
 
 
 def show_stretch(result: Result, table: pa.Table, forest: Forest, *, everything: bool) -> None:
@@ -223,7 +212,7 @@ def show_stretch(result: Result, table: pa.Table, forest: Forest, *, everything:
 
     from xoff import display
 
-    for name, pools in _time_of_steps(result).items():
+    for name, pools in time_of_steps(result).items():
         for pool, whole in pools.items():
             sums: dict[tuple[str, str, str], int] = defaultdict(int)
             for row in table.to_pylist():

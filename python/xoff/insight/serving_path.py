@@ -390,6 +390,17 @@ def gaps(request: Row, steps: list[dict[str, Any]], *, makes_first: bool) -> lis
     return [later - earlier for earlier, later in pairwise(ends)]
 
 
+def time_of_steps(result: Result) -> dict[str, dict[str, int]]:
+    """Returns the time of all steps by workload and pool, in picoseconds."""
+    found: dict[str, dict[str, int]] = {}
+    for name in workloads(result):
+        sums: dict[str, int] = defaultdict(int)
+        for row in Steps(result, name).slowest():
+            sums[row["phase"]] += row["end_ps"] - row["start_ps"]
+        found[name] = dict(sums)
+    return found
+
+
 STRETCH = pa.schema(
     [
         ("workload", pa.string()),
@@ -429,3 +440,14 @@ def stretch(result: Result) -> pa.Table:
                 found = {"owner": cause.owner, "cause": cause.cause, "node": cause.node, "port": cause.port}
                 rows.append({"workload": name, **place, **found, "time_ps": ps})
     return pa.Table.from_pylist(rows, schema=STRETCH)
+
+
+def stretch_by_owner(result: Result) -> dict[tuple[str, str], dict[str, int]]:
+    """Returns the stretch of all steps by owner, for each workload and pool, in picoseconds.
+
+    Raises `InputError` as `stretch` does.
+    """
+    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in stretch(result).to_pylist():
+        found[row["workload"], row["phase"]][row["owner"]] += row["time_ps"]
+    return {key: dict(sorted(sums.items(), key=lambda item: (-item[1], item[0]))) for key, sums in found.items()}

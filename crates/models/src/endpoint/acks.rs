@@ -6,6 +6,7 @@ use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, slow};
 use crate::congestion_control::contract::{Ack, Loss};
 use crate::effects::{Effect, Effects};
+use crate::ids::PortId;
 use crate::packet::Packet;
 use crate::packet_metadata::Metadata;
 use crate::token;
@@ -51,7 +52,7 @@ impl Sender {
             tag: packet.echoed(beside),
             now,
         };
-        let scheme = &config.schemes[self.port];
+        let scheme = config.schemes.at(self.control, self.port);
         scheme.on_ack(&mut self.rate, &ack);
         self.next_send = scheme.due(&self.rate, self.next_send);
     }
@@ -77,14 +78,15 @@ impl Endpoint {
     /// Passes a message of the network to the flow's congestion control.
     #[inline(never)]
     pub fn on_notice(&mut self, notice: &Packet, now: Moment) {
-        if !self.config.schemes[0].hears(notice) {
+        let control = self.slot(notice.flow()).and_then(|slot| Some(self.senders[slot].as_ref()?.control));
+        if !self.config.schemes.at(control.unwrap_or(0), PortId::at(0)).hears(notice) {
             return;
         }
         self.notifications += 1;
         let Some(slot) = self.slot(notice.flow()) else { return };
         let Some(s) = &mut self.senders[slot] else { return };
         s.told.get_or_insert_default().notifications += 1;
-        let scheme = &self.config.schemes[s.port];
+        let scheme = self.config.schemes.at(s.control, s.port);
         scheme.on_notice(&mut s.rate, notice, now);
         s.next_send = scheme.due(&s.rate, s.next_send);
     }
@@ -116,7 +118,7 @@ impl Endpoint {
             credit.hear(rules, &mut self.counters);
         }
         if let Some(loss) = news.loss {
-            config.schemes[s.port].on_loss(&mut s.rate, loss, now);
+            config.schemes.at(s.control, s.port).on_loss(&mut s.rate, loss, now);
         }
         if s.stamps.is_some() {
             s.hear(packet, before, news, beside, config, now);
@@ -167,7 +169,7 @@ impl Endpoint {
                 credit.time_out(rules, lost, &mut self.counters);
             }
             for _ in 0..lost {
-                self.config.schemes[s.port].on_loss(&mut s.rate, Loss::Timeout, now);
+                self.config.schemes.at(s.control, s.port).on_loss(&mut s.rate, Loss::Timeout, now);
             }
         }
         if s.is_idle(&self.config) {

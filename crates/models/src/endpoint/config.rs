@@ -6,6 +6,7 @@ use super::slow::Bottlenecks;
 use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
 use crate::framing::Framing;
+use crate::ids::PortId;
 use crate::pulls::Rules;
 use crate::routing::Sources;
 use crate::transport::Protocol;
@@ -20,9 +21,7 @@ pub struct Config {
     /// Retransmission.
     pub transport: Protocol,
     /// Rates, worked out for each port.
-    pub schemes: Vec<Scheme>,
-    /// The notification of senders about marks.
-    pub echo: Option<Echo>,
+    pub schemes: Schemes,
     /// The rules of pulls, if receivers pull.
     pub pulls: Option<Rules>,
     /// True when frames that let flows continue may be lost, because the scenario has faults.
@@ -37,11 +36,55 @@ pub struct Config {
     pub bottlenecks: Bottlenecks,
 }
 
-impl Config {
-    /// Answers bring back the tags of packets.
+/// The congestion controls of a host: of all flows, and of flows of some classes.
+#[derive(Debug, Clone)]
+pub struct Schemes {
+    /// For each congestion control one of each port.
+    list: Vec<Scheme>,
+    ports: usize,
+    /// The place of the congestion control of each class.
+    of_class: [u8; 8],
+    /// For each congestion control the notification of senders about marks.
+    echoes: Vec<Option<Echo>>,
+}
+
+impl Schemes {
+    /// Returns congestion controls, each with one of each port, and the place of the control of each class. Without a
+    /// notification by the congestion control, senders hear of marks as in `otherwise`.
+    pub fn new(controls: Vec<Vec<Scheme>>, of_class: [u8; 8], otherwise: Option<Echo>) -> Self {
+        let echo = |ports: &Vec<Scheme>| ports.first().and_then(Scheme::echo).or(otherwise);
+        let (ports, echoes) = (controls.first().map_or(0, Vec::len), controls.iter().map(echo).collect());
+        Self { list: controls.into_iter().flatten().collect(), ports, of_class, echoes }
+    }
+
+    /// Returns the place of the congestion control of a class.
     #[inline]
-    pub(super) fn echoes_tags(&self) -> bool {
-        self.schemes.first().is_some_and(|scheme| scheme.tag() == Tag::Echoed)
+    pub(super) const fn of_class(&self, class: u8) -> u8 {
+        self.of_class[class as usize % 8]
+    }
+
+    /// Returns a congestion control at a port.
+    #[inline]
+    pub(super) fn at(&self, control: u8, port: PortId) -> &Scheme {
+        &self.list[usize::from(control) * self.ports + usize::from(port.0)]
+    }
+
+    /// Returns the congestion control of flows of a class, at the first port.
+    #[inline]
+    pub(super) fn first(&self, class: u8) -> Option<&Scheme> {
+        self.list.get(usize::from(self.of_class(class)) * self.ports)
+    }
+
+    /// Returns the notification of senders about marks, for a packet of a class.
+    #[inline]
+    pub(super) fn echo(&self, class: u8) -> Option<Echo> {
+        self.echoes[usize::from(self.of_class(class))]
+    }
+
+    /// True if answers bring back the tags of packets of a class.
+    #[inline]
+    pub(super) fn echoes_tags(&self, class: u8) -> bool {
+        self.first(class).is_some_and(|scheme| scheme.tag() == Tag::Echoed)
     }
 }
 

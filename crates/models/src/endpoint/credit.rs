@@ -46,7 +46,7 @@ impl Sender {
             // The last packet is smaller than others.
             waits -= framing.largest() - u64::from(self.wire(self.progress.packets - 1, framing));
         }
-        let window = config.schemes[self.port].window(&self.rate) / framing.payload;
+        let window = config.schemes.at(self.control, self.port).window(&self.rate) / framing.payload;
         Some(credit.target(targets, waits, window.saturating_mul(framing.largest())))
     }
 }
@@ -74,7 +74,7 @@ impl Endpoint {
         let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
         let pulled = s.credit.as_ref().map_or(0, |credit| credit.pulled());
         let is_free = config.transport.on_bounce(&mut s.progress, &mut s.transport, header.seq(), pulled);
-        config.schemes[s.port].on_loss(&mut s.rate, Loss::Reported, now);
+        config.schemes.at(s.control, s.port).on_loss(&mut s.rate, Loss::Reported, now);
         if let Some(credit) = s.credit.as_mut().filter(|_| is_free) {
             credit.add(1, &mut self.counters);
         }

@@ -36,7 +36,7 @@ use xoff_engine::state::{PeriodKind, State as _, StateVisitor, Word};
 use xoff_units::{Duration, Moment, index, number, wide};
 
 pub use self::classify::{Classify, Mice};
-pub use self::config::{Config, Mixed};
+pub use self::config::{Config, Mixed, Schemes};
 pub use self::jitter::Jitter;
 pub use self::latest::Latest;
 use self::message_queue::Messages;
@@ -419,7 +419,7 @@ impl Endpoint {
 
     /// The name of the congestion control, if any.
     pub fn control(&self) -> Option<&'static str> {
-        self.config.schemes.first()?.name()
+        self.config.schemes.first(0)?.name()
     }
 
     /// True when the flow has started and not ended.

@@ -124,7 +124,7 @@ impl Endpoint {
         if let Some(answer) = &mut reply {
             echo_copy(answer, header);
         }
-        let tag = config.echoes_tags().then(|| header.tag());
+        let tag = config.schemes.echoes_tags(header.class()).then(|| header.tag());
         let answer = complete(*slot, reply, &[], tag, records);
         self.pull(header, effects);
         answer
@@ -142,7 +142,7 @@ impl Endpoint {
         self.delivered_bytes += u64::from(packet.bytes());
         let (now, place) = (effects.now, self.receiver(packet.flow()));
         let config = arriving(&self.config, self.mixed.as_deref(), packet.flow());
-        let tag = config.echoes_tags().then(|| packet.tag());
+        let tag = config.schemes.echoes_tags(packet.class()).then(|| packet.tag());
         if place == ALL_HERE {
             // What is sent again although all of it is here is acknowledged to the end.
             self.duplicates += 1;
@@ -169,7 +169,7 @@ impl Endpoint {
         }
         let mut notice = None;
         if packet.has(Packet::CE)
-            && let Some(Echo { interval, form }) = config.echo
+            && let Some(Echo { interval, form }) = config.schemes.echo(packet.class())
             && r.last_echo.is_none_or(|last| now >= last + interval)
         {
             r.last_echo = Some(now);

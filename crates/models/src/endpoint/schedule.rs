@@ -76,7 +76,8 @@ impl Endpoint {
             self.slots.resize(place + 1, NO_SLOT);
         }
         let held_until = self.held_destinations.get(&spec.dst).copied().filter(|until| *until > now);
-        let scheme = &self.config.schemes[port];
+        let control = self.config.schemes.of_class(spec.class);
+        let scheme = self.config.schemes.at(control, port);
         let messages = self.opening.take();
         let packets = messages
             .as_ref()
@@ -91,6 +92,7 @@ impl Endpoint {
             path: spec.path,
             queue,
             class: spec.class,
+            control,
             is_listed: true,
             is_rto_set: false,
             pace_at: Moment::NEVER,
@@ -159,7 +161,7 @@ impl Endpoint {
         if s.credit.is_some() {
             s.spend(&mut packet, config, &mut self.counters);
         }
-        let scheme = &config.schemes[s.port];
+        let scheme = config.schemes.at(s.control, s.port);
         let ends = now + wire_time(bytes);
         let mut resumes = ends;
         if !scheme.is_none() {

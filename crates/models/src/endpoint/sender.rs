@@ -34,6 +34,8 @@ pub(super) struct Sender {
     pub path: u16,
     pub queue: QueueId,
     pub class: u8,
+    /// The place of the congestion control of the class in which the flow started.
+    pub control: u8,
     pub is_listed: bool,
     pub is_rto_set: bool,
     pub retransmitted: u32,
@@ -71,7 +73,7 @@ state!(Told {
 
 state!(Sender {
     flow: flow;
-    value: dst, port, path, queue, class, is_listed, is_rto_set;
+    value: dst, port, path, queue, class, control, is_listed, is_rto_set;
     part: progress, told, credit, arrivals, messages, transport, rate, stamps;
     due: next_send;
     moment: pace_at;
@@ -171,7 +173,8 @@ impl Sender {
     pub fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
         !is_held
-            || self.in_flight(config) * config.framing.payload < config.schemes[self.port].window(&self.rate)
+            || self.in_flight(config) * config.framing.payload
+                < config.schemes.at(self.control, self.port).window(&self.rate)
     }
 
     /// Packets under way.

@@ -26,8 +26,9 @@ impl Lines {
         // Only users of acknowledgements or pulls, and components that declare the need, require the round
         // trip.
         let asks = |stack: &Stack| {
-            Scheme::new(&stack.congestion_control, nominal).hears_acks()
-                || stack.congestion_control.pulls(nominal).is_some()
+            let mut controls = stack.controls().into_iter().map(|(_, control)| control);
+            controls
+                .any(|control| Scheme::new(control, nominal).hears_acks() || control.pulls(nominal).is_some())
                 || stack.transport.wants_round_trip()
         };
         let shortest = settings.protocols().iter().filter(|p| p.acknowledges()).map(|p| p.timeouts().0).min();
@@ -81,18 +82,21 @@ impl Lines {
         Protocol::new(&stack.transport, self.line)
     }
 
-    /// Returns the transport of hosts with ports of these rates, and the congestion control of each rate,
-    /// with derived defaults and values of presets.
+    /// Returns the transport of hosts with ports of these rates, and each of [`Stack::controls`] at each rate, with
+    /// derived defaults and values of presets.
     pub fn settled(
         &self,
         rates: &[Rate],
         stack: &Stack,
-    ) -> (transport::Table, Vec<(Rate, CongestionControl)>) {
+    ) -> (transport::Table, Vec<Vec<(Rate, CongestionControl)>>) {
         let mut distinct = rates.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let at = |rate: Rate| (rate, stack.congestion_control.settled(self.of(rate)));
-        (stack.transport.settled(self.fastest(rates)), distinct.into_iter().map(at).collect())
+        let at = |control: &CongestionControl| {
+            distinct.iter().map(|rate| (*rate, control.settled(self.of(*rate)))).collect()
+        };
+        let controls = stack.controls().into_iter().map(|(_, control)| at(control)).collect();
+        (stack.transport.settled(self.fastest(rates)), controls)
     }
 
     /// The line of a port.

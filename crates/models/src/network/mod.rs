@@ -22,7 +22,7 @@ use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
 use crate::effects::Effects;
-use crate::endpoint::{self, Config, Endpoint, Jitter, Mixed};
+use crate::endpoint::{self, Config, Endpoint, Jitter, Mixed, Schemes};
 use crate::job::Programs;
 use crate::mechanism::{Ends, Ingress, Levels, PortShape, Site};
 use crate::mechanisms::{self, Mechanisms, Part};
@@ -130,16 +130,15 @@ impl Configs {
             return known.2.clone();
         }
         let stack = &settings.stacks.list()[place];
-        let schemes: Vec<Scheme> =
-            rates.iter().map(|rate| Scheme::new(&stack.congestion_control, self.lines.of(*rate))).collect();
+        let at = |control| rates.iter().map(|rate| Scheme::new(control, self.lines.of(*rate))).collect();
+        let controls = stack.controls().into_iter().map(|(_, control)| at(control)).collect();
         let transport = Protocol::new(&stack.transport, self.lines.fastest(&rates));
         let whole = self.lines.whole(&rates);
         let on_answers =
             settings.mechanisms().parts().iter().any(|p| p.listens_to().is_some()).then_some(Echo::EVERY);
         let config = Arc::new(Config {
             framing: settings.framing,
-            echo: schemes.first().and_then(Scheme::echo).or(on_answers),
-            schemes,
+            schemes: Schemes::new(controls, stack.control_of_classes(), on_answers),
             transport: transport.clone(),
             pulls: transport.pulls(whole).or_else(|| stack.congestion_control.pulls(whole)),
             loses_frames: !settings.failures.is_empty(),

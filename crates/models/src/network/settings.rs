@@ -89,7 +89,8 @@ impl Settings {
         let mut names: Vec<&'static str> =
             mechanisms.iter().map(|p| p.name()).chain([endpoint::GROUP.name]).collect();
         for (stack, protocol) in self.stacks.list().iter().zip(self.protocols()) {
-            for name in stack.congestion_control.given().into_iter().chain([protocol.name()]) {
+            let controls = stack.controls().into_iter().flat_map(|(_, control)| control.given());
+            for name in controls.chain([protocol.name()]) {
                 if !names.contains(&name) {
                     names.push(name);
                 }
