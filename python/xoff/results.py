@@ -27,6 +27,9 @@ from xoff.type_check import mismatch
 if TYPE_CHECKING:
     from xoff.plots import Plot
 
+_FEW_MESSAGES = 100_000
+"""Up to so many messages ``xoff run`` follows the paths of steps, which takes some seconds."""
+
 _WAITED = 2.0
 """CPU-seconds from which on the printed summary names the blockers of fast-forwarding."""
 
@@ -250,11 +253,13 @@ class Result:
 
     def _stretch(self) -> Iterator[tuple[str, str]]:
         """Yields for each pool of a serving workload how much the traffic of others stretched the steps."""
-        found = [name for name, one in (self.summary.get("serving") or {}).items() if one["steps"]]
-        if not found or "steps" not in self.tables:
+        if not any(one["steps"] for one in (self.summary.get("serving") or {}).values()):
             return
         if (self.scenario.get("probe") or {}).get("delays") != "all":
-            yield "stretch of steps", 'not known; set probe.delays = "all"'
+            yield "stretch of steps by others", 'not measured; set probe.delays = "all"'
+            return
+        if "messages" not in self.tables or self.table("messages").num_rows > _FEW_MESSAGES:
+            yield "stretch of steps by others", "see xoff explain --stretch on the results of --out"
             return
         from xoff.insight.serving_path import stretch_by_owner, time_of_steps
 

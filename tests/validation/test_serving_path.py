@@ -180,3 +180,49 @@ def test_the_command_names_the_packets_that_made_a_token_late(tmp_path: Path) ->
         wrong = explain(*arguments)
         assert (wrong.returncode, wrong.stdout) == (2, "")
         assert message in wrong.stderr
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kv_caches_meet_steps_in_lock_step_as_often_as_independent_ranks_do(seed: int) -> None:
+    """If a rank gets a KV cache during the share p of the steps, some rank of eight does during 1 - (1 - p)^8."""
+    ranks = 8
+    serving = {
+        "model": {"preset": "mixtral_8x7b", "layers": 1},
+        "compute": {"peak": 1e18, "memory": 1e15, "kernel": "10us"},
+        "arrivals": {"rate": 800.0, "requests": 100},
+        "lengths": {"input": 512, "output": 5},
+        "prefill": {"instances": 8},
+        "decode": {"data": ranks, "expert": ranks, "warm": 32},
+        "router": {"policy": "random"},
+        "control": {"delay": "1us"},
+    }
+    result = xoff.run(small(seed=seed, serving=serving))
+    arrivals: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for request in result.requests.to_pylist():
+        end = request["arrival_ps"] + request["ttft_ps"]
+        arrivals[request["decode_rank"]].append((end - request["kv_transfer_ps"], end))
+    steps: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for step in result.steps.to_pylist():
+        if step["phase"] == "decode":
+            steps[step["step"]].append(step)
+    meets: dict[int, list[bool]] = {}
+    for number, rows in steps.items():
+        start, end = min(row["start_ps"] for row in rows), max(row["end_ps"] for row in rows)
+        meets[number] = [any(a < end and b > start for a, b in arrivals[rank]) for rank in range(ranks)]
+    share = sum(map(sum, meets.values())) / (ranks * len(meets))
+    assert 0.01 < share < 0.03
+    some = sum(map(any, meets.values())) / len(meets)
+    # A hundred KV caches: one of ten steps is met, give or take a tenth.
+    assert some == pytest.approx(1 - (1 - share) ** ranks, rel=0.15)
+    # A KV cache stretches no step that it does not meet, and most of those that exchange tokens meanwhile.
+    stretched = {row["step"] for row in stretch(result).to_pylist() if (row["phase"], row["owner"]) == ("decode", "KV")}
+    assert all(any(meets[number]) for number in stretched)
+    assert len(stretched) > 0.4 * some * len(meets)
+
+
+def test_a_run_prints_the_stretch_of_steps() -> None:
+    titles = dict(xoff.run(small()).rows())
+    assert "%" in titles["chat: stretch of steps of decode by others"]
+    assert "(KV " in titles["chat: stretch of steps of prefill by others"]
+    plain = dict(xoff.run(small(probe={})).rows())
+    assert plain["stretch of steps by others"] == 'not measured; set probe.delays = "all"'
