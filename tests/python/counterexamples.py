@@ -257,6 +257,10 @@ _HARDWARE: Mapping[str, Swap] = {
     "H.4": _LONGER,
     "G": matching("; cables of .*$", "; proxy's time 2 µs, not 1 µs"),
     "M": matching("; (NVLSTree|proxy's).*$", "; as judged"),
+    **dict.fromkeys(("E.1", "E.2", "E.3", "E.4", "E.5", "E.F"), matching(", EP32$", ", EP16")),
+    "E.6": matching(", EP32 H100$", ", EP16 H100"),
+    "E.G": matching("; cables of .*$", "; a path for each connection (ECMP), not all in turn"),
+    **dict.fromkeys(("K.1", "K.2", "K.3", "P", "K.F"), matching(", 4,096 tokens", ", 2,048 tokens")),
 }
 
 # The quick variants have a run with KV first at the main setting alone.
