@@ -1980,7 +1980,9 @@ class Row(_Part):
     """Name for `after`, unique in the rank. Default: the number of the operation in its rank."""
 
     after: Sequence[str] | None = None
-    """Begins when all of these operations of the rank have ended."""
+    """Begins when all of these operations of the rank have ended. `WORKLOAD/NAME` is a flow with this id that ends at
+    the host of the rank, or an operation of another job at the host.
+    """
 
     stream: str | None = None
     """Begins when the previous operation in this stream of the rank has ended."""
@@ -2763,7 +2765,9 @@ class Flow(_Part):
     """A unique name, to be shown and to wait for."""
 
     after: Sequence[str] | None = None
-    """Starts when all of these flows have arrived at the source, but not before `start`."""
+    """Starts when all of these flows have arrived at the source, but not before `start`. `WORKLOAD/NAME` is an
+    operation of a job at the source.
+    """
 
     via: Sequence[str] | None = None
     """The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default: ECMP."""

@@ -40,6 +40,8 @@ pub enum Effect {
     Send(PortId, Packet),
     /// Send a control frame to its destination.
     Emit(Packet),
+    /// Start flows and operations of other workloads that waited for the operation of this number.
+    OperationEnded(u32),
     /// Block queues of a port, with the mechanism as the cause.
     Block(PortId, Queues, Asker),
     /// Unblock queues of a port.

@@ -51,6 +51,8 @@ pub enum After {
     Begun,
     /// This message of the same operation arrived.
     Message(u32),
+    /// A flow arrived, or an operation of another workload ended.
+    Elsewhere,
 }
 
 impl After {
@@ -61,6 +63,7 @@ impl After {
             Self::Operation(_) => 1,
             Self::Begun => 2,
             Self::Message(_) => 3,
+            Self::Elsewhere => 4,
         }
     }
 }

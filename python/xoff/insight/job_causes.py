@@ -24,6 +24,7 @@ CAUSES = {
     "losses": "packets were missing",
     "nvlink": "over NVLink",
     "library": "launches and hand-overs of NCCL",
+    "elsewhere": "waiting for a flow or another job",
 }
 """The causes of time on the path, in words."""
 CAUSE_OF = {
@@ -142,8 +143,8 @@ def causes(job: Job, steps: list[Step], result: Result, forest: Forest) -> Cause
         name += f" ({choices[name]})" if name in choices else ""
         found.by_operation[name] += step.ps
         if step.message is None:
-            found.by_cause["compute"] += step.ps
-            found.by_label["compute"] += step.ps
+            found.by_cause[step.kind] += step.ps
+            found.by_label[step.kind] += step.ps
             found.by_rank[step.operation["rank"]] += step.ps
             continue
         found.by_label[str(step.message["label"])] += step.ps

@@ -103,6 +103,9 @@ class Job:
             if len(steps) > 2 * (len(self.operations) + len(self._row)):
                 raise self._damaged("operations", "wait for one another in a cycle", "released_by_index")
             operation = self._back(operation, steps)
+            if operation is None and (waited := steps[-1]).start_ps > self.start_ps:
+                # A flow, or an operation of another workload, released the first operation.
+                steps.append(Step("elsewhere", self.start_ps, waited.start_ps, waited.operation))
         steps.reverse()
         ends = [step.end_ps for step in steps[:-1]]
         if [step.start_ps for step in steps[1:]] != ends or sum(step.ps for step in steps) != self.total_ps:
@@ -149,7 +152,7 @@ class Job:
                 raise self._damaged("messages", "wait for one another in a cycle", "released_by_message")
 
     def _before(self, operation: dict[str, Any]) -> dict[str, Any] | None:
-        if operation["released_by"] == "start":
+        if operation["released_by"] in {"start", "elsewhere"}:
             return None
         try:
             return self.by_place[operation["rank"], operation["released_by_index"]]

@@ -213,9 +213,10 @@ impl Endpoint {
         }
     }
 
-    /// Starts the flows that waited only for this flow, which has arrived here or whose last packet has left.
-    /// A flow with a later start of its own starts then.
+    /// Starts flows and operations that waited only for this flow, which has arrived here or whose last packet has left,
+    /// or only for the operation of this number. A flow with a later start of its own starts then.
     pub fn release_after(&mut self, flow: u32, effects: &mut Effects) {
+        self.programs.release(flow, effects);
         for i in self.dependents.remove(&flow).unwrap_or_default() {
             let (missing, spec) = &mut self.waiting[index(i)];
             *missing -= 1;

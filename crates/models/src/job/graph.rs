@@ -241,13 +241,36 @@ pub struct Graph {
     pub flops: Option<Flops>,
     /// The servers of the ranks, for a job with NCCL; `None` for textbook algorithms.
     pub library: Option<OnServers>,
+    /// Operations that wait for flows or for operations of other workloads.
+    pub outside: Vec<Outside>,
     lines: Lines,
     /// By number: the series and the index in the series; and the numbers of each series.
     pub(super) strides: Vec<(u32, u32)>,
     pub(super) series: Vec<Vec<u32>>,
 }
 
+/// An operation that waits for a flow, or for an operation of another workload at the same host.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// Rank of the operation.
+    pub rank: u32,
+    /// Index of the operation.
+    pub place: u32,
+    /// `WORKLOAD/NAME` of the flow or operation.
+    pub name: String,
+    /// The problem with its key, if nothing has this name.
+    pub unknown: (String, String),
+}
+
 impl Graph {
+    /// Lets operations wait for flows and operations of other workloads.
+    pub fn wait_outside(&mut self, outside: Vec<Outside>) {
+        for one in &outside {
+            self.ranks[index(one.rank)].needs[index(one.place)] += 1;
+        }
+        self.outside = outside;
+    }
+
     /// Returns a host with ranks of both jobs.
     pub fn first_shared_host(&self, other: &Self) -> Option<u32> {
         let hosts = |graph: &Self| -> Vec<u32> {
@@ -461,6 +484,7 @@ impl Builder {
             iterations: 1,
             flops: None,
             library: None,
+            outside: Vec::new(),
             lines,
             strides: Vec::new(),
             series: Vec::new(),

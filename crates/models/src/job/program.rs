@@ -98,6 +98,12 @@ pub struct Program {
     due: Vec<u32>,
     /// For each unit: true while busy, and the waiting operations in order.
     pub(super) units: FxHashMap<u16, (bool, VecDeque<u32>)>,
+    /// The number under which others wait for an operation, by index.
+    calls: FxHashMap<u32, u32>,
+    /// Numbers of operations with waiting others that have ended.
+    called: Vec<u32>,
+    /// Operations that wait for a flow, or for an operation of another workload, by number.
+    awaits: FxHashMap<u32, Vec<u32>>,
     /// Region of the last detection, and a region with a longer period that contains such regions.
     pub(super) stretches: [LoopRegion; 2],
 }
@@ -120,6 +126,7 @@ impl Program {
             (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
         let (ended, ready, due) = (Vec::new(), VecDeque::new(), Vec::new());
         let units = FxHashMap::default();
+        let (calls, called, awaits) = (FxHashMap::default(), Vec::new(), FxHashMap::default());
         Self {
             graph,
             job,
@@ -135,7 +142,39 @@ impl Program {
             ready,
             due,
             units,
+            calls,
+            called,
+            awaits,
             stretches,
+        }
+    }
+
+    /// Lets others wait for operations by index, and operations for flows and others, by number.
+    pub fn depend(&mut self, calls: FxHashMap<u32, u32>, awaits: FxHashMap<u32, Vec<u32>>) {
+        (self.calls, self.awaits) = (calls, awaits);
+    }
+
+    /// True if operations wait for others, or others wait for operations.
+    pub(super) fn depends_on_others(&self) -> bool {
+        !(self.calls.is_empty() && self.awaits.is_empty())
+    }
+
+    /// A flow is over, or an operation of another workload has ended.
+    fn hear(&mut self, number: u32) {
+        let graph = self.graph.clone();
+        let places = self.awaits.remove(&number).unwrap_or_default();
+        self.count_down(&graph.ranks[index(self.rank)], &places, After::Elsewhere);
+    }
+
+    /// A predecessor of operations has ended; operations without open predecessors become ready.
+    fn count_down(&mut self, rank: &Rank, places: &[u32], after: After) {
+        for place in places {
+            let missing = self.waiting.entry(*place).or_insert(rank.needs()[index(*place)]);
+            *missing -= 1;
+            if *missing == 0 {
+                self.waiting.remove(place);
+                self.ready.push_back((*place, after));
+            }
         }
     }
 
@@ -166,6 +205,9 @@ impl Program {
     fn go_on(&mut self, of: u8, effects: &mut Effects) {
         while let Some((place, after)) = self.ready.pop_front() {
             self.begin(of, place, after, effects);
+        }
+        for number in self.called.drain(..) {
+            effects.push(Effect::OperationEnded(number));
         }
     }
 
@@ -425,15 +467,10 @@ impl Program {
             self.ready.extend(queue.pop_front().map(|next| (next, After::Operation(place))));
         }
         self.ended.push(Ended { job: self.job, rank: self.rank, place, start, after, end: now, by });
-        let rank = &self.graph.ranks[index(self.rank)];
-        for next in rank.then(place) {
-            let missing = self.waiting.entry(*next).or_insert(rank.needs()[index(*next)]);
-            *missing -= 1;
-            if *missing == 0 {
-                self.waiting.remove(next);
-                self.ready.push_back((*next, After::Operation(place)));
-            }
-        }
+        self.called.extend(self.calls.get(&place));
+        let graph = self.graph.clone();
+        let rank = &graph.ranks[index(self.rank)];
+        self.count_down(rank, rank.then(place), After::Operation(place));
     }
 }
 
@@ -511,6 +548,16 @@ impl Programs {
             program.offer(post.id, post.after, effects);
         }
         relays
+    }
+
+    /// A flow is over, or an operation with this number has ended.
+    pub fn release(&mut self, number: u32, effects: &mut Effects) {
+        for (of, program) in (0..).zip(&mut self.0) {
+            if !program.awaits.is_empty() {
+                program.hear(number);
+                program.go_on(of, effects);
+            }
+        }
     }
 
     /// A message of a connection is acknowledged.

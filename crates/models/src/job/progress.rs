@@ -20,6 +20,9 @@ use crate::message::After;
 impl State for Programs {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         for program in &mut self.0 {
+            if program.depends_on_others() {
+                walk.refuse();
+            }
             program.handovers.walk(walk);
             match walk.kind() {
                 PeriodKind::Layers | PeriodKind::Iterations | PeriodKind::BusyPeriods => {
@@ -89,7 +92,7 @@ impl Program {
             match &mut active.after {
                 After::Operation(place) => walk.operation(job, rank, place),
                 After::Message(message) => walk.value(u64::from(*message)),
-                After::Start | After::Begun => {}
+                After::Start | After::Begun | After::Elsewhere => {}
             }
             walk.value(u64::from(active.to_come) << 32 | u64::from(active.to_leave));
             walk.value(u64::from(active.is_launched));

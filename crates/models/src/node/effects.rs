@@ -90,6 +90,11 @@ impl Node {
                     self.follow_hold(flow, owner, cx.now());
                 }
             }
+            Effect::OperationEnded(number) => {
+                if let Some(endpoint) = &mut self.endpoint {
+                    endpoint.release_after(number, &mut self.effects);
+                }
+            }
             Effect::ClassOfFlow(flow, class) => self.change_class(flow, class, cx),
             Effect::Answer(frame) => self.send_on(self.routes.port(&frame), frame, cx),
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),

@@ -46,23 +46,31 @@ impl Rails {
         (first..first + self.gpus).contains(&rank)
     }
 
-    /// Returns the other ranks of the server.
+    /// Returns the other ranks of the server, from the next rank on.
     pub fn local(&self) -> impl Iterator<Item = u32> + use<> {
-        let (first, own) = (self.first_of_server(), self.own);
-        (first..first + self.gpus).filter(move |rank| *rank != own)
+        let (first, gpus) = (self.first_of_server(), self.gpus);
+        let place = self.own - first;
+        (1..gpus).map(move |step| first + (place + step) % gpus)
     }
 
-    /// Returns the ranks of other servers.
+    /// Returns the ranks of other servers, from the next server on, and in each server from the own rail on.
     pub fn remote(&self) -> impl Iterator<Item = u32> + use<> {
-        let first = self.first_of_server();
-        let own = first..first + self.gpus;
-        self.group.clone().filter(move |rank| !own.contains(rank))
+        let (gpus, place) = (self.gpus, self.own - self.first_of_server());
+        let firsts = self.firsts();
+        firsts.flat_map(move |first| (0..gpus).map(move |step| first + (place + step) % gpus))
     }
 
-    /// Returns the ranks of other servers on the rail of this rank.
+    /// Returns the ranks of other servers on the rail of this rank, from the next server on.
     pub fn rail(&self) -> impl Iterator<Item = u32> + use<> {
-        let (start, gpus, place) = (self.group.start, self.gpus, self.place(self.own) % self.gpus);
-        self.remote().filter(move |rank| (rank - start) % gpus == place)
+        let place = self.own - self.first_of_server();
+        self.firsts().map(move |first| first + place)
+    }
+
+    /// Returns the first ranks of other servers, from the next server on.
+    fn firsts(&self) -> impl Iterator<Item = u32> + use<> {
+        let (start, gpus) = (self.group.start, self.gpus);
+        let (own, servers) = (self.place(self.own) / gpus, (self.group.end - start) / gpus);
+        (1..servers).map(move |step| start + (own + step) % servers * gpus)
     }
 
     /// Returns the rank of this server on the rail of a rank.

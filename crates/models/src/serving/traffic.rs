@@ -37,7 +37,10 @@ impl Worker {
         if self.rails.is_some() {
             self.send_by_rails(kind, number, effects);
         } else {
-            for to in self.plan.expert_group(self.seat.dp).filter(|to| *to != self.rank) {
+            let group = self.plan.expert_group(self.seat.dp);
+            let (start, size) = (group.start, group.end - group.start);
+            // Each rank begins with the next rank, so that no rank is the first for all.
+            for to in (1..size).map(|step| start + (self.rank - start + step) % size) {
                 let bytes = self.bytes_for_rank(kind, number, to);
                 self.post(kind, to, (number, 0), bytes, effects);
             }

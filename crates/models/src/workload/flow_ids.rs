@@ -12,6 +12,7 @@ use xoff_units::{Moment, index, wide};
 
 use super::builder::{Common, DrawnAt, Listed, MAX_FLOWS, Making, Problem};
 use super::collective_summary::Together;
+use super::dependencies::Dependencies;
 use super::nvlink::NvLinkPlan;
 use super::row::{Flow, place};
 use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
@@ -249,11 +250,25 @@ pub(super) fn number<'a>(
         ..AllFlows::default()
     };
     let (paths, path_of, ids) = (Paths::new(), HashMap::new(), HashMap::new());
-    let mut numbering =
-        Numbering { workloads, warm, topology, ports, framing, nodes, listed, paths, path_of, ids, flows };
+    let dependencies = Dependencies::default();
+    let mut numbering = Numbering {
+        workloads,
+        warm,
+        topology,
+        ports,
+        framing,
+        nodes,
+        listed,
+        paths,
+        path_of,
+        ids,
+        dependencies,
+        flows,
+    };
     numbering.check()?;
     let specs = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
+    numbering.depend()?;
     numbering.connect(&specs);
     let Numbering { listed, paths, mut flows, .. } = numbering;
     for at in drawn {
@@ -281,6 +296,7 @@ struct Numbering<'a> {
     path_of: HashMap<(Vec<PortId>, Vec<PortId>), u16>,
     /// Number and place in `listed` of flows with an id.
     ids: HashMap<&'a str, (u32, usize)>,
+    dependencies: Dependencies,
     flows: AllFlows,
 }
 
@@ -417,6 +433,12 @@ impl<'a> Numbering<'a> {
             }
             let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
             for (i, id) in after.iter().enumerate() {
+                if !self.ids.contains_key(id.as_str())
+                    && let Some(number) = self.dependencies.operation(&self.flows, f.src, id)
+                {
+                    numbers.push(number);
+                    continue;
+                }
                 let (flow, other) = self.awaited(f, i, id)?;
                 numbers.push(flow);
                 waits_for.entry(place).or_default().push(other);
@@ -464,7 +486,9 @@ impl<'a> Numbering<'a> {
             let mut queues = self.flows.nvlink.add(number, job);
             for (rank, connections) in (0..).zip(of_rank) {
                 let queues = job.library.is_some().then(|| queues.remove(&rank).unwrap_or_default());
-                let program = Program::new(job.clone(), number, rank, connections, queues);
+                let mut program = Program::new(job.clone(), number, rank, connections, queues);
+                let (calls, awaits) = self.dependencies.of(number, rank);
+                program.depend(calls, awaits);
                 self.flows.programs[index(job.ranks[index(rank)].node)].push(program);
             }
         }
@@ -487,6 +511,29 @@ impl<'a> Numbering<'a> {
             ));
         }
         Ok((flow, other))
+    }
+
+    /// Finds the flows and operations for which operations of other workloads wait.
+    fn depend(&mut self) -> Result<(), Problem> {
+        for (job, graph) in (0..).zip(&self.flows.jobs) {
+            for one in &graph.outside {
+                let node = graph.ranks[index(one.rank)].node;
+                let (workload, id) = one.name.split_once('/').unwrap_or_default();
+                let ends_here = |(_, place): &&(u32, usize)| {
+                    let flow = &self.listed[*place];
+                    flow.dst == node && self.flows.names[usize::from(flow.workload)] == workload
+                };
+                let flow = self.ids.get(id).filter(ends_here).map(|(number, _)| *number);
+                let number = match flow {
+                    Some(flow) => Some(flow),
+                    None if self.flows.names[index(graph.workload)] == workload => None,
+                    None => self.dependencies.operation(&self.flows, node, &one.name),
+                };
+                let Some(number) = number else { return Err(one.unknown.clone()) };
+                self.dependencies.wait((job, one.rank), number, one.place);
+            }
+        }
+        Ok(())
     }
 
     fn check_circles(&self, waits_for: &HashMap<usize, Vec<usize>>) -> Result<(), Problem> {

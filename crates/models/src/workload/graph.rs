@@ -18,7 +18,7 @@ use super::placement::Placement;
 use super::{Host, Library, Making, Problem, Traffic};
 use crate::job::collective::{Algorithm, Collective, Operation as Does};
 use crate::job::experts::{Copies, Experts};
-use crate::job::{Builder, Operation, Shared, What, Work};
+use crate::job::{Builder, Operation, Outside, Shared, What, Work};
 
 /// Most operations of a job.
 pub const MAX_OPERATIONS: u64 = 1 << 24;
@@ -89,7 +89,8 @@ pub struct Row {
     /// Name for `after`, unique in the rank. Default: the number of the operation in its rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Begins when all of these operations of the rank have ended.
+    /// Begins when all of these operations of the rank have ended. `WORKLOAD/NAME` is a flow with this id that ends at
+    /// the host of the rank, or an operation of another job at the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// Begins when the previous operation in this stream of the rank has ended.
@@ -234,7 +235,7 @@ impl Traffic for Params {
         reading.order()?;
         reading.match_messages()?;
         reading.match_collectives()?;
-        let graph = reading.builder.build();
+        let mut graph = reading.builder.build();
         for (rank, one) in graph.ranks.iter().enumerate() {
             if let Some(place) = one.circle() {
                 let row = reading.places[rank][index(place)];
@@ -246,6 +247,7 @@ impl Traffic for Params {
                 ));
             }
         }
+        graph.wait_outside(reading.outside);
         making.add_job(graph)
     }
 
@@ -325,6 +327,7 @@ struct Reading<'a> {
     place_of: Vec<u32>,
     /// The groups' places.
     groups: FxHashMap<&'a str, u32>,
+    outside: Vec<Outside>,
 }
 
 /// No number.
@@ -343,7 +346,7 @@ impl<'a> Reading<'a> {
             (name.as_str(), builder.group(name, members.iter().map(|rank| *rank as u32).collect()))
         };
         let groups = params.groups.iter().map(add).collect();
-        Self { params, key, builder, places, place_of, groups }
+        Self { params, key, builder, places, place_of, groups, outside: Vec::new() }
     }
 
     fn rows(&self) -> impl Iterator<Item = (usize, &'a Row)> + use<'a> {
@@ -493,6 +496,14 @@ impl<'a> Reading<'a> {
                 for name in &one.after {
                     match names.get(name) {
                         Some(before) => self.builder.wait(rank, place, *before),
+                        None if name.contains('/') => {
+                            let why = format!(
+                                "no flow with this id ends at the host of the rank, and no operation of another job at \
+                                 the host is called `{name}`"
+                            );
+                            let unknown = self.params.wrong(self.key, *row, "after", why);
+                            self.outside.push(Outside { rank, place, name: name.clone(), unknown });
+                        }
                         None => {
                             return self.wrong(*row, "after", format!("the rank has no operation `{name}`"));
                         }

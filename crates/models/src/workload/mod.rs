@@ -3,6 +3,7 @@
 
 mod builder;
 mod collective_summary;
+mod dependencies;
 mod flow_ids;
 mod host;
 mod library;

@@ -22,7 +22,8 @@ pub struct Flow {
     /// A unique name, to be shown and to wait for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Starts when all of these flows have arrived at the source, but not before `start`.
+    /// Starts when all of these flows have arrived at the source, but not before `start`. `WORKLOAD/NAME` is an operation
+    /// of a job at the source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
     /// The nodes of the path, in order; `name/k` takes the k-th of parallel links into the node. Default:

@@ -368,6 +368,6 @@ impl<'a> Cutting<'a> {
 const fn before(after: After) -> Option<usize> {
     match after {
         After::Operation(place) => Some(index(place)),
-        After::Start | After::Begun | After::Message(_) => None,
+        After::Start | After::Begun | After::Message(_) | After::Elsewhere => None,
     }
 }

@@ -34,6 +34,7 @@ pub const fn after(after: After) -> (&'static str, Option<u32>) {
         After::Operation(place) => ("operation", Some(place)),
         After::Begun => ("begun", None),
         After::Message(place) => ("message", Some(place)),
+        After::Elsewhere => ("elsewhere", None),
     }
 }
 

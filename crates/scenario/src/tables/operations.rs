@@ -76,7 +76,7 @@ impl Row for Operation {
             },
             Column {
                 name: "released_by",
-                meaning: "Last condition for the start: the end of an `operation`, or the `start` of the job.",
+                meaning: "Last condition for the start: the end of an `operation`, the `start` of the job, or a flow or job `elsewhere`.",
                 data: Data::Static(r.iter().map(|r| after(r.after).0).collect()),
             },
             Column {
