@@ -90,11 +90,7 @@ impl Node {
                     self.follow_hold(flow, owner, cx.now());
                 }
             }
-            Effect::OperationEnded(number) => {
-                if let Some(endpoint) = &mut self.endpoint {
-                    endpoint.release_after(number, &mut self.effects);
-                }
-            }
+            Effect::OperationEnded(number) => self.end_operation(number),
             Effect::ClassOfFlow(flow, class) => self.change_class(flow, class, cx),
             Effect::Answer(frame) => self.send_on(self.routes.port(&frame), frame, cx),
             Effect::Alarm(kind, at, payload) => cx.set_timer(at, token::pack(kind, 0, payload)),
@@ -111,6 +107,13 @@ impl Node {
             }
             Effect::Leave(output, at, frame) => cx.send(usize::from(output), at, frame),
             Effect::Timer(at, payload) => cx.set_timer(at, token::pack(token::MECHANISM, owner, payload)),
+        }
+    }
+
+    /// Releases flows and operations that wait for an operation.
+    fn end_operation(&mut self, number: u32) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.release_after(number, &mut self.effects);
         }
     }
 

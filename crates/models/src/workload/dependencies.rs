@@ -4,10 +4,12 @@
 //! All dependencies stay within a host: the awaited operation is of a rank at the host, and the awaited flow ends at the
 //! host. An awaited operation has a number above the numbers of flows.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use xoff_units::{index, number};
 
-use super::AllFlows;
+use crate::job::Graph;
 
 /// The place of an operation: job, rank and index.
 type Place = (u32, u32, u32);
@@ -22,11 +24,17 @@ pub(super) struct Dependencies {
 }
 
 impl Dependencies {
-    /// Returns the number of the operation `WORKLOAD/NAME` of a rank at a node; `None` without such an operation.
-    pub fn operation(&mut self, flows: &AllFlows, node: u32, name: &str) -> Option<u32> {
+    /// Returns the number of the operation `WORKLOAD/NAME` of a rank at a node, from jobs and the names of
+    /// workloads; `None` without such an operation.
+    pub fn operation(
+        &mut self,
+        (jobs, names): (&[Arc<Graph>], &[String]),
+        node: u32,
+        name: &str,
+    ) -> Option<u32> {
         let (workload, name) = name.split_once('/')?;
-        for (job, graph) in (0..).zip(&flows.jobs) {
-            if flows.names[index(graph.workload)] != workload {
+        for (job, graph) in (0..).zip(jobs) {
+            if names[index(graph.workload)] != workload {
                 continue;
             }
             let Some(known) = graph.names.iter().position(|other| other == name) else { continue };

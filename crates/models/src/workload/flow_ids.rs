@@ -434,7 +434,8 @@ impl<'a> Numbering<'a> {
             let mut numbers: Vec<u32> = f.after.iter().map(|a| number_of[*a]).collect();
             for (i, id) in after.iter().enumerate() {
                 if !self.ids.contains_key(id.as_str())
-                    && let Some(number) = self.dependencies.operation(&self.flows, f.src, id)
+                    && let Some(number) =
+                        self.dependencies.operation((&self.flows.jobs, &self.flows.names), f.src, id)
                 {
                     numbers.push(number);
                     continue;
@@ -527,7 +528,9 @@ impl<'a> Numbering<'a> {
                 let number = match flow {
                     Some(flow) => Some(flow),
                     None if self.flows.names[index(graph.workload)] == workload => None,
-                    None => self.dependencies.operation(&self.flows, node, &one.name),
+                    None => {
+                        self.dependencies.operation((&self.flows.jobs, &self.flows.names), node, &one.name)
+                    }
                 };
                 let Some(number) = number else { return Err(one.unknown.clone()) };
                 self.dependencies.wait((job, one.rank), number, one.place);
