@@ -17,7 +17,7 @@ import xoff
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 GENERATED = {ROOT / "python/xoff" / name for name in ("scenario.py", "summary.py")}
-CRATES = ("units", "engine", "models", "scenario", "python")
+CRATES = ("units", "engine", "models", "scenario", "python", "wasm")
 
 
 def rust() -> list[Path]:
@@ -195,6 +195,21 @@ def test_files_and_functions_are_short() -> None:
             if start and not line.endswith((";", "}")):
                 functions[f"{path}:{start[2]}"] = lines[at:].index(start[1] + "}") + 1
     assert {name: n for name, n in functions.items() if n > 80} == {}
+
+
+def test_clocks_are_in_one_module() -> None:
+    """Only `clock.rs` reads a clock: WebAssembly has none."""
+    reads = re.compile(r"\bcpu_time::|\btime::(?:Instant|SystemTime)\b|\btime::\{[^}]*\b(?:Instant|SystemTime)\b")
+    found = {path for path in rust() if reads.search(path.read_text("utf-8"))}
+    assert found == {ROOT / "crates/engine/src/clock.rs"}
+
+
+def test_the_word_unsafe_stands_at_one_border() -> None:
+    """The core has no unsafe code. The border of WebAssembly has attributes with the word, and no unsafe body."""
+    found = {path for path in rust() if re.search(r"^[^/]*\bunsafe\b(?!_)", path.read_text("utf-8"), re.M)}
+    border = ROOT / "crates/wasm/src/border.rs"
+    assert found == {border}
+    assert not re.search(r"\bunsafe (?:\{|fn\b)", border.read_text("utf-8"))
 
 
 PREDICATE = r"(?:is|has|was|can|may|does|holds|waits|needs|wants|knows)(?:_\w+)?"

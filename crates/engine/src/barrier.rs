@@ -18,7 +18,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration as WallTime, Instant};
+use std::time::Duration as WallTime;
+
+use crate::clock::Instant;
 
 /// Time of spinning before sleep: about the time that waking a thread takes.
 const SPIN: WallTime = WallTime::from_micros(50);

@@ -30,6 +30,7 @@
 mod arrivals;
 mod barrier;
 mod channel;
+pub mod clock;
 mod context;
 mod engine;
 mod event_set;

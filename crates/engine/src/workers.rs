@@ -15,13 +15,13 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration as WallTime, Instant};
+use std::time::Duration as WallTime;
 
-use cpu_time::ThreadTime;
 use xoff_units::{Duration, Moment};
 
 use crate::barrier::{Barrier, Gate, lock};
 use crate::channel::Batch;
+use crate::clock::{Instant, ThreadTime};
 use crate::engine::{Checkpoint, Engine, Finish};
 use crate::partition::Partition;
 use crate::speedup::Speedup;

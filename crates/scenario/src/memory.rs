@@ -51,11 +51,27 @@ fn kilobytes(file: &str, key: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
+#[cfg(not(target_family = "wasm"))]
 fn held() -> Option<u64> {
     kilobytes("/proc/self/status", "VmRSS:")
 }
 
+/// Returns the size of the memory of a WebAssembly module.
+#[expect(clippy::unnecessary_wraps, reason = "other systems may not report memory")]
+#[cfg(target_family = "wasm")]
+fn held() -> Option<u64> {
+    const PAGE: usize = 1 << 16;
+    Some((std::arch::wasm32::memory_size::<0>() * PAGE) as u64)
+}
+
+/// Returns the part of the 4 GiB of a WebAssembly module that is not in use.
+#[cfg(target_family = "wasm")]
+fn free() -> Option<u64> {
+    held().map(|held| (4_u64 << 30).saturating_sub(held))
+}
+
 /// Returns the free memory of the machine, or of the control group of the process.
+#[cfg(not(target_family = "wasm"))]
 fn free() -> Option<u64> {
     let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
     let group = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
@@ -65,5 +81,5 @@ fn free() -> Option<u64> {
 
 /// The most memory this process ever had, where the system tells.
 pub fn peak_rss_bytes() -> u64 {
-    kilobytes("/proc/self/status", "VmHWM:").unwrap_or(0)
+    if cfg!(target_family = "wasm") { held() } else { kilobytes("/proc/self/status", "VmHWM:") }.unwrap_or(0)
 }

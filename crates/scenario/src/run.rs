@@ -1,8 +1,9 @@
 //! From a scenario to results.
 
 use std::ops::ControlFlow;
-use std::time::{Duration as WallTime, Instant};
+use std::time::Duration as WallTime;
 
+use xoff_engine::clock::Instant;
 use xoff_engine::state::PeriodKind;
 use xoff_engine::{Checkpoint, Engine, Finish, Message as _, Plan as EnginePlan, Statistics};
 use xoff_models::network::{Settings, build};

@@ -1,10 +1,8 @@
 //! From a scenario to a runnable network with flows and settings, or an error.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
-use xoff_units::{index, number};
 
-use cpu_time::ProcessTime;
+use xoff_engine::clock::{Instant, ProcessTime};
 use xoff_models::delays::Traced;
 use xoff_models::fault::plan::Plan;
 use xoff_models::flow::Start;
@@ -16,6 +14,7 @@ use xoff_models::routing::FirstHop;
 use xoff_models::stack::Stacks;
 use xoff_models::topology::{PortSpec, Topology};
 use xoff_models::workload::{self, AllFlows};
+use xoff_units::{index, number};
 
 use crate::document::Scenario;
 use crate::error::InputError;
