@@ -96,6 +96,7 @@ def render(page: Page) -> str:
             # The licence has to be in every copy.
             ("chart_licence", "uPlot.LICENSE"),
             ("style", "page.css"),
+            ("chart_drawing", "chart.js"),
             ("script", "page.js"),
             ("replay_style", "replay.css"),
             ("delays_style", "delays.css"),

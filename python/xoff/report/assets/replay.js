@@ -2,11 +2,10 @@
 
 // The replay of a run: any moment of it on the map, in lists, and at one port. A moment is worked out from the records
 // alone, wherever it is reached from; only what is drawn once for all moments is kept.
-(() => {
-  const source = document.getElementById("replay-data");
-  if (!source) return;
-  const data = JSON.parse(source.textContent);
-  const root = document.getElementById("replay");
+//
+// root: the element with the player (replay_player.html.j2); data: what replay.py describes. A player that was taken out
+// of the page stops.
+function showReplay(root, data) {
   const find = (what) => root.querySelector(what);
   const LINES = 5;
 
@@ -535,7 +534,7 @@
   }
   let last = null;
   function frame(now) {
-    if (last === null) return;
+    if (last === null || !root.isConnected) return;
     const next = moment + ((now - last) / 1000) * Number(speed.value);
     last = now;
     show(next);
@@ -605,6 +604,12 @@
     if (chosen) drawHistory();
     show(moment);
   }
+  for (const [label, colour] of data.causes) {
+    const chip = document.createElement("i"), name = document.createElement("span");
+    chip.style.background = colour;
+    name.append(chip, ` paused by ${label}`);
+    find(".key .flow").parentElement.before(name);
+  }
   write(find(".deepest"), data.every ? size(deepest) : "–");
   // What was not recorded has no place.
   for (const what of [".key .queue", ".deep"]) find(what).parentElement.hidden = !data.every;
@@ -620,7 +625,11 @@
   if (first) choose(first);
   let width = root.clientWidth;
   new ResizeObserver(() => {
-    if (root.clientWidth !== width) { width = root.clientWidth; redraw(); }
+    // A player that is hidden, or was taken out, has no width.
+    if (root.clientWidth && root.clientWidth !== width) { width = root.clientWidth; redraw(); }
   }).observe(root);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-})();
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", function change() {
+    if (root.isConnected) redraw(); else scheme.removeEventListener("change", change);
+  });
+}
