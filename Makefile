@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel docs generate lock clean
+.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel docs playground generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -54,9 +54,9 @@ test-rust:
 check: test-rust environment
 	@$(MAKE) lint
 
-test-browser: build ## checks the page of a report in a headless Chromium, if one is installed
+test-browser: playground ## checks the page of a report and the playground in a headless Chromium, if one is installed
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
-	   echo "No Chromium is installed: the page of a report is not checked (Debian: apt-get install chromium)"
+	   echo "No Chromium is installed: pages are not checked in a browser (Debian: apt-get install chromium)"
 	@$(BIN)/python -m pytest tests/browser -rs
 
 bench: build ## measures data packet-hops per CPU-second on the bench cases
@@ -66,9 +66,13 @@ wheel: environment ## builds a wheel into dist/, which needs neither Rust nor th
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/*.whl
 
-docs: build ## builds the documentation into site/
+docs: build ## builds the documentation into site/, with the playground
 	@$(BIN)/mkdocs build --strict --quiet
+	@tools/playground.sh site/playground ../playground.html
 	@echo "The documentation is in site/index.html"
+
+playground: build ## compiles the core to WebAssembly, and writes a page to try xoff in a browser into out/playground/
+	@tools/playground.sh
 
 generate: build ## writes the JSON Schema, the typed Python classes and the parameter reference anew
 	@$(BIN)/python tools/generate.py
