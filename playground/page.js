@@ -79,8 +79,11 @@
       start();
     }
     busy(Boolean(waiting));
-    then(message, text, performance.now() - since);
-    next();
+    try {
+      then(message, text, performance.now() - since);
+    } finally {
+      next();
+    }
   }
   function restart() {
     worker.terminate();
@@ -173,8 +176,11 @@
     problems.hidden = isGood;
     document.body.classList.toggle("stale", !isGood);
     if (failed) {
-      problems.replaceChildren(make("p", {}, `The core ended without a result: ${failed}`),
-        make("p", {}, "A browser gives a page at most 4 GB of memory. Save the document and run it with xoff."));
+      // An allocation that fails ends the core, with the first of these messages or with none.
+      const isMemory = /capacity overflow|memory|^RuntimeError/.test(failed);
+      problems.replaceChildren(make("p", {}, isMemory
+        ? "This run needs more memory than a browser gives, 4 GB at most. Save the document, and run it with xoff."
+        : `The core has failed, which is a fault of xoff; please report this document. ${failed}`));
       status("");
       return;
     }

@@ -140,7 +140,10 @@ function completions({ tables }) {
 function timesChart(now, before, colours) {
   const sorted = (all) => all.filter(({ fct }) => fct !== null).map(({ fct }) => fct / 1e6).sort((a, b) => a - b);
   const [these, those] = [sorted(now), sorted(before)];
-  const values = [...new Set([...these, ...those])].sort((a, b) => a - b);
+  const places = [...new Set([...these, ...those])].sort((a, b) => a - b);
+  // As many places as a screen has.
+  const step = Math.ceil(places.length / 500), last = places.length - 1;
+  const values = places.filter((_, i) => i % step === 0 || i === last);
   const share = (times, all) => {
     let at = 0;
     return values.map((value) => {

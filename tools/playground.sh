@@ -11,7 +11,7 @@ target=wasm32-unknown-unknown
 build=(--locked --quiet --profile wasm --target "$target" --package xoff-wasm)
 # Cargo uses all cores, however many targets make runs at a time.
 unset MAKEFLAGS MFLAGS
-rm -rf "$out"
+rm -f "$out/index.html" "$out/core.js"
 
 # Debian compiles the standard library from its sources, which the compiler allows only with RUSTC_BOOTSTRAP.
 debian() {
@@ -27,6 +27,12 @@ if command -v rustup >/dev/null && rustup target add "$target" >/dev/null 2>&1; 
 elif ! debian; then
     echo "No toolchain for WebAssembly is installed: there is no playground (rustup target add $target," \
         "or Debian: apt-get install cargo-web rustc-web rust-web-src lld)"
+    if [ -n "$home" ]; then
+        # A page of the documentation leads here.
+        mkdir -p "$out"
+        echo "<!doctype html><title>xoff playground</title><p>This documentation was built without a toolchain for" \
+            "WebAssembly, and has no playground. <a href='$home'>How to build the playground</a>" > "$out/index.html"
+    fi
     exit 0
 fi
 .venv/bin/python tools/playground.py "${CARGO_TARGET_DIR:-target}/$target/wasm/xoff_wasm.wasm" "$out" --home "$home"

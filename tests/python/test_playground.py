@@ -33,7 +33,7 @@ def test_every_value_of_every_slider_runs(name: str) -> None:
     for control in made["controls"]:
         assert len(control["values"]) == len(set(control["values"])) == len(control["fingerprints"])
         # SFC holds no flow while the threshold is as given, above every queue.
-        if control["label"] != "SFC: hold a flow for":
+        if control["label"] != "SFC pause":
             assert len(set(control["fingerprints"])) > 1, control["label"]
         assert made["fingerprint"] in control["fingerprints"], control["label"]
     known = [node for node, *_ in made["layout"]["nodes"]]
