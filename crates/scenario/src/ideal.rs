@@ -1,10 +1,10 @@
 //! Ideal FCT: the completion time of a flow alone in the network, on the path taken, and on the fastest of
 //! the shortest paths.
 
-use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use xoff_models::cut_through;
 use xoff_models::framing::Framing;
 use xoff_models::ids::PortId;
@@ -17,7 +17,7 @@ use crate::runner::Runner;
 
 /// A link of a path, with the delay to the next link: propagation, plus the node delay except at the last
 /// node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Hop {
     rate: Rate,
     delay: Duration,
@@ -42,7 +42,77 @@ impl Hop {
     }
 }
 
-type Way = Vec<Hop>;
+/// The number of a way in [`Ways`].
+type Way = u32;
+
+/// Most known times; further times are computed again.
+const MOST_TIMES: usize = 1 << 20;
+
+/// Ways as a tree: a way is a shorter way with one more hop. Hops are few, for any number of pairs of hosts.
+#[derive(Debug)]
+struct Ways {
+    /// For each way the way without the last hop, and the last hop; none for the way without a hop.
+    list: Vec<Option<(Way, Hop)>>,
+    longer: FxHashMap<(Way, Hop), Way>,
+    /// True for pairs of ways of which the first is as good on every hop.
+    beats: FxHashMap<(Way, Way), bool>,
+}
+
+impl Ways {
+    /// The way without a hop.
+    const START: Way = 0;
+
+    fn new() -> Self {
+        Self { list: vec![None], longer: FxHashMap::default(), beats: FxHashMap::default() }
+    }
+
+    /// Returns a way with one more hop.
+    fn and(&mut self, way: Way, hop: Hop) -> Way {
+        let next = number(self.list.len());
+        let found = *self.longer.entry((way, hop)).or_insert(next);
+        if found == next {
+            self.list.push(Some((way, hop)));
+        }
+        found
+    }
+
+    fn last(&self, way: Way) -> Option<&Hop> {
+        self.list[index(way)].as_ref().map(|(_, hop)| hop)
+    }
+
+    /// Returns the hops of a way.
+    fn hops(&self, mut way: Way) -> Vec<Hop> {
+        let mut found = Vec::new();
+        while let Some((before, hop)) = self.list[index(way)] {
+            found.push(hop);
+            way = before;
+        }
+        found.reverse();
+        found
+    }
+
+    /// True if a way is as good on every hop as another way with as many hops.
+    fn beats(&mut self, one: Way, other: Way) -> bool {
+        if one == other {
+            return true;
+        }
+        if let Some(known) = self.beats.get(&(one, other)) {
+            return *known;
+        }
+        let (ones, others) = (self.hops(one), self.hops(other));
+        let found = ones.iter().zip(&others).all(|(one, other)| one.is_as_good_as(other));
+        self.beats.insert((one, other), found);
+        found
+    }
+
+    /// Adds a way unless another way is as good on every hop, and removes ways that are worse on every hop.
+    fn add(&mut self, ways: &mut Vec<Way>, way: Way) {
+        if !ways.iter().any(|known| self.beats(*known, way)) {
+            ways.retain(|known| !self.beats(way, *known));
+            ways.push(way);
+        }
+    }
+}
 
 /// Ideal FCTs.
 #[derive(Debug)]
@@ -59,8 +129,14 @@ pub struct IdealFct {
     overtake: bool,
     /// All links between forwarding nodes are equal, and shortest paths between two hosts have equal times.
     is_uniform: bool,
-    /// Paths between two roots of routes, without paths that are worse on every link than another path.
-    known: HashMap<(u32, u32), Rc<Vec<Way>>>,
+    ways: Ways,
+    /// Times by way and payload.
+    times: FxHashMap<(Way, u64), Duration>,
+    /// For two roots of routes the number of the set of shortest ways.
+    known: FxHashMap<(u32, u32), u32>,
+    /// Sets of ways, without ways that are worse on every link than another way.
+    sets: Vec<Arc<[Way]>>,
+    numbers: FxHashMap<Arc<[Way]>, u32>,
 }
 
 /// Ideal times of a flow, and its path.
@@ -116,43 +192,95 @@ impl IdealFct {
             is_routed,
             overtake,
             is_uniform,
-            known: HashMap::new(),
+            ways: Ways::new(),
+            times: FxHashMap::default(),
+            known: FxHashMap::default(),
+            sets: Vec::new(),
+            numbers: FxHashMap::default(),
         }
     }
 
     /// Returns the ideal times of a flow whose probe packet left `src` by a port toward its destination.
     pub fn of(&mut self, ports: &[Vec<PortSpec>], src: u32, port: PortId, probe: Packet, size: u64) -> Ideal {
-        let (own, via) = self.walk(ports, src, port, probe);
-        let time = self.time(&own, size);
+        let mut via = Vec::new();
+        let way = self.walk(ports, src, port, probe, Some(&mut via));
+        let time = self.time_of(way, size);
         if self.is_uniform {
             return Ideal { own: time, fastest: time, via };
         }
+        let fastest = self.fastest(ports, src, probe, size).min(time);
+        Ideal { own: if self.is_routed { fastest } else { time }, fastest, via }
+    }
+
+    /// Returns the ideal time of a flow on the path taken.
+    pub fn own(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        src: u32,
+        port: PortId,
+        probe: Packet,
+        size: u64,
+    ) -> Duration {
+        let way = self.walk(ports, src, port, probe, None);
+        let time = self.time_of(way, size);
+        if self.is_routed && !self.is_uniform {
+            return self.fastest(ports, src, probe, size).min(time);
+        }
+        time
+    }
+
+    /// Returns the time on the fastest of the shortest paths.
+    fn fastest(&mut self, ports: &[Vec<PortSpec>], src: u32, probe: Packet, size: u64) -> Duration {
         let dst = probe.dst();
         // Hosts with one link share the paths between their switches.
         let root = |n: u32| if ports[index(n)].len() == 1 { ports[index(n)][0].peer } else { n };
         let (from, to) = (root(src), root(dst));
-        let ways = match self.known.get(&(from, to)) {
-            Some(ways) => ways.clone(),
+        let set = match self.known.get(&(from, to)) {
+            Some(set) => *set,
             None => {
-                let ways = Rc::new(self.ways(ports, from, to, probe));
-                self.known.insert((from, to), ways.clone());
-                ways
+                let ways = self.between(ports, from, to, probe);
+                let next = number(self.sets.len());
+                let set = *self.numbers.entry(ways.clone()).or_insert(next);
+                if set == next {
+                    self.sets.push(ways);
+                }
+                self.known.insert((from, to), set);
+                set
             }
         };
-        let fastest = ways.iter().map(|between| {
-            let mut way = Vec::with_capacity(between.len() + 2);
+        let mut least = Duration::FOREVER;
+        for between in self.sets[index(set)].clone().iter() {
+            let mut way = Ways::START;
             if from != src {
-                way.push(self.leg(&ports[index(src)][0], dst));
+                way = self.ways.and(way, self.leg(&ports[index(src)][0], dst));
             }
-            way.extend_from_slice(between);
+            if way == Ways::START {
+                way = *between;
+            } else {
+                for hop in self.ways.hops(*between) {
+                    way = self.ways.and(way, hop);
+                }
+            }
             if to != dst {
                 let back = ports[index(dst)][0].peer_port;
-                way.push(self.leg(&ports[index(to)][back], dst));
+                way = self.ways.and(way, self.leg(&ports[index(to)][back], dst));
             }
-            self.time(&way, size)
-        });
-        let fastest = fastest.fold(time, Duration::min);
-        Ideal { own: if self.is_routed { fastest } else { time }, fastest, via }
+            least = least.min(self.time_of(way, size));
+        }
+        least
+    }
+
+    /// Returns the time of a flow on a way.
+    fn time_of(&mut self, way: Way, size: u64) -> Duration {
+        if let Some(time) = self.times.get(&(way, size)) {
+            return *time;
+        }
+        let time = self.time(&self.ways.hops(way), size);
+        if self.times.len() == MOST_TIMES {
+            self.times.clear();
+        }
+        self.times.insert((way, size), time);
+        time
     }
 
     fn leg(&self, port: &PortSpec, dst: u32) -> Hop {
@@ -183,52 +311,64 @@ impl IdealFct {
         Hop { parallel: parallel.min(into), ..leg }
     }
 
-    /// Returns the path of a flow. The host chose the first port; from the next node on, routes decide.
-    fn walk(&self, ports: &[Vec<PortSpec>], src: u32, port: PortId, mut probe: Packet) -> (Way, Vec<u32>) {
-        let (mut at, mut way, mut via) = (src, Way::new(), Vec::new());
-        loop {
-            let routes = &self.routing.routes[index(at)];
-            let (out, choices) = if way.is_empty() {
-                (port, &[][..])
-            } else {
-                (routes.port(&probe), routes.choices(probe.dst()))
-            };
+    /// Returns the path of a flow, and adds the nodes between its ends to a list. The host chose the first port; from the
+    /// next node on, routes decide.
+    fn walk(
+        &mut self,
+        ports: &[Vec<PortSpec>],
+        src: u32,
+        port: PortId,
+        mut probe: Packet,
+        mut via: Option<&mut Vec<u32>>,
+    ) -> Way {
+        let routing = self.routing.clone();
+        let (mut at, mut way, mut out, mut choices) = (src, Ways::START, port, &[][..]);
+        for _ in 0..250 {
             let port = &ports[index(at)][out];
-            way.push(self.leg_among(ports, (at, out), choices, way.last(), probe.dst()));
+            let hop = self.leg_among(ports, (at, out), choices, self.ways.last(way), probe.dst());
+            way = self.ways.and(way, hop);
             probe.hop();
             at = port.peer;
-            if at == probe.dst() || way.len() > 250 {
-                return (way, via);
+            if at == probe.dst() {
+                break;
             }
-            via.push(at);
+            if let Some(via) = &mut via {
+                via.push(at);
+            }
+            let routes = &routing.routes[index(at)];
+            (out, choices) = (routes.port(&probe), routes.choices(probe.dst()));
         }
+        way
     }
 
     /// The shortest ways between two nodes, node by node.
-    fn ways(&self, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Vec<Way> {
+    fn between(&mut self, ports: &[Vec<PortSpec>], from: u32, to: u32, mut probe: Packet) -> Arc<[Way]> {
         probe.set_path(0);
-        let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Way::new()])]);
+        let routing = self.routing.clone();
+        let mut front: BTreeMap<u32, Vec<Way>> = BTreeMap::from([(from, vec![Ways::START])]);
         for _ in 0..250 {
             if front.contains_key(&to) {
                 break;
             }
             let mut next: BTreeMap<u32, Vec<Way>> = BTreeMap::new();
             for (at, ways) in front {
-                let routes = &self.routing.routes[index(at)];
+                let routes = &routing.routes[index(at)];
                 let choices = routes.choices(probe.dst());
                 let only = [if choices.is_empty() { routes.port(&probe) } else { PortId(0) }];
                 for out in if choices.is_empty() { &only } else { choices } {
                     let port = &ports[index(at)][*out];
                     let there = next.entry(port.peer).or_default();
                     for way in &ways {
-                        let leg = self.leg_among(ports, (at, *out), choices, way.last(), probe.dst());
-                        add(there, way.iter().copied().chain([leg]).collect());
+                        let hop =
+                            self.leg_among(ports, (at, *out), choices, self.ways.last(*way), probe.dst());
+                        let way = self.ways.and(*way, hop);
+                        self.ways.add(there, way);
                     }
                 }
             }
             front = next;
         }
-        front.remove(&to).unwrap_or_default()
+        front.remove(&to).unwrap_or_default().into()
     }
 
     /// Returns the time of a flow alone in the network, to the last byte. Full packets follow one another at
@@ -301,13 +441,4 @@ fn least_of_overtaking(
         last_comes += of_last[n];
     }
     longest
-}
-
-/// Adds a path unless another path is as good on every link, and removes paths that are worse on every link.
-fn add(ways: &mut Vec<Way>, way: Way) {
-    let beats = |a: &Way, b: &Way| a.iter().zip(b).all(|(a, b)| a.is_as_good_as(b));
-    if !ways.iter().any(|known| beats(known, &way)) {
-        ways.retain(|known| !beats(&way, known));
-        ways.push(way);
-    }
 }

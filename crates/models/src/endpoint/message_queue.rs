@@ -1,12 +1,11 @@
 //! Posted messages of a connection that are not yet acknowledged.
 
-use crate::flow::MessageLog;
+use crate::flow::{Few, MessageLog};
 use crate::framing::Framing;
 use crate::ids::PortId;
 use crate::message::{Message, MessageId, Post};
 use crate::packet::Packet;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use xoff_engine::state;
 use xoff_engine::state::{PeriodKind, State, StateVisitor};
@@ -32,7 +31,7 @@ state!(Ending {
 /// The messages of a connection under way.
 #[derive(Debug, Clone)]
 pub(super) struct Messages {
-    pub(super) endings: VecDeque<Ending>,
+    pub(super) endings: Few<Ending>,
     pub(super) log: Arc<MessageLog>,
     /// The message of the last lookup, from its first packet to the packet after its last. Most packets end
     /// no message.
@@ -60,7 +59,7 @@ impl State for Messages {
                 walk.is_shared();
             }
             walk.value(wide(list.len()));
-            for (end, message) in list {
+            for (end, message) in list.iter_mut() {
                 walk.packet(end);
                 message.walk(walk);
             }

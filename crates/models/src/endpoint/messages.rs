@@ -8,15 +8,14 @@
 //! `docs/models/jobs.md`.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 
-use xoff_units::{Moment, number};
+use xoff_units::Moment;
 
 use super::message_queue::Messages;
 use super::sender::Sender;
 use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
-use crate::flow::FlowSpec;
+use crate::flow::{Few, FlowSpec};
 use crate::message::{Delivered, Message, MessageId, Post};
 use crate::serving::SERVING;
 
@@ -77,7 +76,7 @@ impl Endpoint {
         let spec = self.connections[place].spec;
         let log = self.connections[place].log.clone();
         let mut messages =
-            Messages { endings: VecDeque::new(), log, within: Cell::default(), bytes: 0, is_closed: false };
+            Messages { endings: Few::default(), log, within: Cell::default(), bytes: 0, is_closed: false };
         messages.hand(post, 0, is_last, framing, now);
         self.opening = Some(Box::new(messages));
         Some(spec)
@@ -86,9 +85,10 @@ impl Endpoint {
     /// Delivers the messages that end before `before`, and returns their number.
     #[cold]
     pub(super) fn deliver(&mut self, flow: u32, before: u32, effects: &mut Effects) -> u32 {
-        let messages = self.incoming.get(&flow).map_or_else(Vec::new, |log| log.take(before));
-        let count = number(messages.len());
-        for message in messages {
+        let Some(log) = self.incoming.get(&flow).cloned() else { return 0 };
+        let mut count = 0;
+        while let Some(message) = log.take(before) {
+            count += 1;
             if message.post.id.job & SERVING != 0 {
                 if let Some(serving) = &mut self.serving {
                     serving.deliver(&message.post, message.posted, effects);

@@ -15,7 +15,7 @@ use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment, Rate, Serializer, index, number, wide};
 
 use crate::effects::{Effect, Effects};
-use crate::flow::MessageLog;
+use crate::flow::{Few, MessageLog};
 use crate::frames::Slice;
 use crate::ids::PortId;
 use crate::message::{Message, Post};
@@ -109,7 +109,7 @@ impl State for NvLink {
                     walk.is_shared();
                 }
                 walk.value(wide(list.len()));
-                for (_, message) in list {
+                for (_, message) in list.iter_mut() {
                     message.walk(walk);
                 }
             });
@@ -210,7 +210,7 @@ impl NvLink {
     pub(super) fn take(&mut self, queue: u32) -> Option<((u32, u32), Message)> {
         let arrivals = &mut self.arrivals[index(queue)];
         arrivals.entering -= 1;
-        let message = arrivals.log.with(VecDeque::pop_front)?.1;
+        let message = arrivals.log.with(Few::pop_front)?.1;
         Some((arrivals.of, message))
     }
 }

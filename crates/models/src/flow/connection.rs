@@ -1,8 +1,8 @@
 //! Connections: flows that carry messages, and the log of messages between the two ends.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::few::Few;
 use super::spec::FlowSpec;
 use crate::message::Message;
 
@@ -25,19 +25,19 @@ pub struct Connection {
 /// different threads. A message enters the log before its packets leave, and the receiver reads the entry
 /// after all packets have arrived. The read does not depend on the progress of the sender.
 #[derive(Debug, Default)]
-pub struct MessageLog(Mutex<VecDeque<(u32, Message)>>);
+pub struct MessageLog(Mutex<Few<(u32, Message)>>);
 
 impl MessageLog {
     /// Calls `f` with the entries: the first packet after a message, and the message.
-    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut VecDeque<(u32, Message)>) -> T) -> T {
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut Few<(u32, Message)>) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the messages that end before this packet.
-    pub fn take(&self, before: u32) -> Vec<Message> {
+    /// Takes the first message, if the message ends before this packet.
+    pub fn take(&self, before: u32) -> Option<Message> {
         self.with(|list| {
-            let whole = list.partition_point(|one| one.0 <= before);
-            list.drain(..whole).map(|one| one.1).collect()
+            let is_whole = list.front().is_some_and(|one| one.0 <= before);
+            if is_whole { list.pop_front().map(|one| one.1) } else { None }
         })
     }
 }

@@ -5,12 +5,14 @@
 
 mod connection;
 mod drawn;
+mod few;
 mod source_queue;
 mod spec;
 mod start;
 
 pub use self::connection::{Connection, MessageLog};
 pub use self::drawn::{Drawn, Offer};
+pub use self::few::Few;
 pub use self::source_queue::SourceQueue;
 pub use self::spec::FlowSpec;
 pub use self::start::Start;

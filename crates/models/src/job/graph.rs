@@ -397,23 +397,25 @@ impl Graph {
 
     /// Returns the needed connections, by the rank of the sending NIC, receiving rank and line.
     pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
-        let mut found: BTreeMap<(u32, u32, u64), (u64, u64, u64)> = BTreeMap::new();
+        let mut found: Vec<Connection> = Vec::new();
         self.each_message(&mut |_, to, line, way, bytes, times| {
-            if let Way::Nic(via) = way {
-                let of = found.entry((via, to, line)).or_default();
-                *of = (of.0 + times, of.1 + bytes * times, of.2 + framing.packets(bytes) * times);
+            if let Way::Nic(from) = way {
+                let (messages, packets) = (times as u32, framing.packets(bytes) * times);
+                let class = ((line >> CLASS) as u8).checked_sub(1);
+                found.push(Connection { from, to, line, messages, bytes: bytes * times, packets, class });
             }
         });
-        let made = found.into_iter().map(|((from, to, line), (messages, bytes, packets))| Connection {
-            from,
-            to,
-            line,
-            messages: messages as u32,
-            bytes,
-            packets,
-            class: ((line >> CLASS) as u8).checked_sub(1),
+        found.sort_unstable_by_key(|one| (one.from, one.to, one.line));
+        found.dedup_by(|next, one| {
+            let is_same = (next.from, next.to, next.line) == (one.from, one.to, one.line);
+            if is_same {
+                one.messages += next.messages;
+                one.bytes += next.bytes;
+                one.packets += next.packets;
+            }
+            is_same
         });
-        made.collect()
+        found
     }
 
     /// Returns the queues of slices over NVLink that a rank needs, for a job with a library.

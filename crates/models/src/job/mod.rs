@@ -17,7 +17,9 @@ mod progress;
 pub mod repetition;
 pub mod shape;
 
-pub use self::graph::{Builder, Graph, Lines, OnServers, Operation, Outside, Rank, Shared, What, Work};
+pub use self::graph::{
+    Builder, Connection, Graph, Lines, OnServers, Operation, Outside, Rank, Shared, What, Work,
+};
 pub use self::handover::QueueKey;
 pub use self::piece::{Costs, Messages, Piece, Way};
 pub use self::program::{Ended, Program, Programs};

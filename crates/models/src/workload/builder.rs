@@ -20,6 +20,7 @@ use super::nccl::Params as NcclParams;
 use super::row::Flow;
 use crate::flow::{Drawn, SourceQueue};
 use crate::framing::Framing;
+use crate::job;
 use crate::job::{Builder, Graph, Lines};
 use crate::serving::{Kind, MAX_WORKLOADS, Plan, job_of};
 use crate::streams::{self, Keys, at_host, label};
@@ -134,6 +135,8 @@ pub struct Making<'a> {
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Together>,
     pub(super) jobs: Vec<Arc<Graph>>,
+    /// The connections of each job.
+    pub(super) connections_of: Vec<Vec<job::Connection>>,
     pub(super) serving: Vec<Arc<Plan>>,
     pub(super) lasts: Moment,
     hosts: Vec<u32>,
@@ -176,6 +179,7 @@ impl<'a> Making<'a> {
             drawn,
             collectives,
             jobs,
+            connections_of: Vec::new(),
             serving: Vec::new(),
             lasts,
             hosts,
@@ -377,6 +381,7 @@ impl<'a> Making<'a> {
             listed.connection = Some((job, place, one.messages));
             listed.class = one.class.unwrap_or(listed.class);
         }
+        self.connections_of.push(connections);
         self.jobs.push(Arc::new(graph));
         Ok(())
     }

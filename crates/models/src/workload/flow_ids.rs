@@ -16,7 +16,7 @@ use super::dependencies::Dependencies;
 use super::nvlink::NvLinkPlan;
 use super::row::{Flow, place};
 use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
-use crate::framing::Framing;
+use crate::job;
 use crate::job::{Graph, Program};
 use crate::routing::{MAX_SWITCHES, Paths, Sources};
 use crate::serving::{Connects, Plan, SERVING, workload_of};
@@ -217,9 +217,9 @@ pub(super) fn number<'a>(
         mut drawn,
         collectives,
         jobs,
+        connections_of,
         serving,
         lasts,
-        framing,
         ..
     } = making;
     let n = topology.nodes.len();
@@ -256,7 +256,6 @@ pub(super) fn number<'a>(
         warm,
         topology,
         ports,
-        framing,
         nodes,
         listed,
         paths,
@@ -269,7 +268,7 @@ pub(super) fn number<'a>(
     let specs = numbering.assign(&mut drawn)?;
     numbering.start(&specs)?;
     numbering.depend()?;
-    numbering.connect(&specs);
+    numbering.connect(&specs, connections_of);
     let Numbering { listed, paths, mut flows, .. } = numbering;
     for at in drawn {
         flows.starts[index(at.node)].push(Start::Drawn(at.flows));
@@ -287,7 +286,6 @@ struct Numbering<'a> {
     warm: BTreeMap<u16, u32>,
     topology: &'a Topology,
     ports: Vec<Vec<PortSpec>>,
-    framing: &'a Framing,
     nodes: HashMap<&'a str, u32>,
     /// By source.
     listed: Vec<Listed<'a>>,
@@ -458,7 +456,7 @@ impl<'a> Numbering<'a> {
     }
 
     /// Gives connections to their sources, and programs to the hosts of ranks.
-    fn connect(&mut self, specs: &[FlowSpec]) {
+    fn connect(&mut self, specs: &[FlowSpec], connections_of: Vec<Vec<job::Connection>>) {
         let mut flow_of: Vec<Vec<u32>> = vec![Vec::new(); self.flows.jobs.len()];
         for (f, spec) in self.listed.iter().zip(specs) {
             let Some((job, place, to_come)) = f.connection else { continue };
@@ -479,9 +477,10 @@ impl<'a> Numbering<'a> {
         for served in &mut self.flows.serving {
             served.queues = self.flows.nvlink.add_serving(&served.plan);
         }
-        for (number, (job, flows)) in (0..).zip(self.flows.jobs.iter().zip(flow_of)) {
+        let of_jobs = self.flows.jobs.iter().zip(connections_of).zip(flow_of);
+        for (number, ((job, connections), flows)) in (0..).zip(of_jobs) {
             let mut of_rank = vec![Vec::new(); job.ranks.len()];
-            for (one, flow) in job.connections(self.framing).iter().zip(flows) {
+            for (one, flow) in connections.iter().zip(flows) {
                 of_rank[index(one.from)].push(((one.to, one.line), flow));
             }
             let mut queues = self.flows.nvlink.add(number, job);

@@ -106,7 +106,7 @@ impl Collector {
         let (src, workload) = (plan.sources.of(post.flow), plan.name_of(post.flow));
         self.delays.complete(&cut(one), &self.names.ports);
         let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
-        let ideal = self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own;
+        let ideal = self.alone.own(&self.names.ports, src, message.port, probe, post.bytes);
         let fct = (one.at - message.posted).ps();
         let slowdown = self.slowdown(post.flow, fct, ideal);
         let (start, arrived) = (message.posted.ps(), one.at.ps());

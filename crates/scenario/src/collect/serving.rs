@@ -81,7 +81,7 @@ impl Collector {
             servers.latency + servers.nvlink.serializer().time(post.bytes)
         } else {
             let probe = Packet::new(Kind::Data, post.flow, 0, one.dst, 0, message.class);
-            self.alone.of(&self.names.ports, src, message.port, probe, post.bytes).own
+            self.alone.own(&self.names.ports, src, message.port, probe, post.bytes)
         };
         let fct = (one.at - message.posted).ps();
         self.rows.messages.push(Message {
