@@ -20,7 +20,7 @@ from xoff._core import InputError
 from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
-from xoff.options import Force, Json, Set, overrides, settings
+from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
 from xoff.results import AuditError, Result
 from xoff.sizing import size
 from xoff.version import __version__
@@ -60,7 +60,8 @@ File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
 ]
 ScenarioOrStudy = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The scenario, or the study: a TOML or JSON file.", show_default=False)
+    Path | None,
+    typer.Argument(metavar="[FILE]", help="The scenario, or the study: a TOML or JSON file.", show_default=False),
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
@@ -142,7 +143,7 @@ def _show(result: Result, title: str) -> None:
 
 @app.command()
 def check(
-    file: ScenarioOrStudy,
+    file: ScenarioOrStudy = None,
     set: Set = None,
     seed: Seed = None,
     deadlock: Annotated[
@@ -153,9 +154,40 @@ def check(
             show_default=False,
         ),
     ] = None,
+    sonic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Checks the switches of this folder in place of a scenario: NAME.json, or NAME/config_db.json.",
+            show_default=False,
+        ),
+    ] = None,
+    asic: Asic = None,
+    lookup: Lookup = None,
+    adapter: AdapterFile = None,
+    roce_dscp: RoceDscp = None,
+    cnp_dscp: CnpDscp = None,
     as_json: Json = False,
 ) -> None:
-    """Validates a scenario without running it and describes its network; validates each variant of a study."""
+    """Validates a scenario without running it and describes its network; validates each variant of a study.
+
+    With --sonic the command names the settings of switches that would lose packets; exit code 1 with an error.
+    """
+    beside = {"--asic": asic, "--lookup": lookup, "--adapter": adapter, "--roce-dscp": roce_dscp}
+    beside |= {"--cnp-dscp": cnp_dscp}
+    if sonic is not None:
+        from xoff.sonic import check_command
+
+        if file is not None or set or seed is not None or deadlock is not None:
+            raise InputError("--sonic: not allowed with a scenario, --set, --seed and --deadlock")
+        found = check_command.context(
+            sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
+        )
+        raise typer.Exit(check_command.command(found, as_json=as_json))
+    if alone := next((name for name, value in beside.items() if value is not None), None):
+        raise InputError(f"{alone}: needs --sonic")
+    if file is None:
+        raise InputError("no scenario: give FILE, or --sonic DIR")
     from xoff.check_command import command
 
     raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, as_json=as_json))
