@@ -132,8 +132,8 @@ TRIPS: dict[str, tuple[Callable[[], dict[str, Tables]], str, str, str, dict[str,
     ),
     "threshold-mode": (
         one(
-            ("BUFFER_PROFILE/ingress_lossy_profile/static_th", "4160"),
-            ("BUFFER_PROFILE/ingress_lossy_profile/dynamic_th", None),
+            (f"{PROFILE}/static_th", "4160000"),
+            (f"{PROFILE}/dynamic_th", None),
         ),
         "warning",
         "static_th",

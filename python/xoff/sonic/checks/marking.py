@@ -74,7 +74,7 @@ def _ecn_above_xoff(context: Context) -> Iterator[Row]:
             yield Row(
                 "ecn-above-xoff", "warning", switch.name, output.port.name, "WRED_PROFILE", name, "green_min_threshold",
                 str(kmin), str(ceil(fitting) - 1),
-                f"with {least} or more full lossless groups (of {memory.groups}) each pauses at "
+                f"with {least} or more full lossless groups (of {memory.groups} in a slice) each pauses at "
                 f"{alpha * memory.shared / (1 + least * alpha):.0f} B or less: pauses come before marks",
             )  # fmt: skip
 

@@ -95,6 +95,12 @@ def _egress_pool(context: Context) -> Iterator[Row]:
             )
 
 
+def _level(profile: Profile) -> str:
+    """Returns the level of a finding on a static limit: shipped templates leave lossy inputs without a limit so."""
+    is_lossy_input = not profile.is_lossless and profile.pool is not None and profile.pool.type == "ingress"
+    return "note" if is_lossy_input else "warning"
+
+
 def _static_above_pool(context: Context) -> Iterator[Row]:
     for switch in context.fabric.switches.values():
         for profile in switch.profiles.values():
@@ -102,7 +108,7 @@ def _static_above_pool(context: Context) -> Iterator[Row]:
             if profile.static_th and pool and pool.size is not None and profile.static_th > pool.size:
                 yield Row(
                     "static-above-pool",
-                    "warning",
+                    _level(profile),
                     switch.name,
                     "",
                     "BUFFER_PROFILE",
@@ -125,7 +131,7 @@ def _threshold_mode(context: Context) -> Iterator[Row]:
                 value = profile.static_th if given == "static" else profile.dynamic_th
                 yield Row(
                     "threshold-mode",
-                    "warning",
+                    _level(profile) if given == "static" else "warning",
                     switch.name,
                     "",
                     "BUFFER_PROFILE",
@@ -282,7 +288,7 @@ CHECKS = (
     Check(
         "static-above-pool",
         "warning",
-        "`static_th` is larger than the pool.",
+        "`static_th` is larger than the pool. For a lossy ingress profile the finding is a note.",
         "The limit has no effect.",
         "Give `static_th` at most the size of the pool.",
         "SAI `inc/saibuffer.h`.",
@@ -291,7 +297,8 @@ CHECKS = (
     Check(
         "threshold-mode",
         "warning",
-        "A profile has `dynamic_th` in a pool with static thresholds, or `static_th` in one with dynamic thresholds.",
+        "A profile has `dynamic_th` in a pool with static thresholds, or `static_th` in one with dynamic thresholds. For "
+        "a static limit of a lossy ingress profile, which templates of Broadcom ship, the finding is a note.",
         "Some chips refuse the profile, and the group or queue keeps an earlier limit.",
         "Use the threshold of the pool's mode.",
         "SAI `inc/saibuffer.h`: the mode of a profile may replace that of the pool.",
