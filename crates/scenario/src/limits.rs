@@ -263,9 +263,8 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
 /// Refuses thresholds and reserves that exceed the memory of a switch.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
-        let buffer = &settings.locals.list()[0].buffer;
-        let (memory, table) =
-            if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
+        let memory = settings.switch_memory(n as u32, ports.len(), node.is_host);
+        let table = if node.is_host { "host.relay" } else { "switch" };
         if let buffer::Params::Shared(shared) = memory {
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
@@ -276,7 +275,14 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
                 Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
             };
             let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
-            let reserve = u128::from(shared.reserve.0) * ports.len() as u128 * classes;
+            let reserved = |number: PortId| {
+                let buffer::Params::Shared(here) = settings.ingress(n as u32, number, ports, node).memory
+                else {
+                    return 0;
+                };
+                u128::from(here.reserve.0) * classes
+            };
+            let reserve = PortId::all(ports.len()).map(reserved).sum::<u128>();
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
@@ -290,8 +296,13 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
                 u128::from(here.headroom.map_or(computed, |given| given.0)) * classes
             };
             let headroom = PortId::all(ports.len()).map(of).sum::<u128>();
+            let headroom = shared.headroom_pool.map_or(headroom, |pool| u128::from(pool.0));
             if reserve + headroom > total {
-                let key = if shared.headroom.is_some() { "headroom" } else { "total" };
+                let key = match (shared.headroom_pool, shared.headroom) {
+                    (Some(_), _) => "headroom_pool",
+                    (None, Some(_)) => "headroom",
+                    (None, None) => "total",
+                };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);
             }
         }

@@ -568,6 +568,11 @@ fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<()
                     format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha),
                 );
             }
+            if let Some(cell) = shared.cell
+                && !(1..=1 << 16).contains(&cell.0)
+            {
+                return wrong("shared.cell", format!("{cell} is out of range; allowed are 1B to 64KiB"));
+            }
             if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
                 return wrong(
                     "shared.total",
