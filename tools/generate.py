@@ -508,6 +508,7 @@ _GROUPS = {
         "reducers",
         "reps",
         "sfc",
+        "sonic",
         "spray",
         "switch_buffer",
         "telemetry",

@@ -10,13 +10,14 @@ _PAGE = """# Checks of SONiC configurations
 would lose packets. [The how-to](../how-to/check-sonic.md) leads from a folder to a verdict, and
 [the model](../models/sonic.md) describes chips, thresholds and headroom.
 
-- **error**: the setting cannot work. Bytes exceed a memory, a class has no headroom, or a mark never comes. Exit code 1.
+- **error**: the setting cannot work. Bytes exceed a memory, a class has no headroom, or a mark never comes. The exit
+  code is 1.
 - **warning**: the setting fails under a load that the message names.
 - **note**: the setting has no effect, or no port uses the row. Notes and warnings never change the exit code.
 
 A check whose input is missing is listed as `not checked`, and does not pass in silence. `--json` prints an object with
-`rows`, `unchecked`, `unread` and the chip of each of the `switches`. A row has the keys `id`, `level`, `switch`, `port`,
-`table`, `key`, `field`, `value`, `required` (the value that would pass) and `why`.
+`rows`, `unchecked`, `unread` and the chip of each of the `switches`. A row has the keys `id`, `level`, `switch`,
+`port`, `table`, `key`, `field`, `value`, `required` (the value that would pass) and `why`.
 
 In the text below, B is shared memory, α the factor of a dynamic threshold, and n the number of full lossless groups.
 

@@ -416,12 +416,20 @@ def export(
     directory: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR",
-            help="The directory of a result.",
+            metavar="DIR|sonic",
+            help="The directory of a result, or the word sonic before a scenario.",
             show_default=False,
             autocompletion=_complete_result,
         ),
     ],
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="After sonic: writes the config_db.json of the scenario's switches.",
+            show_default=False,
+        ),
+    ] = None,
     perfetto: Annotated[
         bool, typer.Option("--perfetto", help="Pauses, queues and flows over time, for the Perfetto UI.")
     ] = False,
@@ -452,9 +460,26 @@ def export(
             show_default=False,
         ),
     ] = None,
+    switch: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With sonic: prints the tables of this switch.", show_default=False),
+    ] = None,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="With sonic: writes a file for each switch into the new directory of --out.")
+    ] = False,
+    asic: Asic = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the recorded data of a run in the formats of other tools."""
+    """Writes the recorded data of a run in the formats of other tools, or switches as SONiC configurations."""
+    if scenario is not None:
+        from xoff.sonic.export_command import command as export_sonic
+
+        if directory != Path("sonic") or perfetto or pcapng or fct or csv or as_json:
+            raise InputError(f"{scenario}: a scenario goes with `xoff export sonic` alone: give --switch, or --all")
+        export_sonic(scenario, switch=switch, is_all=is_all, chip=asic, out=out)
+        return
+    if switch is not None or is_all or asic is not None:
+        raise InputError("--switch, --all and --asic: need `xoff export sonic SCENARIO`")
     from xoff.exporting.command import command
 
     chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else [], "csv": [""] * csv}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from small import Command
 from sonic_cases import Tables, case, changed, pair, switch, write
 from xoff.sonic import check_command
 from xoff.sonic.checks import registry
@@ -315,3 +316,13 @@ def test_the_numbers_of_the_cases(tmp_path: Path) -> None:
     assert "348160 B (1360 cells)" in row.why
     assert {(row.field, row.value) for row in of("s6")} == {("detection_time", "600"), ("restoration_time", "600")}
     assert {(row.field, row.value, row.required) for row in of("s7")} == {("26", "1", "3 or 4")}
+
+
+def test_the_how_to_shows_what_the_command_prints(xoff_here: Command) -> None:
+    root = Path(__file__).resolve().parents[2]
+    page = (root / "docs/how-to/check-sonic.md").read_text("utf-8")
+    shown = next(block for block in page.split("```") if block.startswith("\n2 switches")).strip()
+    done = xoff_here("check", "--sonic", root / "examples/sonic/before", "--roce-dscp", "26", "--cnp-dscp", "48")
+    assert done.returncode == 1
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    assert printed[: len(shown.splitlines())] == [line.rstrip() for line in shown.splitlines()]

@@ -145,13 +145,21 @@ class Choice:
         return dataclasses.replace(chip, **self.values, guesses=left)
 
 
-def chosen(given: str | None) -> Choice:
+CHIP = "asic.toml"
+"""The file of the chip in a folder of switches."""
+
+
+def chosen(given: str | None, directory: Path | None = None) -> Choice:
     """Returns the choice of ``--asic``: a name, or a TOML file with values and optionally ``base``, a name.
+
+    directory: a folder of switches, whose file `CHIP` counts without the option.
 
     Raises `InputError` for an unknown name or a file with other keys.
     """
     if given is None:
-        return Choice()
+        if directory is None or not (directory / CHIP).is_file():
+            return Choice()
+        given = str(directory / CHIP)
     if (chip := named(given)) is not None:
         return Choice(chip)
     if not given.endswith(".toml"):

@@ -11,6 +11,7 @@ from xoff.sonic import adapter, asic, fabric, formula
 from xoff.sonic.checks import registry
 from xoff.sonic.checks.row import Context, Row
 from xoff.sonic.fabric import Fabric
+from xoff.sonic.memory import reserve
 
 _SHOWN = 20
 _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
@@ -28,7 +29,7 @@ def context(
     """Reads a folder of switches, and facts beside it: chip, lookup table, settings of the hosts' adapters."""
     table = None if lookup is None else formula.lookup(lookup)
     hosts = adapter.Adapter() if settings is None else adapter.load(settings)
-    found = fabric.read(directory, asic.chosen(chip), table)
+    found = fabric.read(directory, asic.chosen(chip, directory), table)
     return Context(
         found,
         table,
@@ -64,6 +65,7 @@ def _show(found: Context, rows: list[Row]) -> None:
     ports = sum(len(one.up) for one in found.fabric.switches.values())
     chips = formatting.listed(dict(sorted(_counts(one.asic.name for one in found.fabric.switches.values()).items())))
     display.out.print(f"{len(found.fabric.switches):,} switches ({escape(chips)}), {ports:,} ports that are up")
+    _show_memory(found)
     for texts in list(_grouped(rows))[:_SHOWN]:
         level, head, why = texts
         display.out.print(f"[{_STYLES[level]}]{level}[/{_STYLES[level]}] {escape(head)}")
@@ -80,6 +82,30 @@ def _show(found: Context, rows: list[Row]) -> None:
     counts = _counts(row.level for row in rows)
     totals = ", ".join(f"{counts.get(level, 0):,} {level}s" for level in _STYLES)
     display.out.print(f"{totals}; docs/reference/sonic-checks.md explains each check")
+
+
+def _show_memory(found: Context) -> None:
+    """Prints the memory of lossless groups as the profiles cut it; switches with equal values are one row."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for switch, memory in found.with_memory():
+        profile = switch.lossless[0].profile
+        alone, together = (memory.threshold(profile, groups) for groups in (1, memory.groups))
+        held = memory.reserves, memory.headroom, memory.shared and memory.shared * memory.slices
+        shares = [share and share + reserve(switch, profile) for share in (alone, together)]
+        cells = ["–" if value is None else formatting.size(value) for value in (*held, *shares)]
+        rows.setdefault((*cells, str(memory.groups)), []).append(switch.name)
+    if not rows:
+        return
+    columns = ("switch", "reserves", "headroom", "shared", "XOFF alone", "XOFF with all groups", "groups in a slice")
+    table = display.table(*columns, title="memory of lossless groups", right=tuple(range(1, len(columns))))
+    for values, names in list(rows.items())[:_SHOWN]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        table.add_row(escape(f"{names[0]}{more}"), *values)
+    display.out.print(table)
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

@@ -297,8 +297,8 @@ CHECKS = (
     Check(
         "threshold-mode",
         "warning",
-        "A profile has `dynamic_th` in a pool with static thresholds, or `static_th` in one with dynamic thresholds. For "
-        "a static limit of a lossy ingress profile, which templates of Broadcom ship, the finding is a note.",
+        "A profile has `dynamic_th` in a pool with static thresholds, or `static_th` in one with dynamic thresholds. "
+        "For a static limit of a lossy ingress profile, which templates of Broadcom ship, the finding is a note.",
         "Some chips refuse the profile, and the group or queue keeps an earlier limit.",
         "Use the threshold of the pool's mode.",
         "SAI `inc/saibuffer.h`: the mode of a profile may replace that of the pool.",
