@@ -41,6 +41,7 @@ __all__ = [
     "Dynamic",
     "Ecn",
     "Edge",
+    "Egress",
     "ExpertTraffic",
     "Explicit",
     "Failover",
@@ -54,6 +55,7 @@ __all__ = [
     "Framing",
     "GoBackN",
     "Graph",
+    "Group",
     "HostOverride",
     "HostSettings",
     "Hpcc",
@@ -534,6 +536,40 @@ class CutThrough(_Part):
 
 
 @dataclass(kw_only=True)
+class Group(_Part):
+    """`switch.buffer.shared.groups[]`: missing keys keep the general value."""
+
+    classes: Sequence[int]
+    """The classes with these values."""
+
+    alpha: float | None = None
+    """Share of the pool's free bytes."""
+
+    reserve: str | None = None
+    """Memory reserved for each ingress port and class."""
+
+    headroom: str | None = None
+    """Headroom of each ingress port and class."""
+
+
+@dataclass(kw_only=True)
+class Egress(_Part):
+    """`switch.buffer.shared.egress[]`: a packet without room here is dropped, also in a lossless class."""
+
+    classes: Sequence[int] | None = None
+    """The classes of the pool. Default: all."""
+
+    total: str
+    """Most bytes of all queues of the pool together."""
+
+    limit: str | None = None
+    """Most bytes of a queue. Default: the total."""
+
+    alpha: float | None = None
+    """Share of the pool's free bytes that a queue may use. Default: no share."""
+
+
+@dataclass(kw_only=True)
 class Shared(_Part):
     """`switch.buffer.shared`."""
 
@@ -556,6 +592,12 @@ class Shared(_Part):
 
     cell: str | None = None
     """A frame takes whole cells of this size in this memory. Default: a frame takes its bytes."""
+
+    groups: Sequence[Group] | None = None
+    """Other shares for some classes; each class counts by itself. Default: all classes have the values above."""
+
+    egress: Sequence[Egress] | None = None
+    """Pools that limit the queues of some classes at the outputs, beside the limits at the inputs. Default: no pool."""
 
 
 @dataclass(kw_only=True)

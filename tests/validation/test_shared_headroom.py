@@ -117,3 +117,26 @@ def test_a_switch_has_its_own_memory() -> None:
     }
     found = {row["xoff_bytes"] for row in xoff.check(scenario)["headroom"]}
     assert found == {(1_000_000 - 2 * 50_000) // 2, 10_000 + (600_000 - 2 * 60_000) // 2}
+
+
+def test_an_output_drops_lossless_packets() -> None:
+    """A queue of 100 KB ends before its inputs pause: packets are lost with headroom free, and none with 2 MB."""
+    total = f"{400_000 + (SENDERS + 1) * HEADROOM}B"
+    for limit, is_lossy in ((100_000, True), (2_000_000, False)):
+        result = xoff.run(star(total=total, egress=[{"total": "4MB", "limit": f"{limit}B"}]))
+        assert (result.summary["drops"] > 0) == is_lossy
+        marks = result.summary["high_water"]
+        assert marks["queue"]["bytes"] <= limit
+        assert (marks["headroom"]["bytes"] == 0) == is_lossy
+
+
+def test_classes_of_a_group_have_their_own_threshold() -> None:
+    """Alone at B/2 with alpha 1, and at B/3 with alpha 1/2: one sender of each class without PFC."""
+    cells = 240
+    base = star(total=f"{cells * FRAME}B", groups=[{"classes": [1], "alpha": 0.5}])
+    base["switch"] |= {"classes": 2, "flow_control": {}}
+    for number, share in ((0, 2), (1, 3)):
+        flow = {"class": number, "incast": {"senders": [1], "receiver": 0, "size": f"{cells * FRAME}B"}}
+        result = xoff.run(base | {"workload": [flow]})
+        held = cells // share
+        assert cells - held - 5 <= result.summary["drops"] <= cells - held

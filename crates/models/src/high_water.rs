@@ -143,6 +143,7 @@ mod tests {
         let mut core = Core::for_tests(1, 1);
         core.buffer = Buffer::Shared(SharedBuffer::new(
             &Shared::for_tests(10_000),
+            1,
             [Share { alpha: 1.0, reserve: 0, headroom: 2_000 }],
         ));
         while core.buffer.admit(PortId(0), 0, PortId(0), 0, 0, 1_000) {}

@@ -212,15 +212,14 @@ impl Settings {
                         unreachable!("an override keeps the kind of buffer")
                     };
                     // No headroom without a mechanism that pauses in time.
-                    let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
-                    let has_headroom = move |class: u8| levels.is_some_and(|l| l.classes.has(class));
-                    (0..number(classes) as u8).map(move |class| Share {
-                        alpha: here.alpha,
-                        reserve: here.reserve.0 as i64,
-                        headroom: if has_headroom(class) { headroom as i64 } else { 0 },
+                    (0..number(classes) as u8).map(move |class| {
+                        let (alpha, reserve, headroom) = here.of_class(class);
+                        let held = levels.filter(|l| l.classes.has(class));
+                        let headroom = held.map_or(0, |l| headroom.map_or(l.headroom, |given| given.0));
+                        Share { alpha, reserve: reserve.0 as i64, headroom: headroom as i64 }
                     })
                 });
-                Buffer::Shared(SharedBuffer::new(shared, groups))
+                Buffer::Shared(SharedBuffer::new(shared, classes, groups))
             }
         }
     }
