@@ -223,6 +223,9 @@ def size_ecn(
     ] = None,
     alpha: Annotated[float, typer.Option(min=0.001, max=1024, help="Factor of the dynamic threshold.")] = 8.0,
     verify: _Verify = False,
+    sonic: Annotated[
+        bool, typer.Option("--sonic", help="Also prints the first row as SONiC's WRED_PROFILE, below pauses.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Explicit Congestion Notification: where marking begins and ends, from rates and round trips, with the sources."""
@@ -245,10 +248,14 @@ def size_ecn(
         marking.check_rows(scenario, settings(set), control, answer)
     if verify:
         answer["measured"] = marking.verify_ecn(path, control, answer["rows"], flows)
+    if sonic:
+        answer["WRED_PROFILE"] = sonic_sizing.curve(answer["rows"][0], answer.get("below_pfc_bytes"))
     if as_json:
         print(json.dumps(answer))
         return
     _show_rows(answer, ("kmin", "kmax", "pmax"))
+    if sonic:
+        print(json.dumps({"WRED_PROFILE": answer["WRED_PROFILE"]}, indent=4))
 
 
 @size.command("buffer")

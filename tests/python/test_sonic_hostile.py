@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import xoff
 from small import Command
 from sonic_cases import Tables, changed, switch, write
 
@@ -137,9 +138,18 @@ def test_damaged_values_are_checked_or_refused(xoff_here: Command, tmp_path: Pat
             entries = tables[table]
             if entries and (entry := entries[draw.choice(list(entries))]):
                 entry[draw.choice(list(entry))] = draw.choice(values)
-        done = xoff_here("check", "--sonic", write(tmp_path / str(number), {"leaf0": tables}))
+        directory = write(tmp_path / str(number), {"leaf0": tables})
+        done = xoff_here("check", "--sonic", directory)
         assert done.returncode in {0, 1, 2}, done.stderr
         assert done.stderr.count("\n") == (done.returncode == 2), done.stderr
+        out = tmp_path / f"out{number}"
+        done = xoff_here("import", "sonic", directory, "--out", out)
+        assert done.returncode in {0, 2}, done.stderr
+        if done.returncode == 2:
+            assert done.stderr.count("\n") == 1, done.stderr
+            assert not out.exists()
+        else:
+            xoff.check(str(out / "scenario.toml"))
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,11 @@ def test_settings_of_most_ports_are_general_and_others_have_overrides(xoff_here:
     assert sw["flow_control"]["pfc"]["classes"] == [3, 4]
     assert sw["flow_control"]["pfc"]["xon"] == "2288B"
     assert sw["flow_control"]["pfc"]["watchdog"]["detection"] == "400ms"
-    assert sw["buffer"]["shared"]["alpha"] == 1.0
+    shared = sw["buffer"]["shared"]
+    assert (shared["alpha"], shared["headroom_pool"], shared["cell"]) == (1.0, "1300KiB", "208B")
+    # The lossy classes have alpha 8 and no reserve.
+    assert [(one["classes"], one["alpha"]) for one in shared["groups"]] == [([0, 1, 2, 5, 6], 8.0)]
+    assert [(one["classes"], one.get("alpha")) for one in shared["egress"]] == [([0, 1, 2, 5, 6], 8.0), ([3, 4], None)]
     assert [one["type"] for one in sw["scheduler"]["queues"]] == ["dwrr"] * 5 + ["strict"] * 2
     assert sw["ecn"]["red"] == {"kmin": "250KB", "kmax": "2MiB", "pmax": 0.05}
     by_switch = {json.dumps(one["switches"]): one for one in sw["overrides"]}
@@ -165,7 +169,7 @@ def test_fields_without_an_equal_are_said(xoff_here: Command, tmp_path: Path) ->
         "BUFFER_PROFILE|ingress_lossy_profile packet_discard_action = trim",
         "VLAN: is not read",
         "PORT.alias: is not read",
-        "BUFFER_POOL|egress_lossless_pool",
+        "BUFFER_PROFILE|egress_lossy_profile size = 1664: queues have no reserve",
         "DSCP_TO_TC_MAP",
     ):
         assert place in notes, place
@@ -358,3 +362,16 @@ def test_the_response_time_of_802_3(xoff_here: Command) -> None:
     assert (done.returncode, "no pause quanta for 123Gbps" in done.stderr) == (2, True)
     done = xoff_here("size", "pfc", "--max-frame", "1024B", "--asic", "th")
     assert (done.returncode, "need --sonic" in done.stderr) == (2, True)
+
+
+def test_size_ecn_prints_a_curve(xoff_here: Command) -> None:
+    words = ("size", "ecn", "--rate", "100Gbps", "--round-trip", "8us", "--control", "dcqcn", "--sonic")
+    found = json.loads(xoff_here(*words, "--json").stdout)
+    row, curve = found["rows"][0], found["WRED_PROFILE"]["ROCE"]
+    assert curve["green_min_threshold"] == str(row["kmin_bytes"])
+    assert (curve["ecn"], curve["wred_green_enable"]) == ("ecn_all", "true")
+    assert curve["green_drop_probability"] == str(round(100 * row["pmax"]))
+    memory = ("--buffer", "12MB", "--ports", "32", "--headroom", "22400B", "--alpha", "0.0625")
+    found = json.loads(xoff_here(*words, *memory, "--json").stdout)
+    assert int(found["WRED_PROFILE"]["ROCE"]["green_min_threshold"]) < found["below_pfc_bytes"]
+    assert '"WRED_PROFILE"' in xoff_here(*words).stdout

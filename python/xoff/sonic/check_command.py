@@ -66,11 +66,11 @@ def _show(found: Context, rows: list[Row]) -> None:
     chips = formatting.listed(dict(sorted(_counts(one.asic.name for one in found.fabric.switches.values()).items())))
     display.out.print(f"{len(found.fabric.switches):,} switches ({escape(chips)}), {ports:,} ports that are up")
     _show_memory(found)
-    for texts in list(_grouped(rows))[:_SHOWN]:
-        level, head, why = texts
+    grouped = _grouped(rows)
+    for level, head, why in grouped[:_SHOWN]:
         display.out.print(f"[{_STYLES[level]}]{level}[/{_STYLES[level]}] {escape(head)}")
         display.out.print(f"  {escape(why)}")
-    hidden = len(list(_grouped(rows))) - _SHOWN
+    hidden = len(grouped) - _SHOWN
     if hidden > 0:
         display.out.print(f"… and {hidden:,} more findings (--json lists all)")
     for name, why in found.unchecked.items():
@@ -116,23 +116,22 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
 
 
 def _grouped(rows: list[Row]) -> list[tuple[str, str, str]]:
-    """Returns level, place and reason of findings; those of several ports with equal reason are one."""
+    """Returns level, place and reason of findings; those of several ports or switches with equal reason are one."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         key = row.key.replace(row.port, "*") if row.port else row.key
         why = row.why if row.id != "map-neighbour" else ""
-        same = (row.id, row.level, row.switch, row.table, key, row.field, row.value, row.required, why)
-        groups.setdefault(same, []).append(row)
+        groups.setdefault((row.id, row.level, row.table, key, row.field, row.value, row.required, why), []).append(row)
     found = []
     for members in groups.values():
         row = members[0]
-        ports = list(dict.fromkeys(one.port for one in members if one.port))
-        more = f" and {len(ports) - 1} more ports" if len(ports) > 1 else ""
-        where = " ".join(part for part in (row.switch, f"{ports[0]}{more}" if ports else "") if part)
+        places = list(dict.fromkeys(f"{one.switch} {one.port}".strip() for one in members))
+        more = f" and {len(places) - 1:,} more {'ports' if row.port else 'switches'}" if len(places) > 1 else ""
         value = f" = {row.value}" if row.value else " is missing"
         key = f"|{row.key}" if row.key else ""
         needed = f"; passes with {row.required}" if row.required else ""
-        found.append((row.level, f"{row.id}: {where}: {row.table}{key} {row.field}{value}{needed}", row.why))
+        where = f"{places[0]}{more}: " if places[0] else ""
+        found.append((row.level, f"{row.id}: {where}{row.table}{key} {row.field}{value}{needed}", row.why))
     return found
 
 

@@ -6,6 +6,7 @@ override. A field that the model has no place for becomes a note.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from xoff.sonic.checks.marking import is_marking
 from xoff.sonic.fabric import Fabric
 from xoff.sonic.memory import Memory
 from xoff.sonic.settings import End, Marks, PortSettings, most_common
-from xoff.sonic.switch import Member, Port, Switch
+from xoff.sonic.switch import Member, Port, Profile, Switch
 
 MAX_CLASSES = 8
 _COLOURS = ("yellow", "red")
@@ -30,6 +31,16 @@ class Watchdog:
     restoration: int
     poll: int
     action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """The limits of queues of some classes: a pool, and the most bytes of a queue or its share."""
+
+    total: int
+    limit: int | None
+    alpha: float | None
+    classes: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -52,6 +63,9 @@ class Converted:
     watchdog: Watchdog | None
     largest_frame: int | None
     """The largest lossless frame; None for xoff's own."""
+    lossy: dict[int, tuple[float, int]]
+    """Alpha and reserve of each lossy class with a dynamic threshold."""
+    egress: list[Egress]
     bare: list[End]
     """Ends of links at switches without a file."""
     notes: list[str] = field(default_factory=list)
@@ -85,6 +99,8 @@ def convert(fabric: Fabric, cabling: Cabling) -> Converted:
         _queues(linked, classes, notes),
         _watchdog(linked, notes),
         next((one.traffic.mtu for one in fabric.switches.values() if one.traffic.is_given), None),
+        _lossy(linked, classes, notes),
+        _egress(linked, classes, notes),
         _bare(fabric, cabling),
         list(dict.fromkeys(notes)),
     )
@@ -144,12 +160,6 @@ def _of_port(switch: Switch, port: Port, classes: int, notes: list[str]) -> Port
         if member.profile != first:
             text = f"{where} BUFFER_PG|{member.key} profile = {member.profile.name}"
             notes.append(f"{text}: all classes have that of {send[0]}")
-    for key in sorted({(port.name, port.maps.group_of(one)) for one in lossy}):
-        if key in switch.groups and switch.groups[key].profile.alpha != first.alpha:
-            profile = switch.groups[key].profile
-            notes.append(
-                f"{switch.name} BUFFER_PROFILE|{profile.name}: lossy classes have alpha and reserve of lossless classes"
-            )
     if first.static_th is not None:
         notes.append(
             f"{switch.name} BUFFER_PROFILE|{first.name} static_th = {first.static_th}: the threshold is dynamic"
@@ -219,9 +229,6 @@ def _lossy_memory(switch: Switch) -> Memory | None:
 def _of_switch(switch: Switch) -> Iterator[str]:
     """Yields notes on fields of a switch without a place in a scenario."""
     name = switch.name
-    for pool in switch.pools.values():
-        if pool.type == "egress":
-            yield f"{name} BUFFER_POOL|{pool.name}: outputs have no limit of their own"
     for key, fields in switch.config.table("BUFFER_POOL").items():
         if "percentage" in fields:
             yield f"{name} BUFFER_POOL|{key} percentage = {fields['percentage']}: has no equal"
@@ -276,6 +283,65 @@ def _resume(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[st
         if values != general:
             notes.append(f"{place} xon, xon_offset: differ from most groups; all groups resume alike")
     return general
+
+
+def _lossy(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> dict[int, tuple[float, int]]:
+    """Returns the values that most ports have for each lossy class."""
+    found: dict[int, list[tuple[float, int]]] = {}
+    for switch, port, _ in linked:
+        held = {one for one, _ in lossless(switch, port, classes)}
+        for one in range(classes):
+            member = switch.groups.get((port.name, port.maps.group_of(one)))
+            if one in held or member is None:
+                continue
+            profile, place = member.profile, f"{switch.name} BUFFER_PROFILE|{member.profile.name}"
+            if profile.alpha is None:
+                notes.append(
+                    f"{place} static_th = {profile.static_th}: a lossy class has the alpha of lossless classes"
+                )
+            else:
+                found.setdefault(one, []).append((profile.alpha, profile.size))
+    general = {one: most_common(values) for one, values in sorted(found.items())}
+    for one, values in found.items():
+        if len(set(values)) > 1:
+            notes.append(f"BUFFER_PG: ports differ in the profile of lossy class {one}; that of most ports is taken")
+    return {one: values for one, values in general.items() if values is not None}
+
+
+def _egress(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> list[Egress]:
+    """Returns the limits of queues that most ports have."""
+    found: list[tuple[str, tuple[Egress | None, ...]]] = []
+    for switch, port, _ in linked:
+        limits: list[Egress | None] = []
+        for one in range(classes):
+            member = switch.queues.get((port.name, port.maps.queue_of(one)))
+            limits.append(None if member is None else _limit(switch, member.profile, notes))
+        found.append((f"{switch.name} {port.name}", tuple(limits)))
+    general = most_common(limits for _, limits in found) or ()
+    notes += [
+        f"{place} BUFFER_QUEUE: limits differ from those of most ports; the scenario has one set"
+        for place, limits in found
+        if limits != general
+    ]
+    made: dict[Egress, list[int]] = {}
+    for one, limit in enumerate(general):
+        if limit is not None:
+            made.setdefault(limit, []).append(one)
+    return [dataclasses.replace(limit, classes=tuple(members)) for limit, members in made.items()]
+
+
+def _limit(switch: Switch, profile: Profile, notes: list[str]) -> Egress | None:
+    place = f"{switch.name} BUFFER_PROFILE|{profile.name}"
+    if profile.pool is None or profile.pool.size is None:
+        notes.append(f"{place}: the size of its pool is unknown; its queues have no limit")
+        return None
+    if profile.size:
+        notes.append(f"{place} size = {profile.size}: queues have no reserve")
+    total = profile.pool.size
+    if profile.alpha is not None:
+        return Egress(total, None, profile.alpha)
+    # Zero is no limit.
+    return Egress(total, min(profile.static_th or total, total), None)
 
 
 def _queues(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> tuple[tuple[str, int], ...]:

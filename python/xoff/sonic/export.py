@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from xoff.sonic.scenario import NO_MARKS
 
 Tables: TypeAlias = dict[str, Any]
 
-POOL, EGRESS = "ingress_lossless_pool", "egress_lossless_pool"
+POOL = "ingress_lossless_pool"
 MAP = "XOFF"
 DEFAULT_OFFSET = 3 * 1024
 """Bytes below the threshold at which pauses end in a scenario without xon and resume_at."""
@@ -62,6 +62,7 @@ def export(network: ScenarioNetwork, name: str, chip: Asic | None = None) -> Exp
     _ports(found, network, ports)
     _maps(found, network, ports)
     _memory(found, network, ports, chip)
+    _egress(found, network, ports, chip)
     _outputs(found, network, ports)
     _watchdog(found, ports)
     found.notes += _notes(network)
@@ -134,11 +135,9 @@ def _listed(port: ScenarioPort, key: str) -> list[int]:
 
 def _maps(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]) -> None:
     classes = range(network.classes)
-    lossless = {one for port in ports for one in _sends(port)}
-    lossy_group = next((one for one in range(8) if one not in lossless), 0)
     found.tables |= {
         "DSCP_TO_TC_MAP": {MAP: {str(code): str(min(code // 8, network.classes - 1)) for code in range(64)}},
-        "TC_TO_PRIORITY_GROUP_MAP": {MAP: {str(one): str(one if one in lossless else lossy_group) for one in classes}},
+        "TC_TO_PRIORITY_GROUP_MAP": {},
         "TC_TO_QUEUE_MAP": {MAP: {str(one): str(one) for one in classes}},
         "MAP_PFC_PRIORITY_TO_QUEUE": {MAP: {str(one): str(one) for one in range(8)}},
         "PORT_QOS_MAP": {},
@@ -146,7 +145,11 @@ def _maps(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]) 
     names = ("dscp_to_tc_map", "tc_to_pg_map", "tc_to_queue_map", "pfc_to_queue_map")
     for port in ports:
         enabled = ",".join(map(str, _sends(port)))
+        groups = lossy_groups(port)
         entry = dict.fromkeys(names, MAP) | {"pfc_enable": enabled}
+        entry["tc_to_pg_map"] = _group_map(
+            found.tables["TC_TO_PRIORITY_GROUP_MAP"], {str(one): str(groups.get(one, one)) for one in classes}
+        )
         if port.pfc is not None and port.pfc.get("watchdog"):
             entry["pfcwd_sw_enable"] = enabled
         found.tables["PORT_QOS_MAP"][port_name(port.number)] = entry
@@ -155,50 +158,83 @@ def _maps(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]) 
         found.tables["LOSSLESS_TRAFFIC_PATTERN"] = {_PATTERN: {"mtu": str(frame), "small_packet_percentage": "50"}}
 
 
+def _group_map(maps: Tables, values: dict[str, str]) -> str:
+    """Adds a map from classes to groups, and returns its name."""
+    name = next((one for one, known in maps.items() if known == values), MAP if not maps else f"{MAP}_{len(maps)}")
+    maps[name] = values
+    return name
+
+
+def lossy_groups(port: ScenarioPort) -> dict[int, int]:
+    """Returns the priority group of each lossy class of a port: classes with equal alpha and reserve share a group."""
+    sends = _sends(port)
+    free = [one for one in range(8) if one not in sends]
+    lossy = [one for one in range(port.classes) if one not in sends]
+    groups: dict[tuple[float, int], int] = {}
+    return {one: groups.setdefault(of_class(port, one), free[len(groups)]) for one in lossy}
+
+
+def of_class(port: ScenarioPort, one: int) -> tuple[float, int]:
+    """Returns alpha and reserve of a class."""
+    own: Mapping[str, Any] = next((group for group in port.buffer.get("groups") or () if one in group["classes"]), {})
+    values = [port.buffer[key] if own.get(key) is None else own[key] for key in ("alpha", "reserve")]
+    return float(values[0]), quantity(values[1])
+
+
 def _memory(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort], chip: Asic | None) -> None:
-    """Writes pools, profiles and groups: B is what reserves and headroom leave of the memory."""
-    total = quantity(ports[0].buffer["total"])
+    """Writes the ingress pool, profiles and groups: B is what reserves and headroom leave of the memory."""
+    pool = quantity(ports[0].buffer["headroom_pool"]) if ports[0].buffer.get("headroom_pool") else 0
     profiles: Tables = {}
     groups: Tables = {}
-    lossless = {one for port in ports for one in _sends(port)}
-    lossy_group = next((one for one in range(8) if one not in lossless), 0)
-    pool = quantity(ports[0].buffer["headroom_pool"]) if ports[0].buffer.get("headroom_pool") else 0
-    shared, inside = total - pool, _up(pool, chip) if chip and chip.headroom_in_pool else 0
+    shared, inside = quantity(ports[0].buffer["total"]) - pool, 0
+    kept = chip is not None and chip.reserve_in_pool, chip is not None and chip.headroom_in_pool
     for port in ports:
-        reserve, headroom = quantity(port.buffer["reserve"]), _headroom(network, port)
-        sends = _sends(port)
-        shared -= reserve * network.classes + (0 if pool else headroom * len(sends))
-        power = _power(found, port)
-        lossy = _profile(profiles, "ingress_lossy_profile", reserve, None, power, port, chip)
-        groups[f"{port_name(port.number)}|{lossy_group}"] = {"profile": lossy}
-        inside += _up(reserve, chip) if chip and chip.reserve_in_pool else 0
-        if sends:
-            metres = found.tables["CABLE_LENGTH"][MAP][port_name(port.number)]
-            speed = found.tables["PORT"][port_name(port.number)]["speed"]
-            name = f"pg_lossless_{speed}_{metres}_profile"
-            made = _profile(profiles, name, reserve, headroom, power, port, chip, is_shared=bool(pool))
-            groups |= {f"{port_name(port.number)}|{one}": {"profile": made} for one in sends}
-            inside += len(sends) * (_up(headroom, chip) if chip and chip.headroom_in_pool and not pool else 0)
-            inside += len(sends) * (_up(reserve, chip) if chip and chip.reserve_in_pool else 0)
+        local, headroom, sends = port_name(port.number), _headroom(network, port), _sends(port)
+        shared -= sum(of_class(port, one)[1] for one in range(network.classes)) + (0 if pool else headroom * len(sends))
+        inside += _up(headroom, chip) * len(sends) if kept[1] and not pool else 0
+        lossy = lossy_groups(port)
+        for group in sorted(set(lossy.values())):
+            alpha, reserve = of_class(port, next(one for one, number in lossy.items() if number == group))
+            values = {"pool": POOL, "size": str(_up(reserve, chip)), "dynamic_th": str(_power(found, local, alpha))}
+            groups[f"{local}|{group}"] = {"profile": _named(profiles, "ingress_lossy_profile", values)}
+            inside += _up(reserve, chip) if kept[0] else 0
+        for one in sends:
+            alpha, reserve = of_class(port, one)
+            name = (
+                f"pg_lossless_{found.tables['PORT'][local]['speed']}_{found.tables['CABLE_LENGTH'][MAP][local]}_profile"
+            )
+            values = _lossless(port, reserve, headroom, chip, is_shared=bool(pool))
+            values["dynamic_th"] = str(_power(found, local, alpha))
+            groups[f"{local}|{one}"] = {"profile": _named(profiles, name, values)}
+            inside += _up(reserve, chip) if kept[0] else 0
     if shared <= 0:
         raise InputError("switch.buffer.shared.total: reserves and headroom exceed the memory; nothing can be shared")
-    size = _up(shared + inside, chip)
-    outside = pool or sum(_headroom(network, port) * len(_sends(port)) for port in ports)
-    found.tables |= {
-        "BUFFER_POOL": {
-            POOL: {"type": "ingress", "mode": "dynamic", "size": str(size)}
-            | ({"xoff": str(_up(pool, chip))} if pool else {}),
-            EGRESS: {"type": "egress", "mode": "static", "size": str(_up(size + outside, chip))},
-        },
-        "BUFFER_PROFILE": profiles
-        | {
-            "egress_profile": {"pool": EGRESS, "size": "0", "static_th": str(_up(size + outside, chip))},
-        },
-        "BUFFER_PG": groups,
-        "BUFFER_QUEUE": {
-            f"{port_name(port.number)}|0-{network.classes - 1}": {"profile": "egress_profile"} for port in ports
-        },
-    }
+    size = _up(shared + inside + (_up(pool, chip) if kept[1] else 0), chip)
+    ingress = {"type": "ingress", "mode": "dynamic", "size": str(size)} | (
+        {"xoff": str(_up(pool, chip))} if pool else {}
+    )
+    found.tables |= {"BUFFER_POOL": {POOL: ingress}, "BUFFER_PROFILE": profiles, "BUFFER_PG": groups}
+
+
+def _egress(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort], chip: Asic | None) -> None:
+    """Writes the pools and limits of queues; none without pools of outputs in the scenario."""
+    for number, one in enumerate(ports[0].buffer.get("egress") or ()):
+        name = f"egress_pool_{number}"
+        total, is_static = str(_up(quantity(one["total"]), chip)), one.get("alpha") is None
+        found.tables["BUFFER_POOL"][name] = {
+            "type": "egress",
+            "mode": "static" if is_static else "dynamic",
+            "size": total,
+        }
+        limit = total if one.get("limit") is None else str(_up(quantity(one["limit"]), chip))
+        threshold = {"static_th": limit} if is_static else {"dynamic_th": str(_power(found, name, float(one["alpha"])))}
+        found.tables["BUFFER_PROFILE"][f"egress_profile_{number}"] = {"pool": name, "size": "0", **threshold}
+        classes = range(network.classes) if one.get("classes") is None else one["classes"]
+        for port in ports:
+            for each in classes:
+                key = f"{port_name(port.number)}|{each}"
+                queues = found.tables.setdefault("BUFFER_QUEUE", {})
+                queues.setdefault(key, {"profile": f"egress_profile_{number}"})
 
 
 def _headroom(network: ScenarioNetwork, port: ScenarioPort) -> int:
@@ -210,45 +246,33 @@ def _up(size: int, chip: Asic | None) -> int:
     return size if chip is None else -(-size // chip.unit) * chip.unit
 
 
-def _power(found: Exported, port: ScenarioPort) -> int:
-    alpha = float(port.buffer["alpha"])
+def _power(found: Exported, place: str, alpha: float) -> int:
     power = min(7, max(-8, round(math.log2(alpha)))) if alpha > 0 else -8
     if 2.0**power != alpha:
-        found.notes.append(
-            f"{port_name(port.number)}: alpha {alpha:g} is no power of two from -8 to 7; 2^{power} is written"
-        )
+        found.notes.append(f"{place}: alpha {alpha:g} is no power of two from -8 to 7; 2^{power} is written")
     return power
 
 
-def _profile(
-    profiles: Tables,
-    name: str,
-    reserve: int,
-    headroom: int | None,
-    power: int,
-    port: ScenarioPort,
-    chip: Asic | None,
-    *,
-    is_shared: bool = False,
-) -> str:
+def _lossless(port: ScenarioPort, reserve: int, headroom: int, chip: Asic | None, *, is_shared: bool) -> dict[str, str]:
+    """Returns a lossless profile without the threshold."""
+    reserve, xoff = _up(reserve, chip), _up(headroom, chip)
+    values = {"pool": POOL, "size": str(reserve + (0 if is_shared else xoff)), "xoff": str(xoff), "xon": "0"}
+    offset, at = (port.pfc or {}).get("xon"), (port.pfc or {}).get("resume_at")
+    if at is not None:
+        values["xon"] = str(_up(quantity(at), chip))
+    elif chip is not None and chip.resume == "xon":
+        values["xon"] = str(chip.pipeline or 2 * chip.unit)
+    if (offset is not None or at is None) and (chip is None or chip.resume == "offset"):
+        values["xon_offset"] = str(_up(DEFAULT_OFFSET if offset is None else quantity(offset), chip))
+    return values
+
+
+def _named(profiles: Tables, name: str, values: dict[str, str]) -> str:
     """Adds a profile, and returns its name: with a number where another profile has the name."""
-    reserve = _up(reserve, chip)
-    values = {"pool": POOL, "size": str(reserve), "dynamic_th": str(power)}
-    if headroom is not None and port.pfc is not None:
-        xoff = _up(headroom, chip)
-        values |= {"size": str(reserve + (0 if is_shared else xoff)), "xoff": str(xoff), "xon": "0"}
-        offset, at = port.pfc.get("xon"), port.pfc.get("resume_at")
-        if at is not None:
-            values["xon"] = str(_up(quantity(at), chip))
-        elif chip is not None and chip.resume == "xon":
-            values["xon"] = str(chip.pipeline or 2 * chip.unit)
-        if (offset is not None or at is None) and (chip is None or chip.resume == "offset"):
-            values["xon_offset"] = str(_up(DEFAULT_OFFSET if offset is None else quantity(offset), chip))
-    for number in range(1, len(profiles) + 2):
-        named = name if number == 1 else f"{name}_{number}"
-        if profiles.setdefault(named, values) == values:
-            return named
-    raise AssertionError("one of the names is free")
+    number = 1
+    while profiles.setdefault(named := name if number == 1 else f"{name}_{number}", values) != values:
+        number += 1
+    return named
 
 
 def _outputs(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]) -> None:

@@ -12,7 +12,7 @@ from xoff.importing.directory import write_new
 from xoff.importing.document import Table, Value, rate, size, time
 from xoff.sonic.adapter import Adapter
 from xoff.sonic.cabling import Cabling
-from xoff.sonic.convert import Converted
+from xoff.sonic.convert import Converted, Egress
 from xoff.sonic.settings import End, Marks, PortSettings, groups, most_common, patterns, selected
 
 SCENARIO = "scenario.toml"
@@ -79,6 +79,7 @@ def text(cabling: Cabling, found: Converted, adapter: Adapter) -> str:
         shared["headroom_pool"] = size(general.headroom_pool)
     if found.cell is not None:
         shared["cell"] = size(found.cell)
+    shared |= _groups(found, general)
     parts.append(Table("switch", {"classes": found.classes, "buffer": {"shared": shared}}))
     if general.marks is not None:
         parts.append(Table("switch.ecn", marks(general.marks)))
@@ -97,8 +98,42 @@ def totals(cabling: Cabling, found: Converted, general: General) -> dict[str, in
     for end, count in links(cabling, found.ends).items():
         one = found.settings[end]
         reserve = general.reserve if one.reserve is None else one.reserve
-        made[end.switch] += count * reserve * found.classes
+        lossy = lossy_groups(found, general)
+        made[end.switch] += count * sum(lossy.get(each, (0.0, reserve))[1] for each in range(found.classes))
     return made
+
+
+def lossy_groups(found: Converted, general: General) -> dict[int, tuple[float, int]]:
+    """Returns the values of lossy classes that differ from the general values."""
+    if general.classes is None:
+        return {}
+    return {
+        one: values
+        for one, values in found.lossy.items()
+        if one not in general.classes and values != (general.alpha, general.reserve)
+    }
+
+
+def _groups(found: Converted, general: General) -> dict[str, Value]:
+    """Returns the groups of lossy classes, and the pools of outputs."""
+    by_values: dict[tuple[float, int], list[int]] = {}
+    for one, values in lossy_groups(found, general).items():
+        by_values.setdefault(values, []).append(one)
+    made: dict[str, Value] = {}
+    if by_values:
+        made["groups"] = [
+            {"classes": classes, "alpha": alpha, "reserve": size(reserve)}
+            for (alpha, reserve), classes in by_values.items()
+        ]
+    if found.egress:
+        made["egress"] = [_pool(one) for one in found.egress]
+    return made
+
+
+def _pool(one: Egress) -> dict[str, Value]:
+    values: dict[str, Value] = {"classes": list(one.classes), "total": size(one.total)}
+    values |= {} if one.limit is None else {"limit": size(one.limit)}
+    return values | ({} if one.alpha is None else {"alpha": one.alpha})
 
 
 def headroom_pools(cabling: Cabling, found: Converted, general: General) -> dict[str, int]:

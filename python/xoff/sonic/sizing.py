@@ -107,6 +107,23 @@ def _sized(choices: Choices, chip: Asic, link: Link, traffic: Traffic) -> Headro
     return Headroom(reserve if choices.is_shared else reserve + xoff, reserve, xoff, offset, method="physics")
 
 
+def curve(row: Mapping[str, Any], below_pauses: int | None) -> dict[str, dict[str, str]]:
+    """Returns an entry of WRED_PROFILE that marks green packets: a row of `marking.ecn`.
+
+    below_pauses: the largest `kmin` at which marks precede pauses; None if unknown.
+    """
+    kmin, kmax = int(row["kmin_bytes"]), int(row["kmax_bytes"])
+    kmin = kmin if below_pauses is None else min(kmin, max(0, below_pauses - 1))
+    values = {
+        "ecn": "ecn_all",
+        "wred_green_enable": "true",
+        "green_min_threshold": str(kmin),
+        "green_max_threshold": str(max(kmin, kmax)),
+        "green_drop_probability": str(round(100 * row["pmax"])),
+    }
+    return {"ROCE": values}
+
+
 def lines(found: Mapping[str, Any]) -> list[str]:
     """Returns the summary of a profile in lines."""
     guessed = f"; guessed: {', '.join(found['guesses'])}" if found["guesses"] else ""
