@@ -326,3 +326,17 @@ def test_the_how_to_shows_what_the_command_prints(xoff_here: Command) -> None:
     assert done.returncode == 1
     printed = [line.rstrip() for line in done.stdout.splitlines()]
     assert printed[: len(shown.splitlines())] == [line.rstrip() for line in shown.splitlines()]
+
+
+def test_a_check_without_input_says_so(tmp_path: Path) -> None:
+    def unchecked(*changes: tuple[str, Any]) -> dict[str, str]:
+        directory = write(tmp_path / str(len(list(tmp_path.iterdir()))), {"leaf0": changed(switch(), *changes)})
+        context = check_command.context(directory)
+        registry.findings(context)
+        return context.unchecked
+
+    assert set(unchecked()) == {"dscp-lossy", "cnp-class", "name-reuse"}
+    down = [(f"PORT/{name}/admin_status", "down") for name in PORTS.split(",")]
+    assert unchecked(*down)["leaf0"] == "no port of the switch is up"
+    assert "has no size" in unchecked(("BUFFER_POOL/ingress_lossless_pool/size", None))["alpha-starves"]
+    assert "no CABLE_LENGTH" in unchecked(("CABLE_LENGTH/AZURE/Ethernet0", None))["headroom"]
