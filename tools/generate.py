@@ -8,6 +8,7 @@
 - ``docs/reference/tables.md``: the reference of result tables
 - ``docs/reference/combinations.md``: pairs of parts that combine
 - ``docs/reference/renames.md``: names that a release changed
+- ``docs/reference/sonic-checks.md``: the checks of SONiC configurations
 - ``docs/models.md``: the list of the pages of ``docs/models``
 - ``docs/limitations.md``: the limits that the pages of ``docs/models`` state
 
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import combinations
+import sonic_checks
 from summary_keys import COUNTS, SUMMARY
 
 from xoff import _core, counts, renames
@@ -506,6 +508,7 @@ _GROUPS = {
         "reducers",
         "reps",
         "sfc",
+        "sonic",
         "spray",
         "switch_buffer",
         "telemetry",
@@ -604,6 +607,7 @@ def main() -> int:
         "docs/reference/tables.md": table_reference(),
         "docs/reference/combinations.md": combinations.page(),
         "docs/reference/renames.md": renames_reference(),
+        "docs/reference/sonic-checks.md": sonic_checks.page(),
         "docs/models.md": models(),
         "docs/limitations.md": limitations(),
     }

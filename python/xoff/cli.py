@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -20,8 +20,8 @@ from xoff._core import InputError
 from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
-from xoff.options import Force, Json, Set, overrides, settings
-from xoff.results import AuditError, Result, write_new
+from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
+from xoff.results import AuditError, Result
 from xoff.sizing import size
 from xoff.version import __version__
 
@@ -60,7 +60,8 @@ File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
 ]
 ScenarioOrStudy = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The scenario, or the study: a TOML or JSON file.", show_default=False)
+    Path | None,
+    typer.Argument(metavar="[FILE]", help="The scenario, or the study: a TOML or JSON file.", show_default=False),
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
@@ -142,7 +143,7 @@ def _show(result: Result, title: str) -> None:
 
 @app.command()
 def check(
-    file: ScenarioOrStudy,
+    file: ScenarioOrStudy = None,
     set: Set = None,
     seed: Seed = None,
     deadlock: Annotated[
@@ -153,108 +154,43 @@ def check(
             show_default=False,
         ),
     ] = None,
+    sonic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Checks the switches of this folder in place of a scenario: NAME.json, or NAME/config_db.json.",
+            show_default=False,
+        ),
+    ] = None,
+    asic: Asic = None,
+    lookup: Lookup = None,
+    adapter: AdapterFile = None,
+    roce_dscp: RoceDscp = None,
+    cnp_dscp: CnpDscp = None,
     as_json: Json = False,
 ) -> None:
-    """Validates a scenario without running it and describes its network; validates each variant of a study."""
-    if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
-        why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
-        raise InputError(f"--deadlock {deadlock}: {why}")
-    if _is_study(file):
-        from xoff.study.plan import is_search
+    """Validates a scenario without running it and describes its network; validates each variant of a study.
 
-        if is_search(file):
-            from xoff.study.tune_command import check as check_study
-        else:
-            from xoff.study.command import check as check_study
-        if set or seed is not None or deadlock is not None:
-            raise InputError(
-                "--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study"
-            )
-        raise typer.Exit(check_study(file, as_json=as_json))
-    report = running.check(file, overrides=settings(set), seed=seed)
-    found = report["deadlock"] or {}
-    if deadlock is not None and found.get("possible"):
-        write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
-    if as_json:
-        print(json.dumps(report))
-        return
-    from rich.markup import escape
+    With --sonic the command names the settings of switches that would lose packets; exit code 1 with an error.
+    """
+    beside = {"--asic": asic, "--lookup": lookup, "--adapter": adapter, "--roce-dscp": roce_dscp}
+    beside |= {"--cnp-dscp": cnp_dscp}
+    if sonic is not None:
+        from xoff.sonic import check_command
 
-    from xoff import display
+        if file is not None or set or seed is not None or deadlock is not None:
+            raise InputError("--sonic: not allowed with a scenario, --set, --seed and --deadlock")
+        found = check_command.context(
+            sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
+        )
+        raise typer.Exit(check_command.command(found, as_json=as_json))
+    if alone := next((name for name, value in beside.items() if value is not None), None):
+        raise InputError(f"{alone}: needs --sonic")
+    if file is None:
+        raise InputError("no scenario: give FILE, or --sonic DIR")
+    from xoff.check_command import command
 
-    network = report.get("network", {})
-    display.out.print(f"[b]{escape(str(file))}[/b] is valid")
-    display.out.print(
-        "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
-    )
-    if report.get("workload"):
-        display.out.print("workload: " + escape(formatting.listed(report["workload"])))
-    if report["load"]:
-        _show_load(report["load"])
-    _show_records("derived defaults", _shortened(report["settled"]))
-    for key in ("serving", "headroom", "paths", "failures"):
-        _show_records(key, report.get(key) or [])
-    for warning in report.get("warnings", []):
-        display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
-    if found.get("possible") is False:
-        display.out.print("No cyclic buffer dependency on the routes of these flows: no deadlock is possible.")
-    if deadlock is not None and found.get("possible"):
-        display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")
-    elif deadlock is not None:
-        display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
-
-
-def _is_study(file: Path) -> bool:
-    """Whether a file is a study. A file that cannot be read counts as a scenario."""
-    from xoff.study.plan import is_study
-
-    try:
-        # A pipe can be read only once.
-        return file.is_file() and is_study(file)
-    except (OSError, ValueError):
-        return False
-
-
-def _shortened(settled: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns rows without their link rate if all hosts have one rate, and with ``hosts at RATE`` otherwise."""
-    lines = {row["line"] for row in settled}
-    return [
-        {"key": row["key"], "value": row["value"]} if len(lines) == 1 else {**row, "line": f"hosts at {row['line']}"}
-        for row in settled
-    ]
-
-
-def _show_load(load: dict[str, Any]) -> None:
-    """Prints the load that the workload offers to each layer of links, as shares of the links' rates."""
-    from xoff import display
-
-    shares = [
-        {**layer, "mean": f"{layer['mean']:.1%}", "highest": f"{layer['highest']:.1%}"} for layer in load["layers"]
-    ]
-    begin, end = formatting.time(load["from_ps"]), formatting.time(load["to_ps"])
-    _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
-    if load["waiting_flows"]:
-        display.out.print(f"The load excludes {load['waiting_flows']:,} flows that wait for others.")
-
-
-def _show_records(title: str, records: list[Any]) -> None:
-    """Prints the first 20 records: JSON objects with equal keys as a table, other values in one line."""
-    from rich.markup import escape
-
-    from xoff import display
-
-    if not records:
-        return
-    if not isinstance(records[0], dict):
-        display.out.print(f"{title}: " + escape(", ".join(str(record) for record in records[:20])))
-        return
-    columns = list(records[0])
-    table = display.table(*[column.removesuffix("_ps").removesuffix("_bytes") for column in columns], title=title)
-    for record in records[:20]:
-        table.add_row(*[escape(formatting.keyed(column, record.get(column))) for column in columns])
-    display.out.print(table)
-    if len(records) > 20:
-        display.out.print(f"… and {len(records) - 20:,} more (--json lists all)")
+    raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, as_json=as_json))
 
 
 @app.command()
@@ -480,12 +416,20 @@ def export(
     directory: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR",
-            help="The directory of a result.",
+            metavar="DIR|sonic",
+            help="The directory of a result, or the word sonic before a scenario.",
             show_default=False,
             autocompletion=_complete_result,
         ),
     ],
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENARIO]",
+            help="After sonic: writes the config_db.json of the scenario's switches.",
+            show_default=False,
+        ),
+    ] = None,
     perfetto: Annotated[
         bool, typer.Option("--perfetto", help="Pauses, queues and flows over time, for the Perfetto UI.")
     ] = False,
@@ -516,9 +460,26 @@ def export(
             show_default=False,
         ),
     ] = None,
+    switch: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With sonic: prints the tables of this switch.", show_default=False),
+    ] = None,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="With sonic: writes a file for each switch into the new directory of --out.")
+    ] = False,
+    asic: Asic = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the recorded data of a run in the formats of other tools."""
+    """Writes the recorded data of a run in the formats of other tools, or switches as SONiC configurations."""
+    if scenario is not None:
+        from xoff.sonic.export_command import command as export_sonic
+
+        if directory != Path("sonic") or perfetto or pcapng or fct or csv or as_json:
+            raise InputError(f"{scenario}: a scenario goes with `xoff export sonic` alone: give --switch, or --all")
+        export_sonic(scenario, switch=switch, is_all=is_all, chip=asic, out=out)
+        return
+    if switch is not None or is_all or asic is not None:
+        raise InputError("--switch, --all and --asic: need `xoff export sonic SCENARIO`")
     from xoff.exporting.command import command
 
     chosen = {"perfetto": [""] * perfetto, "pcapng": pcapng or [], "fct": [fct] if fct else [], "csv": [""] * csv}

@@ -1,7 +1,8 @@
-"""Shared options of commands: ``--set``, ``--json`` and ``--force``."""
+"""Shared options of commands: ``--set``, ``--json``, ``--force``, and facts beside SONiC configurations."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,38 @@ Set = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Prints one JSON object alone on standard output.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replaces the result of another scenario or study in the directory.")
+]
+
+Asic = Annotated[
+    str | None,
+    typer.Option(
+        "--asic",
+        metavar="NAME|FILE",
+        help="With --sonic: the chip of all switches, such as tomahawk or spectrum3, or a TOML file with properties of "
+        "the chip. Default: from platform and hwsku.",
+        show_default=False,
+    ),
+]
+Lookup = Annotated[
+    Path | None,
+    typer.Option("--lookup", metavar="FILE", help="With --sonic: the table pg_profile_lookup.ini.", show_default=False),
+]
+AdapterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--adapter",
+        metavar="FILE",
+        help="With --sonic: settings of the hosts' adapters: mlnx_qos, cma_roce_tos, DCQCN parameters.",
+        show_default=False,
+    ),
+]
+RoceDscp = Annotated[
+    int | None,
+    typer.Option("--roce-dscp", min=0, max=63, metavar="N", help="DSCP of RoCE data at the hosts.", show_default=False),
+]
+CnpDscp = Annotated[
+    int | None,
+    typer.Option("--cnp-dscp", min=0, max=63, metavar="N", help="DSCP of CNPs at the hosts.", show_default=False),
 ]
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "Dynamic",
     "Ecn",
     "Edge",
+    "Egress",
     "ExpertTraffic",
     "Explicit",
     "Failover",
@@ -54,6 +55,7 @@ __all__ = [
     "Framing",
     "GoBackN",
     "Graph",
+    "Group",
     "HostOverride",
     "HostSettings",
     "Hpcc",
@@ -534,6 +536,40 @@ class CutThrough(_Part):
 
 
 @dataclass(kw_only=True)
+class Group(_Part):
+    """`switch.buffer.shared.groups[]`: missing keys keep the general value."""
+
+    classes: Sequence[int]
+    """The classes with these values."""
+
+    alpha: float | None = None
+    """Share of the pool's free bytes."""
+
+    reserve: str | None = None
+    """Memory reserved for each ingress port and class."""
+
+    headroom: str | None = None
+    """Headroom of each ingress port and class."""
+
+
+@dataclass(kw_only=True)
+class Egress(_Part):
+    """`switch.buffer.shared.egress[]`: a packet without room here is dropped, also in a lossless class."""
+
+    classes: Sequence[int] | None = None
+    """The classes of the pool. Default: all."""
+
+    total: str
+    """Most bytes of all queues of the pool together."""
+
+    limit: str | None = None
+    """Most bytes of a queue. Default: the total."""
+
+    alpha: float | None = None
+    """Share of the pool's free bytes that a queue may use. Default: no share."""
+
+
+@dataclass(kw_only=True)
 class Shared(_Part):
     """`switch.buffer.shared`."""
 
@@ -547,7 +583,21 @@ class Shared(_Part):
     """Memory reserved for each ingress port and class."""
 
     headroom: str | None = None
-    """Headroom of each ingress port and class. Default: computed from the port's link."""
+    """Headroom of each ingress port and class. Default: computed from the port's link. With `headroom_pool` the most
+    that a port and class takes of the pool.
+    """
+
+    headroom_pool: str | None = None
+    """A pool of headroom for all ports and classes, in place of separate headroom. Default: no pool."""
+
+    cell: str | None = None
+    """A frame takes whole cells of this size in this memory. Default: a frame takes its bytes."""
+
+    groups: Sequence[Group] | None = None
+    """Other shares for some classes; each class counts by itself. Default: all classes have the values above."""
+
+    egress: Sequence[Egress] | None = None
+    """Pools that limit the queues of some classes at the outputs, beside the limits at the inputs. Default: no pool."""
 
 
 @dataclass(kw_only=True)
@@ -709,6 +759,11 @@ class Pfc(_Part):
     xon: str | None = None
     """Resume at this many bytes or fewer. Default: two packets below XOFF. With the dynamic threshold of a shared
     buffer: resume this far below the threshold; default 3 KiB.
+    """
+
+    resume_at: str | None = None
+    """With the dynamic threshold of a shared buffer: resume when the port and class holds this many bytes or fewer.
+    With `xon`, too, at the larger of both levels; without `xon`, at `resume_at` alone.
     """
 
     accounting: Literal["ingress", "egress"] | None = None
@@ -1124,6 +1179,18 @@ class Thresholds(_Part):
 @dataclass(kw_only=True)
 class Shares(_Part):
     """`switch.overrides.buffer`: missing keys keep the general value."""
+
+    total: str | None = None
+    """Memory of such a switch; for whole switches only."""
+
+    headroom_pool: str | None = None
+    """The pool of headroom of such a switch; for whole switches only."""
+
+    cell: str | None = None
+    """Size of the cells of such a switch; for whole switches only."""
+
+    reserve: str | None = None
+    """Memory reserved for each class of such an ingress port."""
 
     alpha: float | None = None
     """Factor of the dynamic threshold of a class of such an ingress port."""

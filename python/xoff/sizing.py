@@ -12,7 +12,8 @@ import typer
 
 from xoff import _core, formatting, marking
 from xoff._core import InputError
-from xoff.options import Json, Set, settings
+from xoff.options import Asic, Json, Set, settings
+from xoff.sonic import sizing as sonic_sizing
 
 size = typer.Typer(
     help="Calculates the parameters of a mechanism from the network around it.",
@@ -61,6 +62,27 @@ def size_sfc(
     _answer(answer, as_json)
 
 
+_Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="METHOD",
+        help="With --sonic: formula (of the chip's dynamic buffer model), formula-a (before pause quanta), physics, or "
+        "table:FILE (pg_profile_lookup.ini). Default: formula where the chip has one.",
+        show_default=False,
+    ),
+]
+_LosslessFrame = Annotated[str, typer.Option("--lossless-frame", help="With --sonic: largest lossless frame.")]
+_SmallPackets = Annotated[
+    int,
+    typer.Option("--small-packets", min=0, max=100, metavar="N", help="With --sonic: percent of packets of 64 B."),
+]
+_Lanes = Annotated[int, typer.Option("--lanes", min=1, max=8, metavar="N", help="With --sonic: lanes of the port.")]
+_SharedHeadroom = Annotated[
+    bool, typer.Option("--shared-headroom", help="With --sonic: groups share a pool of headroom.")
+]
+
+
 @size.command("pfc")
 def size_pfc(
     scenario: Annotated[
@@ -86,40 +108,67 @@ def size_pfc(
         ),
     ] = None,
     response_time: Annotated[
-        str, typer.Option(help="Response time of the neighbour to a pause: 2.02us at most at 100 Gb/s (802.3).")
+        str,
+        typer.Option(
+            help="Response time of the neighbour to a pause: 2.02us at most at 100 Gb/s; [b]802.3[/b] takes the "
+            "standard's time for the rate."
+        ),
     ] = "0ns",
     buffer: Annotated[str | None, typer.Option(help="Buffer of a port.", show_default=False)] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Simulates the worst case and measures the required headroom to the frame.")
     ] = False,
+    sonic: Annotated[bool, typer.Option("--sonic", help="Also prints the profile as SONiC's BUFFER_PROFILE.")] = False,
+    asic: Asic = None,
+    method: _Method = None,
+    lossless_frame: _LosslessFrame = "1024B",
+    small_packets: _SmallPackets = 50,
+    lanes: _Lanes = 4,
+    shared_headroom: _SharedHeadroom = False,
     as_json: Json = False,
 ) -> None:
     """Priority Flow Control: the headroom that makes a port lossless, step by step, and the highest XOFF."""
     from xoff import headroom
 
+    chosen = (
+        sonic_sizing.Choices(asic, method, lossless_frame, small_packets, lanes, shared_headroom) if sonic else None
+    )
+    if not sonic and (asic is not None or method is not None):
+        raise InputError("--asic and --method: need --sonic")
     given = {"rate": rate, "link_delay": link_delay, "switch_delay": switch_delay}
     given |= {"max_frame": max_frame, "pause_frame": pause_frame, "cut_through": cut_through}
-    if scenario is not None:
-        if both := [key for key, value in given.items() if value is not None]:
-            raise InputError(f"--{both[0].replace('_', '-')}: not allowed with --scenario, which gives the value")
-        requests = list(headroom.of_scenario(scenario, settings(set)))
-    elif max_frame is None:
-        raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
-    else:
-        usual = {"rate": "200Gbps", "link_delay": "150ns", "switch_delay": "300ns", "pause_frame": "64B"}
-        requests = [usual | {key: value for key, value in given.items() if value is not None}]
+    requests = _links(scenario, set, given)
     answers = []
     for request in requests:
-        request |= {"response_time": response_time, "buffer": buffer}
+        time = response_time
+        if time == "802.3":
+            time = f"{sonic_sizing.response_time_ps(request['rate'])}ps"
+        request |= {"response_time": time, "buffer": buffer}
         answer = _size(_core.size_pfc, request)
         if verify:
             answer["measured"] = headroom.verify(request)
+        if chosen is not None:
+            answer["sonic"] = sonic_sizing.profile(request["rate"], request["link_delay"], request["max_frame"], chosen)
         answers.append({"rate": request["rate"], "link_delay": request["link_delay"]} | answer)
     if as_json:
         print(json.dumps({"links": answers} if scenario is not None else answers[0]))
         return
     for answer in answers:
         _show_headroom(answer)
+
+
+def _links(scenario: Path | None, set: list[str] | None, given: dict[str, str | None]) -> list[dict[str, Any]]:
+    """Returns a request for each kind of link of a scenario, or the request of the options."""
+    from xoff import headroom
+
+    if scenario is not None:
+        if both := [key for key, value in given.items() if value is not None]:
+            raise InputError(f"--{both[0].replace('_', '-')}: not allowed with --scenario, which gives the value")
+        return list(headroom.of_scenario(scenario, settings(set)))
+    if given["max_frame"] is None:
+        raise InputError("--max-frame: give the largest frame of any class on the link, such as 4096B, or --scenario")
+    usual = {"rate": "200Gbps", "link_delay": "150ns", "switch_delay": "300ns", "pause_frame": "64B"}
+    return [usual | {key: value for key, value in given.items() if value is not None}]
 
 
 _Scenario = Annotated[
@@ -174,6 +223,9 @@ def size_ecn(
     ] = None,
     alpha: Annotated[float, typer.Option(min=0.001, max=1024, help="Factor of the dynamic threshold.")] = 8.0,
     verify: _Verify = False,
+    sonic: Annotated[
+        bool, typer.Option("--sonic", help="Also prints the first row as SONiC's WRED_PROFILE, below pauses.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Explicit Congestion Notification: where marking begins and ends, from rates and round trips, with the sources."""
@@ -196,10 +248,14 @@ def size_ecn(
         marking.check_rows(scenario, settings(set), control, answer)
     if verify:
         answer["measured"] = marking.verify_ecn(path, control, answer["rows"], flows)
+    if sonic:
+        answer["WRED_PROFILE"] = sonic_sizing.curve(answer["rows"][0], answer.get("below_pfc_bytes"))
     if as_json:
         print(json.dumps(answer))
         return
     _show_rows(answer, ("kmin", "kmax", "pmax"))
+    if sonic:
+        print(json.dumps({"WRED_PROFILE": answer["WRED_PROFILE"]}, indent=4))
 
 
 @size.command("buffer")
@@ -294,6 +350,10 @@ def _show_headroom(answer: dict[str, Any]) -> None:
     display.out.print(table)
     for warning in answer["warnings"]:
         display.out.print(f"[yellow]warning[/yellow] {escape(warning)}")
+    if found := answer.get("sonic"):
+        for line in sonic_sizing.lines(found):
+            display.out.print(escape(line))
+        print(json.dumps({"BUFFER_PROFILE": found["BUFFER_PROFILE"]}, indent=4))
 
 
 def _size(calculate: Callable[[str], str], values: dict[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ fn headroom(core: &Core, group: usize, peak: u64, level: Option<u64>) -> (u64, O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queueing::buffer::{Share, SharedBuffer};
+    use crate::queueing::buffer::{Share, Shared, SharedBuffer};
 
     /// Fills an ingress port and class of a core to its maximum.
     fn hold(core: &mut Core, port: PortId, class: u8, bytes: u16) {
@@ -141,7 +141,11 @@ mod tests {
     #[test]
     fn a_shared_buffer_says_what_was_used_of_pool_and_headroom() {
         let mut core = Core::for_tests(1, 1);
-        core.buffer = Buffer::Shared(SharedBuffer::new(10_000, 0, [Share { alpha: 1.0, headroom: 2_000 }]));
+        core.buffer = Buffer::Shared(SharedBuffer::new(
+            &Shared::for_tests(10_000),
+            1,
+            [Share { alpha: 1.0, reserve: 0, headroom: 2_000 }],
+        ));
         while core.buffer.admit(PortId(0), 0, PortId(0), 0, 0, 1_000) {}
         let found: Vec<_> = marks(&core).map(|m| (m.kind.name(), m.bytes, m.threshold)).collect();
         assert_eq!(found, [("headroom", 2_000, Some(2_000)), ("pool", 4_000, Some(8_000))]);

@@ -62,6 +62,18 @@ pub struct Thresholds {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shares {
+    /// Memory of such a switch; for whole switches only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<Bytes>,
+    /// The pool of headroom of such a switch; for whole switches only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom_pool: Option<Bytes>,
+    /// Size of the cells of such a switch; for whole switches only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Bytes>,
+    /// Memory reserved for each class of such an ingress port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Bytes>,
     /// Factor of the dynamic threshold of a class of such an ingress port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
@@ -81,7 +93,24 @@ pub struct Local {
     pub cut_through: Option<cut_through::Params>,
 }
 
+impl Shares {
+    /// Returns the keys that belong to a switch and not to a port, and true for given keys.
+    fn of_switches(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        [
+            ("total", self.total.is_some()),
+            ("headroom_pool", self.headroom_pool.is_some()),
+            ("cell", self.cell.is_some()),
+        ]
+        .into_iter()
+    }
+}
+
 impl Override {
+    /// True if the override selects all ports of its switches.
+    fn is_whole(&self) -> bool {
+        self.rate.is_none() && self.switches.iter().flatten().all(|pattern| ends(pattern).1.is_none())
+    }
+
     /// Applies the override to the settings. An error has the key below the override, and the problem.
     pub fn lay_over(&self, local: &mut Local) -> Result<(), (&'static str, String)> {
         let missing = |key: &str| format!("{key} is missing; give the value for all switches");
@@ -115,6 +144,15 @@ impl Override {
             let BufferParams::Shared(shared) = &mut local.buffer else {
                 return Err(("buffer", missing("switch.buffer.shared")));
             };
+            if let Some((key, _)) = shares.of_switches().find(|(_, is_given)| *is_given && !self.is_whole()) {
+                let why =
+                    format!("{key} is the memory of a switch; select whole switches, without rate and ->");
+                return Err(("buffer", why));
+            }
+            shared.total = shares.total.unwrap_or(shared.total);
+            shared.headroom_pool = shares.headroom_pool.or(shared.headroom_pool);
+            shared.cell = shares.cell.or(shared.cell);
+            shared.reserve = shares.reserve.unwrap_or(shared.reserve);
             shared.alpha = shares.alpha.unwrap_or(shared.alpha);
             shared.headroom = shares.headroom.or(shared.headroom);
         }

@@ -6,7 +6,7 @@ use xoff_units::{index, number, wide};
 use xoff_models::core::Queueing;
 use xoff_models::flow::Start;
 use xoff_models::ids::PortId;
-use xoff_models::mechanism::PortShape;
+use xoff_models::mechanism::{Levels, PortShape};
 use xoff_models::mechanisms::at;
 use xoff_models::network::Settings;
 use xoff_models::queueing::buffer;
@@ -263,9 +263,8 @@ fn most_relays(t: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> Option
 /// Refuses thresholds and reserves that exceed the memory of a switch.
 pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) -> Result<(), InputError> {
     for (n, (node, ports)) in t.nodes.iter().zip(ports).enumerate().filter(|n| n.1.0.forwards) {
-        let buffer = &settings.locals.list()[0].buffer;
-        let (memory, table) =
-            if node.is_host { (&settings.relay.buffer, "host.relay") } else { (buffer, "switch") };
+        let memory = settings.switch_memory(n as u32, ports.len(), node.is_host);
+        let table = if node.is_host { "host.relay" } else { "switch" };
         if let buffer::Params::Shared(shared) = memory {
             let wrong = |key: &str, what: &str, bytes: u128| {
                 let total = shared.total;
@@ -275,23 +274,24 @@ pub fn check_memory(t: &Topology, ports: &[Vec<PortSpec>], settings: &Settings) 
                 );
                 Err(InputError::new(format!("{table}.buffer.shared.{key}"), why))
             };
-            let (total, classes) = (u128::from(shared.total.0), u128::from(settings.counted_classes()));
-            let reserve = u128::from(shared.reserve.0) * ports.len() as u128 * classes;
+            let levels: Vec<Option<Levels>> = PortId::all(ports.len())
+                .map(|number| settings.levels(n as u32, number, ports, node))
+                .collect();
+            let buffer::Buffer::Shared(made) = settings.buffer(n as u32, &levels, node.is_host) else {
+                continue;
+            };
+            let total = u128::from(shared.total.0);
+            let (reserve, headroom) = made.kept();
+            let (reserve, headroom) = (reserve as u128, headroom as u128);
             if reserve > total {
                 return wrong("reserve", "the reserve", reserve);
             }
-            let of = |number: PortId| {
-                let ingress = settings.ingress(n as u32, number, ports, node);
-                let buffer::Params::Shared(here) = ingress.memory else { return 0 };
-                let levels = settings.locals.at(n, number).mechanisms.levels(&ingress);
-                let has_headroom = |class: &u8| levels.is_some_and(|l| l.classes.has(*class));
-                let classes = (0..settings.counted_classes()).filter(has_headroom).count() as u128;
-                let computed = levels.map_or(0, |l| l.headroom);
-                u128::from(here.headroom.map_or(computed, |given| given.0)) * classes
-            };
-            let headroom = PortId::all(ports.len()).map(of).sum::<u128>();
             if reserve + headroom > total {
-                let key = if shared.headroom.is_some() { "headroom" } else { "total" };
+                let key = match (shared.headroom_pool, shared.headroom) {
+                    (Some(_), _) => "headroom_pool",
+                    (None, Some(_)) => "headroom",
+                    (None, None) => "total",
+                };
                 return wrong(key, "the headroom and the reserve", reserve + headroom);
             }
         }

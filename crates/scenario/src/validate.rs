@@ -547,6 +547,35 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     Ok(())
 }
 
+/// Checks the groups of classes and the pools of outputs of a shared buffer.
+fn check_groups(shared: &buffer::Shared) -> Result<(), (String, String)> {
+    let is_alpha = |alpha: Option<f64>| alpha.is_none_or(|a| a > 0.0 && a <= 1024.0);
+    let range = "is out of range; allowed are numbers above 0 and up to 1024";
+    let mut seen = 0_u8;
+    for (n, group) in shared.groups.iter().enumerate() {
+        if !is_alpha(group.alpha) {
+            return Err((format!("groups[{n}].alpha"), range.into()));
+        }
+        for class in &group.classes {
+            if *class > 7 || seen >> class & 1 != 0 {
+                let why = format!("{class} is no class from 0 to 7, or in two groups; list a class once");
+                return Err((format!("groups[{n}].classes"), why));
+            }
+            seen |= 1 << class;
+        }
+    }
+    for (n, pool) in shared.egress.iter().enumerate() {
+        if !is_alpha(pool.alpha) {
+            return Err((format!("egress[{n}].alpha"), range.into()));
+        }
+        if pool.total.0 >= 1 << 40 {
+            let why = format!("{} is out of range; must be below 1TB", pool.total);
+            return Err((format!("egress[{n}].total"), why));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the memory of switches or relaying hosts.
 fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<(), InputError> {
     let wrong = |key: &str, message: String| Err(InputError::new(format!("{table}.buffer.{key}"), message));
@@ -568,6 +597,12 @@ fn check_buffer(table: &str, memory: &buffer::Params, largest: u64) -> Result<()
                     format!("{} is out of range; allowed are numbers above 0 and up to 1024", shared.alpha),
                 );
             }
+            if let Some(cell) = shared.cell
+                && !(1..=1 << 16).contains(&cell.0)
+            {
+                return wrong("shared.cell", format!("{cell} is out of range; allowed are 1B to 64KiB"));
+            }
+            check_groups(shared).or_else(|(key, message)| wrong(&format!("shared.{key}"), message))?;
             if shared.total.0 < largest || shared.total.0 >= 1 << 40 {
                 return wrong(
                     "shared.total",

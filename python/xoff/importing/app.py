@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from xoff._core import InputError
-from xoff.options import Json
+from xoff.options import AdapterFile, Asic, Json, Lookup, RoceDscp
 
 importing = typer.Typer(
     help="Writes a scenario or requests from foreign files, and lists the parts that were not carried over.",
@@ -184,6 +184,42 @@ def import_chakra(
         raise InputError("--memory-bandwidth: needs --flops")
     converted = partial(convert, paths=files, groups=groups, flops=flops, memory=memory_bandwidth)
     command(converted, [], name=files[0], out=out, as_json=as_json, is_verbose=verbose)
+
+
+@importing.command("sonic")
+def import_sonic(
+    directory: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="One file a switch: NAME.json, or NAME/config_db.json.", show_default=False),
+    ],
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Links as CSV: a, a_port, b, b_port, length. Default: DEVICE_NEIGHBOR and CABLE_LENGTH.",
+            show_default=False,
+        ),
+    ] = None,
+    asic: Asic = None,
+    lookup: Lookup = None,
+    adapter: AdapterFile = None,
+    roce_dscp: RoceDscp = None,
+    out: ImportedTo = None,
+    as_json: Json = False,
+) -> None:
+    """Switches as SONiC configures them: the config_db.json of each switch of a fabric."""
+    from xoff.sonic.import_command import command
+
+    command(
+        directory,
+        links=links,
+        chip=asic,
+        lookup=lookup,
+        settings=adapter,
+        roce_dscp=roce_dscp,
+        out=out,
+        as_json=as_json,
+    )
 
 
 @importing.command("requests")

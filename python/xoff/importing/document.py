@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ from xoff._core import InputError
 from xoff.importing.directory import write_new
 from xoff.importing.notes import HEADINGS, Notes
 
-Value: TypeAlias = str | int | float | bool
+Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, Value]"
 
 SCENARIO = "scenario.toml"
 # Of all ranks of a job.
@@ -44,7 +44,7 @@ class Table:
     def text(self) -> str:
         """Returns the table as TOML."""
         header = f"[[{self.path}]]\n" if self.is_listed else f"[{self.path}]\n" if self.path else ""
-        values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.values.items())
+        values = "".join(f"{key} = {_toml(value)}\n" for key, value in self.values.items())
         return commented(self.comment) + header + values
 
 
@@ -261,6 +261,15 @@ def _flow_rows(flows: list[Flow]) -> Iterable[str]:
     for flow in flows:
         row = f"{flow.src},{flow.dst},{flow.size}B,{flow.start}ps,{flow.id}"
         yield f"{row},{';'.join(flow.after)}\n" if has_after else f"{row}\n"
+
+
+def _toml(value: Value) -> str:
+    """Returns a value as TOML; tables and lists in one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
 
 
 def commented(text: str) -> str:

@@ -105,6 +105,15 @@ impl Settings {
         if is_host { &self.relay.buffer } else { &self.locals.at(index(node), port).buffer }
     }
 
+    /// The memory of a node with this many ports.
+    pub fn switch_memory(&self, node: u32, ports: usize, is_host: bool) -> &BufferParams {
+        if is_host || ports > 0 {
+            self.memory(node, PortId(0), is_host)
+        } else {
+            &self.locals.list()[0].buffer
+        }
+    }
+
     /// The forwarding delay of a node.
     pub fn delay(&self, node: &NodeSpec) -> Duration {
         node.delay.unwrap_or(match (node.forwards, node.is_host) {
@@ -193,20 +202,24 @@ impl Settings {
                     Buffer::PerIngress { limit, used, caps }
                 }
             }
-            BufferParams::Shared(shared) => {
+            BufferParams::Shared(_) => {
+                // An override of the memory selects whole switches, so that all ports agree.
+                let BufferParams::Shared(shared) = self.switch_memory(node, ports, is_host) else {
+                    unreachable!("an override keeps the kind of buffer")
+                };
                 let groups = PortId::each(levels).flat_map(|(port, levels)| {
                     let BufferParams::Shared(here) = self.memory(node, port, is_host) else {
                         unreachable!("an override keeps the kind of buffer")
                     };
                     // No headroom without a mechanism that pauses in time.
-                    let headroom = levels.map_or(0, |l| here.headroom.map_or(l.headroom, |given| given.0));
-                    let has_headroom = move |class: u8| levels.is_some_and(|l| l.classes.has(class));
-                    (0..number(classes) as u8).map(move |class| Share {
-                        alpha: here.alpha,
-                        headroom: if has_headroom(class) { headroom as i64 } else { 0 },
+                    (0..number(classes) as u8).map(move |class| {
+                        let (alpha, reserve, headroom) = here.of_class(class);
+                        let held = levels.filter(|l| l.classes.has(class));
+                        let headroom = held.map_or(0, |l| headroom.map_or(l.headroom, |given| given.0));
+                        Share { alpha, reserve: reserve.0 as i64, headroom: headroom as i64 }
                     })
                 });
-                Buffer::Shared(SharedBuffer::new(shared.total.0, shared.reserve.0, groups))
+                Buffer::Shared(SharedBuffer::new(shared, classes, groups))
             }
         }
     }

@@ -51,9 +51,108 @@ pub struct Shared {
     /// Memory reserved for each ingress port and class.
     #[serde(default = "default_reserve")]
     pub reserve: Bytes,
-    /// Headroom of each ingress port and class. Default: computed from the port's link.
+    /// Headroom of each ingress port and class. Default: computed from the port's link. With `headroom_pool` the
+    /// most that a port and class takes of the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
+    /// A pool of headroom for all ports and classes, in place of separate headroom. Default: no pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom_pool: Option<Bytes>,
+    /// A frame takes whole cells of this size in this memory. Default: a frame takes its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Bytes>,
+    /// Other shares for some classes; each class counts by itself. Default: all classes have the values above.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Pools that limit the queues of some classes at the outputs, beside the limits at the inputs. Default: no
+    /// pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress: Vec<Egress>,
+}
+
+/// `switch.buffer.shared.groups[]`: missing keys keep the general value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The classes with these values.
+    pub classes: Vec<u8>,
+    /// Share of the pool's free bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Memory reserved for each ingress port and class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<Bytes>,
+    /// Headroom of each ingress port and class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+}
+
+/// `switch.buffer.shared.egress[]`: a packet without room here is dropped, also in a lossless class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Egress {
+    /// The classes of the pool. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<u8>>,
+    /// Most bytes of all queues of the pool together.
+    pub total: Bytes,
+    /// Most bytes of a queue. Default: the total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Bytes>,
+    /// Share of the pool's free bytes that a queue may use. Default: no share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+}
+
+impl Shared {
+    /// Returns the memory that reserves and headroom leave to the pool of all groups; negative if they exceed
+    /// the total. `reserves` and `headroom` are sums over ports and classes.
+    pub fn pool(&self, reserves: i64, headroom: i64) -> i64 {
+        self.total.0 as i64 - reserves - self.headroom_pool.map_or(headroom, |pool| pool.0 as i64)
+    }
+}
+
+impl Shared {
+    /// Returns the values of a class.
+    pub fn of_class(&self, class: u8) -> (f64, Bytes, Option<Bytes>) {
+        let own = self.groups.iter().find(|group| group.classes.contains(&class));
+        let value = |own: Option<Bytes>, general| own.unwrap_or(general);
+        (
+            own.and_then(|g| g.alpha).unwrap_or(self.alpha),
+            value(own.and_then(|g| g.reserve), self.reserve),
+            own.and_then(|g| g.headroom).or(self.headroom),
+        )
+    }
+
+    /// Returns the index of the pool of outputs of a class.
+    fn output_of(&self, class: u8) -> Option<u8> {
+        let has = |pool: &Egress| pool.classes.as_ref().is_none_or(|list| list.contains(&class));
+        self.egress.iter().position(has).map(|at| at as u8)
+    }
+}
+
+impl Output {
+    fn new(pool: &Egress) -> Self {
+        let total = pool.total.0 as i64;
+        Self { total, limit: pool.limit.map_or(total, |limit| limit.0 as i64), alpha: pool.alpha }
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// A memory without reserve, with alpha 1.
+    pub(crate) fn for_tests(total: u64) -> Self {
+        Self {
+            total: Bytes(total),
+            alpha: 1.0,
+            reserve: Bytes(0),
+            headroom: None,
+            headroom_pool: None,
+            cell: None,
+            groups: Vec::new(),
+            egress: Vec::new(),
+        }
+    }
 }
 
 fn default_alpha() -> f64 {
@@ -111,10 +210,19 @@ impl State for Buffer {
 #[derive(Debug, Clone)]
 pub struct SharedBuffer {
     pool: i64,
-    reserve: i64,
+    /// Bytes of headroom for all ports and classes together; `i64::MAX` for separate headroom.
+    headroom_pool: i64,
+    /// The size of a cell; zero if frames take their bytes.
+    cell: i64,
     /// Of each ingress port and class.
     shares: Vec<Share>,
+    /// The pools of outputs, and for each class the index of the pool.
+    outputs: Vec<Output>,
+    output_of: Vec<Option<u8>>,
     shared_used: i64,
+    headroom_used: i64,
+    /// Bytes in each pool of outputs.
+    output_used: Vec<i64>,
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
@@ -124,38 +232,107 @@ pub struct SharedBuffer {
 }
 
 state!(SharedBuffer {
-    value: shared_used, main, in_headroom;
+    value: shared_used, headroom_used, output_used, main, in_headroom;
     peak: shared_peak;
     peaks: headroom_peak;
-    constant: pool, reserve, shares;
+    constant: pool, headroom_pool, cell, shares, outputs, output_of;
 });
+
+/// The limits of a pool of outputs.
+#[derive(Debug, Clone, Copy)]
+struct Output {
+    total: i64,
+    limit: i64,
+    alpha: Option<f64>,
+}
+
+/// The level at which a pause of a port and class in a shared buffer ends: the larger of both.
+#[derive(Debug, Clone, Copy)]
+pub struct Resume {
+    /// Bytes below the threshold; an empty share of the pool is below in any case.
+    pub offset: Option<i64>,
+    /// Bytes of the port and class.
+    pub at: Option<i64>,
+}
 
 /// Part of an ingress port and class in a shared buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     /// Share of the pool's free bytes.
     pub alpha: f64,
+    /// Bytes that no other port and class uses.
+    pub reserve: i64,
     /// Bytes of headroom.
     pub headroom: i64,
 }
 
 impl SharedBuffer {
-    /// With the share of each ingress port and class.
-    pub fn new(total: u64, reserve: u64, shares: impl IntoIterator<Item = Share>) -> Self {
+    /// With the share of each ingress port and class, class by class.
+    pub fn new(memory: &Shared, classes: usize, shares: impl IntoIterator<Item = Share>) -> Self {
         let shares: Vec<Share> = shares.into_iter().collect();
-        let (count, reserve) = (shares.len(), reserve as i64);
-        let pool = total as i64 - shares.iter().map(|s| s.headroom).sum::<i64>() - reserve * count as i64;
-        let zeros = || vec![0; count];
+        let sum = |of: fn(&Share) -> i64| shares.iter().map(of).sum::<i64>();
+        let pool = memory.pool(sum(|s| s.reserve), sum(|s| s.headroom));
+        let zeros = || vec![0; shares.len()];
         Self {
             pool,
-            reserve,
-            shares,
+            headroom_pool: memory.headroom_pool.map_or(i64::MAX, |pool| pool.0 as i64),
+            cell: memory.cell.map_or(0, |cell| cell.0 as i64),
+            outputs: memory.egress.iter().map(Output::new).collect(),
+            output_of: if memory.egress.is_empty() {
+                Vec::new()
+            } else {
+                (0..classes).map(|class| memory.output_of(class as u8)).collect()
+            },
             shared_used: 0,
+            headroom_used: 0,
+            output_used: vec![0; memory.egress.len()],
             main: zeros(),
             in_headroom: zeros(),
             shared_peak: 0,
             headroom_peak: zeros(),
+            shares,
         }
+    }
+
+    /// Returns the sum of all reserves, and the headroom of all ports and classes.
+    pub fn kept(&self) -> (i64, i64) {
+        let sum = |of: fn(&Share) -> i64| self.shares.iter().map(of).sum::<i64>();
+        let headroom = if self.headroom_pool == i64::MAX { sum(|s| s.headroom) } else { self.headroom_pool };
+        (sum(|s| s.reserve), headroom)
+    }
+
+    /// Returns the pool of outputs of a port and class.
+    #[inline]
+    fn output(&self, group: usize) -> Option<usize> {
+        if self.outputs.is_empty() {
+            return None;
+        }
+        self.output_of[group % self.output_of.len()].map(usize::from)
+    }
+
+    /// True if the queue of an output may hold more bytes.
+    #[inline]
+    fn has_room_at_output(&self, group: usize, in_queue: u32, bytes: i64) -> bool {
+        let Some(pool) = self.output(group) else { return true };
+        let (Output { total, limit, alpha }, used) = (self.outputs[pool], self.output_used[pool]);
+        let queue = i64::from(in_queue) + bytes;
+        used + bytes <= total
+            && queue <= limit
+            && alpha.is_none_or(|a| queue as f64 <= a * (total - used) as f64)
+    }
+
+    /// Returns the memory that a frame takes.
+    #[inline]
+    const fn taken(&self, bytes: u16) -> i64 {
+        let bytes = bytes as i64;
+        if self.cell == 0 { bytes } else { (bytes + self.cell - 1) / self.cell * self.cell }
+    }
+
+    /// True if the headroom of a port and class has no room for more bytes.
+    #[inline]
+    fn is_full(&self, group: usize, bytes: i64) -> bool {
+        self.in_headroom[group] + bytes > self.shares[group].headroom
+            || self.headroom_used + bytes > self.headroom_pool
     }
 
     /// Returns the dynamic threshold of a port and class.
@@ -166,9 +343,9 @@ impl SharedBuffer {
 
     /// Returns the level at which a port and class is paused when alone in the pool, and its headroom.
     pub fn alone(&self, group: usize) -> (u64, u64) {
-        let Share { alpha, headroom } = self.shares[group];
+        let Share { alpha, reserve, headroom } = self.shares[group];
         let used = self.pool.max(0) as f64 * alpha / (1.0 + alpha);
-        (self.reserve as u64 + used as u64, headroom as u64)
+        (reserve as u64 + used as u64, headroom as u64)
     }
 
     /// Returns the bytes of the pool.
@@ -189,44 +366,69 @@ impl SharedBuffer {
     /// True when a port and class should be paused.
     #[inline]
     pub fn is_over(&self, group: usize) -> bool {
-        self.in_headroom[group] > 0 || (self.main[group] - self.reserve).max(0) >= self.threshold(group)
+        self.in_headroom[group] > 0 || self.above_reserve(group) >= self.threshold(group)
     }
 
-    /// True when a port and class may be resumed: `offset` below the threshold, or empty.
+    /// True when a port and class may be resumed.
     #[inline]
-    pub fn is_under(&self, group: usize, offset: i64) -> bool {
-        let used = (self.main[group] - self.reserve).max(0);
-        self.in_headroom[group] == 0 && (used == 0 || used + offset <= self.threshold(group))
+    pub fn is_under(&self, group: usize, resume: Resume) -> bool {
+        let used = self.above_reserve(group);
+        let is_below = |offset| used == 0 || used + offset <= self.threshold(group);
+        self.in_headroom[group] == 0
+            && (resume.at.is_some_and(|level| self.main[group] <= level)
+                || resume.offset.is_some_and(is_below))
     }
 
     /// True when `bytes` more would be beyond the threshold.
     #[inline]
     fn is_beyond(&self, group: usize, bytes: i64) -> bool {
-        let main = self.main[group] + bytes;
-        main > self.reserve && main - self.reserve > self.threshold(group)
+        let above = self.main[group] + bytes - self.shares[group].reserve;
+        above > 0 && above > self.threshold(group)
+    }
+
+    /// Returns the bytes of the pool that a port and class uses.
+    #[inline]
+    fn above_reserve(&self, group: usize) -> i64 {
+        (self.main[group] - self.shares[group].reserve).max(0)
+    }
+
+    /// Takes a packet at the input and the output; false without room at one of them.
+    fn admit_to(&mut self, group: usize, in_queue: u32, bytes: i64) -> bool {
+        if !self.has_room_at_output(group, in_queue, bytes) || !self.admit(group, bytes) {
+            return false;
+        }
+        if let Some(pool) = self.output(group) {
+            self.output_used[pool] += bytes;
+        }
+        true
     }
 
     fn admit(&mut self, group: usize, bytes: i64) -> bool {
         let main = self.main[group] + bytes;
         if self.is_beyond(group, bytes) {
-            if self.in_headroom[group] + bytes > self.shares[group].headroom {
+            if self.is_full(group, bytes) {
                 return false;
             }
             self.in_headroom[group] += bytes;
+            self.headroom_used += bytes;
             self.headroom_peak[group] = self.headroom_peak[group].max(self.in_headroom[group]);
         } else {
             self.main[group] = main;
-            self.shared_used += bytes.min((main - self.reserve).max(0));
+            self.shared_used += bytes.min(self.above_reserve(group));
             self.shared_peak = self.shared_peak.max(self.shared_used);
         }
         true
     }
 
     fn release(&mut self, group: usize, bytes: i64) {
+        if let Some(pool) = self.output(group) {
+            self.output_used[pool] -= bytes;
+        }
         let from_headroom = bytes.min(self.in_headroom[group]);
         self.in_headroom[group] -= from_headroom;
+        self.headroom_used -= from_headroom;
         let rest = bytes - from_headroom;
-        self.shared_used -= rest.min((self.main[group] - self.reserve).max(0));
+        self.shared_used -= rest.min(self.above_reserve(group));
         self.main[group] -= rest;
     }
 }
@@ -259,7 +461,7 @@ impl Buffer {
             Self::PerEgress { limit, used, caps } => (*limit, &mut used[out_port], caps, in_queue),
             Self::PerIngressClass(limit) => return in_group + u32::from(bytes) <= *limit,
             Self::PerEgressQueue(limit) => return in_queue + u32::from(bytes) <= *limit,
-            Self::Shared(shared) => return shared.admit(group, i64::from(bytes)),
+            Self::Shared(shared) => return shared.admit_to(group, in_queue, shared.taken(bytes)),
         };
         let fits = *used + u32::from(bytes) <= limit && is_below_cap(caps, group, held, bytes);
         if fits {
@@ -290,9 +492,9 @@ impl Buffer {
             Self::PerIngressClass(limit) => in_group + more <= *limit,
             Self::PerEgressQueue(limit) => in_queue + more <= *limit,
             Self::Shared(shared) => {
-                let bytes = i64::from(bytes);
-                !shared.is_beyond(group, bytes)
-                    || shared.in_headroom[group] + bytes <= shared.shares[group].headroom
+                let bytes = shared.taken(bytes);
+                shared.has_room_at_output(group, in_queue, bytes)
+                    && (!shared.is_beyond(group, bytes) || !shared.is_full(group, bytes))
             }
         }
     }
@@ -309,7 +511,7 @@ impl Buffer {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { used, .. } => used[in_port] -= u32::from(bytes),
             Self::PerEgress { used, .. } => used[out_port] -= u32::from(bytes),
-            Self::Shared(shared) => shared.release(group, i64::from(bytes)),
+            Self::Shared(shared) => shared.release(group, shared.taken(bytes)),
         }
     }
 }
@@ -318,12 +520,19 @@ impl Buffer {
 mod tests {
     use super::*;
 
+    fn of(total: u64) -> Shared {
+        Shared::for_tests(total)
+    }
+
+    const fn share(alpha: f64, headroom: i64) -> Share {
+        Share { alpha, reserve: 0, headroom }
+    }
+
     #[test]
     fn dynamic_threshold_settles_where_theory_says() {
         // n saturated groups each settle at alpha·B'/(1 + n·alpha), which leaves B'/(1 + n·alpha) free.
         for n in [1_usize, 2, 8] {
-            let mut b =
-                SharedBuffer::new(1_000_000 + 8 * 10_000, 0, [Share { alpha: 0.125, headroom: 10_000 }; 8]);
+            let mut b = SharedBuffer::new(&of(1_000_000 + 8 * 10_000), 1, [share(0.125, 10_000); 8]);
             assert_eq!(b.pool(), 1_000_000);
             loop {
                 let before = b.shared_used;
@@ -351,8 +560,7 @@ mod tests {
     fn shares_of_the_pool_are_as_their_alphas() {
         // Saturated groups of alphas a and b settle at a·B'/(1 + a + b) and b·B'/(1 + a + b).
         let (a, b) = (0.25, 1.0);
-        let mut buffer =
-            SharedBuffer::new(1_020_000, 0, [a, b].map(|alpha| Share { alpha, headroom: 10_000 }));
+        let mut buffer = SharedBuffer::new(&of(1_020_000), 1, [a, b].map(|alpha| share(alpha, 10_000)));
         // Who is beyond its share sends, and nobody else, until both are where they stay.
         for group in [0, 1].into_iter().cycle().take(40_000) {
             if buffer.main[group] > buffer.threshold(group) + 100 {
@@ -373,8 +581,10 @@ mod tests {
 
     #[test]
     fn there_is_room_for_what_would_be_admitted() {
-        let shared =
-            || Buffer::Shared(SharedBuffer::new(20_000, 1_000, [Share { alpha: 0.5, headroom: 2_000 }; 2]));
+        let shared = || {
+            let group = Share { reserve: 1_000, ..share(0.5, 2_000) };
+            Buffer::Shared(SharedBuffer::new(&of(20_000), 1, [group; 2]))
+        };
         let per_ingress =
             |caps: &[u32]| Buffer::PerIngress { limit: 5_000, used: vec![0; 2], caps: caps.into() };
         let per_egress =
@@ -402,15 +612,188 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_of_headroom_serves_groups_until_it_is_full() {
+        // Published cell counts of Tomahawk (sonic-mgmt, qos_params.th.yaml): a slice shares 13,071 cells, its
+        // headroom pool has 5,041, alpha is 1, and a packet is one cell. Groups fill one after the other.
+        for (groups, xoff, full, last) in [(10, 520, 520, 361), (8, 682, 682, 267), (4, 1292, 1292, 1165)] {
+            let group = Share { reserve: 6, ..share(1.0, xoff) };
+            let memory = Shared { headroom_pool: Some(Bytes(5041)), ..of(13_071 + 5041 + 6 * groups) };
+            let mut b = SharedBuffer::new(&memory, 1, vec![group; groups as usize]);
+            assert_eq!(b.pool(), 13_071);
+            // All groups stand at the threshold: 6 + 13071/(1 + n) cells each, to the cell.
+            let mut is_filling = true;
+            while is_filling {
+                is_filling = false;
+                for g in 0..groups as usize {
+                    if !b.is_beyond(g, 1) {
+                        assert!(b.admit(g, 1));
+                        is_filling = true;
+                    }
+                }
+            }
+            let at_threshold = 6 + 13_071 / (1 + groups as i64);
+            assert!(b.main.iter().all(|held| (held - at_threshold).abs() <= 1), "{:?}", b.main);
+            // Then each group takes its headroom, until the last finds the rest of the pool.
+            for g in 0..groups as usize {
+                while b.admit(g, 1) {}
+            }
+            let taken = &b.in_headroom;
+            assert!(taken[..groups as usize - 1].iter().all(|held| *held == full), "{taken:?}");
+            assert_eq!(*taken.last().unwrap(), last);
+            assert_eq!(taken.iter().sum::<i64>(), 5041);
+        }
+    }
+
+    #[test]
+    fn a_group_alone_is_paused_where_theory_says() {
+        // One after another with alpha 1: the n-th group stands at r + B/2^n. Alone, the first pause comes with
+        // cell 6 + 13071/2, rounded up.
+        let group = Share { reserve: 6, ..share(1.0, 520) };
+        let memory = Shared { headroom_pool: Some(Bytes(5041)), ..of(13_071 + 5041 + 6 * 3) };
+        let mut b = SharedBuffer::new(&memory, 1, [group; 3]);
+        for g in 0..3 {
+            while !b.is_beyond(g, 1) {
+                assert!(b.admit(g, 1));
+            }
+        }
+        for (g, expected) in [(0, 6 + 13_071 / 2), (1, 6 + 13_071 / 4), (2, 6 + 13_071 / 8)] {
+            assert!((b.main[g] - expected).abs() <= 1, "{:?}", b.main);
+        }
+        // The packet that crosses the threshold is number 6,542; with 520 cells of headroom number 7,063 is lost.
+        assert_eq!(b.main[0], 6542);
+        let mut more = 0;
+        while b.admit(0, 1) {
+            more += 1;
+        }
+        assert_eq!(more, 520);
+    }
+
+    #[test]
+    fn a_pause_ends_at_the_larger_of_two_levels() {
+        // A pool of 13,071 cells, reserve 6, alpha 1: XOFF with cell 6,542. The threshold rises by each cell that
+        // leaves: with an offset of 11 cells a pause ends after six cells, s + 11 <= 13071 - s.
+        let offset = Resume { offset: Some(11), at: None };
+        for (resume, left) in [
+            (offset, 6536),
+            (Resume { offset: None, at: Some(100) }, 100),
+            (Resume { offset: Some(11), at: Some(100) }, 6536),
+            (Resume { offset: Some(11), at: Some(6540) }, 6540),
+        ] {
+            let mut b = SharedBuffer::new(&of(13_071 + 6), 1, [Share { reserve: 6, ..share(1.0, 0) }]);
+            while b.admit(0, 1) {}
+            assert!(b.is_over(0));
+            while !b.is_under(0, resume) {
+                b.release(0, 1);
+            }
+            assert_eq!(b.main[0], left, "{resume:?}");
+        }
+    }
+
+    #[test]
+    fn frames_take_whole_cells() {
+        // 65 B in cells of 208 B: a memory of 100 cells holds 100 frames, and 320 without cells.
+        for (cell, frames) in [(Some(Bytes(208)), 100), (None, 320)] {
+            let memory = Shared { cell, ..of(2 * 100 * 208) };
+            let mut b = Buffer::Shared(SharedBuffer::new(&memory, 1, [share(1.0, 0)]));
+            let mut held = 0;
+            while b.admit(PortId(0), 0, PortId(0), 0, 0, 65) {
+                held += 1;
+            }
+            assert_eq!(held, frames);
+            for _ in 0..held {
+                b.release(PortId(0), 0, PortId(0), 65);
+            }
+            let Buffer::Shared(b) = b else { unreachable!() };
+            assert_eq!((b.shared_used, b.main[0]), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_pool_of_outputs_drops_before_the_headroom_is_full() {
+        // Published cell counts of a Trident 3 (sonic-buildimage, pull request 21320): inputs admit 118,212 shared
+        // cells, 1,440 of reserves and 8,040 of the headroom pool, 127,692 together. The egress pool has 126,332:
+        // the first drop comes with cell 126,333, before the headroom is full.
+        let groups = 80;
+        let group = Share { reserve: 18, ..share(1.0, 625) };
+        let egress = |cells| Egress { classes: None, total: Bytes(cells), limit: None, alpha: None };
+        for (cells, least, most) in [(126_332, 126_332, 126_332), (127_692, 127_600, 127_692)] {
+            let memory =
+                Shared { headroom_pool: Some(Bytes(8040)), egress: vec![egress(cells)], ..of(127_692) };
+            let mut b = SharedBuffer::new(&memory, 1, vec![group; groups]);
+            assert_eq!(b.pool(), 118_212);
+            let mut taken = 0;
+            let mut is_filling = true;
+            while is_filling {
+                is_filling = false;
+                for g in 0..groups {
+                    while b.admit_to(g, 0, 1) {
+                        taken += 1;
+                        is_filling = true;
+                    }
+                }
+            }
+            assert!((least..=most).contains(&taken), "{taken}");
+            assert_eq!(b.output_used[0], taken);
+        }
+    }
+
+    #[test]
+    fn groups_of_classes_have_their_own_alpha() {
+        // Alone at B/2 with alpha 1, and at B/3 with alpha ½.
+        let memory = Shared {
+            groups: vec![Group {
+                classes: vec![1],
+                alpha: Some(0.5),
+                reserve: Some(Bytes(60)),
+                headroom: None,
+            }],
+            ..of(12_000)
+        };
+        assert_eq!(memory.of_class(0), (1.0, Bytes(0), None));
+        assert_eq!(memory.of_class(1), (0.5, Bytes(60), None));
+        let shares = [0, 1].map(|class| {
+            let (alpha, reserve, _) = memory.of_class(class);
+            Share { alpha, reserve: reserve.0 as i64, headroom: 0 }
+        });
+        let b = SharedBuffer::new(&memory, 2, shares);
+        assert_eq!((b.alone(0).0, b.alone(1).0), (11_940 / 2, 60 + 11_940 / 3));
+    }
+
+    #[test]
+    fn a_queue_has_a_limit_at_its_output() {
+        let pool = |limit, alpha| Egress { classes: Some(vec![1]), total: Bytes(1000), limit, alpha };
+        for (egress, most) in [
+            (pool(Some(Bytes(300)), None), 300),
+            (pool(None, Some(1.0)), 500),
+            (pool(None, Some(0.5)), 333),
+            (pool(None, None), 1000),
+        ] {
+            let memory = Shared { egress: vec![egress], ..of(1 << 20) };
+            let mut b = SharedBuffer::new(&memory, 2, [share(8.0, 0); 2]);
+            let mut held = 0;
+            while b.admit_to(1, held, 1) {
+                held += 1;
+            }
+            // With x bytes of a queue alone x <= alpha·(1000 - x) holds up to 1000·alpha/(1 + alpha).
+            assert!(held.abs_diff(most) <= 1, "{held} for {most}");
+            // Another class has no pool.
+            assert!((0..2000).all(|n| b.admit_to(0, n, 1)));
+            (0..held).for_each(|_| b.release(1, 1));
+            (0..2000).for_each(|_| b.release(0, 1));
+            assert_eq!((b.output_used[0], b.shared_used), (0, 0));
+        }
+    }
+
+    #[test]
     fn headroom_is_used_past_the_threshold_and_everything_returns() {
-        let mut b = SharedBuffer::new(10_000, 0, [Share { alpha: 1.0, headroom: 2_000 }]);
+        let mut b = SharedBuffer::new(&of(10_000), 1, [share(1.0, 2_000)]);
         let mut admitted = 0;
         while b.admit(0, 1_000) {
             admitted += 1;
         }
         // The pool of 8000 is shared with itself: at alpha 1 half of it, then two packets of headroom.
         assert_eq!(admitted, 6);
-        assert!(b.is_over(0) && !b.is_under(0, 0));
+        assert!(b.is_over(0) && !b.is_under(0, Resume { offset: Some(0), at: None }));
         for _ in 0..admitted {
             b.release(0, 1_000);
         }

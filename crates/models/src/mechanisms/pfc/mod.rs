@@ -43,7 +43,7 @@ enum Trigger {
     /// The core reports crossings of ingress counts.
     Level,
     /// The shared buffer's threshold, judged with each packet; resume this many bytes below.
-    Dynamic(i64),
+    Dynamic(buffer::Resume),
     /// Egress queues, judged with each packet: XOFF and XON of each port.
     Egress(Vec<(u32, u32)>),
 }
@@ -143,7 +143,7 @@ impl Pfc {
         let levels: Vec<(u32, u32)> = levels.collect();
         let trigger = match (&core.buffer, params.accounting) {
             (Buffer::Shared(_), Accounting::Ingress) if params.xoff.is_none() => {
-                Trigger::Dynamic(params.offset() as i64)
+                Trigger::Dynamic(params.resume())
             }
             (_, Accounting::Egress) => Trigger::Egress(levels),
             _ => {
@@ -375,6 +375,12 @@ impl Install for Pfc {
             let why = "egress needs queues at the outputs, and `iq` has none; use oq, or ingress";
             return Err(("accounting", why.into()));
         }
+        if params.resume_at.is_some()
+            && (params.xoff.is_some() || !matches!(context.memory, buffer::Params::Shared(_)))
+        {
+            let why = "belongs to the dynamic threshold of switch.buffer.shared; give xon beside xoff";
+            return Err(("resume_at", why.into()));
+        }
         if !params.refresh && params.quanta.is_none() {
             return Err(("refresh", "without quanta pauses last until the resume; give quanta".into()));
         }
@@ -437,7 +443,7 @@ impl Install for Pfc {
             .xoff
             .map_or_else(|| limit.map_or(100_000, |l| l.saturating_sub(headroom).max(largest)), |x| x.0);
         let is_dynamic = params.xoff.is_none() && matches!(ingress.memory, buffer::Params::Shared(_));
-        let below = || if is_dynamic { params.offset() } else { xoff.saturating_sub(2 * largest) };
+        let below = || if is_dynamic { params.offset_or_default() } else { xoff.saturating_sub(2 * largest) };
         let xon = params.xon.map_or_else(below, |x| x.0);
         Some(Levels {
             xoff,
@@ -578,9 +584,9 @@ impl Hooks for Pfc {
     fn on_whole(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
-        if let (Trigger::Dynamic(offset), Buffer::Shared(shared)) = (&self.trigger, &core.buffer)
+        if let (Trigger::Dynamic(resume), Buffer::Shared(shared)) = (&self.trigger, &core.buffer)
             && self.over[group] > 0
-            && shared.is_under(group, *offset)
+            && shared.is_under(group, *resume)
         {
             self.resume(port, class, effects);
         }

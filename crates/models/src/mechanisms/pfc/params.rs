@@ -4,7 +4,7 @@ use super::watchdog;
 use crate::ids::ClassSet;
 use crate::mechanism::ValidationContext;
 use crate::param_error::ParamError;
-use crate::queueing::buffer::Accounting;
+use crate::queueing::buffer::{Accounting, Resume};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::Bytes;
@@ -32,6 +32,10 @@ pub struct Params {
     /// shared buffer: resume this far below the threshold; default 3 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub xon: Option<Bytes>,
+    /// With the dynamic threshold of a shared buffer: resume when the port and class holds this many bytes or
+    /// fewer. With `xon`, too, at the larger of both levels; without `xon`, at `resume_at` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume_at: Option<Bytes>,
     /// The byte count that is compared with XOFF.
     #[serde(default)]
     pub accounting: Accounting,
@@ -80,6 +84,7 @@ impl Default for Params {
         Self {
             xoff: None,
             xon: None,
+            resume_at: None,
             accounting: Accounting::default(),
             quanta: None,
             refresh: true,
@@ -134,7 +139,14 @@ impl Params {
     }
 
     /// Returns the bytes below a dynamic threshold at which a pause ends.
-    pub(super) fn offset(&self) -> u64 {
+    pub(super) fn offset_or_default(&self) -> u64 {
         self.xon.map_or(3 * 1024, |x| x.0)
+    }
+
+    /// Returns the level below a dynamic threshold at which a pause ends.
+    pub(super) fn resume(&self) -> Resume {
+        let at = self.resume_at.map(|level| level.0 as i64);
+        let is_alone = at.is_some() && self.xon.is_none();
+        Resume { offset: (!is_alone).then(|| self.offset_or_default() as i64), at }
     }
 }

@@ -263,9 +263,13 @@ fn a_dynamic_threshold_pauses_at_it_and_resumes_an_offset_below() {
     // A pool of 10,000 B without reserve, and alpha 1: with x bytes in use x ≥ 10,000 − x holds from 5000 on.
     // An offset of 3000 lets it go on when x + 3000 ≤ 10,000 − x, at 3500 and below.
     let (mut pfc, mut core, mut effects) = by_level(2, None);
-    pfc.trigger = Trigger::Dynamic(3000);
-    core.buffer =
-        Buffer::Shared(buffer::SharedBuffer::new(10_000, 0, [buffer::Share { alpha: 1.0, headroom: 0 }; 4]));
+    pfc.trigger = Trigger::Dynamic(buffer::Resume { offset: Some(3000), at: None });
+    let memory = buffer::Shared::for_tests(10_000);
+    core.buffer = Buffer::Shared(buffer::SharedBuffer::new(
+        &memory,
+        1,
+        [buffer::Share { alpha: 1.0, reserve: 0, headroom: 0 }; 4],
+    ));
     let packet = Packet::new(Kind::Data, 7, 0, 9, 500, 0);
     let mut when = Vec::new();
     for n in 1..=10 {

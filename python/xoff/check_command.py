@@ -1,0 +1,121 @@
+"""The command ``xoff check``: a valid scenario, its derived values, and the warnings about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xoff import formatting, running
+from xoff._core import InputError
+from xoff.results import write_new
+
+
+def command(
+    file: Path, changes: list[tuple[str, Any]], seed: int | None, *, deadlock: Path | None, as_json: bool
+) -> int:
+    """Checks a scenario or a study, prints the report, and returns the exit code.
+
+    changes: settings that replace those of the file.
+    deadlock: the file for a scenario with the cyclic buffer dependency, if a deadlock is possible.
+    """
+    if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
+        why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
+        raise InputError(f"--deadlock {deadlock}: {why}")
+    if _is_study(file):
+        from xoff.study.plan import is_search
+
+        if is_search(file):
+            from xoff.study.tune_command import check as check_study
+        else:
+            from xoff.study.command import check as check_study
+        if changes or seed is not None or deadlock is not None:
+            raise InputError(
+                "--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study"
+            )
+        return check_study(file, as_json=as_json)
+    report = running.check(file, overrides=changes, seed=seed)
+    found = report["deadlock"] or {}
+    if deadlock is not None and found.get("possible"):
+        write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
+    if as_json:
+        print(json.dumps(report))
+        return 0
+    from rich.markup import escape
+
+    from xoff import display
+
+    network = report.get("network", {})
+    display.out.print(f"[b]{escape(str(file))}[/b] is valid")
+    display.out.print(
+        "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
+    )
+    if report.get("workload"):
+        display.out.print("workload: " + escape(formatting.listed(report["workload"])))
+    if report["load"]:
+        _show_load(report["load"])
+    _show_records("derived defaults", _shortened(report["settled"]))
+    for key in ("serving", "headroom", "paths", "failures"):
+        _show_records(key, report.get(key) or [])
+    for warning in report.get("warnings", []):
+        display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
+    if found.get("possible") is False:
+        display.out.print("No cyclic buffer dependency on the routes of these flows: no deadlock is possible.")
+    if deadlock is not None and found.get("possible"):
+        display.out.print(f"A scenario with the cyclic buffer dependency: [b]{escape(str(deadlock))}[/b]")
+    elif deadlock is not None:
+        display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
+    return 0
+
+
+def _is_study(file: Path) -> bool:
+    """Whether a file is a study. A file that cannot be read counts as a scenario."""
+    from xoff.study.plan import is_study
+
+    try:
+        # A pipe can be read only once.
+        return file.is_file() and is_study(file)
+    except (OSError, ValueError):
+        return False
+
+
+def _shortened(settled: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns rows without their link rate if all hosts have one rate, and with ``hosts at RATE`` otherwise."""
+    lines = {row["line"] for row in settled}
+    return [
+        {"key": row["key"], "value": row["value"]} if len(lines) == 1 else {**row, "line": f"hosts at {row['line']}"}
+        for row in settled
+    ]
+
+
+def _show_load(load: dict[str, Any]) -> None:
+    """Prints the load that the workload offers to each layer of links, as shares of the links' rates."""
+    from xoff import display
+
+    shares = [
+        {**layer, "mean": f"{layer['mean']:.1%}", "highest": f"{layer['highest']:.1%}"} for layer in load["layers"]
+    ]
+    begin, end = formatting.time(load["from_ps"]), formatting.time(load["to_ps"])
+    _show_records(f"load that is offered from {begin} to {end}, headers included", shares)
+    if load["waiting_flows"]:
+        display.out.print(f"The load excludes {load['waiting_flows']:,} flows that wait for others.")
+
+
+def _show_records(title: str, records: list[Any]) -> None:
+    """Prints the first 20 records: JSON objects with equal keys as a table, other values in one line."""
+    from rich.markup import escape
+
+    from xoff import display
+
+    if not records:
+        return
+    if not isinstance(records[0], dict):
+        display.out.print(f"{title}: " + escape(", ".join(str(record) for record in records[:20])))
+        return
+    columns = list(records[0])
+    table = display.table(*[column.removesuffix("_ps").removesuffix("_bytes") for column in columns], title=title)
+    for record in records[:20]:
+        table.add_row(*[escape(formatting.keyed(column, record.get(column))) for column in columns])
+    display.out.print(table)
+    if len(records) > 20:
+        display.out.print(f"… and {len(records) - 20:,} more (--json lists all)")

@@ -1,0 +1,377 @@
+"""Scenarios from SONiC configurations and back: settings, overrides, notes, and a round trip byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xoff
+from small import Command
+from sonic_cases import Tables, case, changed, pair, switch, write
+from xoff import running
+from xoff.sonic.settings import End, patterns, selected
+
+PORTS = "Ethernet0,Ethernet4,Ethernet8,Ethernet12"
+PROFILE = "pg_lossless_100000_40m_profile"
+
+
+def imported(command: Command, directory: Path, out: Path, *options: str | Path) -> dict[str, Any]:
+    """Imports a folder, and returns the resolved scenario."""
+    done = command("import", "sonic", directory, "--out", out, *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(running.prepare(out / "scenario.toml").resolved)
+    return found
+
+
+def clos() -> dict[str, Tables]:
+    """Returns two leaves with hosts under two spines with other cables, memory, alpha and marks."""
+    leaves = {}
+    for leaf in range(2):
+        tables = switch(4)
+        tables["DEVICE_METADATA"]["localhost"]["hostname"] = f"leaf{leaf}"
+        tables["DEVICE_NEIGHBOR"] = {
+            "Ethernet0": {"name": f"h{leaf}0", "port": "eth0"},
+            "Ethernet4": {"name": f"h{leaf}1", "port": "eth0"},
+            "Ethernet8": {"name": "spine0", "port": f"Ethernet{4 * leaf}"},
+            "Ethernet12": {"name": "spine1", "port": f"Ethernet{4 * leaf}"},
+        }
+        tables["CABLE_LENGTH"]["AZURE"] |= {"Ethernet8": "300m", "Ethernet12": "300m"}
+        tables["BUFFER_PROFILE"]["pg_lossless_100000_300m_profile"] = tables["BUFFER_PROFILE"][PROFILE] | {
+            "xoff": "249600"
+        }
+        del tables["BUFFER_PG"][f"{PORTS}|3-4"]
+        tables["BUFFER_PG"] |= {
+            "Ethernet0,Ethernet4|3-4": {"profile": PROFILE},
+            "Ethernet8,Ethernet12|3-4": {"profile": "pg_lossless_100000_300m_profile"},
+        }
+        leaves[f"leaf{leaf}"] = tables
+    spines = {}
+    for spine in range(2):
+        tables = switch(2, metres=300)
+        tables["DEVICE_METADATA"]["localhost"]["hostname"] = f"spine{spine}"
+        tables["DEVICE_NEIGHBOR"] = {
+            f"Ethernet{4 * leaf}": {"name": f"leaf{leaf}", "port": f"Ethernet{8 + 4 * spine}"} for leaf in range(2)
+        }
+        profile = tables["BUFFER_PROFILE"]["pg_lossless_100000_300m_profile"]
+        profile |= {"xoff": "249600", "dynamic_th": "-1", "size": "2496"}
+        tables["BUFFER_POOL"]["ingress_lossless_pool"]["size"] = "16640000"
+        tables["WRED_PROFILE"]["AZURE_LOSSLESS"]["green_min_threshold"] = "500000"
+        spines[f"spine{spine}"] = tables
+    return leaves | spines
+
+
+def test_settings_of_most_ports_are_general_and_others_have_overrides(xoff_here: Command, tmp_path: Path) -> None:
+    found = imported(xoff_here, write(tmp_path / "clos", clos()), tmp_path / "out")
+    sw = found["switch"]
+    assert sw["classes"] == 7
+    assert sw["flow_control"]["pfc"]["classes"] == [3, 4]
+    assert sw["flow_control"]["pfc"]["xon"] == "2288B"
+    assert sw["flow_control"]["pfc"]["watchdog"]["detection"] == "400ms"
+    shared = sw["buffer"]["shared"]
+    assert (shared["alpha"], shared["headroom_pool"], shared["cell"]) == (1.0, "1300KiB", "208B")
+    # The lossy classes have alpha 8 and no reserve.
+    assert [(one["classes"], one["alpha"]) for one in shared["groups"]] == [([0, 1, 2, 5, 6], 8.0)]
+    assert [(one["classes"], one.get("alpha")) for one in shared["egress"]] == [([0, 1, 2, 5, 6], 8.0), ([3, 4], None)]
+    assert [one["type"] for one in sw["scheduler"]["queues"]] == ["dwrr"] * 5 + ["strict"] * 2
+    assert sw["ecn"]["red"] == {"kmin": "250KB", "kmax": "2MiB", "pmax": 0.05}
+    by_switch = {json.dumps(one["switches"]): one for one in sw["overrides"]}
+    assert set(by_switch) == {'["spine*"]', '["leaf0 -> h*", "leaf1 -> h*"]'} or set(by_switch) >= {'["spine*"]'}
+    spine = [one for one in sw["overrides"] if one["switches"] == ["spine*"]]
+    assert {"alpha": 0.5, "reserve": "2496B"} in [one["buffer"] for one in spine]
+    assert any(one.get("ecn", {}).get("red", {}).get("kmin") == "500KB" for one in spine)
+
+
+def test_xoff_is_where_the_closed_form_says(xoff_here: Command, tmp_path: Path) -> None:
+    """Alone: reserve and αB/(1 + α), with the B of each switch."""
+    imported(xoff_here, write(tmp_path / "clos", clos()), tmp_path / "out")
+    rows = xoff.check(str(tmp_path / "out/scenario.toml"))["headroom"]
+    expected = {
+        "300m": {1248 + 33262528 // 2, 2496 + 16640000 // 3},
+        "40m": {1248 + 33262528 // 2},
+    }
+    found: dict[str, set[int]] = {"300m": set(), "40m": set()}
+    for row in rows:
+        found["300m" if row["delay"] in {"1.5us", "1500ns"} else "40m"].add(row["xoff_bytes"])
+        assert row["available_bytes"] in {166_400, 249_600}
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["pair", "clos", "asymmetric", "unmarked", "bare"])
+def test_import_export_import_gives_the_same_scenario(xoff_here: Command, tmp_path: Path, name: str) -> None:
+    made: dict[str, Callable[[], dict[str, Tables]]] = {
+        "pair": pair,
+        "clos": clos,
+        "asymmetric": lambda: {
+            "leaf0": changed(switch(), ("PORT/Ethernet8/pfc_asym", "on"), ("PORT/Ethernet12/speed", "50000"))
+        },
+        "unmarked": lambda: (
+            clos() | {"spine1": changed(clos()["spine1"], ("WRED_PROFILE/AZURE_LOSSLESS/wred_green_enable", "false"))}
+        ),
+        "bare": lambda: {
+            "leaf0": changed(
+                switch(),
+                ("DEVICE_NEIGHBOR/Ethernet8/name", "a-spine"),
+                ("DEVICE_NEIGHBOR_METADATA", {"a-spine": {"type": "SpineRouter"}}),
+            )
+        },
+    }
+    first, exported, second = tmp_path / "first", tmp_path / "exported", tmp_path / "second"
+    imported(xoff_here, write(tmp_path / "fabric", made[name]()), first)
+    done = xoff_here("export", "sonic", first / "scenario.toml", "--all", "--out", exported)
+    assert done.returncode == 0, done.stderr
+    imported(xoff_here, exported, second)
+    for file in ("scenario.toml", "nodes.csv", "links.csv"):
+        assert (first / file).read_bytes() == (second / file).read_bytes(), file
+
+
+def test_exported_files_pass_all_checks(xoff_here: Command, tmp_path: Path) -> None:
+    imported(xoff_here, write(tmp_path / "fabric", pair()), tmp_path / "out")
+    xoff_here("export", "sonic", tmp_path / "out/scenario.toml", "--all", "--out", tmp_path / "exported")
+    done = xoff_here("check", "--sonic", tmp_path / "exported", "--roce-dscp", "26", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["rows"] == []
+
+
+def test_tables_to_paste_round_sizes_to_cells(xoff_here: Command, tmp_path: Path) -> None:
+    imported(xoff_here, write(tmp_path / "fabric", pair()), tmp_path / "out")
+    done = xoff_here("export", "sonic", tmp_path / "out/scenario.toml", "--switch", "leaf0", "--asic", "spc3")
+    assert done.returncode == 0, done.stderr
+    tables = json.loads(done.stdout)
+    assert set(tables) == {
+        "BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "WRED_PROFILE", "SCHEDULER", "QUEUE",
+        "PORT_QOS_MAP", "PFC_WD",
+    }  # fmt: skip
+    profile = tables["BUFFER_PROFILE"][PROFILE]
+    assert profile["xoff"] == "166912"
+    assert profile["size"] == "2048"
+    assert all(isinstance(one, str) for entry in tables["BUFFER_PROFILE"].values() for one in entry.values())
+
+
+def test_fields_without_an_equal_are_said(xoff_here: Command, tmp_path: Path) -> None:
+    tables = changed(
+        switch(),
+        ("SCHEDULER/scheduler.0/pir", "125000000"),
+        ("WRED_PROFILE/AZURE_LOSSLESS/yellow_min_threshold", "1"),
+        ("BUFFER_PROFILE/ingress_lossy_profile/packet_discard_action", "trim"),
+        ("VLAN", {"Vlan1": {}}),
+        ("PORT/Ethernet0/alias", "etp1"),
+    )
+    done = xoff_here("import", "sonic", write(tmp_path / "fabric", {"leaf0": tables}), "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    notes = (tmp_path / "out/notes.txt").read_text("utf-8")
+    for place in (
+        "SCHEDULER|scheduler.0 pir = 125000000",
+        "WRED_PROFILE|AZURE_LOSSLESS yellow_min_threshold = 1",
+        "BUFFER_PROFILE|ingress_lossy_profile packet_discard_action = trim",
+        "VLAN: is not read",
+        "PORT.alias: is not read",
+        "BUFFER_PROFILE|egress_lossy_profile size = 1664: queues have no reserve",
+        "DSCP_TO_TC_MAP",
+    ):
+        assert place in notes, place
+    assert done.stderr.count("\n") == min(21, notes.count("\n"))
+
+
+def test_settings_of_an_adapter_are_those_of_the_hosts(xoff_here: Command, tmp_path: Path) -> None:
+    (tmp_path / "nic.txt").write_text(
+        "# NVIDIA's defaults\n"
+        "sudo mlnx_qos -i eth0 --pfc 0,0,0,1,0,0,0,0 --trust dscp\n"
+        "cma_roce_tos -d mlx5_0 -t 106\n"
+        "echo 1019 > /sys/kernel/debug/mlx5/0000:08:00.0/cc_params/dce_tcp_g\n"
+        "rpg_ai_rate 5\nrpg_byte_reset 32767\nrpg_time_reset = 300\nrpg_gd 12\nai_rate_incr 4\ncnp_dscp 48\n"
+    )
+    fabric = write(tmp_path / "fabric", {"leaf0": switch()})
+    found = imported(xoff_here, fabric, tmp_path / "out", "--adapter", tmp_path / "nic.txt")
+    dcqcn = found["host"]["congestion_control"]["dcqcn"]
+    assert dcqcn["preset"] == "mellanox"
+    assert dcqcn["g"] == pytest.approx(5 / 1024)
+    assert (dcqcn["additive_increase"], dcqcn["byte_counter"]) == ("5Mbps", "2097088B")
+    assert dcqcn["increase_interval"] == "300us"
+    notes = (tmp_path / "out/notes.txt").read_text("utf-8")
+    assert "nic.txt, line 8: rpg_gd 12: has no equal" in notes
+    assert "nic.txt, line 9: ai_rate_incr 4: the unit is not public" in notes
+    # The switch pauses priority 4, too.
+    done = xoff_here("check", "--sonic", fabric, "--adapter", tmp_path / "nic.txt", "--json")
+    assert {row["id"] for row in json.loads(done.stdout)["rows"]} == {"pfc-neighbour"}
+
+
+def test_links_of_a_table(xoff_here: Command, tmp_path: Path) -> None:
+    fabric = write(tmp_path / "fabric", {"leaf0": switch(neighbours=False)})
+    done = xoff_here("import", "sonic", fabric, "--out", tmp_path / "none")
+    assert (done.returncode, "no port that is up has a neighbour" in done.stderr) == (2, True)
+    (tmp_path / "links.csv").write_text(
+        "a,a_port,b,b_port,length\nleaf0,Ethernet0,h0,eth0,3m\nh1,eth0,leaf0,Ethernet4,\n"
+    )
+    imported(xoff_here, fabric, tmp_path / "out", "--links", tmp_path / "links.csv")
+    assert (tmp_path / "out/links.csv").read_text() == (
+        "a,b,rate,delay\nleaf0,h0,100Gbps,15ns\nleaf0,h1,100Gbps,200ns\n"
+    )
+    for text, says in (
+        ("a,b\n", "the columns a,a_port,b,b_port,length are needed"),
+        ("a,a_port,b,b_port,length\nleaf0,Ethernet99,h0,eth0,\n", "leaf0 has no port `Ethernet99`"),
+        ("a,a_port,b,b_port,length\nleaf0,Ethernet0,leaf0,Ethernet4,\n", "leaf0 is its own neighbour"),
+        ("a,a_port,b,b_port,length\nleaf0,Ethernet0,../h,eth0,\n", "is not a name"),
+        ("a,a_port,b,b_port,length\nleaf0,Ethernet0,h,eth0,xm\n", "length: `x` is not a whole number"),
+    ):
+        (tmp_path / "links.csv").write_text(text)
+        done = xoff_here("import", "sonic", fabric, "--out", tmp_path / "no", "--links", tmp_path / "links.csv")
+        assert done.returncode == 2
+        assert says in done.stderr
+        assert not (tmp_path / "no").exists()
+
+
+def test_an_unknown_pool_is_refused(xoff_here: Command, tmp_path: Path) -> None:
+    tables = changed(switch(), ("BUFFER_POOL/ingress_lossless_pool/size", None))
+    done = xoff_here("import", "sonic", write(tmp_path / "fabric", {"leaf0": tables}), "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "BUFFER_POOL|ingress_lossless_pool: size: is missing" in done.stderr
+
+
+def incast(scenario: Path, size: str) -> dict[str, Any]:
+    """Returns the scenario with two senders of class 3 to a third port."""
+    document: dict[str, Any] = json.loads(running.prepare(scenario).resolved)
+    flows = {"senders": [1, 2], "receiver": 0, "size": size}
+    document["workload"] = [{"name": "incast", "class": 3, "incast": flows}]
+    document["host"]["transport"] = {"raw": {}}
+    document["host"]["congestion_control"] = {}
+    document["audits"] = {"completion": "record", "loss": "record"}
+    return document
+
+
+def test_the_run_of_a_case_without_headroom_loses_packets_and_sends_no_pause(
+    xoff_here: Command, tmp_path: Path
+) -> None:
+    """Two 100G senders of class 3 to a third port (case s1), and the same with a profile."""
+    tables = case("s1")["switches"]["leaf0"]
+    tables["DEVICE_NEIGHBOR"] = {f"Ethernet{4 * at}": {"name": f"h{at}", "port": "eth0"} for at in range(3)}
+    out = tmp_path / "out"
+    imported(xoff_here, write(tmp_path / "fabric", {"leaf0": tables}), out)
+    prepared = running.prepare(out / "scenario.toml")
+    lossy = running.run(incast(out / "scenario.toml", "20MB"), tables=prepared.tables)
+    assert lossy.summary["drops"] > 0
+    assert lossy.pauses.num_rows == 0
+    mended = changed(
+        tables,
+        (
+            "BUFFER_PROFILE/lossless",
+            {"pool": "ingress_lossless_pool", "size": "1248", "xon": "0", "xon_offset": "2496", "xoff": "99840",
+             "dynamic_th": "0"},
+        ),
+        ("BUFFER_PG/Ethernet0,Ethernet4,Ethernet8|3-4", {"profile": "lossless"}),
+    )  # fmt: skip
+    imported(xoff_here, write(tmp_path / "mended", {"leaf0": mended}), tmp_path / "mended-out")
+    prepared = running.prepare(tmp_path / "mended-out/scenario.toml")
+    lossless = running.run(incast(tmp_path / "mended-out/scenario.toml", "20MB"), tables=prepared.tables)
+    assert lossless.summary["drops"] == 0
+    assert lossless.pauses.num_rows > 0
+
+
+def test_names_of_overrides_are_the_shortest() -> None:
+    names = ["leaf0", "leaf1", "spine0", "spine1"]
+    assert patterns({"leaf0", "leaf1"}, names) == ["leaf*"]
+    assert patterns({"leaf0"}, names) == ["leaf0"]
+    assert patterns({"leaf1", "spine0", "spine1"}, names) == ["leaf1", "spine*"]
+    ends = [End(a, b, speed) for a in names[:2] for b, speed in (("h0", 100), ("h1", 100), ("spine0", 400))]
+    assert selected({end for end in ends if end.speed == 400}, ends) == {"rate": "400Mbps"}
+    assert selected({end for end in ends if end.switch == "leaf1"}, ends) == {"switches": ["leaf1"]}
+    wanted = {end for end in ends if end.switch == "leaf0" and end.speed == 100}
+    assert selected(wanted, ends) == {"switches": ["leaf0 -> h*"]}
+
+
+def test_export_needs_a_switch_and_a_shared_buffer(xoff_here: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text('[network.star]\nhosts = 2\nlink = { rate = "100Gbps", delay = "1us" }\n')
+    for words, says in (
+        (("a.toml", "--switch", "x"), "switch.buffer: SONiC's profiles divide a shared buffer"),
+        (("a.toml",), "give --switch NAME, or --all with --out DIR"),
+        (("a.toml", "--all"), "--all: needs --out DIR"),
+        (("missing.toml", "--switch", "x"), "missing.toml"),
+    ):
+        done = xoff_here("export", "sonic", *words)
+        assert (done.returncode, says in done.stderr, done.stderr.count("\n")) == (2, True, 1), done.stderr
+
+
+def test_a_native_scenario_is_exported(xoff_here: Command, tmp_path: Path) -> None:
+    """The computed headroom becomes xoff; settings without an equal are said."""
+    (tmp_path / "a.toml").write_text(
+        """
+[network.leaf_spine]
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+link = { rate = "100Gbps", delay = "3m" }
+fabric_link = { rate = "400Gbps", delay = "100m" }
+
+[switch]
+buffer = { shared = { total = "16MB", alpha = 0.3 } }
+
+[switch.flow_control.pfc]
+"""
+    )
+    done = xoff_here("export", "sonic", "a.toml", "--switch", "leaf0")
+    assert done.returncode == 0, done.stderr
+    assert "alpha 0.3 is no power of two" in done.stderr
+    tables = json.loads(done.stdout)
+    needed = {row["rate"]: row["needed_bytes"] for row in xoff.check(str(tmp_path / "a.toml"))["headroom"]}
+    profiles = tables["BUFFER_PROFILE"]
+    assert profiles["pg_lossless_100000_3m_profile"]["xoff"] == str(needed["100Gbps"])
+    assert profiles["pg_lossless_400000_100m_profile"]["xoff"] == str(needed["400Gbps"])
+    xoff_here("export", "sonic", "a.toml", "--all", "--out", "exported")
+    done = xoff_here("check", "--sonic", "exported", "--json")
+    rows = json.loads(done.stdout)["rows"]
+    assert {row["id"] for row in rows if row["level"] == "error"} <= {"headroom"}
+
+
+@pytest.mark.parametrize(
+    ("words", "method", "xoff_bytes"),
+    [
+        (("--asic", "spc4", "--small-packets", "100", "--rate", "400Gbps"), "nvidia formula", 283_648),
+        (("--asic", "spc1", "--small-packets", "100", "--method", "formula-a"), "nvidia formula", 38_912),
+        (("--asic", "th2", "--method", "table:lookup.ini"), "table lookup.ini", 59_696),
+        (("--asic", "th2"), "physics", 47_424),
+    ],
+)
+def test_size_pfc_prints_a_profile(
+    xoff_here: Command, tmp_path: Path, words: tuple[str, ...], method: str, xoff_bytes: int
+) -> None:
+    (tmp_path / "lookup.ini").write_text("100000 40m 1248 1248 59696 0 2496\n")
+    rate = () if "--rate" in words else ("--rate", "100Gbps")
+    frame = "9100B" if method == "physics" else "9216B"
+    done = xoff_here("size", "pfc", *rate, "--link-delay", "40m", "--max-frame", frame, "--sonic", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["sonic"]
+    assert found["method"] == method
+    (profile,) = found["BUFFER_PROFILE"].values()
+    assert profile["xoff"] == str(xoff_bytes)
+    assert (
+        "BUFFER_PROFILE"
+        in xoff_here("size", "pfc", *rate, "--link-delay", "40m", "--max-frame", frame, "--sonic", *words).stdout
+    )
+
+
+def test_the_response_time_of_802_3(xoff_here: Command) -> None:
+    """394 quanta of 512 bit times at 100G are 2.017 µs, and 25,216 B."""
+    words = ("--link-delay", "40m", "--max-frame", "1024B", "--response-time", "802.3")
+    done = xoff_here("size", "pfc", "--rate", "100Gbps", *words, "--json")
+    steps = {step["step"]: step["bytes"] for step in json.loads(done.stdout)["steps"]}
+    assert steps["the response time of the neighbour"] == 25_216
+    done = xoff_here("size", "pfc", "--rate", "123Gbps", *words)
+    assert (done.returncode, "no pause quanta for 123Gbps" in done.stderr) == (2, True)
+    done = xoff_here("size", "pfc", "--max-frame", "1024B", "--asic", "th")
+    assert (done.returncode, "need --sonic" in done.stderr) == (2, True)
+
+
+def test_size_ecn_prints_a_curve(xoff_here: Command) -> None:
+    words = ("size", "ecn", "--rate", "100Gbps", "--round-trip", "8us", "--control", "dcqcn", "--sonic")
+    found = json.loads(xoff_here(*words, "--json").stdout)
+    row, curve = found["rows"][0], found["WRED_PROFILE"]["ROCE"]
+    assert curve["green_min_threshold"] == str(row["kmin_bytes"])
+    assert (curve["ecn"], curve["wred_green_enable"]) == ("ecn_all", "true")
+    assert curve["green_drop_probability"] == str(round(100 * row["pmax"]))
+    memory = ("--buffer", "12MB", "--ports", "32", "--headroom", "22400B", "--alpha", "0.0625")
+    found = json.loads(xoff_here(*words, *memory, "--json").stdout)
+    assert int(found["WRED_PROFILE"]["ROCE"]["green_min_threshold"]) < found["below_pfc_bytes"]
+    assert '"WRED_PROFILE"' in xoff_here(*words).stdout
