@@ -112,9 +112,10 @@ impl<T> Few<T> {
 
 impl<T: State> State for Few<T> {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        walk.value(self.len() as u64);
-        for item in self.iter_mut() {
-            item.walk(walk);
+        match self {
+            Self::None => walk.value(0),
+            Self::One(one) => std::slice::from_mut(one).walk(walk),
+            Self::Many(many) => many.walk(walk),
         }
     }
 }
