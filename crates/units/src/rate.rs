@@ -37,10 +37,16 @@ impl Rate {
 
     /// Returns a precomputed divisor, for a link that serialises many frames.
     pub fn serializer(self) -> Serializer {
-        let exact = self.0 > 0 && BIT_PS.is_multiple_of(self.0);
-        Serializer { ps_per_byte: if exact { BIT_PS / self.0 } else { 0 }, bits_per_second: self.0 }
+        let (mut divisor, mut rest) = (BIT_PS, self.0);
+        while rest > 0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        Serializer { ps: BIT_PS / divisor, bytes: self.0 / divisor }
     }
 }
+
+/// Frames of fewer bytes are converted with 64 bits: `BIT_PS` has 43 bits.
+const SHORT: u64 = 1 << 20;
 
 /// Converts bytes to picoseconds at one rate.
 ///
@@ -49,24 +55,31 @@ impl Rate {
 /// does not depend on earlier frames.
 #[derive(Debug, Clone, Copy)]
 pub struct Serializer {
-    ps_per_byte: u64,
-    bits_per_second: u64,
+    /// The picoseconds of `bytes` bytes, in lowest terms; no bytes at a rate of zero.
+    ps: u64,
+    bytes: u64,
 }
 
 impl Serializer {
     /// The time of `bytes`.
     #[inline]
     pub fn time(self, bytes: u64) -> Duration {
-        if self.ps_per_byte != 0 { Duration(bytes * self.ps_per_byte) } else { self.rounded(bytes) }
+        if self.bytes == 1 {
+            Duration(bytes * self.ps)
+        } else if self.bytes > 0 && bytes < SHORT {
+            Duration((bytes * self.ps).div_ceil(self.bytes))
+        } else {
+            self.rounded(bytes)
+        }
     }
 
     #[cold]
     fn rounded(self, bytes: u64) -> Duration {
-        let rate = u128::from(self.bits_per_second);
-        if rate == 0 {
+        if self.bytes == 0 {
             return Duration::FOREVER;
         }
-        Duration((u128::from(bytes) * u128::from(BIT_PS)).div_ceil(rate).min(u128::from(u64::MAX)) as u64)
+        let time = (u128::from(bytes) * u128::from(self.ps)).div_ceil(u128::from(self.bytes));
+        Duration(time.min(u128::from(u64::MAX)) as u64)
     }
 }
 
@@ -87,5 +100,10 @@ mod tests {
         // 1000 B at 56 Gb/s are 142 857.14 ps.
         assert_eq!(Rate::gbps(56).time(1000), Duration(142_858));
         assert_eq!(Rate::gbps(200).bytes_in(Duration::ns(600)), 15_000);
+        // 2.88 Tb/s: 25/9 ps a byte; short frames and long messages round alike.
+        for bytes in [1, 64, 4_154, SHORT - 1, SHORT, 3 * SHORT + 7] {
+            assert_eq!(Rate::gbps(2880).time(bytes), Duration((25 * bytes).div_ceil(9)));
+        }
+        assert_eq!(Rate(0).time(1), Duration::FOREVER);
     }
 }
