@@ -19,6 +19,7 @@ class Draw:
         self.aside = Random(str((state[:4], state[-1])))
         self.apart = Random(str(("serving", state[:4], state[-1])))
         self.options = Random(str((*state[:4], state[-1])))
+        self.acks = Random(str((state[-1], state[:4], "acks")))
         self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.forced = forced
         self.hosts = 0

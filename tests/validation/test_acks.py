@@ -100,3 +100,29 @@ def test_what_it_does_not_go_with_is_refused(change: dict[str, Any], message: st
     scenario = crossing("data").scenario
     with pytest.raises(xoff.InputError, match=message):
         xoff.check(scenario, overrides=change)
+
+
+@pytest.mark.parametrize("every", [1, 8, 256])
+@pytest.mark.parametrize("control", [None, "dcqcn", "dctcp", "swift"])
+def test_packets_in_order_share_an_ack(every: int, control: str | None) -> None:
+    """1,000 packets have 1,000 ACKs, 125 with eight packets each, and four with 256; the time of a flow stays."""
+    scenario: dict[str, Any] = {
+        "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "framing": {"payload": "1000B", "header": "48B"},
+        "host": {
+            "transport": {"go_back_n": {"ack_every": every}},
+            "congestion_control": {control: {}} if control else {},
+        },
+        "workload": [{"flows": [{"src": 0, "dst": 1, "size": "1MB"}]}],
+    }
+    result = xoff.run(scenario)
+    (flow,) = result.flows.to_pylist()
+    (back,) = (row for row in result.table("links").to_pylist() if row["node"] == "host1")
+    # The receiver sends ACKs alone. A flow without a window waits for none before its last packet.
+    acks = -(-1000 // every)
+    assert back["control_bytes"] == 64 * acks if control in {None, "dcqcn"} else back["control_bytes"] >= 64 * acks
+    if control is None:
+        assert flow["fct_ps"] == 1000 * 83_840 + 83_840 + 2 * 1_000_000
+    assert flow["retransmitted"] == 0
+    assert set(result.audits.values()) == {"ok"}
+    assert xoff.run(scenario, fast_forward=False).fingerprint == result.fingerprint

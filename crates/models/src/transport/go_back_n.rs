@@ -1,10 +1,10 @@
 //! Go-Back-N, the retransmission of RoCE network interfaces.
 //!
-//! Models: an ACK for every packet in order. A packet beyond a gap is discarded, and a NACK reports the gap
+//! Models: an ACK for every packet in order, or for every `ack_every` packets, as adapters ask for. A packet beyond a gap is discarded, and a NACK reports the gap
 //! once per `nack_interval`. The sender goes back to the packet that the NACK names, and after `rto` without
 //! progress to the oldest packet without ACK. Source: the public ns-3 codes of HPCC and `ConWeave`; a
 //! duplicate is answered with an ACK (`InfiniBand` rule C9-110); `docs/models/go_back_n.md`.
-//! Simplifications: no ACK coalescing; the RTO does not adapt. Invariants: packets are delivered in order,
+//! Simplification: the RTO does not adapt. Invariants: packets are delivered in order,
 //! each once; a flow completes on any loss pattern that ends.
 
 use schemars::JsonSchema;
@@ -31,11 +31,14 @@ pub struct Params {
     pub rto: Option<Duration>,
     /// Least time between two NACKs for the same packet.
     pub nack_interval: Duration,
+    /// Packets in order for each ACK, 1 to 256. The last packet of a message, a packet after which the window is closed,
+    /// a retransmitted and a marked packet are acknowledged at once.
+    pub ack_every: u32,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { rto: None, nack_interval: Duration::us(4) }
+        Self { rto: None, nack_interval: Duration::us(4), ack_every: 1 }
     }
 }
 
@@ -47,16 +50,23 @@ const RTO: Duration = Duration::ms(4);
 pub struct GoBackN {
     rto: Duration,
     nack_interval: Duration,
+    ack_every: u32,
 }
 
-/// The last reported gap: the expected packet and the time of the report.
+/// The last reported gap, and packets without an ACK.
 #[derive(Debug, Clone, Default)]
-pub struct Reported(Option<(u32, Moment)>);
+pub struct Reported {
+    /// The expected packet and the time of the report.
+    gap: Option<(u32, Moment)>,
+    /// Packets in order since the last ACK.
+    pending: u32,
+}
 
 impl State for Reported {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        walk.value(u64::from(self.0.is_some()));
-        if let Some((missing, at)) = &mut self.0 {
+        let Self { gap, pending } = self;
+        walk.value(u64::from(gap.is_some()) << 32 | u64::from(*pending));
+        if let Some((missing, at)) = gap {
             walk.packet(missing);
             walk.moment(at);
         }
@@ -66,13 +76,30 @@ impl State for Reported {
 impl GoBackN {
     /// Reports the missing packet, unless a report within the interval named the same packet.
     fn report(&self, received: &Received, reported: &mut Reported, found: u32, replies: &mut Replies) {
-        let again = reported.0.is_some_and(|(missing, at)| {
+        let again = reported.gap.is_some_and(|(missing, at)| {
             missing == received.expected && replies.now < at + self.nack_interval
         });
         if !again {
-            reported.0 = Some((received.expected, replies.now));
+            reported.gap = Some((received.expected, replies.now));
             replies.report(received.expected, found);
         }
+    }
+}
+
+impl GoBackN {
+    /// Counts a packet in order, and returns true if an ACK is due.
+    #[inline]
+    fn is_due(&self, packet: &Packet, pending: &mut u32) -> bool {
+        if self.ack_every == 1 {
+            return true;
+        }
+        *pending += 1;
+        let asks = [Packet::ASKS, Packet::MESSAGE, Packet::LAST, Packet::RETRANSMITTED, Packet::CE];
+        let is_due = *pending >= self.ack_every || asks.into_iter().any(|flag| packet.has(flag));
+        if is_due {
+            *pending = 0;
+        }
+        is_due
     }
 }
 
@@ -88,10 +115,15 @@ impl Transport for GoBackN {
     }
 
     fn new(params: &Params, _: &Framing) -> Self {
-        Self { rto: params.rto.unwrap_or(RTO), nack_interval: params.nack_interval }
+        let Params { rto, nack_interval, ack_every } = *params;
+        Self { rto: rto.unwrap_or(RTO), nack_interval, ack_every }
     }
 
     fn validate(params: &Params, _: &Framing) -> Result<(), ParamError> {
+        if !(1..=256).contains(&params.ack_every) {
+            let why = format!("{} is out of range; allowed are 1 to 256", params.ack_every);
+            return Err(("ack_every", why));
+        }
         check_timeout("rto", params.rto)
     }
 
@@ -139,6 +171,10 @@ impl Transport for GoBackN {
         (self.rto, self.rto)
     }
 
+    fn coalesces(&self) -> bool {
+        self.ack_every > 1
+    }
+
     /// Reports a gap, as a data packet beyond a gap does.
     fn on_header(
         &self,
@@ -163,7 +199,9 @@ impl Transport for GoBackN {
     ) -> Arrival {
         if packet.seq() == received.expected {
             received.expected += 1;
-            replies.acknowledge(received.expected);
+            if self.is_due(packet, &mut reported.pending) {
+                replies.acknowledge(received.expected);
+            }
             return Arrival::New;
         }
         if packet.seq() < received.expected {
@@ -181,7 +219,7 @@ mod tests {
     use crate::transport::contract::Reply;
 
     fn transport() -> GoBackN {
-        GoBackN { rto: Duration::ms(4), nack_interval: Duration::us(4) }
+        GoBackN { rto: Duration::ms(4), nack_interval: Duration::us(4), ack_every: 1 }
     }
 
     fn answer(kind: Kind, seq: u32) -> Packet {
@@ -209,6 +247,34 @@ mod tests {
         let mut replies = Replies::new(Moment::us(9), 0);
         t.on_header(&mut received, &mut reported, &answer(Kind::Header, 2), &mut replies);
         assert_eq!(replies.reply, nack(2, 2));
+    }
+
+    #[test]
+    fn packets_in_order_share_an_ack() {
+        let t = GoBackN { ack_every: 4, ..transport() };
+        let (mut received, mut reported) = (Received::default(), Reported::default());
+        let mut arrive = |seq: u32, flags: &[u16]| {
+            let mut packet = answer(Kind::Data, seq);
+            for flag in flags {
+                packet.set(*flag);
+            }
+            let mut replies = Replies::new(Moment::us(1), 0);
+            t.on_data(&mut received, &mut reported, &packet, &mut replies);
+            replies.reply.map(|reply| (reply.kind, reply.seq))
+        };
+        let ack = |seq| Some((Kind::Ack, seq));
+        assert_eq!(
+            [arrive(0, &[]), arrive(1, &[]), arrive(2, &[]), arrive(3, &[])],
+            [None, None, None, ack(4)]
+        );
+        // A packet that ends a message, asks, is marked or the last is acknowledged at once; the count begins anew.
+        for (place, flag) in (0..).zip([Packet::MESSAGE, Packet::ASKS, Packet::CE, Packet::LAST]) {
+            let first = 4 + 2 * place;
+            assert_eq!(arrive(first, &[]), None);
+            assert_eq!(arrive(first + 1, &[flag]), ack(first + 2));
+        }
+        // A gap is reported at once.
+        assert_eq!(arrive(14, &[]), Some((Kind::Nack, 12)));
     }
 
     #[test]
