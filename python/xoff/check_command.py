@@ -8,16 +8,24 @@ from typing import Any
 
 from xoff import formatting, running
 from xoff._core import InputError
+from xoff.estimate import Estimate, estimate
 from xoff.results import write_new
 
 
 def command(
-    file: Path, changes: list[tuple[str, Any]], seed: int | None, *, deadlock: Path | None, as_json: bool
+    file: Path,
+    changes: list[tuple[str, Any]],
+    seed: int | None,
+    *,
+    deadlock: Path | None,
+    estimates: bool,
+    as_json: bool,
 ) -> int:
     """Checks a scenario or a study, prints the report, and returns the exit code.
 
     changes: settings that replace those of the file.
     deadlock: the file for a scenario with the cyclic buffer dependency, if a deadlock is possible.
+    estimates: simulate the first part of the run, and estimate the costs of the whole run.
     """
     if deadlock is not None and (deadlock.suffix != ".json" or deadlock.exists()):
         why = "exists; choose another name" if deadlock.exists() else "a name that ends in .json is needed"
@@ -29,15 +37,19 @@ def command(
             from xoff.study.tune_command import check as check_study
         else:
             from xoff.study.command import check as check_study
-        if changes or seed is not None or deadlock is not None:
+        if changes or seed is not None or deadlock is not None or estimates:
             raise InputError(
-                "--set, --seed and --deadlock: not allowed with a study; set seeds and settings in the study"
+                "--set, --seed, --deadlock and --estimate: not allowed with a study; "
+                "set seeds and settings in the study"
             )
         return check_study(file, as_json=as_json)
     report = running.check(file, overrides=changes, seed=seed)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
         write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
+    costs = estimate(running.prepare(file, overrides=changes, seed=seed)) if estimates else None
+    if costs is not None:
+        report["estimate"] = costs.to_dict()
     if as_json:
         print(json.dumps(report))
         return 0
@@ -57,6 +69,8 @@ def command(
     _show_records("derived defaults", _shortened(report["settled"]))
     for key in ("serving", "headroom", "paths", "failures"):
         _show_records(key, report.get(key) or [])
+    if costs is not None:
+        display.out.print(_costs(costs))
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     if found.get("possible") is False:
@@ -66,6 +80,17 @@ def command(
     elif deadlock is not None:
         display.out.print(f"No deadlock was found: {escape(str(deadlock))} was not written")
     return 0
+
+
+def _costs(costs: Estimate) -> str:
+    """Returns the estimated costs of a run in words."""
+    if costs.packet_hops is None or costs.cpu_seconds is None or costs.memory_bytes is None:
+        return f"estimate: nothing was delivered in {costs.sampled_cpu_seconds:.1f} CPU-seconds"
+    what = f"{formatting.count(costs.packet_hops)} packet-hops, {costs.cpu_seconds:,.1f} CPU-seconds, "
+    what += formatting.size(costs.memory_bytes)
+    if costs.share == 1.0:
+        return f"measured, as the run ended within the sample: {what}"
+    return f"estimate: {what} (a sample of {costs.sampled_cpu_seconds:.1f} CPU-seconds finished {costs.share:.1%})"
 
 
 def _is_study(file: Path) -> bool:

@@ -167,6 +167,10 @@ def check(
     adapter: AdapterFile = None,
     roce_dscp: RoceDscp = None,
     cnp_dscp: CnpDscp = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Estimates packet-hops, CPU-seconds and memory, from a sample of the run."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Validates a scenario without running it and describes its network; validates each variant of a study.
@@ -178,8 +182,8 @@ def check(
     if sonic is not None:
         from xoff.sonic import check_command
 
-        if file is not None or set or seed is not None or deadlock is not None:
-            raise InputError("--sonic: not allowed with a scenario, --set, --seed and --deadlock")
+        if file is not None or set or seed is not None or deadlock is not None or estimate:
+            raise InputError("--sonic: not allowed with a scenario, --set, --seed, --deadlock and --estimate")
         found = check_command.context(
             sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
         )
@@ -190,7 +194,7 @@ def check(
         raise InputError("no scenario: give FILE, or --sonic DIR")
     from xoff.check_command import command
 
-    raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, as_json=as_json))
+    raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, estimates=estimate, as_json=as_json))
 
 
 @app.command()

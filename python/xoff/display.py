@@ -39,7 +39,9 @@ err = _Harmless(stderr=True, highlight=False, soft_wrap=True)
 # A shorter run shows no bar, which would only flicker.
 _PATIENCE_SECONDS = 1.0
 LOG_SECONDS = 30.0
-"""Interval in which a study reports its progress to a log."""
+"""Interval in which a run or study reports its progress to a log."""
+# An estimate of the time left needs this share of the run.
+_LEAST_SHARE = 0.01
 
 
 class _Remaining(ProgressColumn):
@@ -47,7 +49,7 @@ class _Remaining(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         elapsed, done = task.fields["elapsed_seconds"], task.completed
-        if task.finished or not task.total or done < 0.01 * task.total:
+        if task.finished or not task.total or done < _LEAST_SHARE * task.total:
             return Text("")
         left = elapsed * (task.total - done) / done
         minutes, seconds = divmod(round(left), 60)
@@ -72,7 +74,7 @@ class RunBars:
         )
         self._keep = keep
         self._started = time.monotonic()
-        self._run_started = self._started
+        self._run_started = self._told = self._started
         self._shown = False
         self._task: TaskID | None = None
         # Building a large network takes seconds, in which the run reports nothing.
@@ -102,13 +104,26 @@ class RunBars:
         self._show()
 
     def report(self, progress: Progress) -> None:
-        """Moves the bar to the share of the run that is done."""
+        """Moves the bar to the share of the run that is done; in a pipe prints a line every `LOG_SECONDS`."""
+        if not err.is_terminal:
+            self._tell(progress)
+            return
         counts = {
             "flows": (progress.flows_completed, progress.flows_total),
             "operations": (progress.operations_completed, progress.operations_total),
         }
         words = [f"{done:,}/{total:,} {what}" for what, (done, total) in counts.items() if total]
         self._update(progress.share, 1.0, ", ".join([*words, f"{formatting.time(progress.simulated_ps)} simulated"]))
+
+    def _tell(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._told < LOG_SECONDS:
+            return
+        self._told = now
+        elapsed, share = now - self._run_started, progress.share
+        rest = f", about {_clock(elapsed * (1 - share) / share)} left" if share >= _LEAST_SHARE else ""
+        simulated = formatting.time(progress.simulated_ps)
+        print(f"xoff: {share:.1%} after {_clock(elapsed)}{rest}; {simulated} simulated", file=sys.stderr, flush=True)
 
     def end(self, detail: str) -> None:
         """Fills the bar of the run that has ended."""

@@ -92,6 +92,8 @@ class Progress:
     bytes_total: int
     operations_completed: int
     operations_total: int
+    data_packet_hops: int
+    """Data packets that left a port so far, with fast-forwarded packets."""
     share: float
     """The completed share of the run, 0 to 1: the delivered share of the payload, or the completed share of operations
     if the scenario sends no payload. With ``until``, the simulated share of the time if larger."""

@@ -37,7 +37,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def _progress(share: float) -> Progress:
-    return Progress(2_000_000, 3, 12, 100, 400, 5, 20, share)
+    return Progress(2_000_000, 3, 12, 100, 400, 5, 20, 70, share)
 
 
 def test_a_run_that_says_nothing_yet_has_a_bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +93,19 @@ def test_a_pipe_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         planning.report(5_000, 20_000)
         time.sleep(0.05)
     assert pipe.getvalue() == ""
+
+
+def test_a_run_in_a_pipe_says_every_half_minute_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    with display.run_bar("fat tree") as bar:
+        for at, share in [(110.0, 0.1), (131.0, 0.25), (150.0, 0.4), (165.0, 0.5), (200.0, 0.004)]:
+            now[0] = at
+            bar.report(_progress(share))
+    assert capsys.readouterr().err.splitlines() == [
+        "xoff: 25.0% after 0:31, about 1:33 left; 2.000 µs simulated",
+        "xoff: 50.0% after 1:05, about 1:05 left; 2.000 µs simulated",
+        "xoff: 0.4% after 1:40; 2.000 µs simulated",
+    ]

@@ -21,6 +21,8 @@ pub struct Progress {
     pub operations_completed: u64,
     /// Operations of jobs in all.
     pub operations_total: u64,
+    /// Data packets that left a port so far, with fast-forwarded packets.
+    pub data_packet_hops: u64,
     /// Finished share of the run, 0 to 1: of payload (of operations without payload), or of `until`, if
     /// larger.
     pub share: f64,

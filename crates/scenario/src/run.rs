@@ -118,7 +118,7 @@ impl<'a> Watch<'a> {
         if self.last_report.elapsed() >= WallTime::from_millis(100) {
             self.last_report = Instant::now();
             self.is_too_large = self.budget.passed().map(|held| self.budget.refusal(held, cp.now));
-            self.was_stopped = observer.progress(collector.progress(cp.now, self.scenario.until)).is_break();
+            self.was_stopped = observer.progress(collector.progress(cp, self.scenario.until)).is_break();
             if self.was_stopped || self.is_too_large.is_some() {
                 return ControlFlow::Break(());
             }

@@ -171,6 +171,7 @@ impl Ends {
             bytes_total: self.bytes,
             operations_completed: self.operations.0,
             operations_total: self.operations.1,
+            data_packet_hops: 0,
         }
     }
 }

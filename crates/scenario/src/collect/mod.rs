@@ -250,8 +250,9 @@ impl Collector {
         }
     }
 
-    pub fn progress(&self, now: Moment, until: Option<Moment>) -> Progress {
-        self.ends.progress(now, until)
+    pub fn progress(&self, cp: &Checkpoint<'_, Node>, until: Option<Moment>) -> Progress {
+        let hops = (0..cp.nodes()).map(|id| cp.node(id).counts.data_hops).sum();
+        Progress { data_packet_hops: hops, ..self.ends.progress(cp.now, until) }
     }
 
     /// Returns the end of a run without further events: the end of the last flow or operation or, with
