@@ -260,7 +260,7 @@ _HARDWARE: Mapping[str, Swap] = {
     **dict.fromkeys(("E.1", "E.2", "E.3", "E.4", "E.5", "E.F"), matching(", EP32$", ", EP16")),
     "E.6": matching(", EP32 H100$", ", EP16 H100"),
     "E.G": matching("; cables of .*$", "; a path for each connection (ECMP), not all in turn"),
-    "E.M": matching("; a switch .*$", "; as judged"),
+    "E.M": matching("^DeepEP low latency, .*; a switch ", "Perplexity, ConnectX-7, EP8; a switch "),
     **dict.fromkeys(("K.1", "K.2", "K.3", "P", "K.F"), matching(", 4,096 tokens", ", 2,048 tokens")),
 }
 

@@ -227,9 +227,9 @@ def test_constants_of_kv_caches_follow_from_their_rows(quick: Results) -> None:
 def test_verdicts_of_the_quick_variants(quick: Results) -> None:
     claims = {claim.id: claim for name, module in _MODULES.items() for claim in module.claims(quick[name], True)}
     holding = {id.partition("/")[2] for id, claim in claims.items() if claim.direction == "holds"}
-    assert holding == {"E.1", "E.M", "K.2", "P", "K.F"}
+    assert holding == {"E.1", "E.2", "E.M", "K.2", "P", "K.F"}
     assert len(claims) == 14
-    assert "EP8, dispatch (held out, ratio 1.160)" in claims["hardware/E.2"].reason
+    assert "EP8, dispatch (held out, ratio 1.539)" in claims["hardware/E.3"].reason
     assert claims["hardware/E.5"].measured["missed"] == 8
 
 
@@ -274,14 +274,14 @@ def test_a_wrong_time_of_a_kv_cache_is_missed(
     assert f"{SGLANG}, 4,096 tokens (ratio " in part.reason
 
 
-def test_ranks_in_a_server_begin_with_the_same_rank(quick: Results) -> None:
-    """The cause of slow dispatches over NVLink: the first rank has its messages after 7, the last after 13 of them."""
+def test_ranks_in_a_server_begin_with_the_next_rank(quick: Results) -> None:
+    """Each rank has its messages when 7 have passed; in the order of ranks the last would wait for 13 of them."""
     row = _row(_DEEPEP, 8)
     message = 128 * 7408 / 164.8e3
     steps = [step for step in quick["kernels"][row.name].steps.to_pylist() if step["step"] == 0]
     times = {step["rank"]: step["exposed_dispatch_ps"] / 1e6 for step in steps}
-    assert times[0] == pytest.approx(7 * message + 0.5, abs=0.1)
-    assert times[7] == pytest.approx(13 * message + 0.5, abs=0.1)
+    assert len(times) == 8
+    assert list(times.values()) == pytest.approx([7 * message + 0.5] * 8, abs=0.1)
 
 
 def test_the_numbers_of_the_introduction_are_those_of_the_runs() -> None:
@@ -298,8 +298,8 @@ def test_the_numbers_of_the_introduction_are_those_of_the_runs() -> None:
     of_server = sum(claim["reason"].count(", EP8, ") for claim in near)
     rows = sum(claim["measured"]["rows"] for claim in near)
     assert f"{rows - 4 - (missed - of_server)} of {rows - 4} judged times from 16 to 256 ranks" in text
-    assert of_server == 3
-    assert "Of four judged times of 8 ranks with ConnectX-7, one is within its limit" in text
+    assert of_server == 2
+    assert "Of four judged times of 8 ranks with ConnectX-7, two are within their limits" in text
     assert by_key["E.5"]["measured"]["missed"] == by_key["E.5"]["measured"]["rows"] == 8
     least, largest = (1 / by_key["E.5"]["measured"][key] for key in ("largest ratio", "least ratio"))
     assert f"take {least:.1f} to {largest:.1f} times as long as in xoff" in text
@@ -309,4 +309,4 @@ def test_the_numbers_of_the_introduction_are_those_of_the_runs() -> None:
     assert by_key["P"]["measured"]["efficiency"] == 0.889
     assert by_key["P"]["measured"]["overhead (ms)"] == 70.9
     assert "makes a dispatch of 32 ranks 18 % longer (E.G)" in text
-    assert by_key["E.G"]["measured"][next(iter(kernels.GUESSES))].startswith("dispatch +17.9%")
+    assert by_key["E.G"]["measured"][next(iter(kernels.GUESSES))].startswith("dispatch +18.0%")

@@ -1,11 +1,12 @@
-"""Rows of kernels beyond their limits, with other links inside a server: the runs that show two causes.
+"""Kernels with other links inside a server: a switch, and a faster NVLink.
 
-The values were chosen after the runs, and no value is taken over.
+The values were chosen after the first runs, and no value is taken over.
 
-**One server.** A rank posts its messages in the order of the ranks, and NVLink passes whole messages in the order of
-arrival. So all ranks send to the first rank first, and the last rank waits for its first message until six messages
-have passed. On a switch whose links have the rate of NVLink the messages take turns packet by packet, as the tokens of
-a kernel do: the exchange takes the time of the bytes.
+**One server.** Each rank begins with the next rank. So a rank gets from one rank at a time, and NVLink passes whole
+messages without a queue. On a switch whose links have the rate of NVLink messages take turns packet by packet, as the
+tokens of a kernel do. Both exchanges take the time of the bytes, within 4 %. In the first runs all ranks began with
+rank 0, and a dispatch took 1.39 to 1.40 of the closed form. The switch showed the cause; the order of messages was
+changed then.
 
 **DeepEP V2.** A rank passes the tokens of another server on when the whole message has come, and adds up results when
 all have come. So the times of NVLink and of the NIC add up. DeepEP passes tokens on one by one. With a faster NVLink
