@@ -15,6 +15,7 @@ class Output:
     """What one run left behind."""
 
     summary: str
+    was_stopped: bool
     tables: list[str]
     def table(self, name: str) -> ArrowStream: ...
 
@@ -32,7 +33,7 @@ def run(
     resolved: str,
     tables: Mapping[str, Any],
     threads: int,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str], object] | None = None,
     sink: Callable[[str, ArrowStream], None] | None = None,
     poll: Callable[[], None] | None = None,
     window_ps: int | None = None,

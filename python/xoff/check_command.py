@@ -47,8 +47,10 @@ def command(
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
         write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
-    costs = estimate(running.prepare(file, overrides=changes, seed=seed)) if estimates else None
-    if costs is not None:
+    costs = None
+    if estimates:
+        prepared = running.prepare(file, overrides=changes, seed=seed)
+        costs = estimate(prepared, report["workload"]["packet_hops"])
         report["estimate"] = costs.to_dict()
     if as_json:
         print(json.dumps(report))

@@ -1,10 +1,11 @@
 """The estimate of a run: packet-hops, CPU-seconds and memory, from a sample of the run itself.
 
-The first part of the run is simulated, and its costs are divided by the share of the run that is done. What the run
-spends before its first event (building the network and the flows) is counted once. Example: a sample of two seconds,
-after a second of building, finishes 10 % of an all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that
-ends within the sample is measured, not estimated. The estimate is too high where a job repeats only after the sample,
-since repeating traffic is fast-forwarded later on.
+The packet-hops of a run without losses follow from flows and paths. The first part of the run is simulated, and its
+costs are divided by the share of the packet-hops. Where they are unknown (serving, `until`) the share is that of the
+delivered payload, the requests or the time. What the run spends before its first event (building the network and the
+flows) is counted once. Example: a sample of two seconds, after a second of building, has 10 % of the packet-hops of an
+all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within the sample is measured, not estimated.
+The estimate is too high where a job repeats only after the sample, since repeating traffic is fast-forwarded later on.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Estimate:
     """Peak memory of the process, with the rows of tables that a run without ``--out`` discards left out."""
     sampled_cpu_seconds: float
     share: float
-    """The share of the run that the sample finished; 1.0: the run ended, and the costs are measured."""
+    """The share of the run in the sample; 1.0: the run ended, and the costs are measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the estimate with the keys of ``xoff check --estimate --json``."""
@@ -48,8 +49,8 @@ class _EnoughError(Exception):
 
 
 class _Sample:
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, packet_hops: int | None) -> None:
+        self._seconds, self._packet_hops = seconds, packet_hops
         self._began = time.process_time()
         self._memory = _memory()
         self.build_seconds: float | None = None
@@ -63,20 +64,29 @@ class _Sample:
             self.build_seconds, self._built_memory = now, _memory()
         self.last, self.seconds = progress, now
         spent = now - self.build_seconds
-        if spent >= self._seconds and (progress.share >= _LEAST_SHARE or spent >= _LONGEST_SAMPLE * self._seconds):
+        is_long = self.share() >= _LEAST_SHARE or spent >= _LONGEST_SAMPLE * self._seconds
+        if spent >= self._seconds and is_long:
             raise _EnoughError
 
+    def share(self) -> float:
+        """Returns the share of the run that is done."""
+        if self.last is None:
+            return 0.0
+        if not self._packet_hops:
+            return self.last.share
+        return min(1.0, self.last.data_packet_hops / self._packet_hops)
+
     def estimate(self) -> Estimate:
-        built, last = self.build_seconds, self.last
-        if built is None or last is None or last.share <= 0:
+        built, last, share = self.build_seconds, self.last, self.share()
+        if built is None or last is None or share <= 0:
             return Estimate(None, None, None, round(self.seconds, 2), 0.0)
         grown = max(0, _memory() - self._built_memory)
         return Estimate(
-            packet_hops=round(last.data_packet_hops / last.share),
-            cpu_seconds=round(built + (self.seconds - built) / last.share, 2),
-            memory_bytes=round(self._built_memory + grown / last.share),
+            packet_hops=self._packet_hops or round(last.data_packet_hops / share),
+            cpu_seconds=round(built + (self.seconds - built) / share, 2),
+            memory_bytes=round(self._built_memory + grown / share),
             sampled_cpu_seconds=round(self.seconds, 2),
-            share=last.share,
+            share=share,
         )
 
 
@@ -86,16 +96,17 @@ def _memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def estimate(prepared: Prepared, *, seconds: float = SAMPLE_SECONDS) -> Estimate:
+def estimate(prepared: Prepared, packet_hops: int | None, *, seconds: float = SAMPLE_SECONDS) -> Estimate:
     """Estimates the costs of a run from a sample of the run.
 
+    packet_hops: those of the whole run without losses, as `check` returns them; None if unknown.
     seconds: CPU time of the sample, without building. A sample in which less than 1 % of the run is done takes up to
         five times as long.
 
     Raises `InputError` for a scenario that is not valid, and `AuditError` for a run that ends in the sample without a
     result.
     """
-    sample = _Sample(seconds)
+    sample = _Sample(seconds, packet_hops)
     with suppress(_EnoughError):
         result = run_prepared(prepared, keep=(), progress=sample.report)
         performance = result.summary["performance"]

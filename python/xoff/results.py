@@ -499,17 +499,19 @@ class DirectoryWriter:
             self._writers[name] = pyarrow.parquet.ParquetWriter(file, schema, compression=compression)
         return self._writers[name]
 
-    def fail(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result | None:
-        """Completes the directory of a run that violated an audit, and appends ``.failed`` to its name.
+    def fail(
+        self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any], word: str = "failed"
+    ) -> Result | None:
+        """Completes the directory of a run without a result, and appends a word: ``.failed`` (an audit), or ``.cut``.
 
         Returns the result; None if something other than a result has that name.
         """
-        beside = self._target.with_name(f"{self._target.name}.failed")
+        beside = self._target.with_name(f"{self._target.name}.{word}")
         if beside.is_symlink() or (beside.exists() and not (beside.is_dir() and _holds_a_result(beside))):
             return None
         self._place()
         self._target = beside
-        self.path = self.path.with_name(f"{self.path.name}.failed")
+        self.path = self.path.with_name(f"{self.path.name}.{word}")
         return self.commit(scenario, summary, inputs)
 
     def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result:

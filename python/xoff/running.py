@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -99,6 +99,49 @@ class Progress:
     if the scenario sends no payload. With ``until``, the simulated share of the time if larger."""
 
 
+class Interrupts:
+    """Interrupts of a run with a directory: the first ends the run, whose complete rows are kept; the second is abrupt.
+
+    Without a directory, and before the first event of the run, an interrupt raises `KeyboardInterrupt`.
+    """
+
+    def __init__(self, out: Path | None) -> None:
+        self._keeps = out is not None
+        self._is_asked = self._has_begun = False
+        self._restore: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Self:
+        if self._keeps:
+            self._restore = defer_interrupts(self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._restore()
+
+    def _ask(self) -> None:
+        if self._is_asked:
+            raise KeyboardInterrupt
+        self._is_asked = True
+
+    def poll(self) -> None:
+        """Raises `KeyboardInterrupt` for an interrupt while the network is built."""
+        if self._is_asked and not self._has_begun:
+            raise KeyboardInterrupt
+
+    def stops(self) -> bool:
+        """True after an interrupt; called between events of the run."""
+        self._has_begun = True
+        return self._is_asked
+
+
+class CutError(Exception):
+    """A run was ended early. ``result`` is what was complete; None if something else has the name of its directory."""
+
+    def __init__(self, result: Result | None) -> None:
+        super().__init__("the run was ended early")
+        self.result = result
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A scenario with defaults filled in and tables read, ready to run."""
@@ -160,20 +203,24 @@ def run_prepared(
     keep: Collection[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
     poll: Callable[[], None] | None = None,
+    stops: Callable[[], bool] | None = None,
 ) -> Result:
     """Simulates a scenario that `prepare` returned; other arguments as for `run`.
 
     keep: the tables to write into the directory; None: all recorded tables and the inputs. Without a directory, None
         keeps all tables in the result, and any other value discards all rows during the run.
     poll: called ten times a second from the start on; an exception from the callback stops the run.
+    stops: asked ten times a second; a true answer ends the run. What is complete then goes to a directory with ``.cut``
+        appended to the name, and `CutError` is raised.
     """
     if not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads: {shown(threads)} is not allowed; allowed are 1 to {MAX_THREADS}")
 
-    def report(text: str) -> None:
+    def report(text: str) -> bool:
         # Every call from the core into Python, even an empty call, lets Ctrl-C stop the run.
         if progress is not None:
             progress(Progress(**json.loads(text)))
+        return stops is not None and stops()
 
     def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
         return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll, fast_forward=fast_forward)
@@ -202,6 +249,8 @@ def run_prepared(
         for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
         inputs = prepared.tables if keep is None else {}
+        if output.was_stopped:
+            raise CutError(writer.fail(result.scenario, {**result.summary, "cut": True}, inputs, "cut"))
         if result.ok:
             return writer.commit(result.scenario, result.summary, inputs)
         raise AuditError(writer.fail(result.scenario, result.summary, inputs) or result)

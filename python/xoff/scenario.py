@@ -1309,6 +1309,11 @@ class GoBackN(_Part):
     nack_interval: str | None = None
     """Least time between two NACKs for the same packet."""
 
+    ack_every: int | None = None
+    """Packets in order for each ACK, 1 to 256. The last packet of a message, a packet after which the window is
+    closed, a retransmitted and a marked packet are acknowledged at once.
+    """
+
 
 @dataclass(kw_only=True)
 class Irn(_Part):

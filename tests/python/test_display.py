@@ -99,7 +99,7 @@ def test_a_run_in_a_pipe_says_every_half_minute_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("xoff.display.time.monotonic", lambda: now[0])
     with display.run_bar("fat tree") as bar:
         for at, share in [(110.0, 0.1), (131.0, 0.25), (150.0, 0.4), (165.0, 0.5), (200.0, 0.004)]:
             now[0] = at

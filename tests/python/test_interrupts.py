@@ -1,4 +1,4 @@
-"""A run stopped from outside leaves no files that look like a result."""
+"""A run stopped from outside leaves no files that look like a result, except what was complete, marked as cut."""
 
 from __future__ import annotations
 
@@ -51,25 +51,43 @@ def _written(directory: Path) -> int:
     return sum(file.stat().st_size for file in directory.rglob("*.parquet"))
 
 
-@pytest.mark.parametrize(
-    ("moment", "number"),
-    [
-        ("before the first rows", signal.SIGINT),
-        ("while rows are written", signal.SIGINT),
-        ("while rows are written", signal.SIGTERM),
-    ],
-)
-def test_what_interrupts_leaves_nothing(start: Start, tmp_path: Path, moment: str, number: signal.Signals) -> None:
+def _begun(tmp_path: Path) -> bool:
+    return any((tmp_path / "deep").glob(".result.partial-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_is_complete(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "long.toml").write_text(_STREAMING)
-    # Parent folders created for a missing result are not the user's, either.
     running = start("run", "long.toml", "--out", "deep/result")
-    rows = 100_000 if moment == "while rows are written" else 0
-    wait_until(lambda: any((tmp_path / "deep").glob(".result.partial-*")) and _written(tmp_path) >= rows, running)
+    wait_until(lambda: _begun(tmp_path) and _written(tmp_path) >= 100_000, running)
     running.send_signal(number)
     out, messages = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
-    assert (out, messages) == ("", "xoff: interrupted\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["long.toml"]
+    assert out == ""
+    assert messages == "xoff: the run is cut; what was complete is in deep/result.cut\nxoff: interrupted\n"
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["result.cut"]
+    cut = xoff.load(tmp_path / "deep" / "result.cut")
+    assert dict(cut.summary)["cut"] is True
+    done = cut.summary["flows"]["completed"]
+    assert 0 < done < 3_000_000
+    # Flows under way have a row without an end.
+    ended = [time for time in cut.flows["fct_ps"].to_pylist() if time is not None]
+    assert len(ended) == done
+    assert "interrupted" in cut.audits["completion"] or cut.audits["completion"] != "ok"
+
+
+def test_a_second_interrupt_and_one_before_the_run_leave_nothing(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(_STREAMING)
+    # Parent folders created for a missing result are not the user's, either.
+    running = start("run", "long.toml", "--out", "deep/result")
+    wait_until(lambda: _begun(tmp_path), running)
+    running.send_signal(signal.SIGINT)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE_SECONDS)
+    assert running.returncode == 130
+    left = [path.name for path in tmp_path.rglob("*")]
+    assert not any("partial" in name for name in left)
+    assert "result" not in left
 
 
 def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
@@ -82,7 +100,8 @@ def test_ctrl_c_keeps_an_older_result(start: Start, tmp_path: Path) -> None:
     running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert xoff.load(tmp_path / "result").fingerprint == first.fingerprint
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.toml", "result", "small.toml"]
+    left = sorted(path.name for path in tmp_path.iterdir() if path.name != "result.cut")
+    assert left == ["long.toml", "result", "small.toml"]
 
 
 def test_what_a_killed_run_leaves_is_no_result(start: Start, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ const STACK: usize = 8 << 20;
 /// Python functions to call.
 #[derive(Default)]
 pub struct Caller {
-    /// With how far a run is, as JSON.
+    /// With how far a run is, as JSON. A true answer ends the run early.
     pub progress: Option<Py<PyAny>>,
     /// With the name and rows of a table.
     pub sink: Option<Py<PyAny>>,
@@ -40,15 +40,16 @@ enum Said {
 /// The end of the channel at the work.
 struct Remote {
     said: SyncSender<Said>,
-    answers: Receiver<()>,
+    /// True to go on.
+    answers: Receiver<bool>,
     takes_rows: bool,
 }
 
 impl Remote {
     /// Sends a report and waits for the answer; the caller may be gone.
     fn say(&self, said: Said) -> ControlFlow<()> {
-        let is_heard = self.said.send(said).is_ok() && self.answers.recv().is_ok();
-        if is_heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let goes_on = self.said.send(said).is_ok() && self.answers.recv() == Ok(true);
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }
 
@@ -89,9 +90,9 @@ impl Caller {
             match heard {
                 Ok(said) => {
                     py.check_signals()?;
-                    self.take(py, said)?;
+                    let goes_on = self.take(py, said)?;
                     // The work may have ended.
-                    let _ = answer.send(());
+                    let _ = answer.send(goes_on);
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     py.check_signals()?;
@@ -105,16 +106,18 @@ impl Caller {
         py.detach(|| worker.join()).map_err(|panic| std::panic::resume_unwind(panic))
     }
 
-    fn take(&self, py: Python<'_>, said: Said) -> PyResult<()> {
+    /// Takes a report. Returns true if the work goes on.
+    fn take(&self, py: Python<'_>, said: Said) -> PyResult<bool> {
         match (said, &self.progress, &self.sink) {
             (Said::Progress(progress), Some(call), _) => {
-                call.call1(py, (serde_json::to_string(&progress).map_err(broken)?,))?;
+                let text = serde_json::to_string(&progress).map_err(broken)?;
+                return Ok(!call.call1(py, (text,))?.is_truthy(py)?);
             }
             (Said::Rows(table), _, Some(call)) => {
                 call.call1(py, (table.name, stream(&table)?))?;
             }
             _ => {}
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -259,6 +259,9 @@ struct Output {
     /// The summary as JSON.
     #[pyo3(get)]
     summary: String,
+    /// True for a run that the progress function ended early.
+    #[pyo3(get)]
+    was_stopped: bool,
     tables: Vec<Table>,
 }
 
@@ -308,7 +311,8 @@ fn run(
     let outcome = caller
         .wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?
         .map_err(bad)?;
-    Ok(Output { summary: serde_json::to_string(&outcome.summary).map_err(broken)?, tables: outcome.tables })
+    let summary = serde_json::to_string(&outcome.summary).map_err(broken)?;
+    Ok(Output { summary, was_stopped: outcome.was_stopped, tables: outcome.tables })
 }
 
 /// Checks a resolved scenario and returns a description, as JSON.

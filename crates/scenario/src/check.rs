@@ -15,7 +15,7 @@ use crate::dependency::{Search, Traffic, Witness};
 use crate::derived_defaults::settled;
 use crate::document::{Audits, Judgement, Scenario};
 use crate::error::InputError;
-use crate::load::load;
+use crate::load::{load, packet_hops};
 use crate::runner::Runner;
 use crate::single_failures::failures;
 use crate::table::Input;
@@ -99,7 +99,12 @@ pub fn check(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> R
         "network": { "hosts": t.hosts().len(), "switches": switches, "links": t.links.len(),
                      "link_delays": distinct(t.links.iter().map(|l| l.link.delay).collect()) },
         "serving": serving(&runner),
-        "workload": { "flows": runner.plan.flows, "bytes": runner.plan.bytes, "names": runner.plan.names },
+        "workload": {
+            "flows": runner.plan.flows,
+            "bytes": runner.plan.bytes,
+            "packet_hops": packet_hops(&traffic, s.until),
+            "names": runner.plan.names,
+        },
         "load": load(&traffic, s.until),
         "headroom": rows,
         "settled": settled(&runner),

@@ -91,6 +91,46 @@ pub fn load(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<Load> {
     Some(Load { from_ps: from.ps(), to_ps: to.ps(), waiting_flows, layers: demand.layers(traffic) })
 }
 
+/// Returns the data packets times links of a whole run without losses: the same spread over shortest paths, with packets
+/// in the place of bytes. `None` for a run that is cut at `until`, for serving, whose messages are unknown before the
+/// run, and for networks too large to analyse.
+pub fn packet_hops(traffic: &Traffic<'_>, until: Option<Moment>) -> Option<u64> {
+    let (plan, framing) = (traffic.plan, &traffic.settings.framing);
+    if until.is_some() || !plan.serving.is_empty() {
+        return None;
+    }
+    let whole = Offer { from: Moment::ZERO, to: Moment(1), bytes: 0.0 };
+    let mut offers = Vec::new();
+    for (src, starts) in plan.starts.iter().enumerate() {
+        for start in starts {
+            if let Start::Drawn(flows) = start {
+                // A flow ends in the middle of a packet on average, and has a packet at least.
+                let (count, bytes) = (flows.count() as f64, flows.bytes() as f64);
+                let packets = (bytes / framing.payload as f64 + count / 2.0).max(count);
+                offers.push((number(src), Offer { bytes: packets, ..whole }, flows.destinations().1));
+            }
+        }
+    }
+    let links = traffic.ports.iter().map(|p| vec![0.0; p.len()]).collect();
+    let mut demand = Demand { between: BTreeMap::new(), links, from: whole.from, to: whole.to };
+    demand.draw(traffic, &offers)?;
+    for (src, flow) in plan.starting() {
+        demand.add(traffic, src, flow, framing.packets(flow.size) as f64);
+    }
+    for (src, (waiting, connections)) in (0..).zip(plan.waiting.iter().zip(&plan.connections)) {
+        for (_, flow) in waiting {
+            demand.add(traffic, src, flow, framing.packets(flow.size) as f64);
+        }
+        for connection in connections {
+            let messages = u64::from(connection.to_come.max(1));
+            let packets = framing.packets(connection.spec.size / messages) * messages;
+            demand.add(traffic, src, &connection.spec, packets as f64);
+        }
+    }
+    demand.route(traffic)?;
+    Some(demand.links.iter().flatten().sum::<f64>().round() as u64)
+}
+
 /// Returns sources and flows that are listed and counted.
 fn listed(plan: &AllFlows) -> impl Iterator<Item = (u32, &FlowSpec)> {
     plan.starting().filter(|(_, flow)| !plan.is_warm(plan.name_of(flow.flow)))
@@ -172,16 +212,19 @@ impl Demand {
     fn list(&mut self, traffic: &Traffic<'_>) {
         let to = self.to;
         for (src, flow) in listed(traffic.plan).filter(|f| f.1.start <= to) {
-            let bytes = traffic.settings.framing.whole(flow.size) as f64;
-            if flow.path < Paths::FIRST {
-                self.enter(traffic, src, flow.dst, bytes);
-                continue;
-            }
-            let mut at = index(src);
-            for port in traffic.plan.paths.ports(flow.path) {
-                self.links[at][*port] += bytes;
-                at = index(traffic.ports[at][*port].peer);
-            }
+            self.add(traffic, src, flow, traffic.settings.framing.whole(flow.size) as f64);
+        }
+    }
+
+    /// Adds a flow on its pinned path, or on the shortest paths.
+    fn add(&mut self, traffic: &Traffic<'_>, src: u32, flow: &FlowSpec, bytes: f64) {
+        if flow.path < Paths::FIRST {
+            return self.enter(traffic, src, flow.dst, bytes);
+        }
+        let mut at = index(src);
+        for port in traffic.plan.paths.ports(flow.path) {
+            self.links[at][*port] += bytes;
+            at = index(traffic.ports[at][*port].peer);
         }
     }
 

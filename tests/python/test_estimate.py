@@ -1,0 +1,78 @@
+"""``xoff check --estimate``: costs of a run from a sample of the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import xoff
+from small import TOML
+from xoff.cli import app
+from xoff.estimate import Estimate, estimate
+from xoff.running import prepare
+
+LINK = {"rate": "100Gbps", "delay": "1us"}
+PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
+
+JOBS: dict[str, dict[str, Any]] = {
+    "all-to-all on rails": {
+        "network": {
+            "rail": {
+                "servers": 24,
+                "gpus_per_server": 8,
+                "scale_up": {"rate": "2400Gbps", "delay": "25ns"},
+                "rail": {"rate": "200Gbps", "delay": "500ns"},
+            }
+        },
+        "workload": [{"collective": {"operation": "all_to_all", "size": "1MiB", "library": "textbook"}}],
+    },
+    "websearch": {
+        "network": {"leaf_spine": {"leaves": 4, "spines": 4, "hosts_per_leaf": 8, "link": LINK}},
+        "workload": [{"poisson": {"load": 0.6, "sizes": "websearch", "flows": 2500}}],
+    },
+    "incasts": {
+        "network": {"star": {"hosts": 33, "link": LINK}},
+        "workload": [{"repeated_incast": {"senders": 32, "size": "20KB", "period": "60us", "count": 120}}],
+    },
+    "permutation with losses": {
+        "network": {"fat_tree": {"k": 4, "link": LINK}},
+        "workload": [{"permutation": {"size": "4MB"}}],
+        "host": {"jitter": 0.05},
+    },
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_an_estimate_of_packet_hops_is_within_a_factor_of_two(name: str) -> None:
+    """A tenth of a second is sampled; packet-hops are counted, so that no load of the machine matters."""
+    scenario = {"switch": PFC, **JOBS[name]}
+    hops = xoff.check(scenario)["workload"]["packet_hops"]
+    found = estimate(prepare(scenario), hops, seconds=0.1)
+    whole = xoff.run(scenario).summary["performance"]["data_packet_hops"]
+    assert hops == pytest.approx(whole, rel=0.1)
+    assert found.packet_hops is not None
+    assert whole / 2 <= found.packet_hops <= 2 * whole
+    assert found.cpu_seconds is not None
+    assert found.cpu_seconds >= 0
+    assert found.memory_bytes is not None
+
+
+def test_a_short_run_is_measured(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(TOML)
+    shown = CliRunner().invoke(app, ["check", str(file), "--estimate", "--json"])
+    assert shown.exit_code == 0
+    found = json.loads(shown.stdout)["estimate"]
+    assert found["share"] == 1.0
+    assert found["packet_hops"] == xoff.run(file).summary["performance"]["data_packet_hops"]
+    text = CliRunner().invoke(app, ["check", str(file), "--estimate"]).stdout
+    assert "measured, as the run ended within the sample: " in text
+    assert "estimate" not in json.loads(CliRunner().invoke(app, ["check", str(file), "--json"]).stdout)
+
+
+def test_a_run_that_delivers_nothing_in_the_sample_has_no_estimate() -> None:
+    assert Estimate(None, None, None, 1.0, 0.0).to_dict()["packet_hops"] is None
