@@ -1,9 +1,10 @@
 """The estimate of a run: packet-hops, CPU-seconds and memory, from a sample of the run itself.
 
 The packet-hops of a run without losses follow from flows and paths. The first part of the run is simulated, and its
-costs are divided by the share of the packet-hops. Where they are unknown (serving, `until`) the share is that of the
+costs are divided by the share of the run that is done: the mean of the shares of packet-hops and of delivered payload,
+as an event costs time, and so does a row. Where packet-hops are unknown (serving, `until`) the share is that of the
 delivered payload, the requests or the time. What the run spends before its first event (building the network and the
-flows) is counted once. Example: a sample of two seconds, after a second of building, has 10 % of the packet-hops of an
+flows) is counted once. Example: a sample of two seconds, after a second of building, finishes 10 % of an
 all-to-all. The estimate is 1 + 2 / 0.1 = 21 CPU-seconds. A run that ends within the sample is measured, not estimated.
 The estimate is too high where a job repeats only after the sample, since repeating traffic is fast-forwarded later on.
 """
@@ -74,7 +75,7 @@ class _Sample:
             return 0.0
         if not self._packet_hops:
             return self.last.share
-        return min(1.0, self.last.data_packet_hops / self._packet_hops)
+        return (min(1.0, self.last.data_packet_hops / self._packet_hops) + self.last.share) / 2
 
     def estimate(self) -> Estimate:
         built, last, share = self.build_seconds, self.last, self.share()
