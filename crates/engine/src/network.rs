@@ -196,3 +196,43 @@ fn assign(unit: &[u32], degree: &[(usize, usize)], parts: usize) -> Vec<usize> {
     }
     unit.iter().map(|u| of_unit[*u as usize]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Servers of 8 GPUs at a switch, links of 25 ns; and 8 rails, links of 500 ns. Nodes and links.
+    fn rails(servers: u32) -> (usize, Vec<LinkSpec>) {
+        let switch = |server: u32| 8 * servers + server;
+        let rail = |gpu: u32| 9 * servers + gpu;
+        let mut links = Vec::new();
+        for server in 0..servers {
+            for gpu in 0..8 {
+                let host = 8 * server + gpu;
+                for (to, lookahead) in [(switch(server), Duration::ns(25)), (rail(gpu), Duration::ns(500))] {
+                    links.push(LinkSpec { from: (host, 0), to: (to, 0), lookahead });
+                    links.push(LinkSpec { from: (to, 0), to: (host, 0), lookahead });
+                }
+            }
+        }
+        (9 * servers as usize + 8, links)
+    }
+
+    #[test]
+    fn many_partitions_leave_clusters() {
+        // 16 servers and 8 rails are 24 clusters: six partitions of four clusters, and no more.
+        let (nodes, links) = rails(16);
+        assert_eq!(cluster_bound(nodes, &links, 16), Duration::ZERO);
+        for (most, parts) in [(1, 1), (2, 2), (6, 6), (7, 6), (16, 6)] {
+            assert_eq!(with_clusters(nodes, &links, most), (parts, Duration::ns(500)));
+        }
+        // 64 servers are enough for 16 partitions. With one server no two partitions have clusters.
+        let (nodes, links) = rails(64);
+        assert_eq!(with_clusters(nodes, &links, 16), (16, Duration::ns(500)));
+        let (nodes, links) = rails(1);
+        assert_eq!(with_clusters(nodes, &links, 16), (2, Duration::ns(500)));
+        let uniform: Vec<LinkSpec> =
+            links.iter().map(|link| LinkSpec { lookahead: Duration::ns(500), ..*link }).collect();
+        assert_eq!(with_clusters(nodes, &uniform, 16), (16, Duration::ZERO));
+    }
+}
