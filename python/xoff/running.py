@@ -222,11 +222,13 @@ def run_prepared(
             progress(Progress(**json.loads(text)))
         return stops is not None and stops()
 
-    def simulate(sink: Callable[[str, Any], None] | None) -> _core.Output:
-        return _core.run(prepared.resolved, prepared.tables, threads, report, sink, poll, fast_forward=fast_forward)
+    def simulate(sink: Callable[[str, Any], None] | None, *, rows: bool = True) -> _core.Output:
+        return _core.run(
+            prepared.resolved, prepared.tables, threads, report, sink, poll, fast_forward=fast_forward, rows=rows
+        )
 
     if out is None:
-        output = simulate(None if keep is None else lambda _name, _rows: None)
+        output = simulate(None if keep is None else lambda _name, _rows: None, rows=keep is None)
         if keep is not None:
             return _audited(Result(prepared.document, json.loads(output.summary), {}))
         readers = {name: _reader(output, name) for name in output.tables if prepared.records(name)}

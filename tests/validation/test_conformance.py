@@ -33,7 +33,7 @@ OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
 # Run options without an effect on results: threads, and options of `_core` alone.
 PLANS: list[dict[str, Any]] = [
     {"threads": 2, "fast_forward": False},
-    {"threads": 3},
+    {"threads": 3, "rows": False},
     {"threads": 1, "window_ps": 1},
     {"threads": 2, "window_ps": 7_001, "clusters": False},
     {"threads": 1, "partitions": 2},

@@ -27,6 +27,8 @@ pub struct Caller {
     pub progress: Option<Py<PyAny>>,
     /// With the name and rows of a table.
     pub sink: Option<Py<PyAny>>,
+    /// True if nobody reads the rows of flows and jobs.
+    pub is_without_rows: bool,
     /// Called ten times a second while no other call is made.
     pub poll: Option<Py<PyAny>>,
 }
@@ -43,6 +45,7 @@ struct Remote {
     /// True to go on.
     answers: Receiver<bool>,
     takes_rows: bool,
+    wants_rows: bool,
 }
 
 impl Remote {
@@ -62,6 +65,10 @@ impl Observer for Remote {
         self.takes_rows
     }
 
+    fn wants_rows(&self) -> bool {
+        self.wants_rows
+    }
+
     fn rows(&mut self, table: Table) {
         // Without a caller, the next report ends the run.
         let _ = self.say(Said::Rows(table));
@@ -77,7 +84,8 @@ impl Caller {
     ) -> PyResult<T> {
         let (said, mut hears) = sync_channel(0);
         let (answer, answers) = sync_channel(1);
-        let mut remote = Remote { said, answers, takes_rows: self.sink.is_some() };
+        let (takes_rows, wants_rows) = (self.sink.is_some(), !self.is_without_rows);
+        let mut remote = Remote { said, answers, takes_rows, wants_rows };
         let worker =
             thread::Builder::new().stack_size(STACK).spawn(move || work(&mut remote)).map_err(broken)?;
         loop {

@@ -282,7 +282,7 @@ impl Output {
 
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true))]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true, rows=true))]
 #[allow(clippy::too_many_arguments, reason = "the interpreter passes owned values")]
 fn run(
     py: Python<'_>,
@@ -296,6 +296,7 @@ fn run(
     partitions: Option<usize>,
     clusters: bool,
     fast_forward: bool,
+    rows: bool,
 ) -> PyResult<Output> {
     let scenario = scenario(resolved)?;
     let mut tables = inputs(tables)?;
@@ -307,7 +308,7 @@ fn run(
         fast_forward,
         ..Plan::default()
     };
-    let caller = Caller { progress, sink, poll };
+    let caller = Caller { progress, sink, poll, is_without_rows: !rows };
     let outcome = caller
         .wait_for(py, move |observer| Runner::new(scenario, |path| tables.remove(path))?.run(plan, observer))?
         .map_err(bad)?;

@@ -34,6 +34,10 @@ pub trait Observer {
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
     /// True if rows are passed on in batches; otherwise all rows are kept for the outcome.
     fn takes_rows(&self) -> bool;
+    /// False if nobody reads rows of flows, messages, operations, requests, steps and tokens, which are then not made.
+    fn wants_rows(&self) -> bool {
+        true
+    }
     /// Takes complete rows.
     fn rows(&mut self, table: Table);
 }

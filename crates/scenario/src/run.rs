@@ -200,7 +200,7 @@ impl Runner {
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
         let (threads, is_enabled) = (engine.threads, engine.fast_forward);
-        let mut collector = Collector::new(&self);
+        let mut collector = Collector::new(&self, observer.wants_rows());
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
         // Later moments exceed the clock of the engine.

@@ -211,8 +211,10 @@ impl Stuck {
 }
 
 impl Collector {
-    pub fn new(runner: &Runner) -> Self {
+    /// Returns a collector; `wants_rows` as in [`Observer::wants_rows`].
+    pub fn new(runner: &Runner, wants_rows: bool) -> Self {
         let plan = &runner.plan;
+        let keeps_flows = wants_rows && runner.scenario().probe.flows;
         Self {
             names: Names {
                 nodes: Arc::new(runner.topology.nodes.iter().map(|n| n.name.clone()).collect()),
@@ -233,9 +235,9 @@ impl Collector {
             shut_out: ShutOut::default(),
             too_fast: None,
             warnings: warnings(runner),
-            keeps_flows: runner.scenario().probe.flows,
-            keeps_tokens: runner.scenario().probe.tokens,
-            keeps_messages: runner.scenario().probe.flows && runner.scenario().probe.delays != Traced::None,
+            keeps_flows,
+            keeps_tokens: wants_rows && runner.scenario().probe.tokens,
+            keeps_messages: keeps_flows && runner.scenario().probe.delays != Traced::None,
             counts: Counts::new(&runner.settings),
             high_water: BTreeMap::new(),
             is_astray: false,
@@ -429,8 +431,11 @@ impl Collector {
         let acked = s.acknowledged.map(|a| a.ps() - s.start.ps());
         let mut probe = Packet::new(Kind::Data, s.flow, 0, s.dst, 0, s.class);
         probe.set_path(s.path);
-        let ideal = self.alone.of(&self.names.ports, src, s.port, probe, s.size);
-        let slowdown = fct.filter(|_| !is_connection).map(|fct| self.slowdown(s.flow, fct, ideal.own));
+        // Messages are measured in the place of a connection, and only the row of the connection has an ideal.
+        let ideal = (self.keeps_flows || !is_connection)
+            .then(|| self.alone.of(&self.names.ports, src, s.port, probe, s.size));
+        let measured = fct.filter(|_| !is_connection).zip(ideal.as_ref().map(|ideal| ideal.own));
+        let slowdown = measured.map(|(fct, own)| self.slowdown(s.flow, fct, own));
         if !is_connection {
             self.measure(
                 plan,
@@ -450,9 +455,7 @@ impl Collector {
             self.stuck.note(s);
             self.shut_out.note(s);
         }
-        if !self.keeps_flows {
-            return;
-        }
+        let Some(ideal) = ideal.filter(|_| self.keeps_flows) else { return };
         let via =
             self.names.ways.place(if self.is_routed { Vec::new() } else { ideal.via }, &self.names.nodes);
         self.rows.flows.push(Flow {
