@@ -73,7 +73,12 @@ def _complete_result(incomplete: str) -> list[str]:
 
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The scenario: a TOML file, or a JSON file; - reads TOML from standard input.",
+        show_default=False,
+    ),
 ]
 ScenarioOrStudy = Annotated[
     Path | None,
@@ -98,6 +103,13 @@ def _options(
         raise typer.Exit(0)
 
 
+@app.command("help", hidden=True)
+def help_(context: typer.Context) -> None:
+    """Prints the list of commands."""
+    if context.parent is not None:
+        print(context.parent.get_help())
+
+
 @app.command()
 def run(
     file: File,
@@ -116,6 +128,7 @@ def run(
     no_fast_forward: Annotated[
         bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Prints no table of the result.")] = False,
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
@@ -123,7 +136,7 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(file, overrides=settings(set), seed=seed)
+    prepared = running.prepare(_source(file), overrides=settings(set), seed=seed)
     if out is not None:
         from xoff.replacing import check_result
 
@@ -153,7 +166,18 @@ def run(
     if as_json:
         print(json.dumps(result.summary))
         return
-    _show(result, formatting.plain(prepared.name))
+    if not quiet:
+        _show(result, formatting.plain(prepared.name))
+
+
+def _source(file: Path) -> Path | running.Text:
+    """Returns the file, or for `-` the text of standard input."""
+    if file != Path("-"):
+        return file
+    try:
+        return running.Text(Path("standard input"), sys.stdin.read())
+    except UnicodeDecodeError:
+        raise InputError("-: standard input is not UTF-8 text") from None
 
 
 def _show(result: Result, title: str) -> None:

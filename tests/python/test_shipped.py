@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import xoff
-from small import Command
+from small import TOML, Command
 from xoff import shipped
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +77,36 @@ def test_the_help_names_the_documentation(xoff_here: Command) -> None:
     assert "Documentation: " in shown
     assert "xoff examples" in shown
     assert xoff_here("-V").stdout == f"xoff {xoff.__version__}\n"
+
+
+def test_a_scenario_is_read_from_standard_input(
+    xoff_here: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(TOML))
+    done = xoff_here("run", "-", "-q", "--out", "kept")
+    assert (done.returncode, done.stdout) == (0, "")
+    (tmp_path / "small.toml").write_text(TOML, "utf-8")
+    assert xoff.load(tmp_path / "kept").fingerprint == xoff.run(tmp_path / "small.toml").fingerprint
+    monkeypatch.setattr(sys, "stdin", io.StringIO("seed = -1"))
+    done = xoff_here("run", "-")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) >= 1
+    assert "Traceback" not in done.stderr
+
+
+def test_an_entry_of_a_list_is_named_in_two_ways(xoff_here: Command, scenario_file: Path) -> None:
+    prints = [
+        json.loads(xoff_here("run", scenario_file, "--json", "--set", f"{key}=200KB").stdout)["fingerprint"]
+        for key in ("workload.0.incast.size", "workload[0].incast.size")
+    ]
+    assert len(set(prints)) == 1
+    assert prints[0] != xoff.run(scenario_file).fingerprint
+
+
+def test_help_is_a_command(xoff_here: Command) -> None:
+    done = xoff_here("help")
+    assert done.returncode == 0
+    assert "Commands" in done.stdout
 
 
 def test_without_matplotlib_a_run_works_and_a_figure_says_what_to_install(tmp_path: Path) -> None:
