@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel docs playground generate lock clean
+.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release docs playground generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -66,8 +66,17 @@ wheel: environment ## builds a wheel into dist/, which needs neither Rust nor th
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/*.whl
 
+wheel-manylinux: environment ## builds a wheel into dist/ that also runs on Linux of 2014, by Zig
+	@tools/wheel.sh
+	@ls dist/*.whl
+
+release: environment ## writes the last commit as a release into dist/: ADDRESS=https://… of the repository, DOCS=https://…
+	@tools/release.sh "$(ADDRESS)" "$(DOCS)"
+
 docs: build ## builds the documentation into site/, with the playground
-	@$(BIN)/mkdocs build --strict --quiet
+	@$(BIN)/python tools/site_build.py
+	@$(CARGO) doc --workspace --no-deps --locked --quiet --exclude xoff-wasm
+	@cp -r "$${CARGO_TARGET_DIR:-target}/doc" site/rust
 	@tools/playground.sh site/playground ../playground.html
 	@echo "The documentation is in site/index.html"
 
@@ -80,7 +89,7 @@ generate: build ## writes the JSON Schema, the typed Python classes and the para
 lock: ## writes requirements-dev.lock anew with the newest versions
 	@rm -rf .venv && $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "matplotlib>=3.8" "Jinja2>=3.1" "tomlkit>=0.13"
+	@$(BIN)/python -m pip install --quiet --group development "pyarrow>=16" "typer>=0.16" "rich>=13" "Jinja2>=3.1" "tomlkit>=0.13"
 	@{ echo "# Exact versions of everything the development environment needs; 'make lock' writes this file anew."; \
 	   $(BIN)/python -m pip freeze --exclude xoff; } > requirements-dev.lock
 

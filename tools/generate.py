@@ -9,6 +9,7 @@
 - ``docs/reference/combinations.md``: pairs of parts that combine
 - ``docs/reference/renames.md``: names that a release changed
 - ``docs/reference/sonic-checks.md``: the checks of SONiC configurations
+- ``docs/reference/commands.md``: the reference of the command
 - ``docs/models.md``: the list of the pages of ``docs/models``
 - ``docs/limitations.md``: the limits that the pages of ``docs/models`` state
 
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import combinations
+import commands
 import sonic_checks
 from summary_keys import COUNTS, SUMMARY
 
@@ -608,6 +610,7 @@ def main() -> int:
         "docs/reference/combinations.md": combinations.page(),
         "docs/reference/renames.md": renames_reference(),
         "docs/reference/sonic-checks.md": sonic_checks.page(),
+        "docs/reference/commands.md": commands.page(),
         "docs/models.md": models(),
         "docs/limitations.md": limitations(),
     }

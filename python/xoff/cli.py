@@ -11,22 +11,36 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, TextIO, cast
+from typing import Annotated, Any, TextIO, cast
 
 import typer
+from typer.core import TyperGroup
 
 from xoff import _core, formatting, running
 from xoff._core import InputError
 from xoff.failures import Aside, guarded
 from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
+from xoff.new_command import examples, new
 from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
 from xoff.results import AuditError, Result
 from xoff.sizing import size
-from xoff.version import __version__
+from xoff.version import __version__, documentation
+
+
+class _Commands(TyperGroup):
+    """The commands, whose help ends with the address of the documentation."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Writes the help."""
+        first = "First steps: [b]xoff new scenario[/b] writes a file, [b]xoff examples[/b] lists more."
+        self.epilog = f"{first} Documentation: {documentation()}"
+        super().format_help(ctx, formatter)
+
 
 app = typer.Typer(
     name="xoff",
+    cls=_Commands,
     help="Simulates, packet by packet, flow control and congestion management in data-centre networks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -36,6 +50,8 @@ app = typer.Typer(
 app.add_typer(size, name="size")
 app.add_typer(importing, name="import")
 app.command("nccl-tests")(nccl_tests)
+app.command("new")(new)
+app.command("examples")(examples)
 
 
 def _complete_claim(incomplete: str) -> list[str]:
@@ -57,7 +73,12 @@ def _complete_result(incomplete: str) -> list[str]:
 
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The scenario: a TOML file, or a JSON file.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The scenario: a TOML file, or a JSON file; - reads TOML from standard input.",
+        show_default=False,
+    ),
 ]
 ScenarioOrStudy = Annotated[
     Path | None,
@@ -73,11 +94,20 @@ Threads = Annotated[
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Prints the version and ends.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("-V", "--version", help="Prints the version and ends.", is_eager=True)
+    ] = False,
 ) -> None:
     if version:
         print(f"xoff {__version__}")
         raise typer.Exit(0)
+
+
+@app.command("help", hidden=True)
+def help_(context: typer.Context) -> None:
+    """Prints the list of commands."""
+    if context.parent is not None:
+        print(context.parent.get_help())
 
 
 @app.command()
@@ -98,6 +128,7 @@ def run(
     no_fast_forward: Annotated[
         bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Prints no table of the result.")] = False,
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
@@ -105,7 +136,7 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(file, overrides=settings(set), seed=seed)
+    prepared = running.prepare(_source(file), overrides=settings(set), seed=seed)
     if out is not None:
         from xoff.replacing import check_result
 
@@ -135,7 +166,18 @@ def run(
     if as_json:
         print(json.dumps(result.summary))
         return
-    _show(result, formatting.plain(prepared.name))
+    if not quiet:
+        _show(result, formatting.plain(prepared.name))
+
+
+def _source(file: Path) -> Path | running.Text:
+    """Returns the file, or for `-` the text of standard input."""
+    if file != Path("-"):
+        return file
+    try:
+        return running.Text(Path("standard input"), sys.stdin.read())
+    except UnicodeDecodeError:
+        raise InputError("-: standard input is not UTF-8 text") from None
 
 
 def _show(result: Result, title: str) -> None:
@@ -284,7 +326,7 @@ def sweep(
 def tune(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The study, with goals and limits in [objective].", show_default=False),
+        typer.Argument(metavar="FILE", help="The study, with goals and limits in \\[objective].", show_default=False),
     ],
     out: Annotated[
         Path | None,
@@ -608,41 +650,6 @@ def bench(
         as_json=as_json,
     )
     raise typer.Exit(code)
-
-
-def _kinds() -> list[str]:
-    from xoff.new import DOCUMENTS, KINDS
-
-    return [*DOCUMENTS, *KINDS]
-
-
-@app.command()
-def new(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND",
-            help="scenario, study, training, serving or graph; in a source checkout also mechanism, transport, "
-            "congestion_control, routing, topology, workload or experiment.",
-            show_default=False,
-            autocompletion=_kinds,
-        ),
-    ],
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="The file, for the first four; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
-            "DOCUMENT/NAME.",
-            show_default=False,
-        ),
-    ] = "",
-) -> None:
-    """Writes a scenario, a study or a job that is ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.new import DOCUMENTS, create, write_document
-
-    for path in write_document(kind, name) if kind in DOCUMENTS else create(kind, name):
-        print(formatting.plain(str(path)))
 
 
 def main() -> None:

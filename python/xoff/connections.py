@@ -37,6 +37,8 @@ def ends(result: Tables) -> dict[int, int | None]:
     arrivals = messages.select(["flow"]).append_column("at", pc.add(messages["start_ps"], messages["fct_ps"]))
     last = arrivals.group_by("flow").aggregate([("at", "max")])
     found: dict[int, int | None] = dict(zip(last["flow"].to_pylist(), last["at_max"].to_pylist(), strict=True))
+    # Messages inside a server cross no connection of the network.
+    found.pop(None, None)  # type: ignore[call-overload]
     # A connection that delivered no message is recognised by its job: the job has messages or operations.
     jobs = {
         name for table in (messages, result.table("operations")) for name in pc.unique(table["workload"]).to_pylist()

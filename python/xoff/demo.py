@@ -13,16 +13,16 @@ from matplotlib import rc_context
 from rich.markup import escape
 
 from xoff import counts, display, failures, running
-from xoff._core import InputError
 from xoff.plots import STYLE, canvas, grouped_bars, write
 from xoff.results import Result, audit_line
+from xoff.shipped import PLACE
 from xoff.study.axes import VARIANT
 from xoff.study.plan import read
 
 
 def demonstrate(out: Path) -> None:
     """Runs the variants, prints the table, and writes results and figure into a directory."""
-    plan = read(_example())
+    plan = read(PLACE / "sweep-mechanisms.toml")
     display.out.print(
         "[b]3-to-1 incast in a two-layer Clos[/b]: 8 leaves × 8 hosts, 8 spines, 200 Gb/s, 4000 B of data a packet"
     )
@@ -83,14 +83,6 @@ def _times_us(result: Result) -> dict[str, float]:
     """Returns flow completion times in µs by flow label, in the order of the labels."""
     times = zip(result.flows["label"].to_pylist(), result.flows["fct_ps"].to_pylist(), strict=True)
     return {name: fct / 1e6 for name, fct in sorted(times)}
-
-
-def _example() -> Path:
-    """Returns the path of the example in the source checkout of this package, or else below the current directory."""
-    for root in (Path(__file__).resolve().parents[2], Path.cwd()):
-        if (file := root / "examples" / "sweep-mechanisms.toml").is_file():
-            return file
-    raise InputError("examples/sweep-mechanisms.toml is not here; run this command in a source checkout of xoff")
 
 
 def main() -> None:

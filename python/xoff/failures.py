@@ -65,6 +65,10 @@ def guarded(command: Callable[[], object]) -> int:
         return 130
     except MemoryError:
         return _fail("not enough memory", 2)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _FIGURES:
+            raise
+        return _fail('figures need Matplotlib, which is not installed; install it with: pip install "xoff[figures]"', 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}", 2)
@@ -80,6 +84,8 @@ def guarded(command: Callable[[], object]) -> int:
         return _fail(message or type(error).__name__, 2)
 
 
+# Packages of the extra `figures`.
+_FIGURES = ("matplotlib", "mpl_toolkits", "numpy")
 # Maximum length of a line of a message: a foreign value may have millions of characters.
 _LINE = 2000
 

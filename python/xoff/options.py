@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,6 +65,10 @@ CnpDscp = Annotated[
 ]
 
 
+# An entry of a list, which may also be written as a step of the path: workload.0.start is workload[0].start.
+_LIST = re.compile(r"\.(\d+)(?=\.|$)")
+
+
 def settings(given: list[str] | None) -> list[tuple[str, Any]]:
     """Returns the pairs of key and value of ``--set``, values typed as by `running.typed`.
 
@@ -85,5 +90,5 @@ def overrides(given: list[str] | None) -> list[tuple[str, str]]:
             raise InputError(
                 f"--set: `{setting}` is not of the form KEY=VALUE, such as switch.flow_control.pfc.xoff=300KB"
             )
-        pairs.append((key.strip(), value.strip()))
+        pairs.append((_LIST.sub(r"[\1]", key.strip()), value.strip()))
     return pairs

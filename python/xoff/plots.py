@@ -156,6 +156,11 @@ def size_bins(flows: pa.Table, bins: int = 20) -> list[SizeBin]:
     return made
 
 
+def has_sizes(by: Sequence[tuple[str, pa.Table]]) -> bool:
+    """Whether slowdowns differ by size: bins of one size alone are a single place, which no line shows."""
+    return len({one.largest_bytes for _, flows in by for one in size_bins(flows)}) > 1
+
+
 def deepest(result: Recorded, top: int) -> list[tuple[str, list[float], list[float]]]:
     """Returns the `top` deepest queues, deepest first: name, times in µs, depths in KB."""
     samples, links = result.samples, result.links

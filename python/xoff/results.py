@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pyarrow as pa
 
-from xoff import _core, counts, formatting, locks, renames
+from xoff import _core, counts, formatting, locks, notebook, renames
 from xoff._core import InputError
 from xoff.reading import parquet_reader
 from xoff.safe_read import named, read_json
@@ -26,6 +26,8 @@ from xoff.type_check import mismatch
 
 if TYPE_CHECKING:
     from xoff.plots import Plot
+
+notebook.register()
 
 _FEW_MESSAGES = 100_000
 """Up to so many messages ``xoff run`` follows the paths of steps, which takes some seconds."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 import xoff
@@ -36,6 +37,21 @@ SCENARIO: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def result() -> xoff.Result:
     return xoff.run(SCENARIO)
+
+
+def test_messages_inside_a_server_are_no_connection() -> None:
+    class Recorded:
+        tables: ClassVar = ["flows", "messages", "operations"]
+
+        def table(self, name: str) -> pa.Table:
+            rows = {
+                "messages": {"flow": [3, None, 3], "start_ps": [0, 1, 2], "fct_ps": [5, 5, 5], "workload": ["a"] * 3},
+                "flows": {"flow": [3], "fct_ps": [7], "workload": ["a"]},
+                "operations": {"workload": ["a"]},
+            }
+            return pa.table(rows[name])
+
+    assert connections.ends(Recorded()) == {3: 7}
 
 
 def test_a_trace_has_a_track_a_rank_and_an_arrow_a_message(result: xoff.Result, tmp_path: Path) -> None:

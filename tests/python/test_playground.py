@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import playground
@@ -125,3 +128,21 @@ def test_an_override_of_a_document_is_an_override_of_a_file(tmp_path: Any) -> No
     file = tmp_path / "victim.toml"
     file.write_text(_SCENARIOS["victim"]["toml"], "utf-8")
     assert xoff.run(file).fingerprint == playground.run(_SCENARIOS["victim"]["toml"], {}).fingerprint
+
+
+@pytest.mark.parametrize("home", ["", "../playground.html"])
+def test_without_a_toolchain_the_script_says_so_and_builds_nothing(tmp_path: Path, home: str) -> None:
+    (tmp_path / "bin").mkdir()
+    for tool in ("bash", "dirname", "rm", "mkdir"):
+        (tmp_path / "bin" / tool).symlink_to(str(shutil.which(tool)))
+    script = Path(__file__).resolve().parents[2] / "tools" / "playground.sh"
+    command = [str(shutil.which("bash")), str(script), str(tmp_path / "out"), home]
+    done = subprocess.run(command, env={"PATH": str(tmp_path / "bin")}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(
+        "No toolchain for WebAssembly is installed: there is no playground (rustup target add"
+    )
+    made = {file.name: file.read_text("utf-8") for file in (tmp_path / "out").glob("*")}
+    # The page of the documentation leads to a page that says the same.
+    assert list(made) == (["index.html"] if home else [])
+    assert not home or "without a toolchain" in made["index.html"]

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pytest
 import xoff
 from small import Command
 from xoff import InputError, plots, report
-from xoff.report import topology
+from xoff.report import charts, run_page, topology
 from xoff.report.narrative import tell
 from xoff.study import Study
 
@@ -73,6 +74,49 @@ def test_a_large_network_is_drawn_without_hosts_or_not_at_all() -> None:
     assert "<circle" not in svg
     svg, note = topology.draw(star(1000, 10), 1, [])
     assert (svg, note) == ("", "The network is too large for a drawing; see the table of links.")
+
+
+def test_hosts_of_a_server_are_in_a_box() -> None:
+    rail = {"servers": 4, "gpus_per_server": 8, "rail": {"rate": "400Gbps", "delay": "500ns"}}
+    scenario = {"network": {"rail": rail, "servers": {"gpus": 8}}}
+    assert (topology.gpus(scenario), topology.gpus({"network": {"star": {"hosts": 4}}})) == (8, 1)
+    pairs = [(f"host{8 * server + gpu}", f"rail{gpu}") for server in range(4) for gpu in range(8)]
+    rows = [
+        {"node": a, "peer": b, "rate_bps": 10**11, "utilisation": 0.5, "paused_ps": 0}
+        for pair in pairs
+        for a, b in (pair, pair[::-1])
+    ]
+    svg, _ = topology.draw(pa.Table.from_pylist(rows), 1, [], 8)
+    boxes = re.findall(r'class="server" d="M([\d.]+) [\d.]+H([\d.]+)[^>]*><title>([^<]*)', svg)
+    assert [name for *_, name in boxes][1] == "server 1: host8 to host15"
+    edges = [float(edge) for left, right, _ in boxes for edge in (left, right)]
+    assert len(edges) == 8
+    assert edges == sorted(edges)
+    places = {float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)}
+    inside = [sum(float(left) < x < float(right) for x in places) for left, right, _ in boxes]
+    assert inside == [8, 8, 8, 8]
+    assert re.findall(r'class="tier"[^>]*>([^<]*)', svg) == ["8 × rail", "32 × host"]
+    # Without consecutive hosts nothing is known of servers.
+    assert "server" not in topology.draw(pa.Table.from_pylist(rows[2:]), 1, [], 8)[0]
+
+
+@pytest.mark.parametrize(
+    ("end", "ticks"),
+    [
+        (609_186_000, [("0", 0.0), ("200 µs", 32.831), ("400 µs", 65.661), ("600 µs", 98.492)]),
+        (10**9, [("0", 0.0), ("200 µs", 20.0), ("400 µs", 40.0), ("600 µs", 60.0), ("800 µs", 80.0), ("1 ms", 100.0)]),
+        (7, [("0", 0.0), ("2 ps", 28.571), ("4 ps", 57.143), ("6 ps", 85.714)]),
+    ],
+)
+def test_ticks_are_at_round_times(end: int, ticks: list[tuple[str, float]]) -> None:
+    result: Any = SimpleNamespace(summary={"simulated_ps": end})
+    assert charts.times(result) == ticks
+
+
+def test_numbers_of_the_traffic_come_first_and_of_the_run_last(scenario: dict[str, Any]) -> None:
+    found = [what for what, _ in run_page.build(xoff.run(scenario)).facts]
+    assert found[0] == "flows"
+    assert found[-5:] == ["simulated", "performance", "fingerprint", "seed", "engine"]
 
 
 def test_hosts_that_forward_are_hosts(scenario: dict[str, Any]) -> None:

@@ -44,8 +44,10 @@ def test_sentences_on_a_study_have_its_means(scenario: dict[str, Any], tmp_path:
     )
     told = summary.study_sentences(study)
     means = {mean.point["variant"]: mean.interval.mean for mean in study.means("fct_mean_ps")}
-    assert told[0].startswith(f"FCT mean is lowest with near: {formatting.number(means['near'] / 1e6, 4)}")
-    assert f"highest with far: {formatting.number(means['far'] / 1e6, 4)}" in told[0]
+    assert told[0].startswith(f"FCT mean is lowest, {formatting.number(means['near'] / 1e6, 4)}")
+    assert f"highest, {formatting.number(means['far'] / 1e6, 4)}" in told[0]
+    assert ", with near, and" in told[0]
+    assert ", with far, " in told[0]
     assert f"by {means['far'] / means['near'] - 1:+.1%}, beyond chance" in told[1]
     assert told[2] == "The study is 4 runs, and all have a result."
 
@@ -55,14 +57,23 @@ def test_sentences_on_a_search_have_what_it_found(tmp_path: Path) -> None:
     found = study_page.searched(xoff.Study.open(tmp_path / "tuned"))
     assert found is not None
     told = summary.search_sentences(found)
-    assert told[0] == f"Of 16 settings that were tried the best is {tuning.best[0].words}."
     mean = tuning.best[0].unseen["fct_mean_ps"].mean
-    assert f"{formatting.number(mean / 1e6, 4)} µs over 2 unseen seeds" in told[1]
+    assert told[0].startswith("Of 16 settings that were tried the best has FCT mean ")
+    assert f"{formatting.number(mean / 1e6, 4)} µs over 2 unseen seeds: {tuning.best[0].words}." in told[0]
     relative = tuning.best[0].against["fct_mean_ps"].relative
-    assert f"{relative:+.1%} against the scenario as it was" in told[2]
+    assert f"{relative:+.1%} against the scenario as it was" in told[-1]
     assert summary.search_sentences(found | {"best": []}) == [
         "None of the 16 settings that were tried keeps the limits."
     ]
+
+
+def test_long_words_of_a_point_leave_room_for_the_number(scenario: dict[str, Any], tmp_path: Path) -> None:
+    scenario["network"]["star"]["hosts"] = 40
+    axes = {"workload[0].incast.senders": [[1, 2, 3], [f"host{number}" for number in range(1, 40)]]}
+    study = xoff.sweep({"scenario": scenario, "axes": axes}, out=tmp_path / "study")
+    (first, *_) = summary.study_sentences(study)
+    assert first.count(" µs") == 2
+    assert len(first) < 340
 
 
 def test_a_page_holds_all_and_is_the_same_each_time(scenario_file: Path, xoff_here: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,8 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     assert "-abi3-" in wheel.name
     _done([sys.executable, "-m", "venv", tmp_path / "empty"], tmp_path)
     python = tmp_path / "empty" / "bin" / "python"
-    _done([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], tmp_path)
+    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _done([*pip, wheel], tmp_path)
     command = tmp_path / "empty" / "bin" / "xoff"
     assert _done([command, "--version"], tmp_path).strip() == f"xoff {xoff.__version__}"
     place = _done([python, "-c", "import xoff; print(xoff.__file__)"], tmp_path).strip()
@@ -39,8 +41,30 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     _done([command, "new", "scenario", "mine"], tmp_path)
     found = json.loads(_done([command, "run", "mine.toml", "--out", "mine", "--json"], tmp_path))
     assert found["fingerprint"] == xoff.run(tmp_path / "mine.toml").summary["fingerprint"]
+    assert subprocess.run([command, "report", "mine"], cwd=tmp_path, capture_output=True, check=False).returncode == 2
+    _done([*pip, f"{wheel}[figures]"], tmp_path)
     _done([command, "report", "mine"], tmp_path)
     assert (tmp_path / "mine" / "report.html").is_file()
     verdict = json.loads(_done([command, "reproduce", "--quick", "sfc/5.1", "--out", "out", "--json"], tmp_path))
     assert verdict["claims"][0]["holds"]
     assert (tmp_path / "out" / "sfc-incast_3_to_1-quick.svg").is_file()
+    _run_the_documentation(python, pip, wheel, tmp_path)
+
+
+def _run_the_documentation(python: Path, pip: list[str | Path], wheel: Path, place: Path) -> None:
+    """Runs every command of the pages with the installed wheel, each page in an empty folder."""
+    others = ["pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "duckdb", "perfetto"]
+    locked = {line.partition("==")[0]: line for line in (_ROOT / "requirements-dev.lock").read_text("utf-8").split()}
+    _done([*pip, f"{wheel}[figures,tune,design,chakra,dask]", *(locked[name] for name in others)], place)
+    copied = place / "tests"
+    shutil.copytree(_ROOT / "tests", copied / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    # What the tests compare with, and no package: an import of xoff finds the wheel.
+    for name in ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "GLOSSARY.md", "ARCHITECTURE.md", "Makefile"):
+        (copied / name).symlink_to(_ROOT / name)
+    for name in ("tools", "pyproject.toml"):
+        (copied / name).symlink_to(_ROOT / name)
+    (copied / "examples").symlink_to(_ROOT / "python" / "xoff" / "examples")
+    tests = ["tests/python/test_pages.py", "tests/python/test_readme.py", "tests/python/test_gallery.py"]
+    told = _done([python, "-m", "pytest", "-q", "-k", "not test_demo and not cluster and not array", *tests], copied)
+    assert "passed" in told
+    assert "skipped" not in told

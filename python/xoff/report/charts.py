@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -133,10 +135,25 @@ def timeline(result: Result, top: int = 40) -> list[dict[str, Any]]:
     return rows
 
 
-def times(result: Result, parts: int = 4) -> list[str]:
-    """Returns the labels of the time axis: `parts` + 1 equidistant times from start to end."""
+def times(result: Result, parts: int = 5) -> list[tuple[str, float]]:
+    """Returns the ticks of the time axis at round times, as label and percent of the run. At most `parts` + 1 ticks."""
     horizon = result.summary.get("simulated_ps") or 0
-    return [formatting.time(horizon * part / parts) for part in range(parts + 1)]
+    if not horizon:
+        return [("0", 0.0)]
+    step = next(step for step in _round_steps() if step * parts >= horizon)
+    found = range(0, horizon + 1, step)
+    return [(_tick(at), _digits(100 * at / horizon)) for at in found]
+
+
+def _round_steps() -> Iterator[int]:
+    """Yields 1, 2 and 5 times the powers of ten."""
+    for decade in itertools.count():
+        yield from (part * 10**decade for part in (1, 2, 5))
+
+
+def _tick(at: int) -> str:
+    """Returns a round time without the zeros after its decimal point: ``200 µs``."""
+    return "0" if at == 0 else re.sub(r"\.?0+ ", " ", formatting.time(at))
 
 
 def _joined(spans: Sequence[tuple[str, float, float]], horizon: float) -> list[tuple[str, float, float]]:

@@ -8,13 +8,15 @@ from typing import Any
 
 from xoff import formatting, job_plots
 from xoff._core import InputError
-from xoff.insight import job_causes, job_path, words
+from xoff.insight import job_causes, job_path
 from xoff.insight.repeat import has_delays
 from xoff.insight.trees import Forest
 from xoff.report.page import Cell, Part, Picture, Table
 from xoff.results import Result
 
 _MOST = 8
+# Shares of NICs in the mean that differ by less are the same.
+_EVEN = 0.02
 _NEEDED = {"operations", "messages", "jobs"}
 _HOW = "xoff explain and the directory of the result, with --job"
 
@@ -78,7 +80,10 @@ def _nics(result: Result, name: str) -> Table | None:
         for host, size in job_causes.largest(sent)
     ]
     note = "Bytes of messages that each NIC sends. Shares far from the mean show an idle or overloaded NIC."
-    return Table("NICs", ["host", "bytes", "share", "by the mean"], rows, note)
+    least, most = min(sent.values()) / mean, max(sent.values()) / mean
+    uneven = most - least > _EVEN
+    title = f"NICs, {least:.2f} to {most:.2f} times the mean" if uneven else "NICs, which all send the same share"
+    return Table(title, ["host", "bytes", "share", "by the mean"], rows, note, uneven)
 
 
 def _collective(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -135,7 +140,7 @@ def _sums(title: str, head: str, sums: Mapping[str, int], whole: int) -> Table:
     if rest:
         shown = [*shown[:_MOST], (f"{len(rest):,} others", sum(ps for _, ps in rest))]
     rows = [
-        [Cell(formatting.plain(text), text), Cell(words.micro(ps), ps), Cell(f"{ps / (whole or 1):.1%}", ps)]
+        [Cell(formatting.plain(text), text), Cell(formatting.time(ps), ps), Cell(f"{ps / (whole or 1):.1%}", ps)]
         for text, ps in shown
     ]
-    return Table(title, [head, "µs", "share"], rows)
+    return Table(title, [head, "time", "share"], rows)

@@ -80,7 +80,7 @@ def _switch(switch: Mapping[str, Any]) -> list[str]:
 
 
 def _hosts(host: Mapping[str, Any]) -> list[str]:
-    lines = _several(("host", "transport"), host.get("transport", {})) or [_nothing_given(("host", "transport"))]
+    lines = _several(("host", "transport"), host.get("transport", {})) or ["Transport: Go-Back-N with its defaults."]
     lines += _several(("host", "congestion_control"), host.get("congestion_control", {})) or [
         "No congestion control: hosts send at line rate."
     ]
@@ -164,12 +164,6 @@ def _several(path: tuple[str, ...], found: Mapping[str, Any]) -> list[str]:
         for name, part in found.items()
         if part is not None
     ]
-
-
-def _nothing_given(path: tuple[str, ...]) -> str:
-    """Returns the end of a table's description in the schema, which states the behaviour if no key is given."""
-    text = str(_resolved(_property(path)).get("description", "")).rpartition("; ")[2].replace("`", "")
-    return f"{_upper(_spaced(path[-1]))}: {text or 'none.'}"
 
 
 def _settings(found: Mapping[str, Any]) -> str:

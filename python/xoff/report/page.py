@@ -175,7 +175,8 @@ class Page:
     effects: list[Picture] = field(default_factory=list)
     """The effects on each metric of a study with a design."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
-    times: list[str] = field(default_factory=list)
+    times: list[tuple[str, float]] = field(default_factory=list)
+    """Ticks of the time axis: label, and place in percent."""
     causes: list[tuple[str, str]] = field(default_factory=list)
     """Causes of pauses and their colours."""
     tables: list[Table] = field(default_factory=list)

@@ -28,9 +28,7 @@ def build(result: Result) -> Page:
     page = Page(
         title=str(scenario.get("name") or "A run"),
         subtitle=str(scenario.get("description") or ""),
-        facts=[("seed", str(scenario.get("seed")))]
-        + [(what, text) for what, text in result.rows() if what not in {"audits", "warning"}]
-        + [("engine", f"xoff {summary.get('version')}")],
+        facts=_facts(result),
         story=tell(scenario),
         again=_again(result),
         audits=audits(result.audits),
@@ -52,6 +50,21 @@ def build(result: Result) -> Page:
     return page
 
 
+# Facts on the run itself are the last.
+_LAST = ("simulated", "performance", "fingerprint")
+
+
+def _facts(result: Result) -> list[tuple[str, str]]:
+    """Returns the numbers of a run: first those of the traffic, then those of the network, then those of the run."""
+    rows = [(what, text) for what, text in result.rows() if what not in {"audits", "warning"}]
+    last = [row for key in _LAST for row in rows if row[0] == key]
+    first = [row for row in rows if row[0] not in _LAST and row[1] != "0"]
+    # A count of zero is no empty card: that nothing was lost is an answer. Zeros follow the other numbers.
+    zeros = [row for row in rows if row[0] not in _LAST and row[1] == "0"]
+    run = [("seed", str(result.scenario.get("seed"))), ("engine", f"xoff {result.summary.get('version')}")]
+    return [*first, *zeros, *last, *run]
+
+
 def audits(found: dict[str, str]) -> list[Audit]:
     """Returns the audits with the subject of each."""
     return [Audit(name, MEANINGS.get(name, ""), state, state == "ok") for name, state in found.items()]
@@ -60,7 +73,8 @@ def audits(found: dict[str, str]) -> list[Audit]:
 def drawing(title: str, result: Result, flows: pa.Table | None) -> Network:
     """Returns the drawing of a result's network."""
     ends = set() if flows is None else {*flows["src"].to_pylist(), *flows["dst"].to_pylist()}
-    svg, note = topology.draw(result.links, result.summary.get("simulated_ps") or 0, ends)
+    horizon = result.summary.get("simulated_ps") or 0
+    svg, note = topology.draw(result.links, horizon, ends, topology.gpus(result.scenario))
     return Network(title, Markup(svg), note)  # noqa: S704 (names in it are escaped)
 
 
@@ -74,7 +88,7 @@ def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Fi
     if times is not None and times.num_rows:
         made["fct_bars"] = plot.fct_bars
         made["fct_cdf"] = plot.fct_cdf
-        if times.num_rows >= _FEW:
+        if times.num_rows >= _FEW and plots.has_sizes(groups(times, "workload")):
             made["slowdown_by_size"] = plot.slowdown_by_size
     if _has_queues(result):
         made["queue_depth"] = plot.queue_depth
@@ -116,7 +130,7 @@ def _charts(result: Result, times: pa.Table | None) -> Any:
         what = subject(by)
         name = "Flow completion times" if what == "flows" else f"Completion times of {what}"
         yield {"id": "fct", "title": name, "charts": [charts.cdf("fct", "by workload", by)]}
-        if times.num_rows >= _FEW:
+        if times.num_rows >= _FEW and plots.has_sizes(by):
             title = f"Slowdown by {size_label(by)}, in bins of equally many {what}"
             yield {"id": "slowdown", "title": title, "charts": [charts.slowdown("slowdown", "by size", by)]}
     if _has_queues(result):

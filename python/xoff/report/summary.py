@@ -28,6 +28,8 @@ _SIZE = (8.27, 11.69)
 _LEFT, _LINE = 0.09, 0.0165
 _LETTERS, _SMALL_LETTERS = 86, 108
 _SETTINGS = 18
+# The most letters of the words of a point in a sentence.
+_WORDS = 90
 
 
 def write(directory: str | Path) -> list[Path]:
@@ -153,14 +155,14 @@ def search_sentences(found: dict[str, Any]) -> list[str]:
     metric = goal["metric"]
     known = best["unseen"] or best["seen"]
     seeds = "unseen seeds" if best["unseen"] else "the seeds of the search"
-    told = [f"Of {tried:,} settings that were tried the best is {best['words']}."]
-    if best.get("kept_limits") != best.get("of"):
-        told = [f"{best['words']} kept the limits with {best['kept_limits']} of {best['of']} unseen seeds."]
+    which = _short(best["words"])
+    told = [f"Of {tried:,} settings that were tried the best is {which}."]
     if metric in known:
         one = known[metric]
-        told.append(
-            f"With it {words(metric)} is {_value(metric, _interval(one))} over {one.get('seeds') or 1} {seeds}."
-        )
+        value = f"{words(metric)} {_value(metric, _interval(one))} over {one.get('seeds') or 1} {seeds}"
+        told = [f"Of {tried:,} settings that were tried the best has {value}: {which}."]
+    if best.get("kept_limits") != best.get("of"):
+        told.append(f"The setting kept the limits with {best['kept_limits']} of {best['of']} unseen seeds.")
     against = best.get("against_base", {}).get(metric, {})
     if against.get("relative") is not None:
         real = against.get("verdict") in {"lower", "higher"}
@@ -182,8 +184,8 @@ def study_sentences(study: Study) -> list[str]:
     seeds = len(study.plan.seeds)
     over = f", means of {seeds} seeds with 95 % intervals" if seeds > 1 else ", of one seed"
     told = [
-        f"{words(metric)} is lowest with {_at(study, least)}: {_value(metric, least.interval)}, "
-        f"and highest with {_at(study, most)}: {_value(metric, most.interval)}{over}."
+        f"{words(metric)} is lowest, {_value(metric, least.interval)}, with {_at(study, least)}, "
+        f"and highest, {_value(metric, most.interval)}, with {_at(study, most)}{over}."
     ]
     found = [(other, one) for other, one in study.against_first(metric) if one.comparison.relative is not None]
     if found and study.plan.design is None:
@@ -191,7 +193,7 @@ def study_sentences(study: Study) -> list[str]:
         column = study.plan.columns[0]
         first = column.text(study.variants()[0])
         rest = point_words(study.plan.columns[1:], {column.name: None, **one.point})
-        where = f" ({rest})" if rest else ""
+        where = f" ({_short(rest)})" if rest else ""
         sure = {
             "lower": "beyond chance",
             "higher": "beyond chance",
@@ -216,7 +218,12 @@ def study_sentences(study: Study) -> list[str]:
 
 
 def _at(study: Study, mean: Mean) -> str:
-    return point_words(study.plan.columns, mean.point) or "the base"
+    return _short(point_words(study.plan.columns, mean.point) or "the base")
+
+
+def _short(text: str) -> str:
+    """Returns the words of a point, cut where they would push the number of their sentence off the page."""
+    return textwrap.shorten(text, _WORDS, placeholder=" …") if len(text) > _WORDS else text
 
 
 def _value(metric: str, interval: Interval) -> str:

@@ -1,7 +1,8 @@
 """The network as a drawing (SVG): nodes in tiers, links coloured by their utilisation or by their paused time.
 
-The drawing needs only the table of links, and shows any network. The tier of a node is the distance from the nearest
-host. Hosts are the nodes with one port, the ends of flows, and the nodes named ``host`` with a number.
+The drawing needs only the table of links, and shows any network. Hosts of a server are in a box. The tier of a node is
+the distance from the nearest host. Hosts are the nodes with one port, the ends of flows, and the nodes named ``host``
+with a number.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from matplotlib import colormaps
@@ -21,6 +23,10 @@ from xoff import formatting
 USE, PAUSED = "YlGnBu", "OrRd"
 WIDTH = 1080.0
 _TIER = 110.0
+# The names of tiers are left of the nodes.
+_MARGIN = 64.0
+# The boxes of more servers would be lines.
+_MOST_SERVERS = 64
 # More lines than this make a grey surface, and are slow to show.
 _MOST_LINKS = 3000
 # A link below this share, used only by messages for example, is drawn grey.
@@ -54,7 +60,7 @@ class Layout:
     def radius(self) -> float:
         """The radius of a host, which depends on the number of nodes in the most crowded tier."""
         crowd = max(Counter(y for _, y in self.places.values()).values())
-        return max(2.0, min(9.0, 0.32 * WIDTH / crowd))
+        return max(2.0, min(9.0, 0.32 * (WIDTH - _MARGIN) / crowd))
 
 
 def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layout:
@@ -80,12 +86,22 @@ def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layo
     return Layout(_places(tiers), hosts, left_out)
 
 
-def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[str, str]:
+def gpus(scenario: Mapping[str, Any]) -> int:
+    """Returns the number of hosts in each server of a scenario; 1 for a network without servers."""
+    network = scenario.get("network") or {}
+    tables = [one for one in network.values() if isinstance(one, Mapping)]
+    found = [network["servers"].get("gpus")] if isinstance(network.get("servers"), Mapping) else []
+    found += [one.get("gpus_per_server") for one in tables]
+    return next((one for one in found if isinstance(one, int) and one > 1), 1)
+
+
+def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str], per_server: int = 1) -> tuple[str, str]:
     """Returns the drawing and a sentence on omitted nodes; an empty drawing if the network is too large.
 
     links: the table of a result, one row per direction.
     horizon_ps: the simulated time.
     endpoints: names of nodes that flows begin or end at.
+    per_server: the number of hosts in a server, which are drawn in a box.
     """
     ends: dict[tuple[str, str], list[_Direction]] = defaultdict(list)
     for number, row in enumerate(links.to_pylist()):
@@ -98,7 +114,7 @@ def draw(links: pa.Table, horizon_ps: int, endpoints: Collection[str]) -> tuple[
     found = layout([(row["node"], row["peer"]) for row in links.select(["node", "peer"]).to_pylist()], endpoints)
     if not found.places:
         return "", found.note
-    return _svg({pair: ends[pair] for pair in ends if set(pair) <= found.places.keys()}, found), found.note
+    return _svg({pair: ends[pair] for pair in ends if set(pair) <= found.places.keys()}, found, per_server), found.note
 
 
 def _pair(first: str, second: str) -> tuple[str, str]:
@@ -132,15 +148,17 @@ def _places(tiers: Sequence[Sequence[str]]) -> dict[str, tuple[float, float]]:
     places = {}
     for level, names in enumerate(reversed(tiers)):
         for index, name in enumerate(names):
-            places[name] = (WIDTH * (index + 0.5) / len(names), 30 + _TIER * level)
+            places[name] = (_MARGIN + (WIDTH - _MARGIN) * (index + 0.5) / len(names), 30 + _TIER * level)
     return places
 
 
-def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
+def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout, per_server: int) -> str:
     places, hosts, radius = found.places, found.hosts, found.radius
     parts = [
         f'<svg class="network show-use" viewBox="0 0 {WIDTH:.0f} {found.height:.0f}" role="img" '
-        'aria-label="The network">'
+        'aria-label="The network">',
+        *_servers(found, per_server),
+        *_tier_names(found),
     ]
     # The most used links are drawn last, above the others.
     for (first, second), both in sorted(ends.items(), key=lambda item: max(one.use + one.paused for one in item[1])):
@@ -167,10 +185,41 @@ def _svg(ends: dict[tuple[str, str], list[_Direction]], found: Layout) -> str:
                 f"<title>{label}</title></rect>"
             )
         beside = sum(1 for other in places.values() if other[1] == y)
-        if beside <= 20:
+        if beside <= 20 and not (name in hosts and per_server > 1):
             above = y + (radius + 14 if name in hosts else -1.2 * radius - 5)
             parts.append(f'<text x="{x:.1f}" y="{above:.1f}">{label}</text>')
     return "".join([*parts, "</svg>"])
+
+
+def _tier_names(found: Layout) -> Iterator[str]:
+    """Yields the name of each tier: the beginning that the names of its nodes share, without numbers."""
+    tiers: dict[float, list[str]] = defaultdict(list)
+    for name, (_, y) in found.places.items():
+        tiers[y].append(name)
+    for y, names in tiers.items():
+        stems = {re.sub(r"[\d.]+.*$", "", name) for name in names}
+        stem = stems.pop() if len(stems) == 1 else ""
+        if stem and len(names) > 1:
+            yield f'<text class="tier" x="0" y="{y + 4:.1f}">{len(names)} × {html.escape(stem)}</text>'
+
+
+def _servers(found: Layout, per_server: int) -> Iterator[str]:
+    """Yields a box around the hosts of each server, whose hosts have consecutive numbers."""
+    numbered = {int(name[4:]): place for name, place in found.places.items() if re.fullmatch(r"host\d+", name)}
+    count = len(numbered) // per_server
+    if per_server < 2 or not 1 < count <= _MOST_SERVERS or sorted(numbered) != list(range(count * per_server)):
+        return
+    room = found.radius + 3
+    for server in range(count):
+        own = [numbered[server * per_server + gpu] for gpu in range(per_server)]
+        left, right, y = min(x for x, _ in own) - room, max(x for x, _ in own) + room, own[0][1]
+        title = f"server {server}: host{server * per_server} to host{(server + 1) * per_server - 1}"
+        yield (
+            f'<path class="server" d="M{left:.1f} {y - room:.1f}H{right:.1f}V{y + room:.1f}H{left:.1f}z">'
+            f"<title>{title}</title></path>"
+        )
+        if count <= 16:
+            yield f'<text x="{(left + right) / 2:.1f}" y="{y + room + 14:.1f}">server {server}</text>'
 
 
 def _colour(scale: str, share: float) -> str:

@@ -15,6 +15,11 @@ function showReplay(root, data) {
     return `${scale > 1 ? (value / scale).toFixed(digits) : value} ${unit}`;
   };
   const time = (ps) => scaled(ps, [[1e12, "s"], [1e9, "ms"], [1e6, "µs"], [1e3, "ns"], [1, "ps"]], 3);
+  // The least of 1, 2 and 5 times the powers of ten that is not below a number.
+  const roundStep = (least) => {
+    const decade = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
+    return [1, 2, 5, 10].map((part) => part * decade).find((step) => step >= least);
+  };
   const size = (bytes) => scaled(bytes, [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]], 1);
   const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -408,10 +413,11 @@ function showReplay(root, data) {
     hill(history, bytes, top, bottom, chosen.peak, colours.queue, true);
     context.font = "11px system-ui, sans-serif";
     context.fillStyle = colours.faint;
-    const parts = width > 600 ? 4 : 2;
-    for (let part = 0; part <= parts; part++) {
-      context.textAlign = part === 0 ? "left" : part === parts ? "right" : "center";
-      context.fillText(time((data.end * part) / parts), across(history, (data.end * part) / parts), height - 4);
+    const parts = width > 600 ? 5 : 3;
+    const step = roundStep(data.end / parts);
+    for (let at = 0; at <= data.end; at += step) {
+      context.textAlign = at === 0 ? "left" : at > 0.97 * data.end ? "right" : "center";
+      context.fillText(at === 0 ? "0" : time(at).replace(/\.?0+ /, " "), across(history, at), height - 4);
     }
     context.textAlign = "left";
     if (data.every) context.fillText(`deepest ${size(chosen.peak)}`, EDGE, 10);

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Writes the files of a release into dist/: the source distribution, and a wheel for Linux with an old C library.
+#   tools/release.sh https://ADDRESS-OF-THE-REPOSITORY [ADDRESS-OF-THE-DOCUMENTATION]
+# The source is the last commit. Nothing is uploaded.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+[ -n "${1:-}" ] || { echo "xoff: error: the address of the repository is needed: make release ADDRESS=https://…" >&2; exit 2; }
+[ -z "$(git status --porcelain)" ] || { echo "xoff: error: the checkout has changes; commit or remove them" >&2; exit 2; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+.venv/bin/python tools/package.py "$work/source" --address "$1" ${2:+--docs "$2"}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+out=$PWD/dist
+rm -rf "$out"
+(cd "$work/source" && "$OLDPWD/.venv/bin/maturin" sdist --quiet --out "$out")
+tools/wheel.sh "$work/source" "$out"
+ls "$out"
