@@ -95,7 +95,8 @@ def _groups(ports: Sequence[ScenarioPort]) -> Iterator[_Group]:
     for port in ports:
         pfc = port.pfc
         listed = None if pfc is None else next((pfc[k] for k in ("send", "classes") if pfc.get(k) is not None), None)
-        for one in range(port.classes):
+        # Classes that count together are one group.
+        for one in (one for one in range(port.classes) if port.counted_with(one) in {None, one}):
             own: Mapping[str, Any] = next((g for g in port.buffer.get("groups") or () if one in g["classes"]), {})
             alpha, reserve = (port.buffer[key] if own.get(key) is None else own[key] for key in ("alpha", "reserve"))
             yield _Group(float(alpha), quantity(reserve), pfc is not None and (listed is None or one in listed))
@@ -127,7 +128,8 @@ def _draw(name: str, count: int, ports: Sequence[ScenarioPort], marks: dict[str,
     pauses = _has_dynamic_pauses(ports)
     others = f" and {count - 1} more with equal memory" if count > 1 else ""
     what = "lossless groups" if lossless is not groups else "groups"
-    note = f"A group is an input port and a class: {len(lossless)} {what} here, with alpha {alpha:g}."
+    note = "A group is an input port and a class, or classes that count together: "
+    note += f"{len(lossless)} {what} here, with alpha {alpha:g}."
     if len(kinds) > 1:
         note += " Groups with another alpha or reserve are left out."
     return Drawing(

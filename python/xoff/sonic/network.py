@@ -28,6 +28,11 @@ class ScenarioPort:
     pfc: Mapping[str, Any] | None
     ecn: Mapping[str, Any] | None
 
+    def counted_with(self, one: int) -> int | None:
+        """Returns the first class that counts together with a class; None for a class that counts by itself."""
+        groups = [group for group in self.buffer.get("groups") or () if group.get("together")]
+        return next((min(group["classes"]) for group in groups if one in group["classes"]), None)
+
 
 @dataclass(slots=True)
 class ScenarioNetwork:
