@@ -79,7 +79,7 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
         | {"classes", "scheduler"},
         "switch.cut_through": {"header"},
         "switch.flow_control": {"pfc"},
-        "switch.flow_control.pfc": {"xoff", "xon", "resume_at", "classes"},
+        "switch.flow_control.pfc": {"xoff", "xon", "resume_at", "response", "classes"},
         "host": {"transport", "congestion_control"},
         "host.transport": {"go_back_n"},
         "host.transport.go_back_n": {"rto", "nack_interval"},

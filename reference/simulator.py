@@ -1,9 +1,9 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
-accounting, classes, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. The trace is compared
-with that of xoff's fast core, packet by packet. The simulator shares no code with the core, prefers plain code over
-speed, and refuses every scenario with another feature.
+accounting, classes, buffers that drop, shared memory, responses to pauses, Go-Back-N, marks at a step, DCQCN and links
+that fail. The trace is compared with that of xoff's fast core, packet by packet. The simulator shares no code with the
+core, prefers plain code over speed, and refuses every scenario with another feature.
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
@@ -84,6 +84,7 @@ class Queue:
     """A class of a port: what waits for the port, and what came by the port."""
 
     paused: bool = False  # by PFC frames received on this port
+    pause_ps: int | None = None  # when a received pause begins to act
     data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
     queued_bytes: int = 0  # switches: bytes in `data`
     marked: int = 0  # switches: packets marked
@@ -193,6 +194,7 @@ class Simulator:
         shared = None if isinstance(switch["buffer"], str) else switch["buffer"].get("shared")
         self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc and shared is None else None
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc and shared is None else None
+        self.response_ps = quantity((pfc or {}).get("response", "0ps"), "time")
         self.buffer_bytes = buffer_bytes(switch)
         self.mark_above_bytes = mark_above_bytes(switch)
         self.marks_by_port = marks_by_port(switch)
@@ -355,9 +357,25 @@ class Simulator:
         if self.drop_after_failure(port, frame, self.now_ps):
             return
         self.log(node, port, "arrive", frame)
-        port.classes[frame.class_number].paused = frame.pause
+        queue = port.classes[frame.class_number]
+        if not frame.pause:
+            queue.pause_ps = None
+        elif self.response_ps > 0:
+            if queue.pause_ps is None:
+                queue.pause_ps = begin_ps = self.now_ps + self.response_ps
+                self.at(begin_ps, node, RANK_TIMER, 0, lambda: self.respond(node, port, frame.class_number, begin_ps))
+            return
+        queue.paused = frame.pause
         port.settle_turns(frame.class_number)
         self.wake(node, port)
+
+    def respond(self, node: Node, port: Port, number: int, begin_ps: int) -> None:
+        """Lets a pause act after the response time, unless a resume took the pause back."""
+        queue = port.classes[number]
+        if queue.pause_ps == begin_ps:
+            queue.pause_ps, queue.paused = None, True
+            port.settle_turns(number)
+            self.wake(node, port)
 
     # Switches.
 
@@ -467,7 +485,7 @@ class Simulator:
         if not port.outages:
             port.failed_ps.append(self.now_ps)
             for queue in port.classes:
-                queue.paused = False
+                queue.paused, queue.pause_ps = False, None
             for number in range(len(port.classes)):
                 port.turns.leave(number)
             port.control = deque(frame for frame in port.control if frame.kind != "pfc")

@@ -187,6 +187,13 @@ def with_classes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case | {"switch": switch, "workload": workload}
 
 
+def with_response(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Lets the nodes of a case with PFC obey pauses after a time."""
+    if (pfc := case["switch"].get("flow_control", {}).get("pfc")) is not None:
+        pfc["response"] = f"{rng.choice([1, 80_000, rng.randint(0, 2_000_000)])}ps"
+    return case
+
+
 def with_shared_memory(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Gives the switches of a case, with losses, a shared memory of a few packets, often too small."""
     framing, switch = case["framing"], case["switch"]
