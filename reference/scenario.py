@@ -42,7 +42,9 @@ def buffer_bytes(switch: dict[str, Any]) -> int | None:
             return None
         case {"per_port": size, **others} if not others:
             return quantity(size, "size")
-    raise ValueError("the reference models unlimited buffers, and buffers per port")
+        case {"shared": _, **others} if not others:
+            return None
+    raise ValueError("the reference models unlimited buffers, buffers per port, and shared buffers")
 
 
 def mark_above_bytes(switch: dict[str, Any]) -> int | None:
@@ -77,7 +79,7 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
         | {"classes", "scheduler"},
         "switch.cut_through": {"header"},
         "switch.flow_control": {"pfc"},
-        "switch.flow_control.pfc": {"xoff", "xon", "classes"},
+        "switch.flow_control.pfc": {"xoff", "xon", "resume_at", "response", "classes"},
         "host": {"transport", "congestion_control"},
         "host.transport": {"go_back_n"},
         "host.transport.go_back_n": {"rto", "nack_interval"},

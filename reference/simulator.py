@@ -1,9 +1,9 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
-accounting, classes, buffers that drop, Go-Back-N, marks at a step, DCQCN and links that fail. The trace is compared
-with that of xoff's fast core, packet by packet. The simulator shares no code with the core, prefers plain code over
-speed, and refuses every scenario with another feature.
+accounting, classes, buffers that drop, shared memory, responses to pauses, Go-Back-N, marks at a step, DCQCN and links
+that fail. The trace is compared with that of xoff's fast core, packet by packet. The simulator shares no code with the
+core, prefers plain code over speed, and refuses every scenario with another feature.
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
@@ -21,6 +21,7 @@ from reference.dcqcn import Limiter, read_values
 from reference.fault import Change, Outage, ps_per_byte, read_faults
 from reference.flow import Flow
 from reference.scenario import buffer_bytes, mark_above_bytes, marks_by_port, quantity, refuse_what_is_not_modelled
+from reference.shared_memory import SharedMemory
 from reference.turns import Classes, Turns, read_classes
 
 # The rank of an event among the events of one node at one instant.
@@ -83,6 +84,7 @@ class Queue:
     """A class of a port: what waits for the port, and what came by the port."""
 
     paused: bool = False  # by PFC frames received on this port
+    pause_ps: int | None = None  # when a received pause begins to act
     data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
     queued_bytes: int = 0  # switches: bytes in `data`
     marked: int = 0  # switches: packets marked
@@ -189,8 +191,10 @@ class Simulator:
         largest_bytes = max(self.payload_bytes + self.header_bytes, self.minimum_bytes) + self.gap_bytes
         self.classes = read_classes(switch, largest_bytes)
         self.paused_classes = set((pfc or {}).get("classes", range(len(self.classes)))) if pfc is not None else set()
-        self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc else None
-        self.xon_bytes = quantity(pfc["xon"], "size") if pfc else None
+        shared = None if isinstance(switch["buffer"], str) else switch["buffer"].get("shared")
+        self.xoff_bytes = quantity(pfc["xoff"], "size") if pfc and shared is None else None
+        self.xon_bytes = quantity(pfc["xon"], "size") if pfc and shared is None else None
+        self.response_ps = quantity((pfc or {}).get("response", "0ps"), "time")
         self.buffer_bytes = buffer_bytes(switch)
         self.mark_above_bytes = mark_above_bytes(switch)
         self.marks_by_port = marks_by_port(switch)
@@ -205,6 +209,11 @@ class Simulator:
         self.trace: list[Row] = []
         self.drops: list[Drop] = []
         self.nodes = build_network(scenario["network"]["explicit"], self.classes)
+        self.memories = {
+            node.name: SharedMemory(shared, pfc, len(node.ports), len(self.classes), self.paused_classes)
+            for node in self.nodes.values()
+            if shared is not None and not node.is_host
+        }
         self.flows: list[Flow] = []
         self.routes: list[tuple[str, ...]] = []
         for fault in read_faults(scenario.get("fault", [])):
@@ -348,9 +357,25 @@ class Simulator:
         if self.drop_after_failure(port, frame, self.now_ps):
             return
         self.log(node, port, "arrive", frame)
-        port.classes[frame.class_number].paused = frame.pause
+        queue = port.classes[frame.class_number]
+        if not frame.pause:
+            queue.pause_ps = None
+        elif self.response_ps > 0:
+            if queue.pause_ps is None:
+                queue.pause_ps = begin_ps = self.now_ps + self.response_ps
+                self.at(begin_ps, node, RANK_TIMER, 0, lambda: self.respond(node, port, frame.class_number, begin_ps))
+            return
+        queue.paused = frame.pause
         port.settle_turns(frame.class_number)
         self.wake(node, port)
+
+    def respond(self, node: Node, port: Port, number: int, begin_ps: int) -> None:
+        """Lets a pause act after the response time, unless a resume took the pause back."""
+        queue = port.classes[number]
+        if queue.pause_ps == begin_ps:
+            queue.pause_ps, queue.paused = None, True
+            port.settle_turns(number)
+            self.wake(node, port)
 
     # Switches.
 
@@ -368,7 +393,7 @@ class Simulator:
             self.wake(node, out)
             return
         queue, ingress = out.classes[frame.class_number], came_by.classes[frame.class_number]
-        if not self.has_room(came_by, out, frame):
+        if not self.has_room(node, came_by, out, frame):
             self.drop(node, out, frame)
             return
         queue.data.append((frame, came_by.number))
@@ -376,14 +401,28 @@ class Simulator:
         out.settle_turns(frame.class_number)
         ingress.ingress_bytes += frame.bytes
         ingress.ingress_peak_bytes = max(ingress.ingress_peak_bytes, ingress.ingress_bytes)
-        is_full = self.xoff_bytes is not None and ingress.ingress_bytes >= self.xoff_bytes
-        if is_full and not ingress.pause_sent and frame.class_number in self.paused_classes:
-            ingress.pause_sent = True
-            self.send_pfc(node, came_by, frame.class_number, pause=True)
+        if node.name in self.memories:
+            if self.memories[node.name].is_over(came_by.number, frame.class_number):
+                self.change_pauses(node, came_by, frame.class_number, pause=True)
+        elif self.xoff_bytes is not None and ingress.ingress_bytes >= self.xoff_bytes:
+            self.change_pause(node, came_by, frame.class_number, pause=True)
         self.wake(node, out)
 
-    def has_room(self, came_by: Port, out: Port, frame: Frame) -> bool:
-        """Whether the memory of a port has room for a data packet."""
+    def change_pauses(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
+        """Pauses or resumes the classes that count together with a class."""
+        for one in self.memories[node.name].classes_of[number]:
+            self.change_pause(node, port, one, pause=pause)
+
+    def change_pause(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
+        """Pauses or resumes a class of the peer of a port, if the class is under PFC and not in this state."""
+        if number in self.paused_classes and port.classes[number].pause_sent != pause:
+            port.classes[number].pause_sent = pause
+            self.send_pfc(node, port, number, pause=pause)
+
+    def has_room(self, node: Node, came_by: Port, out: Port, frame: Frame) -> bool:
+        """Whether the memory of a port has room for a data packet; a shared memory takes the packet."""
+        if node.name in self.memories:
+            return self.memories[node.name].takes(came_by.number, frame.class_number, frame.bytes)
         if self.buffer_bytes is None:
             return True
         if self.xoff_bytes is None:
@@ -407,9 +446,12 @@ class Simulator:
         """Uncounts a data frame at its ingress port, and resumes the peer if the count is low enough."""
         ingress = came_by.classes[frame.class_number]
         ingress.ingress_bytes -= frame.bytes
-        if ingress.pause_sent and self.xon_bytes is not None and ingress.ingress_bytes <= self.xon_bytes:
-            ingress.pause_sent = False
-            self.send_pfc(node, came_by, frame.class_number, pause=False)
+        if node.name in self.memories:
+            self.memories[node.name].gives_back(came_by.number, frame.class_number, frame.bytes)
+            if self.memories[node.name].is_under(came_by.number, frame.class_number):
+                self.change_pauses(node, came_by, frame.class_number, pause=False)
+        elif self.xon_bytes is not None and ingress.ingress_bytes <= self.xon_bytes:
+            self.change_pause(node, came_by, frame.class_number, pause=False)
 
     def send_pfc(self, node: Node, port: Port, number: int, *, pause: bool) -> None:
         """Queues a PFC frame about a class for the peer of `port`, unless the link is down."""
@@ -443,7 +485,7 @@ class Simulator:
         if not port.outages:
             port.failed_ps.append(self.now_ps)
             for queue in port.classes:
-                queue.paused = False
+                queue.paused, queue.pause_ps = False, None
             for number in range(len(port.classes)):
                 port.turns.leave(number)
             port.control = deque(frame for frame in port.control if frame.kind != "pfc")

@@ -13,6 +13,7 @@ from typing import Any
 
 from xoff import _core, formatting, running
 from xoff._core import InputError
+from xoff.sonic import formula
 
 PHASES = 16
 """Number of steps in which the frames of the two directions are shifted."""
@@ -46,7 +47,16 @@ def of_scenario(scenario: running.Source, overrides: running.Overrides = ()) -> 
     for rate, delay, counted in dict.fromkeys((row["rate"], row["delay"], row["ingress_delay_bytes"]) for row in rows):
         # A cut-through switch counts a frame before it has arrived as a whole.
         cut_through = {} if f"{counted}B" == request["max_frame"] else {"cut_through": f"{counted}B"}
-        yield request | cut_through | {"rate": rate, "link_delay": delay}
+        yield request | cut_through | _response(switch, rate) | {"rate": rate, "link_delay": delay}
+
+
+def _response(switch: Mapping[str, Any], rate: str) -> dict[str, str]:
+    """Returns the response time of neighbours at a rate, if the scenario has one."""
+    given = (switch["flow_control"].get("pfc") or {}).get("response")
+    if given is None:
+        return {}
+    bps, _ = formatting.quantity(rate) or (0, "")
+    return {"response_time": f"{formula.response_time_ps(bps)}ps" if given == "802.3" else given}
 
 
 def verify(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,8 +91,10 @@ def verify(values: Mapping[str, Any]) -> dict[str, Any]:
 def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: int, phase: int) -> dict[str, Any]:
     """Returns the scenario: ``sender`` fills a port, ``other`` keeps the return path busy, ``sink`` receives slowly."""
     frame, pause, delay, response = (answer["steps"][i] for i in (1, 2, 3, 4))
-    # The response time of the neighbour is modelled as a longer link.
-    there = f"{delay['time_ps'] + (response['time_ps'] + 1) // 2}ps"
+    there = f"{delay['time_ps']}ps"
+    pfc = {"xoff": f"{_BEFORE * frame['bytes'] + 1}B"}
+    if response["time_ps"]:
+        pfc["response"] = f"{response['time_ps']}ps"
     crossing = (_BEFORE + 2) * frame["time_ps"]
     lasts = crossing + sum(step["time_ps"] for step in answer["steps"])
     flow = f"{2 * (lasts // frame['time_ps'] + 8) * frame['bytes']}B"
@@ -112,7 +124,7 @@ def _worst_case(values: Mapping[str, Any], answer: Mapping[str, Any], buffer: in
             "forwarding_latency": values.get("switch_delay", "0"),
             **({"cut_through": {"header": values["cut_through"]}} if values.get("cut_through") else {}),
             "buffer": {"per_port": f"{buffer}B"},
-            "flow_control": {"pfc": {"xoff": f"{_BEFORE * frame['bytes'] + 1}B"}},
+            "flow_control": {"pfc": pfc},
         },
         "host": {"transport": {"raw": {}}},
         "workload": [

@@ -94,6 +94,7 @@ __all__ = [
     "Portfc",
     "Probe",
     "Processor",
+    "Profile",
     "Qcn",
     "Rail",
     "Rccc",
@@ -551,6 +552,11 @@ class Group(_Part):
     headroom: str | None = None
     """Headroom of each ingress port and class."""
 
+    together: bool | None = None
+    """The classes count together, with one threshold, reserve and headroom at each ingress port, as the traffic
+    classes of a priority group do. Default: each class counts by itself.
+    """
+
 
 @dataclass(kw_only=True)
 class Egress(_Part):
@@ -594,7 +600,7 @@ class Shared(_Part):
     """A frame takes whole cells of this size in this memory. Default: a frame takes its bytes."""
 
     groups: Sequence[Group] | None = None
-    """Other shares for some classes; each class counts by itself. Default: all classes have the values above."""
+    """Other shares for some classes. Default: all classes have the values above."""
 
     egress: Sequence[Egress] | None = None
     """Pools that limit the queues of some classes at the outputs, beside the limits at the inputs. Default: no pool."""
@@ -666,8 +672,27 @@ class Step(_Part):
 
 
 @dataclass(kw_only=True)
+class Profile(_Part):
+    """`switch.ecn.profiles[]`: one of `red` and `step`."""
+
+    classes: Sequence[int]
+    """The classes with this curve."""
+
+    red: Red | None = None
+    """Random early detection on the instantaneous queue."""
+
+    step: Step | None = None
+    """Mark each packet that leaves more than the threshold behind."""
+
+    ect: bool | None = None
+    """Packets of these classes have ECT. Without ECT the curve drops packets that arrive at the queue, with the
+    probability of a mark.
+    """
+
+
+@dataclass(kw_only=True)
 class Ecn(_Part):
-    """`switch.ecn`: one of `red` and `step`."""
+    """`switch.ecn`: one of `red` and `step`, or `profiles`."""
 
     red: Red | None = None
     """Random early detection on the instantaneous queue."""
@@ -680,6 +705,9 @@ class Ecn(_Part):
 
     classes: Sequence[int] | None = None
     """Classes with marked packets. Default: all."""
+
+    profiles: Sequence[Profile] | None = None
+    """Own curves of some classes, in place of `red` and `step`. Default: all classes have the same curve."""
 
 
 @dataclass(kw_only=True)
@@ -778,6 +806,12 @@ class Pfc(_Part):
     """With `quanta`: pauses are refreshed. Without refresh a pause expires after its quanta, and the next packet that
     arrives while the count is above XON triggers a new pause. After an expiry the neighbour sends for a round trip,
     until the next pause arrives. The computed headroom covers one round trip.
+    """
+
+    response: str | None = None
+    """A node begins frames of a paused class until so long after the last bit of the pause: a time, or `"802.3"` for
+    the limit of IEEE Std 802.3, 31B.3.7, at the rate of the link. A resume acts at once. The computed headroom counts
+    the response. Default: a pause acts with its last bit.
     """
 
     relays: Literal["native", "forward"] | None = None

@@ -75,6 +75,8 @@ def test_settings_of_most_ports_are_general_and_others_have_overrides(xoff_here:
     assert (shared["alpha"], shared["headroom_pool"], shared["cell"]) == (1.0, "1300KiB", "208B")
     # The lossy classes have alpha 8 and no reserve.
     assert [(one["classes"], one["alpha"]) for one in shared["groups"]] == [([0, 1, 2, 5, 6], 8.0)]
+    # The classes are in priority group 0, and count together.
+    assert [one["together"] for one in shared["groups"]] == [True]
     assert [(one["classes"], one.get("alpha")) for one in shared["egress"]] == [([0, 1, 2, 5, 6], 8.0), ([3, 4], None)]
     assert [one["type"] for one in sw["scheduler"]["queues"]] == ["dwrr"] * 5 + ["strict"] * 2
     assert sw["ecn"]["red"] == {"kmin": "250KB", "kmax": "2MiB", "pmax": 0.05}
@@ -100,11 +102,12 @@ def test_xoff_is_where_the_closed_form_says(xoff_here: Command, tmp_path: Path) 
     assert found == expected
 
 
-@pytest.mark.parametrize("name", ["pair", "clos", "asymmetric", "unmarked", "bare"])
+@pytest.mark.parametrize("name", ["pair", "clos", "asymmetric", "unmarked", "bare", "curves"])
 def test_import_export_import_gives_the_same_scenario(xoff_here: Command, tmp_path: Path, name: str) -> None:
     made: dict[str, Callable[[], dict[str, Tables]]] = {
         "pair": pair,
         "clos": clos,
+        "curves": lambda: {"leaf0": _two_curves()},
         "asymmetric": lambda: {
             "leaf0": changed(switch(), ("PORT/Ethernet8/pfc_asym", "on"), ("PORT/Ethernet12/speed", "50000"))
         },
@@ -268,6 +271,70 @@ def test_the_run_of_a_case_without_headroom_loses_packets_and_sends_no_pause(
     lossless = running.run(incast(tmp_path / "mended-out/scenario.toml", "20MB"), tables=prepared.tables)
     assert lossless.summary["drops"] == 0
     assert lossless.pauses.num_rows > 0
+
+
+def test_the_run_of_a_case_without_enable_marks_nothing(xoff_here: Command, tmp_path: Path) -> None:
+    """Thresholds of 3,000 and 6,000 B (case s4): no mark without ``wred_green_enable``; with it the queue is marked."""
+    of_case = case("s4")["switches"]["leaf0"]["WRED_PROFILE"]["W"]
+    marked: list[int] = []
+    for enable in ({}, {"wred_green_enable": "true"}):
+        tables = changed(switch(), ("WRED_PROFILE/AZURE_LOSSLESS", of_case | enable))
+        out = tmp_path / str(len(marked))
+        scenario = imported(xoff_here, write(tmp_path / f"fabric{len(marked)}", {"leaf0": tables}), out)
+        assert ("ecn" in scenario["switch"]) == bool(enable)
+        prepared = running.prepare(out / "scenario.toml")
+        result = running.run(incast(out / "scenario.toml", "1MB"), tables=prepared.tables)
+        queues = [row for row in result.queues.to_pylist() if row["node"] == "leaf0"]
+        assert max(row["max_bytes"] for row in queues) > 6000
+        marked.append(result.summary["ecn"]["marked"])
+    assert marked[0] == 0
+    assert marked[1] > 0
+    # The drop probability is 100 % unless given: above 6,000 B each packet is marked.
+    assert scenario["switch"]["ecn"]["red"] == {"kmin": "3KB", "kmax": "6KB", "pmax": 1.0}
+
+
+def _two_curves() -> Tables:
+    """Returns a leaf that marks class 3 and 4 by two curves, and drops class 0 by a third."""
+    curve = {"wred_green_enable": "true", "green_max_threshold": "900000", "green_drop_probability": "20"}
+    tables = changed(
+        switch(),
+        ("WRED_PROFILE/LATE", curve | {"ecn": "ecn_all", "green_min_threshold": "500000"}),
+        ("WRED_PROFILE/LOSSY", curve | {"ecn": "ecn_none", "green_min_threshold": "100000"}),
+        ("WRED_PROFILE/OFF", {"ecn": "ecn_all", "green_min_threshold": "1", "green_max_threshold": "2"}),
+    )
+    queue = tables["QUEUE"].pop(f"{PORTS}|3-4")
+    for one, name in ((3, "AZURE_LOSSLESS"), (4, "LATE")):
+        tables["QUEUE"][f"{PORTS}|{one}"] = queue | {"wred_profile": name}
+    tables["QUEUE"][f"{PORTS}|0"] |= {"wred_profile": "LOSSY"}
+    tables["QUEUE"][f"{PORTS}|5"] = {"scheduler": "scheduler.2", "wred_profile": "OFF"}
+    return tables
+
+
+def test_each_class_has_the_curve_of_its_queue(xoff_here: Command, tmp_path: Path) -> None:
+    found = imported(xoff_here, write(tmp_path / "fabric", {"leaf0": _two_curves()}), tmp_path / "out")
+    profiles = {
+        tuple(one["classes"]): (one["red"]["kmin"], one.get("ect", True)) for one in found["switch"]["ecn"]["profiles"]
+    }
+    # A class without an entry of TC_TO_QUEUE_MAP is in queue 0.
+    assert profiles == {(0, 1, 2): ("100KB", False), (3,): ("250KB", True), (4,): ("500KB", True)}
+    notes = (tmp_path / "out/notes.txt").read_text("utf-8")
+    assert "WRED_PROFILE|OFF: wred_green_enable is not true: marks and drops nothing" in notes
+    # The drops of a run are those of the curve: of class 0 alone.
+    out = tmp_path / "out"
+    prepared = running.prepare(out / "scenario.toml")
+    for one in (0, 4):
+        document = incast(out / "scenario.toml", "4MB")
+        document["workload"][0]["class"] = one
+        summary = running.run(document, tables=prepared.tables).summary
+        assert (summary["drops"] > 0, summary["ecn"]["marked"] > 0) == (one == 0, one == 4)
+
+
+def test_neighbours_respond_as_in_the_standard(xoff_here: Command, tmp_path: Path) -> None:
+    """At rates with a limit in 802.3; SONiC has no field for the response."""
+    for speed, expected in ((100_000, "802.3"), (56_000, None)):
+        out = tmp_path / f"out{speed}"
+        found = imported(xoff_here, write(tmp_path / str(speed), {"leaf0": switch(speed=speed)}), out)
+        assert found["switch"]["flow_control"]["pfc"].get("response") == expected
 
 
 def test_names_of_overrides_are_the_shortest() -> None:

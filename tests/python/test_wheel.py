@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -48,23 +47,3 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     verdict = json.loads(_done([command, "reproduce", "--quick", "sfc/5.1", "--out", "out", "--json"], tmp_path))
     assert verdict["claims"][0]["holds"]
     assert (tmp_path / "out" / "sfc-incast_3_to_1-quick.svg").is_file()
-    _run_the_documentation(python, pip, wheel, tmp_path)
-
-
-def _run_the_documentation(python: Path, pip: list[str | Path], wheel: Path, place: Path) -> None:
-    """Runs every command of the pages with the installed wheel, each page in an empty folder."""
-    others = ["pytest", "pytest-xdist", "hypothesis", "pandas", "polars", "duckdb", "perfetto"]
-    locked = {line.partition("==")[0]: line for line in (_ROOT / "requirements-dev.lock").read_text("utf-8").split()}
-    _done([*pip, f"{wheel}[figures,tune,design,chakra,dask]", *(locked[name] for name in others)], place)
-    copied = place / "tests"
-    shutil.copytree(_ROOT / "tests", copied / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    # What the tests compare with, and no package: an import of xoff finds the wheel.
-    for name in ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "GLOSSARY.md", "ARCHITECTURE.md", "Makefile"):
-        (copied / name).symlink_to(_ROOT / name)
-    for name in ("tools", "pyproject.toml"):
-        (copied / name).symlink_to(_ROOT / name)
-    (copied / "examples").symlink_to(_ROOT / "python" / "xoff" / "examples")
-    tests = ["tests/python/test_pages.py", "tests/python/test_readme.py", "tests/python/test_gallery.py"]
-    told = _done([python, "-m", "pytest", "-q", "-k", "not test_demo and not cluster and not array", *tests], copied)
-    assert "passed" in told
-    assert "skipped" not in told

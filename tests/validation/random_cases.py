@@ -187,6 +187,55 @@ def with_classes(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case | {"switch": switch, "workload": workload}
 
 
+def with_response(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Lets the nodes of a case with PFC obey pauses after a time."""
+    if (pfc := case["switch"].get("flow_control", {}).get("pfc")) is not None:
+        pfc["response"] = f"{rng.choice([1, 80_000, rng.randint(0, 2_000_000)])}ps"
+    return case
+
+
+def with_shared_memory(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Gives the switches of a case, with losses, a shared memory of a few packets, often too small."""
+    framing, switch = case["framing"], case["switch"]
+    packet_bytes = whole(framing["payload"]) + whole(framing["header"]) + whole(framing["preamble_and_ifg"])
+    classes = switch.get("classes", 1)
+
+    def packets(most: int) -> int:
+        return rng.randint(0, rng.choice([1, most]) * packet_bytes)
+
+    def share() -> dict[str, Any]:
+        return {"alpha": rng.choice([0.125, 0.5, 1.0, 4.0]), "reserve": packets(2), "headroom": packets(6)}
+
+    general = share()
+    shares = [general]
+    shared: dict[str, Any] = {}
+    if rng.random() < 0.6:
+        members = sorted(rng.sample(range(classes), rng.randint(1, classes)))
+        shares.append(share())
+        shared["groups"] = [{"classes": members, "together": rng.random() < 0.7, **sizes(shares[-1])}]
+    if rng.random() < 0.5:
+        shared["cell"] = f"{rng.choice([64, 80, 208, 1000])}B"
+    ends = [end for link in case["network"]["explicit"]["links"] for end in (link["a"], link["b"])]
+    groups = classes * max(ends.count(node["name"]) for node in case["network"]["explicit"]["nodes"])
+    headroom = groups * max(one["headroom"] for one in shares)
+    if rng.random() < 0.5:
+        headroom = packets(12)
+        shared["headroom_pool"] = f"{headroom}B"
+    kept = groups * max(one["reserve"] for one in shares) + headroom
+    shared |= {"total": f"{kept + packet_bytes + packets(20)}B", **sizes(general)}
+    switch["buffer"] = {"shared": shared}
+    if (pfc := switch.get("flow_control", {}).get("pfc")) is not None:
+        levels = rng.choice([[], ["xon"], ["resume_at"], ["xon", "resume_at"]])
+        kept_keys = {key: value for key, value in pfc.items() if key == "classes"}
+        switch["flow_control"]["pfc"] = kept_keys | {key: f"{packets(3)}B" for key in levels}
+    return case
+
+
+def sizes(share: dict[str, Any]) -> dict[str, Any]:
+    """Returns a share with sizes as texts."""
+    return {"alpha": share["alpha"], "reserve": f"{share['reserve']}B", "headroom": f"{share['headroom']}B"}
+
+
 def with_dcqcn(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     """Lets the flows of a case, which marks, react to notifications; fast, for the flows are short."""
     case["host"]["congestion_control"] = {

@@ -22,6 +22,8 @@ from tests.validation.random_cases import (
     with_marks,
     with_outages,
     with_port_scope,
+    with_response,
+    with_shared_memory,
 )
 
 import xoff
@@ -46,6 +48,17 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     "classes": [with_classes],
     "classes, losses and dcqcn": [with_losses, with_marks, with_dcqcn, with_classes],
     "classes, outages and cut-through": [with_cut_through, with_losses, with_outages, with_classes],
+    "response": [with_losses, with_response],
+    "response, classes, outages and cut-through": [
+        with_cut_through,
+        with_losses,
+        with_outages,
+        with_classes,
+        with_response,
+    ],
+    "shared memory": [with_losses, with_shared_memory],
+    "shared memory and response": [with_losses, with_classes, with_shared_memory, with_response],
+    "shared memory, classes and dcqcn": [with_losses, with_marks, with_dcqcn, with_classes, with_shared_memory],
     "classes and port scope": [with_losses, with_marks, with_port_scope, with_classes],
 }
 
@@ -169,6 +182,23 @@ def test_the_cases_with_classes_are_not_trivial() -> None:
         weighted += "weight" in str(switch["scheduler"])
     assert lossy_beside_pauses >= len(cases) // 20
     assert weighted >= len(cases) // 4
+
+
+def test_the_cases_with_shared_memory_are_not_trivial() -> None:
+    # Pauses at dynamic thresholds, losses, and headroom that saves packets: with none, more packets are lost.
+    troubles = [one for one in TROUBLE if "shared" in one]
+    cases = [draw(shape, one, Random(seed)) for one in troubles for shape in DRAW for seed in SEEDS]
+    results = [simulate(case) for case in cases]
+    enough = len(cases) // 8
+    assert sum(bool(result.drops) for result in results) >= enough
+    assert sum(any(row.kind == "pfc" for row in result.trace) for result in results) >= enough
+    saved = 0
+    for case, result in zip(cases, results, strict=True):
+        shared = case["switch"]["buffer"]["shared"]
+        if "headroom_pool" in shared:
+            bare = {**case["switch"], "buffer": {"shared": shared | {"headroom_pool": "0B"}}}
+            saved += simulate(case | {"switch": bare}).drops != result.drops
+    assert saved >= len(cases) // 20
 
 
 @pytest.mark.parametrize("shape", DRAW)

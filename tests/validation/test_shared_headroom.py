@@ -140,3 +140,49 @@ def test_classes_of_a_group_have_their_own_threshold() -> None:
         result = xoff.run(base | {"workload": [flow]})
         held = cells // share
         assert cells - held - 5 <= result.summary["drops"] <= cells - held
+
+
+def _two_classes(**group: Any) -> dict[str, Any]:
+    """Returns a sender with two flows, of classes 1 and 2, which share a group."""
+    cells = 240
+    base = star(total=f"{cells * FRAME}B", groups=[{"classes": [1, 2], **group}])
+    base["switch"]["classes"] = 3
+    base["workload"] = [
+        {"name": f"c{one}", "class": one, "incast": {"senders": [1], "receiver": 0, "size": f"{cells * FRAME}B"}}
+        for one in (1, 2)
+    ]
+    return base
+
+
+def test_classes_that_count_together_have_one_threshold() -> None:
+    """Without PFC, alpha 1, B = 240 frames: B/2 together; apart B/2, and B/4 of the class that the host sends later."""
+    for together, held in ((True, 120), (False, 180)):
+        base = _two_classes(together=together)
+        base["switch"]["flow_control"] = {}
+        drops = xoff.run(base).summary["drops"]
+        assert 480 - held - 9 <= drops <= 480 - held
+
+
+def test_classes_that_count_together_pause_together() -> None:
+    """Each XOFF of the group pauses both classes, each XON resumes both, and no packet is lost."""
+    base = _two_classes(together=True)
+    base["switch"]["buffer"]["shared"] |= {"total": "640KB"}
+    base["audits"] = {}
+    result = xoff.run(base)
+    assert result.summary["flows"]["completed"] == 2
+    assert result.summary["drops"] == 0
+    of_host = [row for row in result.pauses.to_pylist() if row["node"] == "host1"]
+    begins = [sorted(row["start_ps"] for row in of_host if row["class"] == one) for one in (1, 2)]
+    # A frame for each class: the second is 64 B later.
+    assert begins[0]
+    assert {abs(first - second) for first, second in zip(*begins, strict=True)} == {64 * 80}
+    # The memory has one headroom for the group, and one for class 0: 640 KB - 2 · 5 · 60 KB.
+    pool = next(row for row in result.high_water.to_pylist() if row["kind"] == "pool")
+    assert pool["threshold_bytes"] == 640_000 - 2 * (SENDERS + 1) * HEADROOM
+    assert {xoff.run(base, threads=threads).fingerprint for threads in (2, 3)} == {result.fingerprint}
+
+
+def test_a_group_of_one_class_counts_alike() -> None:
+    base = star(total="2MB", groups=[{"classes": [0], "alpha": 0.5}])
+    own = star(total="2MB", groups=[{"classes": [0], "alpha": 0.5, "together": True}])
+    assert xoff.run(base).fingerprint == xoff.run(own).fingerprint

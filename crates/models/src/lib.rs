@@ -32,6 +32,7 @@ pub mod overrides;
 pub mod packet;
 pub mod packet_metadata;
 pub mod param_error;
+pub mod pause_response;
 pub mod pulls;
 pub mod queueing;
 pub mod record;

@@ -24,6 +24,7 @@ use crate::relay;
 use crate::routing::{Map, Sources};
 
 use crate::param_error::ParamError;
+use crate::pause_response::Response;
 use crate::topology::{PortSpec, Wiring};
 
 /// Set of hooks of a mechanism; a node calls no other hooks.
@@ -414,6 +415,8 @@ pub struct Properties {
     pub holds_at_relays: bool,
     /// Hosts that relay pass pauses on, independent of waiting packets.
     pub passes_pauses_on: bool,
+    /// The time after which a neighbour obeys a pause.
+    pub response: Option<Response>,
     /// The mechanism ends pauses of this duration; a ring of shorter pauses is no deadlock.
     pub ends_pauses: Option<Duration>,
     /// The mechanism depends on its frames: true if the mechanism recovers after its link was down, and the

@@ -100,6 +100,7 @@ def render(page: Page) -> str:
             ("script", "page.js"),
             ("replay_style", "replay.css"),
             ("delays_style", "delays.css"),
+            ("memory_style", "switch_memory.css"),
             ("delays_script", "delays.js"),
             ("replay_script", "replay.js"),
         )

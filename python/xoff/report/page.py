@@ -11,6 +11,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from xoff import formatting
+from xoff.report.switch_memory import Drawing
 
 _MOST_ROWS = 1000
 
@@ -164,6 +165,8 @@ class Page:
     warnings: list[str] = field(default_factory=list)
     """Warnings about the scenario."""
     networks: list[Network] = field(default_factory=list)
+    memory: list[Drawing] = field(default_factory=list)
+    """The memory of switches with a shared buffer."""
     replay: Replay | None = None
     delays: Delays | None = None
     charts: list[dict[str, Any]] = field(default_factory=list)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from xoff import connections, counts, job_plots, plots, serving_plots
 from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
-from xoff.report import charts, delays, jobs, replay, serving, topology
+from xoff.report import charts, delays, jobs, replay, serving, switch_memory, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
@@ -39,6 +39,7 @@ def build(result: Result) -> Page:
         page.replay = replay.build(result)
         page.delays = delays.build(result)
         page.use_colours, page.paused_colours = topology.legend(topology.USE), topology.legend(topology.PAUSED)
+    page.memory = switch_memory.build(result)
     page.jobs = jobs.build(result)
     page.serving = serving.build(result)
     page.charts = list(_charts(result, times))

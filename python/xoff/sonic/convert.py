@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xoff._core import InputError
 from xoff.sonic import memory
 from xoff.sonic.cabling import Cabling
-from xoff.sonic.checks.marking import is_marking
+from xoff.sonic.checks.marking import is_enabled, is_marking
 from xoff.sonic.fabric import Fabric
 from xoff.sonic.memory import Memory
 from xoff.sonic.settings import End, Marks, PortSettings, most_common
@@ -43,6 +43,15 @@ class Egress:
     classes: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Lossy:
+    """The priority group of a lossy class. Classes of a group count together."""
+
+    alpha: float
+    reserve: int
+    number: int
+
+
 @dataclass(slots=True)
 class Converted:
     """The settings of a fabric."""
@@ -63,8 +72,8 @@ class Converted:
     watchdog: Watchdog | None
     largest_frame: int | None
     """The largest lossless frame; None for xoff's own."""
-    lossy: dict[int, tuple[float, int]]
-    """Alpha and reserve of each lossy class with a dynamic threshold."""
+    lossy: dict[int, Lossy]
+    """The group of each lossy class with a dynamic threshold."""
     egress: list[Egress]
     bare: list[End]
     """Ends of links at switches without a file."""
@@ -168,34 +177,28 @@ def _of_port(switch: Switch, port: Port, classes: int, notes: list[str]) -> Port
     return PortSettings(alpha, memory.reserve(switch, first), first.xoff, send, obey, marks)
 
 
-def _marks(switch: Switch, port: Port, classes: int, notes: list[str]) -> Marks | None:
-    """Returns the curve of a port: that of its lowest lossless class, else of its lowest class with a curve."""
+def _marks(switch: Switch, port: Port, classes: int, notes: list[str]) -> tuple[Marks, ...]:
+    """Returns the curves of a port: for classes that mark, and for classes whose packets are dropped by the curve."""
     wred = {one.queue: one.wred for one in switch.outputs if one.port.name == port.name and one.wred is not None}
     names = {one: wred[port.maps.queue_of(one)] for one in range(classes) if port.maps.queue_of(one) in wred}
     table = switch.config.table("WRED_PROFILE")
-    marking = {one: name for one, name in names.items() if is_marking(table[name])}
     for name in dict.fromkeys(names.values()):
         fields, place = table[name], f"{switch.name} WRED_PROFILE|{name}"
-        if not is_marking(fields):
-            notes.append(f"{place}: marks nothing (wred_green_enable, ecn); drops by the curve are not carried over")
+        if not is_enabled(fields):
+            notes.append(f"{place}: wred_green_enable is not true: marks and drops nothing")
         notes.extend(
             f"{place} {key} = {value}: all packets are green"
             for key, value in fields.items()
             if key.removeprefix("wred_").startswith(_COLOURS)
         )
-    if not marking:
-        return None
-    first = next((one for one in port.lossless_classes() if one in marking), min(marking))
-    name = marking[first]
-    for other in dict.fromkeys(marking.values()):
-        if other != name:
-            notes.append(
-                f"{switch.name} WRED_PROFILE|{other}: a port has one curve for all classes, that of class {first}"
-            )
-    fields = table[name]
-    kmin, kmax = int(fields.get("green_min_threshold", "0")), int(fields.get("green_max_threshold", "0"))
-    percent = int(fields.get("green_drop_probability", "100"))
-    return Marks(kmin, kmax, percent, tuple(one for one, other in marking.items() if other == name))
+    curves: dict[tuple[int, int, int, bool], list[int]] = {}
+    for one, name in names.items():
+        fields = table[name]
+        if is_enabled(fields):
+            kmin, kmax = (int(fields.get(f"green_{end}_threshold", "0")) for end in ("min", "max"))
+            percent = int(fields.get("green_drop_probability", "100"))
+            curves.setdefault((kmin, kmax, percent, is_marking(fields)), []).append(one)
+    return tuple(Marks(kmin, kmax, percent, tuple(of), ect) for (kmin, kmax, percent, ect), of in curves.items())
 
 
 def _shared(switch: Switch, notes: list[str]) -> int:
@@ -285,9 +288,9 @@ def _resume(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[st
     return general
 
 
-def _lossy(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> dict[int, tuple[float, int]]:
+def _lossy(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str]) -> dict[int, Lossy]:
     """Returns the values that most ports have for each lossy class."""
-    found: dict[int, list[tuple[float, int]]] = {}
+    found: dict[int, list[Lossy]] = {}
     for switch, port, _ in linked:
         held = {one for one, _ in lossless(switch, port, classes)}
         for one in range(classes):
@@ -300,7 +303,7 @@ def _lossy(linked: list[tuple[Switch, Port, str]], classes: int, notes: list[str
                     f"{place} static_th = {profile.static_th}: a lossy class has the alpha of lossless classes"
                 )
             else:
-                found.setdefault(one, []).append((profile.alpha, profile.size))
+                found.setdefault(one, []).append(Lossy(profile.alpha, profile.size, port.maps.group_of(one)))
     general = {one: most_common(values) for one, values in sorted(found.items())}
     for one, values in found.items():
         if len(set(values)) > 1:

@@ -11,7 +11,7 @@ from xoff._core import InputError
 from xoff.sonic.asic import CHIPS, Asic
 from xoff.sonic.formula import NS_PER_METRE
 from xoff.sonic.network import ScenarioNetwork, ScenarioPort, quantity
-from xoff.sonic.scenario import NO_MARKS
+from xoff.sonic.scenario import NO_MARKS, RESPONSE
 
 Tables: TypeAlias = dict[str, Any]
 
@@ -166,12 +166,18 @@ def _group_map(maps: Tables, values: dict[str, str]) -> str:
 
 
 def lossy_groups(port: ScenarioPort) -> dict[int, int]:
-    """Returns the priority group of each lossy class of a port: classes with equal alpha and reserve share a group."""
+    """Returns the priority group of each lossy class of a port.
+
+    Classes share a group that count together, or that have equal alpha and reserve.
+    """
     sends = _sends(port)
     free = [one for one in range(8) if one not in sends]
     lossy = [one for one in range(port.classes) if one not in sends]
-    groups: dict[tuple[float, int], int] = {}
-    return {one: groups.setdefault(of_class(port, one), free[len(groups)]) for one in lossy}
+    groups: dict[tuple[object, ...], int] = {}
+    return {
+        one: groups.setdefault((*of_class(port, one), port.counted_with(one)), free[min(len(groups), len(free) - 1)])
+        for one in lossy
+    }
 
 
 def of_class(port: ScenarioPort, one: int) -> tuple[float, int]:
@@ -190,7 +196,8 @@ def _memory(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort]
     kept = chip is not None and chip.reserve_in_pool, chip is not None and chip.headroom_in_pool
     for port in ports:
         local, headroom, sends = port_name(port.number), _headroom(network, port), _sends(port)
-        shared -= sum(of_class(port, one)[1] for one in range(network.classes)) + (0 if pool else headroom * len(sends))
+        counted = [one for one in range(network.classes) if port.counted_with(one) in {None, one}]
+        shared -= sum(of_class(port, one)[1] for one in counted) + (0 if pool else headroom * len(sends))
         inside += _up(headroom, chip) * len(sends) if kept[1] and not pool else 0
         lossy = lossy_groups(port)
         for group in sorted(set(lossy.values())):
@@ -282,14 +289,12 @@ def _outputs(found: Exported, network: ScenarioNetwork, ports: list[ScenarioPort
     queues: Tables = {}
     turns = _turns(network)
     for port in ports:
-        curve = _curve(found, port)
-        marked = (port.ecn or {}).get("classes")
         for one in range(network.classes):
             kind, weight = turns[one]
             scheduler = "scheduler.strict" if kind == "STRICT" else f"scheduler.{weight}"
             schedulers[scheduler] = {"type": kind} | ({} if kind == "STRICT" else {"weight": str(weight)})
             entry = {"scheduler": scheduler}
-            if curve is not None and (marked is None or one in marked):
+            if (curve := _curve(found, port, one)) is not None:
                 name = next((key for key, value in curves.items() if value == curve), f"{MAP}_{len(curves)}")
                 curves[name] = curve
                 entry["wred_profile"] = name
@@ -313,11 +318,16 @@ def _turns(network: ScenarioNetwork) -> list[tuple[str, int]]:
     return [("DWRR", 1)] * (network.classes - strict) + [("STRICT", 1)] * strict
 
 
-def _curve(found: Exported, port: ScenarioPort) -> dict[str, str] | None:
+def _curve(found: Exported, port: ScenarioPort, one: int) -> dict[str, str] | None:
+    """Returns the WRED profile of a class; None without a curve."""
     ecn = port.ecn or {}
-    if red := ecn.get("red"):
+    profile = next((profile for profile in ecn.get("profiles") or () if one in profile["classes"]), None)
+    if profile is None and ecn.get("classes") is not None and one not in ecn["classes"]:
+        return None
+    curve = ecn if profile is None else profile
+    if red := curve.get("red"):
         kmin, kmax, probability = quantity(red["kmin"]), quantity(red["kmax"]), float(red["pmax"])
-    elif step := ecn.get("step"):
+    elif step := curve.get("step"):
         kmin = kmax = quantity(step["threshold"])
         probability = 1.0
     else:
@@ -328,7 +338,7 @@ def _curve(found: Exported, port: ScenarioPort) -> dict[str, str] | None:
     if abs(percent / 100 - probability) > 1e-9:
         found.notes.append(f"{port_name(port.number)}: pmax {probability:g} is rounded to {percent} %")
     return {
-        "ecn": "ecn_all",
+        "ecn": "ecn_all" if profile is None or profile.get("ect", True) else "ecn_none",
         "wred_green_enable": "true",
         "green_min_threshold": str(kmin),
         "green_max_threshold": str(kmax),
@@ -373,6 +383,8 @@ def _notes(network: ScenarioNetwork) -> list[str]:
         for key in ("xoff", "quanta")
         if pfc.get(key) is not None
     ]
+    if pfc.get("response") not in {None, RESPONSE}:
+        notes.append(f"switch.flow_control.pfc.response = {pfc['response']}: neighbours under SONiC have that of 802.3")
     notes += [
         f"switch.{key}: has no table in SONiC" for key in ("trimming", "routing", "cut_through") if switch.get(key)
     ]

@@ -76,6 +76,12 @@ class Link:
         return 2 * self.metres * NS_PER_METRE * self.speed // 8000
 
 
+def response_time_ps(bps: int) -> int | None:
+    """Returns the reaction of a station to a pause at a rate; None for a rate without pause quanta."""
+    quanta = QUANTA.get(bps // 10**6) if bps % 10**6 == 0 else None
+    return None if quanta is None else quanta * 512 * 10**12 // bps
+
+
 def response(speed: int) -> Fraction:
     """Returns the bytes that arrive while a neighbour reacts to a pause; 3.8 KiB for a speed without pause quanta."""
     return Fraction(QUANTA[speed] * 64) if speed in QUANTA else _RESPONSE

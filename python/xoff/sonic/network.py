@@ -28,6 +28,11 @@ class ScenarioPort:
     pfc: Mapping[str, Any] | None
     ecn: Mapping[str, Any] | None
 
+    def counted_with(self, one: int) -> int | None:
+        """Returns the first class that counts together with a class; None for a class that counts by itself."""
+        groups = [group for group in self.buffer.get("groups") or () if group.get("together")]
+        return next((min(group["classes"]) for group in groups if one in group["classes"]), None)
+
 
 @dataclass(slots=True)
 class ScenarioNetwork:
@@ -79,13 +84,16 @@ def load(file: Path) -> ScenarioNetwork:
     overrides = document["switch"].get("overrides") or []
     for row in links:
         if row["node"] in found.switches:
-            found.switches[row["node"]].append(_port(document, overrides, row))
+            found.switches[row["node"]].append(port_settings(document, overrides, row))
     for row in report["headroom"]:
         found.needed[quantity(row["rate"]), quantity(row["delay"])] = row["needed_bytes"]
     return found
 
 
-def _port(document: dict[str, Any], overrides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> ScenarioPort:
+def port_settings(
+    document: Mapping[str, Any], overrides: Sequence[Mapping[str, Any]], row: Mapping[str, Any]
+) -> ScenarioPort:
+    """Returns the settings of the port at one end of a link, a row of the table of links."""
     switch = document["switch"]
     buffer = dict(switch["buffer"]["shared"])
     pfc = switch.get("flow_control", {}).get("pfc")

@@ -12,13 +12,16 @@ from xoff.importing.directory import write_new
 from xoff.importing.document import Table, Value, rate, size, time
 from xoff.sonic.adapter import Adapter
 from xoff.sonic.cabling import Cabling
-from xoff.sonic.convert import Converted, Egress
+from xoff.sonic.convert import Converted, Egress, Lossy
+from xoff.sonic.formula import QUANTA
 from xoff.sonic.settings import End, Marks, PortSettings, groups, most_common, patterns, selected
 
 SCENARIO = "scenario.toml"
 NOTES = "notes.txt"
 NO_MARKS = 4 * 10**9
 """A threshold in bytes that no queue reaches: ports without marks beside ports with marks."""
+RESPONSE = "802.3"
+"""The response time of neighbours, at rates for which 802.3 has a limit."""
 HEADER = 48
 """Headers of a packet: the default of a scenario."""
 _HEAD = f"""Imported from SONiC configurations; {NOTES} lists the fields that were not carried over.
@@ -35,7 +38,7 @@ class General:
     headroom: int | None
     classes: tuple[int, ...] | None
     """Classes under PFC; None if no port sends pauses."""
-    marks: Marks | None
+    marks: tuple[Marks, ...]
     headroom_pool: int | None
     total: int
 
@@ -81,7 +84,7 @@ def text(cabling: Cabling, found: Converted, adapter: Adapter) -> str:
         shared["cell"] = size(found.cell)
     shared |= _groups(found, general)
     parts.append(Table("switch", {"classes": found.classes, "buffer": {"shared": shared}}))
-    if general.marks is not None:
+    if general.marks:
         parts.append(Table("switch.ecn", marks(general.marks)))
     queues = [{"type": kind} | ({"weight": weight} if kind == "dwrr" else {}) for kind, weight in found.queues]
     parts.append(Table("switch.scheduler", {"queues": queues}))
@@ -99,35 +102,37 @@ def totals(cabling: Cabling, found: Converted, general: General) -> dict[str, in
         one = found.settings[end]
         reserve = general.reserve if one.reserve is None else one.reserve
         lossy = lossy_groups(found, general)
-        made[end.switch] += count * sum(lossy.get(each, (0.0, reserve))[1] for each in range(found.classes))
+        alone = found.classes - sum(len(classes) for classes in lossy.values())
+        made[end.switch] += count * (alone * reserve + sum(group.reserve for group in lossy))
     return made
 
 
-def lossy_groups(found: Converted, general: General) -> dict[int, tuple[float, int]]:
-    """Returns the values of lossy classes that differ from the general values."""
-    if general.classes is None:
-        return {}
+def lossy_groups(found: Converted, general: General) -> dict[Lossy, list[int]]:
+    """Returns the classes of each lossy group that differs from the general values, or has several classes."""
+    groups: dict[Lossy, list[int]] = {}
+    for one, group in found.lossy.items():
+        if general.classes is not None and one not in general.classes:
+            groups.setdefault(group, []).append(one)
     return {
-        one: values
-        for one, values in found.lossy.items()
-        if one not in general.classes and values != (general.alpha, general.reserve)
+        group: classes
+        for group, classes in groups.items()
+        if len(classes) > 1 or (group.alpha, group.reserve) != (general.alpha, general.reserve)
     }
 
 
 def _groups(found: Converted, general: General) -> dict[str, Value]:
     """Returns the groups of lossy classes, and the pools of outputs."""
-    by_values: dict[tuple[float, int], list[int]] = {}
-    for one, values in lossy_groups(found, general).items():
-        by_values.setdefault(values, []).append(one)
     made: dict[str, Value] = {}
-    if by_values:
-        made["groups"] = [
-            {"classes": classes, "alpha": alpha, "reserve": size(reserve)}
-            for (alpha, reserve), classes in by_values.items()
-        ]
+    if groups := lossy_groups(found, general):
+        made["groups"] = [_group(group, classes) for group, classes in groups.items()]
     if found.egress:
         made["egress"] = [_pool(one) for one in found.egress]
     return made
+
+
+def _group(group: Lossy, classes: list[int]) -> dict[str, Value]:
+    values: dict[str, Value] = {"classes": classes, "alpha": group.alpha, "reserve": size(group.reserve)}
+    return {**values, "together": True} if len(classes) > 1 else values
 
 
 def _pool(one: Egress) -> dict[str, Value]:
@@ -169,23 +174,31 @@ def _general(cabling: Cabling, found: Converted) -> General:
         else most_common(one.reserve for one in settings if one.reserve is not None) or 0,
         most_common(one.headroom for one in settings if one.headroom is not None),
         most_common(one.send for one in settings if one.send),
-        most_common(one.marks for one in settings if one.marks is not None),
+        most_common(one.marks for one in settings if one.marks) or (),
         most_common(found.pools.values()),
         0,
     )
     return dataclasses.replace(made, total=most_common(totals(cabling, found, made).values()) or 0)
 
 
-def marks(one: Marks) -> dict[str, Value]:
-    """Returns a curve as the keys of ``switch.ecn``."""
-    red: dict[str, Value] = {"kmin": size(one.kmin), "kmax": size(one.kmax), "pmax": one.percent / 100}
-    return {"red": red, "classes": list(one.classes)}
+def marks(curves: Sequence[Marks]) -> dict[str, Value]:
+    """Returns curves as the keys of ``switch.ecn``: one curve of marks for all its classes, or profiles."""
+    if not curves:
+        return marks([Marks(NO_MARKS, NO_MARKS, 100, (0,))])
+    listed: list[dict[str, Value]] = []
+    for one in curves:
+        red: dict[str, Value] = {"kmin": size(one.kmin), "kmax": size(one.kmax), "pmax": one.percent / 100}
+        curve: dict[str, Value] = {"red": red, "classes": list(one.classes)}
+        listed.append(curve if one.ect else {**curve, "ect": False})
+    return listed[0] if len(curves) == 1 and curves[0].ect else {"profiles": listed}
 
 
 def _flow_control(found: Converted, general: General) -> list[Table]:
     if general.classes is None:
         return []
     values: dict[str, Value] = {"classes": list(general.classes)}
+    if all(end.speed in QUANTA for end in found.ends):
+        values["response"] = RESPONSE
     offset, at = found.resume
     values |= {} if offset is None else {"xon": size(offset)}
     values |= {} if at is None else {"resume_at": size(at)}
@@ -236,8 +249,8 @@ def _different(one: PortSettings, general: General) -> dict[str, Value]:
         pfc: dict[str, Value] = {"send": list(one.send)} if one.send != general.classes else {}
         pfc |= {"obey": list(one.obey)} if one.obey != general.classes else {}
         values |= {"pfc": pfc} if pfc else {}
-    if general.marks is not None and one.marks != general.marks:
-        values["ecn"] = marks(one.marks or Marks(NO_MARKS, NO_MARKS, 100, general.marks.classes))
+    if general.marks and one.marks != general.marks:
+        values["ecn"] = marks(one.marks)
     return values
 
 

@@ -19,6 +19,8 @@ class Marks:
     kmax: int
     percent: int
     classes: tuple[int, ...]
+    ect: bool = True
+    """False: the curve drops packets, and marks none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class PortSettings:
     send: tuple[int, ...]
     """Classes of which the port sends pauses."""
     obey: tuple[int, ...]
-    marks: Marks | None
-    """None: no packet is marked."""
+    marks: tuple[Marks, ...]
+    """The curves of classes, by lowest class; without a curve no packet is marked."""
 
 
 @dataclass(frozen=True, slots=True)

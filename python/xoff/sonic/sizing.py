@@ -70,10 +70,10 @@ def profile(rate: str, link_delay: str, max_frame: str, choices: Choices) -> dic
 def response_time_ps(rate: str) -> int:
     """Returns the reaction of a neighbour to a pause at a rate: quanta of 512 bit times (802.3, 31B.3.7)."""
     bps = marking.quantity("--rate", rate, "bps", 10**6, 10**13)
-    if bps // 10**6 not in formula.QUANTA:
+    if (found := formula.response_time_ps(bps)) is None:
         speeds = ", ".join(f"{speed // 1000}" for speed in formula.QUANTA)
         raise InputError(f"--response-time 802.3: no pause quanta for {rate}; rates in Gb/s are {speeds}")
-    return formula.QUANTA[bps // 10**6] * 512 * 10**12 // bps
+    return found
 
 
 def _frame(option: str, text: str) -> int:

@@ -19,6 +19,7 @@ use crate::mechanism::{
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
+use crate::pause_response::Response;
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
@@ -369,6 +370,11 @@ impl Tables {
     /// True when `holds` is true of any given mechanism.
     pub fn any(&self, holds: impl Fn(&Properties) -> bool) -> bool {
         self.properties().any(|p| holds(&p))
+    }
+
+    /// Returns the time after which a neighbour obeys a pause.
+    pub fn response(&self) -> Option<Response> {
+        self.properties().find_map(|p| p.response)
     }
 
     /// Refuses keys without a meaning: the key, the problem, and the remedy.

@@ -303,8 +303,10 @@ impl Builder<'_> {
         // room.
         let control = u64::from(settings.framing.control);
         let largest = settings.framing.largest();
+        let response = settings.mechanisms().response();
         let of = |p: &PortSpec| {
-            sizing::pfc_headroom(p.link.rate, p.link.delay, Duration::ZERO, largest, largest, control)
+            let delay = response.and_then(|r| r.time(p.link.rate)).unwrap_or(Duration::ZERO);
+            sizing::pfc_headroom(p.link.rate, p.link.delay, delay, largest, largest, control)
         };
         let headroom =
             ports.iter().map(|p| of(p).0 + of(p).1).max().unwrap_or(0) * u64::from(settings.classes);

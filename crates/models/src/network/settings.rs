@@ -214,7 +214,12 @@ impl Settings {
                     // No headroom without a mechanism that pauses in time.
                     (0..number(classes) as u8).map(move |class| {
                         let (alpha, reserve, headroom) = here.of_class(class);
-                        let held = levels.filter(|l| l.classes.has(class));
+                        let members = here.counted_with(class);
+                        if members[0] != class {
+                            // The first class of the group has the share.
+                            return Share { alpha, reserve: 0, headroom: 0 };
+                        }
+                        let held = levels.filter(|l| members.iter().any(|class| l.classes.has(*class)));
                         let headroom = held.map_or(0, |l| headroom.map_or(l.headroom, |given| given.0));
                         Share { alpha, reserve: reserve.0 as i64, headroom: headroom as i64 }
                     })

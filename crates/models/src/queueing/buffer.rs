@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, index, number};
 
 /// `switch.buffer`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
@@ -61,7 +61,7 @@ pub struct Shared {
     /// A frame takes whole cells of this size in this memory. Default: a frame takes its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<Bytes>,
-    /// Other shares for some classes; each class counts by itself. Default: all classes have the values above.
+    /// Other shares for some classes. Default: all classes have the values above.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     /// Pools that limit the queues of some classes at the outputs, beside the limits at the inputs. Default: no
@@ -85,6 +85,15 @@ pub struct Group {
     /// Headroom of each ingress port and class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Bytes>,
+    /// The classes count together, with one threshold, reserve and headroom at each ingress port, as the traffic
+    /// classes of a priority group do. Default: each class counts by itself.
+    #[serde(default, skip_serializing_if = "is_apart")]
+    pub together: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_apart(value: &bool) -> bool {
+    !*value
 }
 
 /// `switch.buffer.shared.egress[]`: a packet without room here is dropped, also in a lossless class.
@@ -122,6 +131,15 @@ impl Shared {
             value(own.and_then(|g| g.reserve), self.reserve),
             own.and_then(|g| g.headroom).or(self.headroom),
         )
+    }
+
+    /// Returns the classes that count with a class, in order, beginning with the class that has the count; the
+    /// class alone without `together`.
+    pub fn counted_with(&self, class: u8) -> Vec<u8> {
+        let group = self.groups.iter().find(|group| group.together && group.classes.contains(&class));
+        let mut classes = group.map_or_else(|| vec![class], |group| group.classes.clone());
+        classes.sort_unstable();
+        classes
     }
 
     /// Returns the index of the pool of outputs of a class.
@@ -216,6 +234,10 @@ pub struct SharedBuffer {
     cell: i64,
     /// Of each ingress port and class.
     shares: Vec<Share>,
+    /// For each ingress port and class: the index of the share and of the counts. Empty if each class counts by
+    /// itself.
+    counted_as: Vec<u32>,
+    classes: usize,
     /// The pools of outputs, and for each class the index of the pool.
     outputs: Vec<Output>,
     output_of: Vec<Option<u8>>,
@@ -235,7 +257,7 @@ state!(SharedBuffer {
     value: shared_used, headroom_used, output_used, main, in_headroom;
     peak: shared_peak;
     peaks: headroom_peak;
-    constant: pool, headroom_pool, cell, shares, outputs, output_of;
+    constant: pool, headroom_pool, cell, shares, counted_as, classes, outputs, output_of;
 });
 
 /// The limits of a pool of outputs.
@@ -273,7 +295,15 @@ impl SharedBuffer {
         let sum = |of: fn(&Share) -> i64| shares.iter().map(of).sum::<i64>();
         let pool = memory.pool(sum(|s| s.reserve), sum(|s| s.headroom));
         let zeros = || vec![0; shares.len()];
+        let first = |class: usize| usize::from(memory.counted_with(class as u8)[0]);
+        let counted_as = if memory.groups.iter().any(|group| group.together) {
+            (0..shares.len()).map(|group| number(group - group % classes + first(group % classes))).collect()
+        } else {
+            Vec::new()
+        };
         Self {
+            counted_as,
+            classes,
             pool,
             headroom_pool: memory.headroom_pool.map_or(i64::MAX, |pool| pool.0 as i64),
             cell: memory.cell.map_or(0, |cell| cell.0 as i64),
@@ -299,6 +329,26 @@ impl SharedBuffer {
         let sum = |of: fn(&Share) -> i64| self.shares.iter().map(of).sum::<i64>();
         let headroom = if self.headroom_pool == i64::MAX { sum(|s| s.headroom) } else { self.headroom_pool };
         (sum(|s| s.reserve), headroom)
+    }
+
+    /// Returns the index of the share and of the counts of a port and class.
+    #[inline]
+    fn counted(&self, group: usize) -> usize {
+        self.counted_as.get(group).map_or(group, |at| index(*at))
+    }
+
+    /// True if some classes count together.
+    #[inline]
+    pub const fn counts_together(&self) -> bool {
+        !self.counted_as.is_empty()
+    }
+
+    /// Returns the classes of an ingress port that count with a port and class.
+    pub fn together(&self, group: usize) -> impl Iterator<Item = u8> {
+        let base = group - group % self.classes;
+        let all = if self.counted_as.is_empty() { group..group + 1 } else { base..base + self.classes };
+        all.filter(move |other| self.counted(*other) == self.counted(group))
+            .map(move |other| (other - base) as u8)
     }
 
     /// Returns the pool of outputs of a port and class.
@@ -331,6 +381,7 @@ impl SharedBuffer {
     /// True if the headroom of a port and class has no room for more bytes.
     #[inline]
     fn is_full(&self, group: usize, bytes: i64) -> bool {
+        let group = self.counted(group);
         self.in_headroom[group] + bytes > self.shares[group].headroom
             || self.headroom_used + bytes > self.headroom_pool
     }
@@ -338,11 +389,13 @@ impl SharedBuffer {
     /// Returns the dynamic threshold of a port and class.
     #[inline]
     pub fn threshold(&self, group: usize) -> i64 {
+        let group = self.counted(group);
         ((self.pool - self.shared_used).max(0) as f64 * self.shares[group].alpha) as i64
     }
 
     /// Returns the level at which a port and class is paused when alone in the pool, and its headroom.
     pub fn alone(&self, group: usize) -> (u64, u64) {
+        let group = self.counted(group);
         let Share { alpha, reserve, headroom } = self.shares[group];
         let used = self.pool.max(0) as f64 * alpha / (1.0 + alpha);
         (reserve as u64 + used as u64, headroom as u64)
@@ -366,12 +419,14 @@ impl SharedBuffer {
     /// True when a port and class should be paused.
     #[inline]
     pub fn is_over(&self, group: usize) -> bool {
+        let group = self.counted(group);
         self.in_headroom[group] > 0 || self.above_reserve(group) >= self.threshold(group)
     }
 
     /// True when a port and class may be resumed.
     #[inline]
     pub fn is_under(&self, group: usize, resume: Resume) -> bool {
+        let group = self.counted(group);
         let used = self.above_reserve(group);
         let is_below = |offset| used == 0 || used + offset <= self.threshold(group);
         self.in_headroom[group] == 0
@@ -382,6 +437,7 @@ impl SharedBuffer {
     /// True when `bytes` more would be beyond the threshold.
     #[inline]
     fn is_beyond(&self, group: usize, bytes: i64) -> bool {
+        let group = self.counted(group);
         let above = self.main[group] + bytes - self.shares[group].reserve;
         above > 0 && above > self.threshold(group)
     }
@@ -404,6 +460,7 @@ impl SharedBuffer {
     }
 
     fn admit(&mut self, group: usize, bytes: i64) -> bool {
+        let group = self.counted(group);
         let main = self.main[group] + bytes;
         if self.is_beyond(group, bytes) {
             if self.is_full(group, bytes) {
@@ -424,6 +481,7 @@ impl SharedBuffer {
         if let Some(pool) = self.output(group) {
             self.output_used[pool] -= bytes;
         }
+        let group = self.counted(group);
         let from_headroom = bytes.min(self.in_headroom[group]);
         self.in_headroom[group] -= from_headroom;
         self.headroom_used -= from_headroom;
@@ -746,6 +804,7 @@ mod tests {
                 alpha: Some(0.5),
                 reserve: Some(Bytes(60)),
                 headroom: None,
+                together: false,
             }],
             ..of(12_000)
         };
@@ -757,6 +816,46 @@ mod tests {
         });
         let b = SharedBuffer::new(&memory, 2, shares);
         assert_eq!((b.alone(0).0, b.alone(1).0), (11_940 / 2, 60 + 11_940 / 3));
+    }
+
+    #[test]
+    fn classes_of_a_group_count_together() {
+        // Alpha 1: alone at B/2, whichever classes hold the bytes; class 0 beside it takes half of the rest.
+        let group = Group {
+            classes: vec![2, 1],
+            alpha: None,
+            reserve: Some(Bytes(60)),
+            headroom: Some(Bytes(300)),
+            together: true,
+        };
+        let memory = Shared { groups: vec![group], ..of(12_000 + 2 * 360) };
+        assert_eq!(memory.counted_with(2), [1, 2]);
+        assert_eq!(memory.counted_with(0), [0]);
+        let of_group = Share { reserve: 60, ..share(1.0, 300) };
+        let shares = [share(1.0, 0), of_group, share(1.0, 0)];
+        let mut b = SharedBuffer::new(&memory, 3, [shares, shares].concat());
+        assert_eq!((b.pool(), b.kept()), (12_000, (120, 600)));
+        assert_eq!([b.alone(4).0, b.alone(5).0], [6_060, 6_060]);
+        assert_eq!(
+            (b.together(5).collect::<Vec<_>>(), b.together(3).collect::<Vec<_>>()),
+            (vec![1, 2], vec![0])
+        );
+        // Port 1: classes 1 and 2 in turn take 60 + 6,000 together, and then 300 of headroom.
+        let mut taken = [0, 0];
+        for n in 0.. {
+            if !b.admit(4 + n % 2, 1) {
+                break;
+            }
+            taken[n % 2] += 1;
+        }
+        assert_eq!(taken, [3_180, 3_180]);
+        assert!(b.is_over(4) && b.is_over(5) && !b.is_over(3) && !b.is_over(1));
+        // Bytes of class 2 that leave make room for class 1.
+        (0..3_180).for_each(|_| b.release(5, 1));
+        assert!(!b.is_over(4) && b.admit(4, 1));
+        b.release(4, 1);
+        (0..3_180).for_each(|_| b.release(4, 1));
+        assert_eq!((b.shared_used, b.main.iter().sum::<i64>(), b.headroom_used), (0, 0, 0));
     }
 
     #[test]

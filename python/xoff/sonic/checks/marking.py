@@ -12,9 +12,14 @@ from xoff.sonic.switch import Output, Switch
 _GREEN = ("ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all")
 
 
+def is_enabled(fields: dict[str, str]) -> bool:
+    """True if a WRED profile has a curve for green packets, of marks or of drops."""
+    return fields.get("wred_green_enable") == "true"
+
+
 def is_marking(fields: dict[str, str]) -> bool:
     """True if a WRED profile marks green packets."""
-    return fields.get("ecn", "ecn_none") in _GREEN and fields.get("wred_green_enable") == "true"
+    return fields.get("ecn", "ecn_none") in _GREEN and is_enabled(fields)
 
 
 def _profiles(switch: Switch) -> Iterator[tuple[str, dict[str, str], Output]]:
@@ -32,8 +37,8 @@ def _profiles(switch: Switch) -> Iterator[tuple[str, dict[str, str], Output]]:
 def _ecn_off(context: Context) -> Iterator[Row]:
     for switch in context.fabric.switches.values():
         for name, fields, output in _profiles(switch):
-            has_mode, is_enabled = fields.get("ecn", "ecn_none") in _GREEN, fields.get("wred_green_enable") == "true"
-            if is_enabled:
+            has_mode = fields.get("ecn", "ecn_none") in _GREEN
+            if is_enabled(fields):
                 continue
             field, value, needed = (
                 ("wred_green_enable", fields.get("wred_green_enable", ""), "true")
@@ -49,7 +54,7 @@ def _ecn_off(context: Context) -> Iterator[Row]:
 def _wred_drops_lossless(context: Context) -> Iterator[Row]:
     for switch in context.fabric.switches.values():
         for name, fields, output in _profiles(switch):
-            if fields.get("wred_green_enable") == "true" and fields.get("ecn", "ecn_none") not in _GREEN:
+            if is_enabled(fields) and fields.get("ecn", "ecn_none") not in _GREEN:
                 value = fields.get("ecn", "")
                 yield Row(
                     "wred-drops-lossless", "error", switch.name, output.port.name, "WRED_PROFILE", name, "ecn", value,

@@ -7,11 +7,13 @@
 //! neighbour, and asks sources to hold flows with too many bytes at the host (`slots.rs`).
 //! With `hop_classes` a relay raises the class of each packet (PFC*), so that no cyclic buffer dependency
 //! closes. `classes` selects the classes under PFC; packets of other classes neither cause nor obey pauses.
-//! Simplifications: no response time of the neighbour; one class a frame. Invariants: pauses and
+//! With `response` a neighbour obeys a pause after its response time (`response.rs`).
+//! Simplification: one class a frame. Invariants: pauses and
 //! resumes of a port and class alternate; the computed headroom loses nothing.
 //! Source: `docs/models/pfc.md`.
 
 mod params;
+mod response;
 mod slots;
 pub mod watchdog;
 
@@ -20,9 +22,10 @@ use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment, index, number, wide};
 
 pub use self::params::{Params, Relays};
+use self::response::Delayed;
 use self::slots::Slots;
 use self::watchdog::{Found, Watchdog};
-use crate::core::{Core, Queueing, Queues};
+use crate::core::{Core, Queues};
 use crate::count::{Count, LATE, PAUSED, Tally};
 use crate::effects::{Asker, Because, Effect, Effects};
 use crate::frames::{self, Kind};
@@ -32,6 +35,7 @@ use crate::mechanism::{
 };
 use crate::packet::Packet;
 use crate::param_error::ParamError;
+use crate::pause_response::BITS_A_QUANTUM;
 use crate::queueing::buffer::{self, Accounting, Buffer};
 use crate::queueing::ring::Ring;
 use crate::sizing;
@@ -81,6 +85,8 @@ pub struct Pfc {
     refresh: Vec<Moment>,
     /// For each port and class: the moment when the count reached a threshold.
     since: Vec<Moment>,
+    /// Pauses that do not act yet.
+    delayed: Delayed,
     watchdog: Option<Watchdog>,
     /// The bytes of each flow, at a host that relays and pauses no neighbour.
     slots: Option<Box<Slots>>,
@@ -95,7 +101,7 @@ pub struct Pfc {
 state!(Pfc {
     value: lose_resumes, pausing, over, paused_by_output, is_paused;
     dues: expires, refresh;
-    part: watchdog, slots;
+    part: delayed, watchdog, slots;
     constant: trigger, frame_bytes, quanta, refreshes, classes, sends, obeys, passes_on, raises_classes, hears_of_slots;
     sinces: since;
     total: pauses, frames, above_xoff;
@@ -104,7 +110,7 @@ state!(Pfc {
 const REFRESH: u32 = 1 << 24;
 const EXPIRE: u32 = 2 << 24;
 const WATCH: u32 = 4 << 24;
-const BITS_A_QUANTUM: u64 = 512;
+const RESPOND: u32 = 8 << 24;
 
 impl Pfc {
     fn new(trigger: Trigger, frame_bytes: u16, core: &Core, quanta: Option<u16>) -> Self {
@@ -127,6 +133,7 @@ impl Pfc {
             expires: vec![Moment::ZERO; groups],
             refresh: vec![Moment::NEVER; groups],
             since: vec![Moment::ZERO; groups],
+            delayed: Delayed::default(),
             watchdog: None,
             slots: None,
             hears_of_slots: false,
@@ -248,6 +255,7 @@ impl Pfc {
         }
         let is_ignored = self.watchdog.as_ref().is_some_and(|w| w.ignores(group));
         if !is_pause {
+            self.delayed.take_back(group);
             effects.push(Effect::Unblock(port, Queues::Class(class)));
         } else if !is_ignored {
             effects.push(Effect::Block(port, Queues::Class(class), Asker::Neighbour));
@@ -317,6 +325,7 @@ impl Install for Pfc {
         };
         (pfc.sends, pfc.obeys) = (sends, vec![params.obeys(); site.ports.len()]);
         pfc.refreshes = params.refresh;
+        pfc.delayed = Delayed::new(params.response, core);
         pfc.passes_on = passes_on;
         pfc.hears_of_slots = per_flow.is_some();
         pfc.slots = per_flow
@@ -344,6 +353,7 @@ impl Install for Pfc {
             raises_classes: params.hop_classes,
             passes_pauses_on: params.relays == Some(Relays::Forward),
             holds_at_relays: params.relays.is_none(),
+            response: params.response,
             ends_pauses: params.watchdog.as_ref().map(watchdog::Params::longest_pause),
             if_frames_are_lost: params.quanta.is_none().then_some((
                 true,
@@ -354,48 +364,7 @@ impl Install for Pfc {
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
-        if let Some(xoff) = params.xoff.filter(|xoff| xoff.0 == 0 || xoff.0 >= 1 << 32) {
-            return Err(("xoff", format!("{xoff} is out of range; must be above zero and below 4GiB")));
-        }
-        if let (Some(xoff), Some(xon)) = (params.xoff, params.xon)
-            && xon >= xoff
-        {
-            return Err((
-                "xon",
-                format!("{xon} is not below xoff, {xoff}; lower it, or remove it to derive xon from xoff"),
-            ));
-        }
-        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) =
-            (params.xoff, context.memory)
-            && xoff > *limit
-        {
-            return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}")));
-        }
-        if params.accounting == Accounting::Egress && context.queueing == Queueing::Iq {
-            let why = "egress needs queues at the outputs, and `iq` has none; use oq, or ingress";
-            return Err(("accounting", why.into()));
-        }
-        if params.resume_at.is_some()
-            && (params.xoff.is_some() || !matches!(context.memory, buffer::Params::Shared(_)))
-        {
-            let why = "belongs to the dynamic threshold of switch.buffer.shared; give xon beside xoff";
-            return Err(("resume_at", why.into()));
-        }
-        if !params.refresh && params.quanta.is_none() {
-            return Err(("refresh", "without quanta pauses last until the resume; give quanta".into()));
-        }
-        if params.quanta == Some(0) {
-            return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
-        }
-        params.watchdog.as_ref().map_or(Ok(()), |w| w.validate(context))?;
-        params.validate_classes(context)?;
-        if params.hop_classes && context.classes < 2 {
-            return Err((
-                "hop_classes",
-                "packets rise by one class at each relay; set switch.classes to the number of relays plus one".into(),
-            ));
-        }
-        Ok(())
+        params.validate(context)
     }
 
     fn check_port(params: &Params, ingress: &Ingress<'_>, levels: Option<&Levels>) -> Result<(), ParamError> {
@@ -403,6 +372,7 @@ impl Install for Pfc {
             let why = "missing; egress accounting has no dynamic threshold of a shared buffer; give xoff";
             return Err(("xoff", why.into()));
         }
+        params.check_response(ingress.port.link.rate)?;
         let (Some(xon), Some(levels)) =
             (params.xon.filter(|_| params.xoff.is_none()), levels.filter(|l| !l.is_dynamic))
         else {
@@ -427,7 +397,7 @@ impl Install for Pfc {
         let (round_trip, packets) = sizing::pfc_headroom(
             link.rate,
             link.delay,
-            ingress.delay,
+            ingress.delay + params.response_at(link.rate),
             largest,
             ingress.counted_after,
             control,
@@ -537,7 +507,11 @@ impl Hooks for Pfc {
                     && self.over[group] == 0
                     && shared.is_over(group)
                 {
-                    self.pause(port, class, core, effects);
+                    for class in shared.together(group) {
+                        if self.over[core.group(port, class)] == 0 {
+                            self.pause(port, class, core, effects);
+                        }
+                    }
                 }
             }
             Trigger::Egress(ref levels) => {
@@ -585,10 +559,14 @@ impl Hooks for Pfc {
         let (port, class) = (event.packet.in_port(), event.packet.class());
         let group = core.group(port, class);
         if let (Trigger::Dynamic(resume), Buffer::Shared(shared)) = (&self.trigger, &core.buffer)
-            && self.over[group] > 0
+            && (self.over[group] > 0 || shared.counts_together())
             && shared.is_under(group, *resume)
         {
-            self.resume(port, class, effects);
+            for class in shared.together(group) {
+                if self.over[core.group(port, class)] > 0 {
+                    self.resume(port, class, effects);
+                }
+            }
         }
     }
 
@@ -605,7 +583,9 @@ impl Hooks for Pfc {
             return Verdict::Consume;
         }
         let group = self.group(port, class);
-        self.hear(port, class, is_pause, effects);
+        if !is_pause || !self.delayed.put_off(port, group, RESPOND | number(group), effects) {
+            self.hear(port, class, is_pause, effects);
+        }
         if self.passes_on && std::mem::replace(&mut self.is_paused[group], is_pause) != is_pause {
             self.pass_on(port, class, is_pause, core, effects);
         }
@@ -651,6 +631,10 @@ impl Hooks for Pfc {
         let (port, class) = self.classes.of(group);
         if token & WATCH != 0 {
             self.watch(port, class, core, effects);
+        } else if token & RESPOND != 0 {
+            if self.delayed.take_due(group, effects.now) {
+                self.hear(port, class, true, effects);
+            }
         } else if token & EXPIRE != 0 {
             if self.expires[group] <= effects.now {
                 self.hear(port, class, false, effects);

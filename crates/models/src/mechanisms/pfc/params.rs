@@ -1,13 +1,15 @@
 //! Parameters of PFC.
 
 use super::watchdog;
+use crate::core::Queueing;
 use crate::ids::ClassSet;
 use crate::mechanism::ValidationContext;
 use crate::param_error::ParamError;
-use crate::queueing::buffer::{Accounting, Resume};
+use crate::pause_response::{BITS_A_QUANTUM, Response};
+use crate::queueing::buffer::{self, Accounting, Resume};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_units::Bytes;
+use xoff_units::{Bytes, Duration, Rate};
 
 /// Action of hosts that relay, under PFC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,11 @@ pub struct Params {
     /// sends for a round trip, until the next pause arrives. The computed headroom covers one round trip.
     #[serde(default = "default_refresh", skip_serializing_if = "is_true")]
     pub refresh: bool,
+    /// A node begins frames of a paused class until so long after the last bit of the pause: a time, or
+    /// `"802.3"` for the limit of IEEE Std 802.3, 31B.3.7, at the rate of the link. A resume acts at once. The
+    /// computed headroom counts the response. Default: a pause acts with its last bit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Response>,
     /// Action of hosts that relay. Default: holding flows at their sources where `host.relay.per_flow` is in
     /// force (as in `network.rail`); elsewhere `native`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +95,7 @@ impl Default for Params {
             accounting: Accounting::default(),
             quanta: None,
             refresh: true,
+            response: None,
             relays: None,
             hop_classes: false,
             classes: None,
@@ -109,8 +117,78 @@ impl Params {
         ClassSet::listed(self.obey.as_ref().or(self.classes.as_ref()))
     }
 
+    /// Refuses invalid parameters.
+    pub(super) fn validate(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+        if let Some(xoff) = self.xoff.filter(|xoff| xoff.0 == 0 || xoff.0 >= 1 << 32) {
+            return Err(("xoff", format!("{xoff} is out of range; must be above zero and below 4GiB")));
+        }
+        if let (Some(xoff), Some(xon)) = (self.xoff, self.xon)
+            && xon >= xoff
+        {
+            return Err((
+                "xon",
+                format!("{xon} is not below xoff, {xoff}; lower it, or remove it to derive xon from xoff"),
+            ));
+        }
+        if let (Some(xoff), buffer::Params::PerPort(limit) | buffer::Params::PerQueue(limit)) =
+            (self.xoff, context.memory)
+            && xoff > *limit
+        {
+            return Err(("xoff", format!("{xoff} is above switch.buffer, {limit}")));
+        }
+        if self.accounting == Accounting::Egress && context.queueing == Queueing::Iq {
+            let why = "egress needs queues at the outputs, and `iq` has none; use oq, or ingress";
+            return Err(("accounting", why.into()));
+        }
+        if self.resume_at.is_some()
+            && (self.xoff.is_some() || !matches!(context.memory, buffer::Params::Shared(_)))
+        {
+            let why = "belongs to the dynamic threshold of switch.buffer.shared; give xon beside xoff";
+            return Err(("resume_at", why.into()));
+        }
+        if !self.refresh && self.quanta.is_none() {
+            return Err(("refresh", "without quanta pauses last until the resume; give quanta".into()));
+        }
+        if self.quanta == Some(0) {
+            return Err(("quanta", "0 is a resume; allowed are 1 to 65535".into()));
+        }
+        self.watchdog.as_ref().map_or(Ok(()), |w| w.validate(context))?;
+        self.validate_classes(context)?;
+        if self.hop_classes && context.classes < 2 {
+            return Err((
+                "hop_classes",
+                "packets rise by one class at each relay; set switch.classes to the number of relays plus one".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the response time at a rate; zero without a response time.
+    pub(super) fn response_at(&self, rate: Rate) -> Duration {
+        self.response.and_then(|response| response.time(rate)).unwrap_or(Duration::ZERO)
+    }
+
+    /// Refuses a rate without a response time, and quanta that end before a pause acts.
+    pub(super) fn check_response(&self, rate: Rate) -> Result<(), ParamError> {
+        let Some(response) = self.response else { return Ok(()) };
+        let Some(time) = response.time(rate) else {
+            let why = format!(
+                "802.3 has no limit for {rate}; give a time, or one of the rates {}",
+                Response::rates()
+            );
+            return Err(("response", why));
+        };
+        match self.quanta.map(|quanta| rate.time(u64::from(quanta) * BITS_A_QUANTUM / 8)) {
+            Some(length) if length <= time => {
+                let why = format!("{time} is not below the pause, {length} at {rate}; raise quanta");
+                Err(("response", why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses invalid lists of classes.
-    pub(super) fn validate_classes(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
+    fn validate_classes(&self, context: &ValidationContext<'_>) -> Result<(), ParamError> {
         for (key, list) in [("classes", &self.classes), ("send", &self.send), ("obey", &self.obey)] {
             let Some(list) = list else { continue };
             if let Some(class) = list.iter().find(|class| **class >= context.classes) {

@@ -2,6 +2,7 @@ use xoff_units::{Duration, Moment, Rate};
 
 use super::*;
 use crate::frames::Kind;
+use crate::pause_response::Response;
 
 const CONTROL: u16 = 64;
 
@@ -419,4 +420,62 @@ fn so_many_resumes_are_never_sent() {
     }
     // They are in no count, either: three pauses and one resume.
     assert_eq!(count(&pfc, Moment::ZERO), [3, 4, 0]);
+}
+
+#[test]
+fn a_pause_acts_after_the_response_time() {
+    let (mut pfc, core, mut effects) = by_level(2, None);
+    let time = Duration::us(2);
+    pfc.delayed = Delayed::new(Some(Response::Time(time)), &core);
+    let timers = |effects: &mut Effects| -> Vec<(Moment, u32)> {
+        let timer =
+            |e: &(u8, Effect)| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None };
+        effects.take().iter().filter_map(timer).collect()
+    };
+    pfc.on_control(&frame(1, ON), PortId(1), &core, &mut effects);
+    let first = timers(&mut effects);
+    let token = first[0].1;
+    assert_eq!(first, [(Moment::ZERO + time, token)]);
+    // A second pause before the effect moves nothing.
+    effects.now = Moment::us(1);
+    pfc.on_control(&frame(1, ON), PortId(1), &core, &mut effects);
+    assert!(effects.is_empty());
+    effects.now = Moment::us(2);
+    pfc.on_timer(token, &core, &mut effects);
+    assert_eq!(held(&mut effects), [(1, 1, true)]);
+    // A resume acts at once.
+    pfc.on_control(&frame(1, 0), PortId(1), &core, &mut effects);
+    assert_eq!(held(&mut effects), [(1, 1, false)]);
+    // A resume takes a waiting pause back, and the next pause waits for the whole time.
+    effects.now = Moment::us(10);
+    pfc.on_control(&frame(1, ON), PortId(1), &core, &mut effects);
+    effects.now = Moment::us(11);
+    pfc.on_control(&frame(1, 0), PortId(1), &core, &mut effects);
+    pfc.on_control(&frame(1, ON), PortId(1), &core, &mut effects);
+    effects.take();
+    effects.now = Moment::us(12);
+    pfc.on_timer(token, &core, &mut effects);
+    assert!(effects.is_empty(), "the first pause is over");
+    effects.now = Moment::us(13);
+    pfc.on_timer(token, &core, &mut effects);
+    assert_eq!(held(&mut effects), [(1, 1, true)]);
+}
+
+#[test]
+fn a_pause_that_ends_before_its_effect_never_acts() {
+    // 100 quanta of 512 bits at 100 Gb/s are 512 ns.
+    let (mut pfc, core, mut effects) = by_level(2, Some(100));
+    pfc.delayed = Delayed::new(Some(Response::Time(Duration::ns(600))), &core);
+    pfc.on_control(&frame(1, 100), PortId(1), &core, &mut effects);
+    let timers: Vec<(Moment, u32)> = effects
+        .take()
+        .iter()
+        .filter_map(|e| if let Effect::Timer(at, token) = e.1 { Some((at, token)) } else { None })
+        .collect();
+    assert_eq!(timers.iter().map(|t| t.0).collect::<Vec<_>>(), [Moment::ns(600), Moment::ns(512)]);
+    for (at, token) in [timers[1], timers[0]] {
+        effects.now = at;
+        pfc.on_timer(token, &core, &mut effects);
+        assert!(held(&mut effects).iter().all(|(_, _, is_pause)| !is_pause));
+    }
 }
