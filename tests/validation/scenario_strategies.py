@@ -132,6 +132,11 @@ def red(d: Draw) -> dict[str, Any]:
     }
 
 
+def profiles(d: Draw) -> list[dict[str, Any]]:
+    """A curve for class 0."""
+    return [{"classes": [0], "step": step(d)}]
+
+
 def step(d: Draw) -> dict[str, Any]:
     return {"threshold": f"{d.rng.randint(0, 10) * d.largest}B"}
 
@@ -572,7 +577,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
         "drr": lambda d: f"{d.largest}B",
         "queues": class_schedulers,
     },
-    "switch.ecn": {"red": red, "step": step},
+    "switch.ecn": {"red": red, "step": step, "profiles": profiles},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
     "switch.trimming": {
         "turns": lambda d: d.rng.choice([1, 10]),

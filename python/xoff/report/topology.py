@@ -88,7 +88,8 @@ def layout(pairs: Sequence[tuple[str, str]], endpoints: Collection[str]) -> Layo
 
 def gpus(scenario: Mapping[str, Any]) -> int:
     """Returns the number of hosts in each server of a scenario; 1 for a network without servers."""
-    network = scenario.get("network") or {}
+    network = scenario.get("network")
+    network = network if isinstance(network, Mapping) else {}
     tables = [one for one in network.values() if isinstance(one, Mapping)]
     found = [network["servers"].get("gpus")] if isinstance(network.get("servers"), Mapping) else []
     found += [one.get("gpus_per_server") for one in tables]
