@@ -42,6 +42,7 @@ COUNTED_BY = {
     "bcn.stops": "tests/validation/test_bcn.py::test_stopped_sources_go_on_at_the_least_rate",
     "credits.recovered": "tests/validation/test_credits.py::test_credits_of_packets_that_were_lost_come_back",
     "adaptive.no_good_port": "tests/validation/test_adaptive.py::test_packets_without_a_good_port_are_counted",
+    "rccc.requests": "tests/validation/test_rccc.py::test_a_flow_that_is_not_heard_asks_for_credit",
     "trimming.bounced": "tests/validation/test_ndp.py::test_headers_go_back_only_where_that_is_on",
 }
 """Counts that need a special situation, with a test for the situation."""
