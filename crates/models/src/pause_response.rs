@@ -50,6 +50,11 @@ impl Response {
         }
     }
 
+    /// Returns the limits of 802.3: rates in Mb/s, and the quanta within which a station stops.
+    pub const fn limits() -> &'static [(u64, u64)] {
+        &QUANTA
+    }
+
     /// Returns the rates for which 802.3 has a limit, as text.
     pub fn rates() -> String {
         QUANTA.map(|(mbps, _)| Rate(mbps * 1_000_000).to_string()).join(", ")

@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 use xoff_engine::Plan;
+use xoff_models::pause_response::Response;
 use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
 use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
 
@@ -93,6 +94,12 @@ fn groups() -> PyResult<String> {
 #[pyfunction]
 fn listeners() -> PyResult<String> {
     serde_json::to_string(&xoff_scenario::listeners()).map_err(broken)
+}
+
+/// Returns the quanta of 512 bit times within which a station stops, with the rate in Mb/s (802.3, 31B.3.7).
+#[pyfunction]
+fn pause_quanta() -> Vec<(u64, u64)> {
+    Response::limits().to_vec()
 }
 
 /// Returns the tables of a result, as JSON: the meaning of a row, and each column with type and meaning.
@@ -362,6 +369,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(renames, module)?)?;
     module.add_function(wrap_pyfunction!(groups, module)?)?;
     module.add_function(wrap_pyfunction!(listeners, module)?)?;
+    module.add_function(wrap_pyfunction!(pause_quanta, module)?)?;
     module.add_function(wrap_pyfunction!(tables, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;
     module.add_function(wrap_pyfunction!(resolve, module)?)?;

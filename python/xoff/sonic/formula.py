@@ -14,16 +14,14 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 
+from xoff import _core
 from xoff._core import InputError
 from xoff.importing.source import read, shown
 from xoff.sonic.asic import Asic
 
 KIB = 1024
-QUANTA = {
-    1_000: 2, 2_500: 67, 5_000: 67, 10_000: 67, 25_000: 80, 40_000: 118, 50_000: 147, 100_000: 394, 200_000: 453,
-    400_000: 905, 800_000: 905,
-}  # fmt: skip
-"""Pause quanta of 512 bit times within which a station stops, by speed in Mb/s."""
+QUANTA = dict(_core.pause_quanta())
+"""Pause quanta of 512 bit times within which a station stops, by speed in Mb/s (802.3, 31B.3.7)."""
 _LIGHT = 198_000_000
 """Metres a second in a cable, in SONiC's scripts."""
 _MAC_PHY = Fraction(8, 10) * KIB
