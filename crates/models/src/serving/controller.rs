@@ -14,34 +14,12 @@ use xoff_units::{Duration, Moment, index, number};
 
 use super::batch::{Order, Part, Piece, lightest, take};
 use super::control::{ARRIVAL, Begin, Control, Lines, OF_CONTROLLER};
+use super::life::Life;
 use super::plan::{FirstToken, Granularity, Handoff, Plan, Pool, Request, Role};
 use super::router::Choice;
-use super::rows::{PARTS, Report, RequestRow, Rows, StepRow, TokenRow, part};
+use super::rows::{Report, RequestRow, Rows, StepRow, TokenRow, part};
 use crate::effects::{Effect, Effects};
 use crate::token;
-
-/// A request from its arrival on.
-#[derive(Debug, Clone)]
-struct Life {
-    prefill: u32,
-    decode: Option<u32>,
-    /// Computed tokens of the prompt.
-    computed: u64,
-    /// Tokens of the answer.
-    tokens: u64,
-    first: Option<Moment>,
-    last: Moment,
-    longest: Duration,
-    /// End of the last counted part.
-    mark: Moment,
-    parts: [Duration; PARTS],
-    /// Decode ranks with a whole part.
-    received: u32,
-    transfer: Option<(Moment, Moment)>,
-    /// The first message of the KV cache left a rank, on the way to other NICs.
-    began: Option<Moment>,
-    is_over: bool,
-}
 
 /// A DP rank.
 #[derive(Debug, Clone, Default)]
@@ -151,7 +129,6 @@ impl Controller {
     /// The next request arrives.
     pub fn on_arrival(&mut self, effects: &mut Effects) {
         let number = number(self.lives.len());
-        let now = effects.now;
         let prefill = self.choices[0].choose();
         let is_pull = self.plan.is_disaggregated() && self.plan.handoff == Handoff::Pull;
         let decode = if !self.plan.is_disaggregated() {
@@ -161,21 +138,7 @@ impl Controller {
         } else {
             Some(self.choices[1].choose())
         };
-        self.lives.push(Life {
-            prefill,
-            decode,
-            computed: self.request(number).cached,
-            tokens: 0,
-            first: None,
-            last: now,
-            longest: Duration::ZERO,
-            mark: now,
-            parts: [Duration::ZERO; PARTS],
-            received: 0,
-            transfer: None,
-            began: None,
-            is_over: false,
-        });
+        self.lives.push(Life::new(self.request(number), prefill, decode));
         match decode {
             Some(decode) => {
                 self.dps[index(decode)].reserving.push_back(number);
@@ -205,21 +168,10 @@ impl Controller {
             if self.plan.is_disaggregated() && self.plan.handoff == Handoff::Pull {
                 self.ask(number, dp, effects);
             } else {
-                self.account(number, part::RESERVE_QUEUE, effects.now);
+                self.lives[index(number)].account(part::RESERVE_QUEUE, effects.now);
                 self.wait_for_prefill(number, effects);
             }
         }
-    }
-
-    /// Adds the time up to a moment to a part of the time of a request. Time after the last token counts nowhere.
-    fn account(&mut self, number: u32, part: usize, until: Moment) {
-        let output = self.request(number).output;
-        let life = &mut self.lives[index(number)];
-        if life.tokens == output {
-            return;
-        }
-        life.parts[part] += until.since(life.mark);
-        life.mark = life.mark.max(until);
     }
 
     fn wait_for_prefill(&mut self, number: u32, effects: &mut Effects) {
@@ -236,12 +188,12 @@ impl Controller {
         }
         let mut batches: Vec<Vec<Order>> = unit.clone().map(|dp| self.batch(dp)).collect();
         let mut tokens = 0;
-        for lane in 0..index(self.pool(dp).microbatches) {
-            let of_each: Vec<u64> = batches.iter().map(|orders| orders[lane].tokens).collect();
+        for micro_batch in 0..index(self.pool(dp).micro_batches) {
+            let of_each: Vec<u64> = batches.iter().map(|orders| orders[micro_batch].tokens).collect();
             let of_all = of_each.iter().sum();
             tokens += of_all;
             for orders in &mut batches {
-                (orders[lane].of_all, orders[lane].of_each) = (of_all, of_each.clone());
+                (orders[micro_batch].of_all, orders[micro_batch].of_each) = (of_all, of_each.clone());
             }
         }
         if tokens == 0 {
@@ -273,7 +225,7 @@ impl Controller {
         {
             of.running.push(number);
         }
-        let mut orders = vec![Order::default(); index(pool.microbatches)];
+        let mut orders = vec![Order::default(); index(pool.micro_batches)];
         for (context, _) in &of.early {
             lightest(&mut orders).add_sequence(*context);
         }
@@ -327,10 +279,7 @@ impl Controller {
     pub(super) fn on_control(&mut self, rank: u32, message: Control, effects: &mut Effects) {
         match message {
             Control::Ended(report) => self.end_step(rank, report, effects),
-            Control::Began(request, at) => {
-                let began = &mut self.lives[index(request)].began;
-                *began = Some(began.map_or(at, |known| known.min(at)));
-            }
+            Control::Began(request, at) => self.lives[index(request)].begin_transfer(at),
             Control::Received(request, first, last) => self.receive(request, (first, last), effects),
             Control::Step(_) | Control::Send(_) => {}
         }
@@ -377,7 +326,7 @@ impl Controller {
         let (running, pieces) = (of.running.clone(), std::mem::take(&mut of.pieces));
         self.go_on_early(dp, effects);
         for number in running {
-            self.spend(number, report, part::DECODE_QUEUE);
+            self.lives[index(number)].spend(report, part::DECODE_QUEUE);
             self.add_token(number, report.end, Some(step));
             if self.lives[index(number)].tokens == self.request(number).output {
                 self.end_request(number, effects);
@@ -408,25 +357,10 @@ impl Controller {
         }
     }
 
-    /// Adds a step to the time of a request: the wait in a queue, and the parts of the step, which follow the queue
-    /// among the parts of the time.
-    fn spend(&mut self, number: u32, report: Report, queue: usize) {
-        self.account(number, queue, report.start);
-        let life = &mut self.lives[index(number)];
-        life.parts[queue + 1] += report.compute;
-        life.parts[queue + 2] += report.exposed();
-        life.parts[queue + 3] += report.bubble;
-        life.mark = report.end;
-    }
-
     fn add_token(&mut self, number: u32, at: Moment, step: Option<u32>) {
         let (workload, arrival) = (self.plan.workload, self.request(number).arrival);
         let life = &mut self.lives[index(number)];
-        life.tokens += 1;
-        let gap = life.first.map(|_| at.since(life.last));
-        life.longest = life.longest.max(gap.unwrap_or_default());
-        life.first = life.first.or(Some(at));
-        life.last = at;
+        let gap = life.add_token(at);
         let token = life.tokens - 1;
         self.rows.tokens.push(TokenRow { workload, request: number, arrival, token, step, at, gap });
     }
@@ -437,7 +371,7 @@ impl Controller {
         let life = &mut self.lives[index(number)];
         life.computed += piece.tokens;
         let is_whole = life.computed == self.plan.requests[index(number)].input;
-        self.spend(number, report, part::PREFILL_QUEUE);
+        self.lives[index(number)].spend(report, part::PREFILL_QUEUE);
         if !is_whole {
             return;
         }
@@ -468,7 +402,7 @@ impl Controller {
 
     /// Decode has memory for a request, and asks for the KV cache.
     fn ask(&mut self, number: u32, to: u32, effects: &mut Effects) {
-        self.account(number, part::KV_QUEUE, effects.now + Duration(self.plan.delay.ps() / 2));
+        self.lives[index(number)].account(part::KV_QUEUE, effects.now + Duration(self.plan.delay.ps() / 2));
         let prefill = self.lives[index(number)].prefill;
         let tokens = self.request(number).input;
         for rank in self.plan.ranks_of(prefill) {
@@ -479,10 +413,7 @@ impl Controller {
 
     /// A decode rank has a whole part of a KV cache.
     fn receive(&mut self, number: u32, (first, last): (Moment, Moment), effects: &mut Effects) {
-        let life = &mut self.lives[index(number)];
-        life.received += 1;
-        let (known, end) = life.transfer.unwrap_or((first, last));
-        life.transfer = Some((known.min(first), end.max(last)));
+        self.lives[index(number)].receive(first, last);
         self.admit(number, effects);
     }
 
@@ -491,11 +422,11 @@ impl Controller {
         let (request, life) = (self.request(number), &self.lives[index(number)]);
         let (Some(decode), prefill) = (life.decode, life.prefill) else { return };
         let ranks = self.pool(decode).tensor;
-        let Some((_, last)) = life.transfer.filter(|_| life.received == ranks) else { return };
+        let Some(last) = life.transferred(ranks) else { return };
         if life.computed < request.input {
             return;
         }
-        self.account(number, part::KV_EXPOSED, last);
+        self.lives[index(number)].account(part::KV_EXPOSED, last);
         self.dps[index(prefill)].reserved -= request.input;
         if self.plan.first_token == FirstToken::Transfer {
             let at = self.lives[index(number)].mark;
@@ -517,7 +448,7 @@ impl Controller {
         self.over += 1;
         let request = self.request(number);
         self.lives[index(number)].is_over = true;
-        let row = self.row(number);
+        let row = self.lives[index(number)].row(number, &self.plan);
         self.rows.requests.push(row);
         let Some(decode) = self.lives[index(number)].decode else { return };
         self.choices[usize::from(self.plan.is_disaggregated())].end(decode);
@@ -527,57 +458,13 @@ impl Controller {
         self.reserve(decode, effects);
     }
 
-    fn row(&self, number: u32) -> RequestRow {
-        let (request, life) = (self.request(number), &self.lives[index(number)]);
-        let place = |dp: u32| {
-            let Pool { first_dp, data, .. } = *self.pool(dp);
-            ((dp - first_dp) / data, (dp - first_dp) % data)
-        };
-        let since = |at: Moment| at.since(request.arrival);
-        let ttft = life.first.map(since);
-        let e2e = life.is_over.then(|| since(life.last));
-        let gaps = request.output - 1;
-        let itl = life
-            .first
-            .filter(|_| life.is_over && gaps > 0)
-            .map(|first| (Duration(life.last.since(first).ps() / gaps), life.longest));
-        let slo = self.plan.slo;
-        let within = |limit: Option<Duration>, time: Option<Duration>| {
-            limit.is_none_or(|limit| time.is_none_or(|time| time <= limit))
-        };
-        let meets = within(slo.ttft, ttft)
-            && within(slo.tpot, itl.map(|itl| itl.0))
-            && within(slo.itl, itl.map(|itl| itl.1))
-            && within(slo.e2e, e2e);
-        let kv_bytes = request.input * u64::from(self.plan.layers) * self.plan.kv_of_token();
-        let ranks = life.decode.map_or(0, |decode| self.pool(decode).tensor);
-        let has_kv = life.received == ranks && ranks > 0;
-        RequestRow {
-            workload: self.plan.workload,
-            request: number,
-            arrival: request.arrival,
-            tokens: [request.input, request.cached, request.output],
-            prefill: place(life.prefill),
-            decode: life.decode.map(place),
-            parts: life.parts,
-            kv_bytes,
-            kv_transfer: life
-                .transfer
-                .filter(|_| has_kv)
-                .map(|(first, last)| last.since(life.began.map_or(first, |began| began.min(first)))),
-            ttft,
-            itl,
-            e2e,
-            meets: (self.plan.has_slo() && life.is_over).then_some(meets),
-            has_kv,
-            is_warmup: request.arrival < self.plan.warmup,
-        }
-    }
-
     /// Returns the rows of unfinished requests.
     pub fn censored(&self) -> Vec<RequestRow> {
         let open = |number: &u32| !self.lives[index(*number)].is_over;
-        (0..number(self.lives.len())).filter(open).map(|number| self.row(number)).collect()
+        (0..number(self.lives.len()))
+            .filter(open)
+            .map(|number| self.lives[index(number)].row(number, &self.plan))
+            .collect()
     }
 
     /// Returns the first imbalance of the books after the last request, if any.
@@ -595,11 +482,8 @@ impl Controller {
         if made != asked {
             return Some(format!("{made} tokens were made, and {asked} were asked for"));
         }
-        let has_all = |life: &Life| life.parts.iter().fold(Duration::ZERO, |sum, part| sum + *part);
-        let differs =
-            |(number, life): &(u32, &Life)| has_all(life) != life.last.since(self.request(*number).arrival);
-        let wrong = (0..).zip(&self.lives).find(differs)?;
-        Some(format!("the parts of the time of request {} do not add up to its time", wrong.0))
+        let wrong = self.lives.iter().position(|life| !life.adds_up())?;
+        Some(format!("the parts of the time of request {wrong} do not add up to the time of the request"))
     }
 }
 
@@ -631,7 +515,7 @@ mod tests {
             costs: Costs { processor, model, bytes: [2; 2], tensor: 1, expert: 1, times: None },
             copies: Shares::default(),
             routing: None,
-            microbatches: 1,
+            micro_batches: 1,
         };
         let plan = Plan {
             workload: 0,
@@ -656,7 +540,7 @@ mod tests {
             delay: Duration::us(2),
             scheduling: Duration::ZERO,
             jitter: 0.0,
-            kv_by_server: false,
+            peers: Vec::new(),
             kv_overhead: Duration::ZERO,
             expert_overhead: Duration::ZERO,
             slo: Slo::default(),

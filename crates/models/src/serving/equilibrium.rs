@@ -54,11 +54,14 @@ impl Demand {
         };
         let whole = |x: f64| x.ceil() as u64;
         // Micro-batches share the batch out, and each reads the weights.
-        let lanes = f64::from(pool.microbatches);
-        let (n, batch) = (n / lanes, batch / lanes);
-        let attention =
-            costs.attention(whole(n), whole(context / lanes), pairs.map(|all| whole(all / lanes)));
-        let mut time = lanes * costs.head(whole(batch)).real() / 1e12;
+        let micro_batches = f64::from(pool.micro_batches);
+        let (n, batch) = (n / micro_batches, batch / micro_batches);
+        let attention = costs.attention(
+            whole(n),
+            whole(context / micro_batches),
+            pairs.map(|all| whole(all / micro_batches)),
+        );
+        let mut time = micro_batches * costs.head(whole(batch)).real() / 1e12;
         for layer in 0..plan.layers {
             let network = if layer < plan.dense_layers || pool.costs.model.experts == 1 {
                 costs.network(whole(n))
@@ -71,7 +74,7 @@ impl Demand {
             let (computes, messages) =
                 ((attention + network).real() / 1e12, self.messages(plan, pool, layer, n));
             // While a micro-batch communicates, the others compute.
-            time += (lanes * computes).max(computes + messages);
+            time += (micro_batches * computes).max(computes + messages);
         }
         time + (plan.delay + plan.scheduling).real() / 1e12
     }

@@ -12,6 +12,7 @@ mod costs;
 mod equilibrium;
 mod exchange;
 mod handoff;
+mod life;
 mod nics;
 mod plan;
 mod rails;

@@ -162,7 +162,7 @@ pub struct Pool {
     /// The routing of tokens, unless all experts are equal.
     pub routing: Option<Arc<Routing>>,
     /// Parts of a batch that take turns at the computation.
-    pub microbatches: u32,
+    pub micro_batches: u32,
 }
 
 impl Pool {
@@ -301,6 +301,24 @@ pub struct Slo {
     pub e2e: Option<Duration>,
 }
 
+impl Slo {
+    /// True if no time is above the limit of the level: TTFT, the mean and the longest time between two tokens, and
+    /// the time to the last token.
+    pub fn admits(
+        &self,
+        ttft: Option<Duration>,
+        itl: Option<(Duration, Duration)>,
+        e2e: Option<Duration>,
+    ) -> bool {
+        let times = [ttft, itl.map(|itl| itl.0), itl.map(|itl| itl.1), e2e];
+        let limits = [self.ttft, self.tpot, self.itl, self.e2e];
+        let is_within = |(limit, time): (Option<Duration>, Option<Duration>)| {
+            limit.is_none_or(|limit| time.is_none_or(|time| time <= limit))
+        };
+        limits.into_iter().zip(times).all(is_within)
+    }
+}
+
 /// The load of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
@@ -361,8 +379,8 @@ pub struct Plan {
     pub scheduling: Duration,
     /// Standard deviation of computing times, as a share.
     pub jitter: f64,
-    /// True if a KV cache takes all NICs of a server.
-    pub kv_by_server: bool,
+    /// For each rank the ranks of the pool at the server, in order, with `kv.nics = "server"`; otherwise empty.
+    pub peers: Vec<Vec<u32>>,
     /// Time before a KV cache or a piece leaves.
     pub kv_overhead: Duration,
     /// Time before each dispatch and combine.
@@ -456,8 +474,12 @@ impl Plan {
 
     /// True if messages between two ranks take NVLink.
     pub fn share_server(&self, one: &Connects) -> bool {
-        let server = |rank: u32| self.gpus.get(index(rank)).map(|gpu| gpu.0);
-        server(one.from).is_some() && server(one.from) == server(one.to)
+        self.server(one.from).is_some() && self.server(one.from) == self.server(one.to)
+    }
+
+    /// Returns the server of a rank; `None` without servers.
+    pub(super) fn server(&self, rank: u32) -> Option<u32> {
+        self.gpus.get(index(rank)).map(|gpu| gpu.0)
     }
 
     /// Returns the connections of ranks over the network, in order.

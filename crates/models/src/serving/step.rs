@@ -28,7 +28,7 @@ pub(super) enum Stage {
 
 /// A micro-batch in a step.
 #[derive(Debug, Clone)]
-pub(super) struct Lane {
+pub(super) struct MicroBatch {
     pub layer: u32,
     pub stage: Stage,
     pub exchange: Option<Exchange>,
@@ -42,7 +42,7 @@ pub(super) struct Lane {
 /// A ready computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ready {
-    pub lane: u32,
+    pub micro_batch: u32,
     pub time: Duration,
     /// The timer.
     pub what: u32,
@@ -53,7 +53,7 @@ pub(super) struct Ready {
 pub(super) struct Step {
     /// By micro-batch.
     pub orders: Arc<Vec<Order>>,
-    pub lanes: Vec<Lane>,
+    pub micro_batches: Vec<MicroBatch>,
     /// Computations that wait for the computation before.
     pub ready: VecDeque<Ready>,
     pub computes: bool,
@@ -65,7 +65,7 @@ pub(super) struct Step {
 impl Step {
     /// Returns a step that begins. A micro-batch without tokens at any rank is over.
     pub fn new(orders: Arc<Vec<Order>>, now: Moment) -> Self {
-        let lane = |order: &Order| Lane {
+        let micro_batch = |order: &Order| MicroBatch {
             layer: 0,
             stage: Stage::Attention,
             exchange: None,
@@ -80,13 +80,13 @@ impl Step {
             exposed: Exposed::default(),
             bubble: Duration::ZERO,
         };
-        let lanes = orders.iter().map(lane).collect();
-        Self { orders, lanes, ready: VecDeque::new(), computes: false, since: now, report }
+        let micro_batches = orders.iter().map(micro_batch).collect();
+        Self { orders, micro_batches, ready: VecDeque::new(), computes: false, since: now, report }
     }
 
     /// True while the rank computes or waits for a timer.
     pub fn goes_on(&self) -> bool {
-        self.computes || self.lanes.iter().any(|lane| lane.is_late)
+        self.computes || self.micro_batches.iter().any(|micro_batch| micro_batch.is_late)
     }
 
     /// The present computation is over.

@@ -122,7 +122,7 @@ fn prompts_fill_a_step_in_order() {
         costs: costs("llama3_70b", 2, 1, 1),
         copies: Shares::default(),
         routing: None,
-        microbatches: 1,
+        micro_batches: 1,
     };
     let after = |tokens: u64| {
         let mut order = Order::default();

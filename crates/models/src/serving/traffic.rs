@@ -16,36 +16,36 @@ use crate::token;
 
 impl Worker {
     /// Sends the ready messages of a ring.
-    pub(super) fn pass_ring(&mut self, lane: u32, effects: &mut Effects) {
+    pub(super) fn pass_ring(&mut self, number: u32, effects: &mut Effects) {
         let ranks = self.pool().tensor;
         let next = self.plan.ranks_of(self.seat.dp).start + (self.seat.tensor + 1) % ranks;
         let place = self.seat.tensor;
-        while let Some(exchange) = self.lane(lane).and_then(|lane| lane.exchange.as_mut())
+        while let Some(exchange) = self.exchange_of(number)
             && exchange.ring_goes_on()
         {
-            let (number, bytes) = (exchange.number, exchange.ring_bytes(ranks, place));
+            let (operation, bytes) = (exchange.number, exchange.ring_bytes(ranks, place));
             let of_ring = exchange.sent;
             exchange.sent += 1;
-            self.post(Kind::Tensor, next, (number, of_ring), bytes, effects);
+            self.post(Kind::Tensor, next, (operation, of_ring), bytes, effects);
         }
     }
 
     /// Sends one message to each other rank of the group, or on each rail.
-    pub(super) fn send_to_experts(&mut self, lane: u32, effects: &mut Effects) {
-        let Some(exchange) = self.lane(lane).and_then(|lane| lane.exchange) else { return };
-        let (kind, number) = (exchange.kind, exchange.number);
+    pub(super) fn send_to_experts(&mut self, number: u32, effects: &mut Effects) {
+        let Some(exchange) = self.exchange_of(number).copied() else { return };
+        let (kind, operation) = (exchange.kind, exchange.number);
         if self.rails.is_some() {
-            self.send_by_rails(kind, number, effects);
+            self.send_by_rails(kind, operation, effects);
         } else {
             let group = self.plan.expert_group(self.seat.dp);
             let (start, size) = (group.start, group.end - group.start);
             // Each rank begins with the next rank, so that no rank is the first for all.
             for to in (1..size).map(|step| start + (self.rank - start + step) % size) {
-                let bytes = self.bytes_for_rank(kind, number, to);
-                self.post(kind, to, (number, 0), bytes, effects);
+                let bytes = self.bytes_for_rank(kind, operation, to);
+                self.post(kind, to, (operation, 0), bytes, effects);
             }
         }
-        if let Some(exchange) = self.lane(lane).and_then(|lane| lane.exchange.as_mut()) {
+        if let Some(exchange) = self.exchange_of(number) {
             exchange.sent = exchange.total;
         }
     }
@@ -53,12 +53,12 @@ impl Worker {
     /// Returns the layer with experts and the micro-batch of an operation.
     fn part_of(&self, operation: u32) -> (u32, u32) {
         let pool = self.pool();
-        let layer = operation / pool.microbatches % self.plan.exchanging_layers(pool);
-        (layer, operation % pool.microbatches)
+        let layer = operation / pool.micro_batches % self.plan.exchanging_layers(pool);
+        (layer, operation % pool.micro_batches)
     }
 
-    /// Returns the bytes of a message to a rank with experts of one's tokens, or with results for the tokens of the
-    /// rank.
+    /// Returns the bytes of a message to a rank with experts for the own tokens, or with results for the tokens of
+    /// the rank.
     fn bytes_for_rank(&self, kind: Kind, operation: u32, to: u32) -> u64 {
         let (of, with_experts, size) = match kind {
             Kind::Dispatch => (self.rank, to, self.plan.dispatch),
@@ -69,16 +69,16 @@ impl Worker {
 
     /// Returns the bytes of the tokens of a rank, or of results for these tokens, at another rank.
     fn expert_bytes(&self, operation: u32, of: u32, with_experts: u32, size: u64) -> u64 {
-        let (layer, lane) = self.part_of(operation);
-        let place = with_experts - self.plan.expert_group(self.seat.dp).start;
-        expert_bytes(self.pool().to_rank(layer, place), self.tokens_of(of, lane), size)
+        let (layer, number) = self.part_of(operation);
+        let copies = self.pool().to_rank(layer, self.place_of(with_experts));
+        expert_bytes(copies, self.tokens_of(of, number), size)
     }
 
     /// Returns the tokens of a rank in a micro-batch of the latest step.
-    fn tokens_of(&self, rank: u32, lane: u32) -> u64 {
+    fn tokens_of(&self, rank: u32, number: u32) -> u64 {
         let seat = self.plan.seat(rank);
         let place = index(seat.dp - self.plan.unit_of(seat.dp).start);
-        let of_each = self.orders.get(index(lane)).map(|order| &order.of_each);
+        let of_each = self.orders.get(index(number)).map(|order| &order.of_each);
         let tokens = of_each.and_then(|of_each| of_each.get(place)).copied().unwrap_or(0);
         Plan::share(tokens, self.pool().tensor, seat.tensor)
     }
@@ -112,7 +112,7 @@ impl Worker {
         let piece = self.pieces;
         self.pieces += 1;
         let first = self.plan.ranks_of(part.to).start;
-        if self.plan.kv_by_server {
+        if self.plan.shares_nics() {
             self.report(Control::Began(part.request, effects.now), effects);
         }
         for (to, bytes) in self.plan.heads.sent(self.seat.tensor) {
@@ -120,7 +120,7 @@ impl Worker {
             if self.plan.takes_all_nics(self.rank, to) {
                 self.send_to_nics(part.request, to, bytes, effects);
             } else {
-                let number = if self.plan.kv_by_server { to } else { piece };
+                let number = if self.plan.shares_nics() { to } else { piece };
                 self.post(Kind::Kv, to, (part.request, number), bytes, effects);
             }
         }
@@ -129,7 +129,7 @@ impl Worker {
     /// Sends parts of a message with a KV cache to all NICs of the server.
     fn send_to_nics(&self, request: u32, to: u32, bytes: u64, effects: &mut Effects) {
         let peers = self.plan.peers(self.rank);
-        for (place, out) in (0..).zip(&peers) {
+        for (place, out) in (0..).zip(peers) {
             let next = if *out == self.rank { self.plan.next_hop(*out, to) } else { *out };
             let part = Plan::share(bytes, number(peers.len()), place);
             if part > 0 {
@@ -139,9 +139,9 @@ impl Worker {
     }
 
     /// Passes a part of a KV cache on to the next rank. True if the message is for another rank.
-    pub(super) fn passes_on_kv(&self, post: &Post, effects: &mut Effects) -> bool {
+    pub(super) fn pass_on_kv(&self, post: &Post, effects: &mut Effects) -> bool {
         let to = place_in_operation(post.id.place);
-        if !self.plan.kv_by_server || to == self.rank {
+        if !self.plan.shares_nics() || to == self.rank {
             return false;
         }
         self.post(Kind::Kv, self.plan.next_hop(self.rank, to), (post.id.number, to), post.bytes, effects);
@@ -200,14 +200,14 @@ impl Worker {
 
     /// Returns the bytes of the tokens of a rank, or of results for these tokens, at the server of another rank.
     fn bytes_of_server(&self, operation: u32, of: u32, with_experts: u32, size: u64) -> u64 {
-        let (layer, lane) = self.part_of(operation);
-        let place = with_experts - self.plan.expert_group(self.seat.dp).start;
-        expert_bytes(self.pool().to_server(layer, place), self.tokens_of(of, lane), size)
+        let (layer, number) = self.part_of(operation);
+        let copies = self.pool().to_server(layer, self.place_of(with_experts));
+        expert_bytes(copies, self.tokens_of(of, number), size)
     }
 
     /// Passes the tokens of another server on, or gathers results for another server. True if the message is not
     /// for this rank.
-    pub(super) fn passes_on(&mut self, kind: Kind, post: &Post, effects: &mut Effects) -> bool {
+    pub(super) fn pass_on(&mut self, kind: Kind, post: &Post, effects: &mut Effects) -> bool {
         let Some(rails) = self.rails.clone().filter(|_| kind != Kind::Tensor) else { return false };
         let place = place_in_operation(post.id.place);
         if kind == Kind::Combine && place != rails.place(self.rank) {

@@ -18,7 +18,7 @@ use super::exchange::Exchange;
 use super::plan::{Connects, Granularity, Handoff, Kind, Plan, Pool, Seat, Shares};
 use super::rails::Rails;
 use super::rows::{Label, Report};
-use super::step::{Lane, Ready, Stage, Step};
+use super::step::{MicroBatch, Ready, Stage, Step};
 use crate::effects::{Effect, Effects};
 use crate::message::Post;
 use crate::streams::normal;
@@ -34,8 +34,8 @@ pub(super) const KV: u32 = 3;
 const SCHEDULED: u32 = 4;
 const TIMER_BITS: u32 = 3;
 
-const fn timer(what: u32, lane: u32) -> u32 {
-    lane << TIMER_BITS | what
+const fn timer(what: u32, number: u32) -> u32 {
+    number << TIMER_BITS | what
 }
 
 /// Returns the end of the wait for other ranks, from the known end and a message: the posting of the last
@@ -163,15 +163,20 @@ impl Worker {
     fn begin(&mut self, orders: Arc<Vec<Order>>, effects: &mut Effects) {
         self.orders = orders.clone();
         self.step = Some(Step::new(orders, effects.now));
-        for lane in 0..self.pool().microbatches {
-            if self.lane(lane).is_some_and(|lane| !lane.is_over) {
-                self.enter(lane, Stage::Attention, effects);
+        for number in 0..self.pool().micro_batches {
+            if self.micro_batch(number).is_some_and(|micro_batch| !micro_batch.is_over) {
+                self.enter(number, Stage::Attention, effects);
             }
         }
     }
 
-    pub(super) fn lane(&mut self, lane: u32) -> Option<&mut Lane> {
-        self.step.as_mut().map(|step| &mut step.lanes[index(lane)])
+    fn micro_batch(&mut self, number: u32) -> Option<&mut MicroBatch> {
+        self.step.as_mut().map(|step| &mut step.micro_batches[index(number)])
+    }
+
+    /// Returns the present exchange of a micro-batch.
+    pub(super) fn exchange_of(&mut self, number: u32) -> Option<&mut Exchange> {
+        self.micro_batch(number)?.exchange.as_mut()
     }
 
     /// A timer of this rank.
@@ -188,14 +193,14 @@ impl Worker {
                 }
             }
             SHARED => {
-                if let Some(lane) = self.lane(number) {
-                    lane.is_shared = false;
+                if let Some(micro_batch) = self.micro_batch(number) {
+                    micro_batch.is_shared = false;
                 }
                 self.go_on(number, effects);
             }
             OVERHEAD => {
-                if let Some(lane) = self.lane(number) {
-                    lane.is_late = false;
+                if let Some(micro_batch) = self.micro_batch(number) {
+                    micro_batch.is_late = false;
                 }
                 self.send_to_experts(number, effects);
                 self.go_on(number, effects);
@@ -212,11 +217,11 @@ impl Worker {
     /// Begins a stage of a micro-batch, and all further stages without time.
     fn enter(&mut self, number: u32, mut stage: Stage, effects: &mut Effects) {
         loop {
-            let Some(lane) = self.lane(number) else { return };
-            lane.stage = stage;
+            let Some(micro_batch) = self.micro_batch(number) else { return };
+            micro_batch.stage = stage;
             if let Some(time) = self.computes(number, stage) {
                 if time > Duration::ZERO {
-                    return self.compute(Ready { lane: number, time, what: COMPUTED }, effects);
+                    return self.compute(Ready { micro_batch: number, time, what: COMPUTED }, effects);
                 }
             } else if !self.exchange(number, stage, effects) {
                 return;
@@ -236,10 +241,10 @@ impl Worker {
     /// Begins the next computation that is ready, if the rank computes nothing.
     fn compute_next(&mut self, effects: &mut Effects) {
         let Some(step) = self.step.as_mut().filter(|step| !step.computes) else { return };
-        let Some(Ready { lane, time, what }) = step.ready.pop_front() else { return };
+        let Some(Ready { micro_batch, time, what }) = step.ready.pop_front() else { return };
         (step.computes, step.since) = (true, effects.now);
         let time = self.jittered(time);
-        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, timer(what, lane)));
+        effects.push(Effect::Compute(token::SERVING, self.own, effects.now + time, timer(what, micro_batch)));
     }
 
     /// Returns a computing time with the random deviation.
@@ -255,9 +260,9 @@ impl Worker {
     /// Returns the time of a stage in which the rank computes; `None` for an exchange.
     fn computes(&self, number: u32, stage: Stage) -> Option<Duration> {
         let step = self.step.as_ref()?;
-        let (order, layer) = (&step.orders[index(number)], step.lanes[index(number)].layer);
+        let (order, layer) = (&step.orders[index(number)], step.micro_batches[index(number)].layer);
         let (costs, dense) = (&self.pool().costs, self.plan.dense_layers);
-        let experts = |tokens| self.pool().experts(layer - dense, self.place(), tokens);
+        let experts = |tokens| self.pool().experts(layer - dense, self.place_of(self.rank), tokens);
         match stage {
             Stage::Attention => Some(costs.attention(order.tokens, order.context, order.pairs)),
             Stage::Network if layer < dense => Some(costs.network(order.tokens)),
@@ -275,16 +280,16 @@ impl Worker {
         }
     }
 
-    /// Returns the place of the rank among the ranks with common experts; 0 if experts are not spread.
-    fn place(&self) -> u32 {
-        if self.pool().spreads_experts { self.rank - self.plan.expert_group(self.seat.dp).start } else { 0 }
+    /// Returns the place of a rank among the ranks with common experts; 0 if experts are not spread.
+    pub(super) fn place_of(&self, rank: u32) -> u32 {
+        if self.pool().spreads_experts { rank - self.plan.expert_group(self.seat.dp).start } else { 0 }
     }
 
     /// Begins an exchange of a micro-batch. True if the exchange is over at once.
     fn exchange(&mut self, number: u32, stage: Stage, effects: &mut Effects) -> bool {
         let (plan, pool) = (&self.plan, self.pool());
         let Some(step) = &self.step else { return false };
-        let (tokens, layer) = (step.orders[index(number)].tokens, step.lanes[index(number)].layer);
+        let (tokens, layer) = (step.orders[index(number)].tokens, step.micro_batches[index(number)].layer);
         let others = self.plan.expert_group(self.seat.dp).len() as u32 - 1;
         let (kind, total, bytes) = match stage {
             Stage::Dispatch => (Kind::Dispatch, others, 0),
@@ -301,16 +306,16 @@ impl Worker {
             }
             _ => self.steps.wrapping_mul(plan.exchanging_layers(pool)) + layer - plan.dense_layers,
         };
-        let operation = of_layer.wrapping_mul(pool.microbatches) + number;
+        let operation = of_layer.wrapping_mul(pool.micro_batches) + number;
         let (got, posted) = self.early.remove(&(kind, operation)).unwrap_or((0, effects.now));
         let exchange = Exchange { kind, number: operation, sent: 0, got, total, bytes, posted };
         let (is_ring, overhead) = (kind == Kind::Tensor, self.plan.expert_overhead);
-        let Some(lane) = self.lane(number) else { return false };
-        lane.exchange = Some(exchange);
-        lane.is_shared = stage == Stage::Dispatch && shared > Duration::ZERO;
-        lane.is_late = !is_ring && overhead > Duration::ZERO;
-        if lane.is_shared {
-            self.compute(Ready { lane: number, time: shared, what: SHARED }, effects);
+        let Some(micro_batch) = self.micro_batch(number) else { return false };
+        micro_batch.exchange = Some(exchange);
+        micro_batch.is_shared = stage == Stage::Dispatch && shared > Duration::ZERO;
+        micro_batch.is_late = !is_ring && overhead > Duration::ZERO;
+        if micro_batch.is_shared {
+            self.compute(Ready { micro_batch: number, time: shared, what: SHARED }, effects);
         }
         if is_ring {
             self.pass_ring(number, effects);
@@ -320,23 +325,23 @@ impl Worker {
         } else {
             self.send_to_experts(number, effects);
         }
-        self.ends_exchange(number, effects.now)
+        self.end_exchange(number, effects.now)
     }
 
     /// A message for this rank is whole.
     pub fn deliver(&mut self, post: &Post, posted: Moment, effects: &mut Effects) {
         let kind = Kind::of(post.id.place);
         if kind == Kind::Kv {
-            if self.passes_on_kv(post, effects) {
+            if self.pass_on_kv(post, effects) {
                 return;
             }
             return self.receive_kv(post.id.number, post.bytes, posted, effects);
         }
-        if self.passes_on(kind, post, effects) {
+        if self.pass_on(kind, post, effects) {
             return;
         }
-        let (key, number) = ((kind, post.id.number), post.id.number % self.pool().microbatches);
-        match self.lane(number).and_then(|lane| lane.exchange.as_mut()) {
+        let (key, number) = ((kind, post.id.number), post.id.number % self.pool().micro_batches);
+        match self.exchange_of(number) {
             Some(exchange) if (exchange.kind, exchange.number) == key => {
                 exchange.got += 1;
                 exchange.posted = waits_until(kind, exchange.got, exchange.posted, posted);
@@ -354,14 +359,14 @@ impl Worker {
     }
 
     /// Ends the exchange of a micro-batch if all messages are here, and counts the time. True if the exchange is over.
-    fn ends_exchange(&mut self, number: u32, now: Moment) -> bool {
+    fn end_exchange(&mut self, number: u32, now: Moment) -> bool {
         let Some(step) = &mut self.step else { return false };
-        let lane = &mut step.lanes[index(number)];
-        let Some(exchange) = lane.exchange.filter(Exchange::is_over) else { return false };
-        if lane.is_shared || lane.is_late {
+        let micro_batch = &mut step.micro_batches[index(number)];
+        let Some(exchange) = micro_batch.exchange.filter(Exchange::is_over) else { return false };
+        if micro_batch.is_shared || micro_batch.is_late {
             return false;
         }
-        lane.exchange = None;
+        micro_batch.exchange = None;
         let label = match exchange.kind {
             Kind::Dispatch => Label::Dispatch,
             Kind::Combine => Label::Combine,
@@ -373,14 +378,14 @@ impl Worker {
 
     /// Goes on with a micro-batch if its present exchange is over.
     fn go_on(&mut self, number: u32, effects: &mut Effects) {
-        if self.ends_exchange(number, effects.now) {
+        if self.end_exchange(number, effects.now) {
             self.leave(number, effects);
         }
     }
 
     /// The present stage of a micro-batch is over.
     fn leave(&mut self, number: u32, effects: &mut Effects) {
-        let Some(stage) = self.lane(number).map(|lane| lane.stage) else { return };
+        let Some(stage) = self.micro_batch(number).map(|micro_batch| micro_batch.stage) else { return };
         if let Some(next) = self.next(number, stage, effects) {
             self.enter(number, next, effects);
         }
@@ -389,7 +394,7 @@ impl Worker {
     /// Returns the stage after a stage; `None` if the micro-batch is over.
     fn next(&mut self, number: u32, stage: Stage, effects: &mut Effects) -> Option<Stage> {
         let shares = self.pool().tensor > 1;
-        let layer = self.lane(number)?.layer;
+        let layer = self.micro_batch(number)?.layer;
         let second = if self.plan.exchanges(self.pool(), layer) { Stage::Dispatch } else { Stage::Network };
         match stage {
             Stage::Attention => {
@@ -402,13 +407,13 @@ impl Worker {
             Stage::Experts => Some(Stage::Combine),
             Stage::Combine if shares => Some(Stage::Gather),
             Stage::Network | Stage::NetworkReduce | Stage::Combine | Stage::Gather => {
-                let lane = self.lane(number)?;
-                lane.layer += 1;
-                let layer = lane.layer;
+                let micro_batch = self.micro_batch(number)?;
+                micro_batch.layer += 1;
+                let layer = micro_batch.layer;
                 Some(if layer < self.plan.layers { Stage::Attention } else { Stage::Head })
             }
             Stage::Head => {
-                self.lane(number)?.is_over = true;
+                self.micro_batch(number)?.is_over = true;
                 self.end(effects);
                 None
             }
@@ -417,7 +422,11 @@ impl Worker {
 
     /// Ends the step if all micro-batches are over.
     fn end(&mut self, effects: &mut Effects) {
-        let Some(step) = self.step.take_if(|step| step.lanes.iter().all(|lane| lane.is_over)) else { return };
+        let Some(step) =
+            self.step.take_if(|step| step.micro_batches.iter().all(|micro_batch| micro_batch.is_over))
+        else {
+            return;
+        };
         self.steps += 1;
         if self.plan.handoff == Handoff::Push && self.plan.granularity != Granularity::Layer {
             for part in step.orders.iter().flat_map(|order| &order.kv) {

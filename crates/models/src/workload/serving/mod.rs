@@ -58,6 +58,9 @@ impl Traffic for Params {
             }
         }
         let mut plan = self.plan(making, model, requests, pools, ranks).map_err(wrong(""))?;
+        if self.kv.nics == Nics::Server {
+            plan.take_all_nics();
+        }
         Self::check_packets(&plan, making).map_err(wrong(""))?;
         check_times(&plan).map_err(wrong("compute"))?;
         let demand = self.demand(making, &plan);
@@ -288,12 +291,13 @@ impl Params {
         for pool in pools.iter_mut().filter(|pool| pool.spreads_experts) {
             pool.copies = self.shares(&model, pool, &ranks)?;
         }
-        let by_server = self.kv.nics == Nics::Server;
-        if by_server && ranks.gpus.is_none() {
-            return Err(("kv.nics", "`server` needs servers of GPUs; set network.servers".into()));
-        }
-        if by_server && ranks.nodes.len() > MAX_PLACES {
-            return Err(("kv.nics", format!("`server` has room for {MAX_PLACES} ranks")));
+        if self.kv.nics == Nics::Server {
+            if ranks.gpus.is_none() {
+                return Err(("kv.nics", "`server` needs servers of GPUs; set network.servers".into()));
+            }
+            if ranks.nodes.len() > MAX_PLACES {
+                return Err(("kv.nics", format!("`server` has room for {MAX_PLACES} ranks")));
+            }
         }
         for (place, pool) in (0..).zip(&mut pools) {
             let mut stream = making.stream_for(place, "routing");
@@ -323,7 +327,7 @@ impl Params {
             delay: self.control.delay,
             scheduling: self.control.step,
             jitter: self.compute.jitter,
-            kv_by_server: by_server,
+            peers: Vec::new(),
             kv_overhead: self.kv.overhead,
             expert_overhead: self.experts.overhead,
             slo: self.slo.unwrap_or_default(),
@@ -503,7 +507,7 @@ impl PoolParams {
             costs,
             copies: Shares::default(),
             routing: None,
-            microbatches: self.microbatches as u32,
+            micro_batches: self.microbatches as u32,
         }
     }
 }
