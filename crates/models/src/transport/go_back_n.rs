@@ -89,7 +89,7 @@ impl GoBackN {
 impl GoBackN {
     /// Counts a packet in order, and returns true if an ACK is due.
     #[inline]
-    fn is_due(&self, packet: &Packet, pending: &mut u32) -> bool {
+    fn count_packet(&self, packet: &Packet, pending: &mut u32) -> bool {
         if self.ack_every == 1 {
             return true;
         }
@@ -199,7 +199,7 @@ impl Transport for GoBackN {
     ) -> Arrival {
         if packet.seq() == received.expected {
             received.expected += 1;
-            if self.is_due(packet, &mut reported.pending) {
+            if self.count_packet(packet, &mut reported.pending) {
                 replies.acknowledge(received.expected);
             }
             return Arrival::New;
