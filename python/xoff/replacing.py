@@ -17,12 +17,13 @@ _NAMED = 2
 
 
 def check_result(directory: Path, prepared: Prepared, *, force: bool) -> None:
-    """Raises `InputError` if a directory, or the directory of its failed run, holds a result of another scenario."""
+    """Raises `InputError` if a directory, or that of its failed or cut run, holds a result of another scenario."""
     if force:
         return
     # A path such as `.` has no name.
     whole = directory if directory.name not in {"", ".."} else directory.absolute()
-    for place in (directory, whole.parent / f"{whole.name}.failed"):
+    beside = [whole.parent / f"{whole.name}.{word}" for word in ("failed", "cut")]
+    for place in (directory, *beside):
         if not (place / "scenario.json").is_file():
             continue
         differences = list(_differences(place, prepared))

@@ -41,6 +41,18 @@ def test_a_result_of_another_scenario_is_not_replaced(xoff_here: Command, scenar
     assert "scenario.json (unreadable)" in xoff_here("run", scenario_file, "--out", "out").stderr
 
 
+def test_a_cut_run_of_another_scenario_is_not_replaced(xoff_here: Command, scenario_file: Path) -> None:
+    """An interrupt would write `out.cut`: the command ends before the run if another scenario is there."""
+    place = scenario_file.parent / "out.cut"
+    assert xoff_here("run", scenario_file, "--seed", "12", "--out", "out.cut").returncode == 0
+    before = everything(place)
+    done = xoff_here("run", scenario_file, "--out", "out")
+    assert done.returncode == 2
+    assert "--out out: out.cut holds the result of another scenario, different in seed;" in done.stderr
+    assert everything(place) == before
+    assert xoff_here("run", scenario_file, "--out", "out", "--force").returncode == 0
+
+
 @pytest.mark.parametrize(
     "setting",
     [
