@@ -184,10 +184,11 @@ def _show(result: Result, title: str) -> None:
     from rich.markup import escape
 
     from xoff import display
+    from xoff.insight.serving_command import stretch_rows
 
     table = display.table("", "", title=escape(title))
     table.show_header = False
-    for what, text in result.rows():
+    for what, text in [*result.rows(), *stretch_rows(result)]:
         table.add_row("[yellow]warning[/yellow]" if what == "warning" else what, escape(text))
     display.out.print(table)
     if result.directory is not None:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 notebook.register()
 
-_FEW_MESSAGES = 100_000
-"""Up to so many messages ``xoff run`` follows the paths of steps, which takes some seconds."""
-
 _WAITED = 2.0
 """CPU-seconds from which on the printed summary names the blockers of fast-forwarding."""
 
@@ -230,7 +227,6 @@ class Result:
             ("simulated", formatting.time(summary.get("simulated_ps"))),
             *_jobs(summary),
             *_serving(summary),
-            *self._stretch(),
             *_collectives(summary),
         ]
         if total or not summary.get("serving"):
@@ -252,27 +248,6 @@ class Result:
             lines.append(("performance", speed + _skipped(performance) + _threads(performance)))
         lines.append(("fingerprint", self.fingerprint))
         return lines
-
-    def _stretch(self) -> Iterator[tuple[str, str]]:
-        """Yields for each pool of a serving workload how much the traffic of others stretched the steps."""
-        if not any(one["steps"] for one in (self.summary.get("serving") or {}).values()):
-            return
-        if (self.scenario.get("probe") or {}).get("delays") != "all":
-            yield "stretch of steps by others", 'not measured; set probe.delays = "all"'
-            return
-        if "messages" not in self.tables or self.table("messages").num_rows > _FEW_MESSAGES:
-            yield "stretch of steps by others", "see xoff explain --stretch on the results of --out"
-            return
-        from xoff.insight.serving_path import stretch_by_owner, time_of_steps
-
-        stretched = stretch_by_owner(self)
-        for name, pools in time_of_steps(self).items():
-            for pool, whole in pools.items():
-                owners = stretched.get((name, pool), {})
-                parts = ", ".join(f"{owner} {ps / whole:.2%}" for owner, ps in owners.items())
-                text = f"{sum(owners.values()) / whole:.2%}" + (f" ({parts})" if parts else "")
-                title = f"{name}: stretch of steps of {pool} by others"
-                yield formatting.plain(title), formatting.plain(text)
 
     def __repr__(self) -> str:
         flows = self.summary.get("flows") or {}

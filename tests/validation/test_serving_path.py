@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import xoff
+from xoff.insight.serving_command import stretch_rows
 from xoff.insight.serving_path import Serving, Steps, gaps, stretch
 
 
@@ -221,8 +222,8 @@ def test_kv_caches_meet_steps_in_lock_step_as_often_as_independent_ranks_do(seed
 
 
 def test_a_run_prints_the_stretch_of_steps() -> None:
-    titles = dict(xoff.run(small()).rows())
+    titles = dict(stretch_rows(xoff.run(small())))
     assert "%" in titles["chat: stretch of steps of decode by others"]
     assert "(KV " in titles["chat: stretch of steps of prefill by others"]
-    plain = dict(xoff.run(small(probe={})).rows())
+    plain = dict(stretch_rows(xoff.run(small(probe={}))))
     assert plain["stretch of steps by others"] == 'not measured; set probe.delays = "all"'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,22 @@ from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import words
 from xoff.insight.job_causes import CAUSE_OF, CAUSES, largest
-from xoff.insight.serving_path import Part, Serving, Steps, Stretch, gaps, pauses, time_of_steps, workloads
+from xoff.insight.serving_path import (
+    Part,
+    Serving,
+    Steps,
+    Stretch,
+    gaps,
+    pauses,
+    stretch_by_owner,
+    time_of_steps,
+    workloads,
+)
 from xoff.insight.trees import Forest
 from xoff.results import Result
+
+_FEW_MESSAGES = 100_000
+"""Up to so many messages ``xoff run`` follows the paths of steps, which takes some seconds."""
 
 PARTS = {
     "reserve_queue_ps": "waiting for memory at decode",
@@ -234,3 +247,25 @@ def show_stretch(result: Result, table: pa.Table, forest: Forest, *, everything:
                 text = f"{len(shown) - _MOST:,} others (all with --all)"
                 lines.add_row(text, "", "", words.micro(rest), f"{rest / max(whole, 1):.2%}")
             display.out.print(lines)
+
+
+def stretch_rows(result: Result) -> Iterator[tuple[str, str]]:
+    """Yields for each pool of a serving workload how much the traffic of others stretched the steps.
+
+    The result of ``xoff run`` without ``--out`` has no tables, and then the row names `xoff explain`.
+    """
+    if not any(one["steps"] for one in (result.summary.get("serving") or {}).values()):
+        return
+    if (result.scenario.get("probe") or {}).get("delays") != "all":
+        yield "stretch of steps by others", 'not measured; set probe.delays = "all"'
+        return
+    if "messages" not in result.tables or result.table("messages").num_rows > _FEW_MESSAGES:
+        yield "stretch of steps by others", "see xoff explain --stretch on the results of --out"
+        return
+    stretched = stretch_by_owner(result)
+    for name, pools in time_of_steps(result).items():
+        for pool, whole in pools.items():
+            owners = stretched.get((name, pool), {})
+            parts = ", ".join(f"{owner} {ps / whole:.2%}" for owner, ps in owners.items())
+            text = f"{sum(owners.values()) / whole:.2%}" + (f" ({parts})" if parts else "")
+            yield formatting.plain(f"{name}: stretch of steps of {pool} by others"), formatting.plain(text)
