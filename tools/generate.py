@@ -350,7 +350,8 @@ def _json_kind(kind: str, linked: dict[str, str]) -> str:
     """Returns a type in the words of JSON, with links to the sections of tables."""
     optional = " or null" if "None" in kind else ", if there is one" if "NotRequired" in kind else ""
     name = re.sub(r"NotRequired|\[|\]|\| None", " ", kind).split()
-    words = {"int": "integer", "float": "number", "str": "text", "list": "list of", "dict": "table of"}
+    words = {"int": "integer", "float": "number", "bool": "true or false", "str": "text"}
+    words |= {"list": "list of", "dict": "table of"}
     # The keys of a table are names; the type describes its values.
     found = [words.get(one) or f"[{one}](#{linked[one]})" for one in name if one != "str,"]
     return " ".join(found) + optional

@@ -204,6 +204,7 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         "The measurements of a run, in numbers.",
         {
             "version": ("NotRequired[str]", "The version of xoff; only in a saved result."),
+            "cut": ("NotRequired[bool]", "True for a run that an interrupt ended early; only in a saved result."),
             "name": ("str | None", "The scenario's name."),
             "seed": ("int", "The scenario's seed."),
             "fingerprint": ("str", "A hash of every event: equal for equal runs."),

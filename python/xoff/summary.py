@@ -737,6 +737,9 @@ class Summary(TypedDict):
     version: NotRequired[str]
     """The version of xoff; only in a saved result."""
 
+    cut: NotRequired[bool]
+    """True for a run that an interrupt ended early; only in a saved result."""
+
     name: str | None
     """The scenario's name."""
 
