@@ -72,7 +72,7 @@ def command(
     for key in ("serving", "headroom", "paths", "failures"):
         _show_records(key, report.get(key) or [])
     if costs is not None:
-        display.out.print(_costs(costs))
+        display.out.print(costs_in_words(costs))
     for warning in report.get("warnings", []):
         display.out.print(f"[yellow]warning[/yellow] {escape(warning['path'])}: {escape(warning['message'])}")
     if found.get("possible") is False:
@@ -84,7 +84,7 @@ def command(
     return 0
 
 
-def _costs(costs: Estimate) -> str:
+def costs_in_words(costs: Estimate) -> str:
     """Returns the estimated costs of a run in words."""
     if costs.packet_hops is None or costs.cpu_seconds is None or costs.memory_bytes is None:
         return f"estimate: nothing was delivered in {costs.sampled_cpu_seconds:.1f} CPU-seconds"

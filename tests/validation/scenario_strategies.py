@@ -300,14 +300,11 @@ def bernoulli(d: Draw) -> dict[str, Any]:
     }
 
 
-def coalesced(d: Draw) -> dict[str, Any]:
-    """Go-Back-N, sometimes with an ACK for several packets."""
-    every = d.acks.choice([1, 1, 2, 8])
-    return {**go_back_n(d), **({"ack_every": every} if every > 1 else {})}
-
-
 def go_back_n(d: Draw) -> dict[str, Any]:
-    return {"rto": d.rng.choice(["4ms", "20ms"]), "nack_interval": d.rng.choice(["0ns", "4us"])}
+    """Sometimes with an ACK for several packets, drawn apart from all other choices."""
+    every = d.acks.choice([1, 1, 2, 8])
+    coalesces = {"ack_every": every} if every > 1 else {}
+    return {"rto": d.rng.choice(["4ms", "20ms"]), "nack_interval": d.rng.choice(["0ns", "4us"]), **coalesces}
 
 
 def irn(d: Draw) -> dict[str, Any]:
@@ -613,7 +610,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.fallback": dict.fromkeys(["first", "shortest"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),
-    "host.transport": {"go_back_n": coalesced, "irn": irn, "selective": selective, "ndp": ndp, "raw": raw},
+    "host.transport": {"go_back_n": go_back_n, "irn": irn, "selective": selective, "ndp": ndp, "raw": raw},
     "host.first_hop": {"hash": nothing, "highest": nothing, "asymmetric": asymmetric},
     "host.relay.scheduler": dict.fromkeys(["relay_first", "round_robin", "per_flow"], nothing),
     "host.congestion_control": {

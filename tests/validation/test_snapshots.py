@@ -411,6 +411,12 @@ CASES: dict[str, dict[str, Any]] = {
         host={"congestion_control": {"hpcc_pint": {"probability": 0.5}}},
     ),
     "dctcp": case(FABRIC, INCAST, ecn={"step": {"threshold": "30KB"}}, host={"congestion_control": {"dctcp": {}}}),
+    "ecn-profiles": case(
+        STAR,
+        INCAST,
+        ecn={"profiles": [{"classes": [0], "step": {"threshold": "20KB"}}]},
+        host={"congestion_control": {"dctcp": {}}},
+    ),
     "swift": case(FABRIC, INCAST, host={"congestion_control": {"swift": {"base_target": "5us"}}}),
     **{
         f"timely-{name}": case(
