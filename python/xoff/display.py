@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -56,6 +56,19 @@ class _Remaining(ProgressColumn):
         return Text(f"about {minutes}:{seconds:02d} left", style="cyan")
 
 
+class _Log:
+    """A log on standard error, which takes a line every `LOG_SECONDS`."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def tell(self, line: Callable[[], str]) -> None:
+        """Prints a line, unless the last line is too recent."""
+        if time.monotonic() - self._told >= LOG_SECONDS:
+            self._told = time.monotonic()
+            print(f"xoff: {line()}", file=sys.stderr, flush=True)
+
+
 class RunBars:
     """Progress bars of one or more runs. Call `report` as the ``progress`` callback of each.
 
@@ -74,7 +87,8 @@ class RunBars:
         )
         self._keep = keep
         self._started = time.monotonic()
-        self._run_started = self._told = self._started
+        self._run_started = self._started
+        self._log = _Log()
         self._shown = False
         self._task: TaskID | None = None
         # Building a large network takes seconds, in which the run reports nothing.
@@ -106,7 +120,7 @@ class RunBars:
     def report(self, progress: Progress) -> None:
         """Moves the bar to the share of the run that is done; in a pipe prints a line every `LOG_SECONDS`."""
         if not err.is_terminal:
-            self._tell(progress)
+            self._log.tell(lambda: self._line(progress))
             return
         counts = {
             "flows": (progress.flows_completed, progress.flows_total),
@@ -115,15 +129,10 @@ class RunBars:
         words = [f"{done:,}/{total:,} {what}" for what, (done, total) in counts.items() if total]
         self._update(progress.share, 1.0, ", ".join([*words, f"{formatting.time(progress.simulated_ps)} simulated"]))
 
-    def _tell(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now - self._told < LOG_SECONDS:
-            return
-        self._told = now
-        elapsed, share = now - self._run_started, progress.share
+    def _line(self, progress: Progress) -> str:
+        elapsed, share = time.monotonic() - self._run_started, progress.share
         rest = f", about {_clock(elapsed * (1 - share) / share)} left" if share >= _LEAST_SHARE else ""
-        simulated = formatting.time(progress.simulated_ps)
-        print(f"xoff: {share:.1%} after {_clock(elapsed)}{rest}; {simulated} simulated", file=sys.stderr, flush=True)
+        return f"{share:.1%} after {_clock(elapsed)}{rest}; {formatting.time(progress.simulated_ps)} simulated"
 
     def end(self, detail: str) -> None:
         """Fills the bar of the run that has ended."""
@@ -188,7 +197,7 @@ class StudyBar(_CountBar):
         column = Column(no_wrap=True, min_width=20)
         super().__init__("{task.description}", TextColumn("{task.fields[left]}", style="cyan", table_column=column))
         self._title = ""
-        self._told = time.monotonic()
+        self._log = _Log()
 
     def begin(self, title: str) -> None:
         """Sets the title of the runs that follow."""
@@ -202,7 +211,7 @@ class StudyBar(_CountBar):
     def report(self, advance: Advance) -> None:
         """Moves the bar to the share of complete runs, and shows the time left."""
         if not err.is_terminal:
-            self._tell(advance)
+            self._log.tell(lambda: self._line(advance))
             return
         if self._task is None:
             self._task = self._bars.add_task("", total=advance.total, left="")
@@ -215,12 +224,10 @@ class StudyBar(_CountBar):
             left=left(advance.left_seconds),
         )
 
-    def _tell(self, advance: Advance) -> None:
-        """Prints a line of progress into a log, at most every `LOG_SECONDS`."""
-        if time.monotonic() - self._told >= LOG_SECONDS:
-            self._told = time.monotonic()
-            rest = f", {left(advance.left_seconds)}" if advance.left_seconds is not None else ""
-            print(f"xoff: {advance.complete:,} of {advance.total:,} runs{rest}", file=sys.stderr, flush=True)
+    @staticmethod
+    def _line(advance: Advance) -> str:
+        rest = f", {left(advance.left_seconds)}" if advance.left_seconds is not None else ""
+        return f"{advance.complete:,} of {advance.total:,} runs{rest}"
 
 
 def left(seconds: tuple[float, float] | None) -> str:

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use xoff_units::{index, number};
 
 use crate::job::Graph;
+use crate::message::Post;
 
 /// The place of an operation: job, rank and index.
 type Place = (u32, u32, u32);
@@ -41,7 +42,8 @@ impl Dependencies {
             for (rank, one) in (0..graph.processors).zip(&graph.ranks).filter(|(_, rank)| rank.node == node) {
                 let operations = one.operations();
                 if let Some(place) = operations.iter().position(|one| index(one.name) == known) {
-                    let next = u32::MAX - number(self.numbers.len());
+                    // The last number stands for NVLink in messages.
+                    let next = Post::NVLINK - 1 - number(self.numbers.len());
                     return Some(*self.numbers.entry((job, rank, number(place))).or_insert(next));
                 }
             }
