@@ -120,8 +120,8 @@ def run(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keeps the result in this directory; one of the same scenario is replaced. After an interrupt, DIR.cut "
-            "has what was complete.",
+            help="Keeps the result in this directory; one of the same scenario is replaced. "
+            "After an interrupt, DIR.cut has what was complete.",
             show_default=False,
         ),
     ] = None,
