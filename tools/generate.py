@@ -23,6 +23,7 @@ import keyword
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -410,10 +411,22 @@ def _rows(types: Types, path: str, schema: Schema) -> tuple[list[str], list[tupl
         default = "required" if key in required else ""
         if isinstance(value, dict) and value.get("default") is not None and not isinstance(value["default"], dict):
             default = f"`{json.dumps(value['default'])}`"
-        text = " ".join(described(types, value).split()).replace("|", "\\|")
+        meanings = [f"`{json.dumps(choice)}`: {said}" for choice, said in _choices(types, value)]
+        text = " ".join(" ".join([described(types, value), *meanings]).split()).replace("|", "\\|")
         kind = ", ".join(dict.fromkeys(kinds)).replace("|", "\\|")
         rows.append(f"| `{key}` | {kind} | {default.replace('|', chr(92) + '|')} | {text} |")
     return rows, deeper
+
+
+def _choices(types: Types, value: Schema | bool) -> Iterator[tuple[Any, str]]:
+    """Yields the named choices of a setting, each with its meaning."""
+    if isinstance(value, bool):
+        return
+    _, schema = types.resolved(value)
+    if "const" in schema and schema.get("description"):
+        yield schema["const"], schema["description"]
+    for choice in alternatives(schema):
+        yield from _choices(types, choice)
 
 
 def _kinds(types: Types, value: Schema | bool, place: str) -> tuple[list[str], list[tuple[str, Schema]]]:

@@ -16,7 +16,7 @@ __all__ = [
     "Adaptive",
     "Aggregation",
     "AllToAll",
-    "Arrivals",
+    "Arrivals2",
     "Asymmetric",
     "Audits",
     "Bcn",
@@ -1934,11 +1934,20 @@ class RepeatedIncast(_Part):
     size: str
     """Payload of each."""
 
-    period: str
-    """Time from one incast to the next. The first incast starts with the workload."""
+    period: str | None = None
+    """Mean time from one incast to the next. Give `period` or `load`."""
 
-    count: int
-    """Number of incasts."""
+    load: float | None = None
+    """Payload of all incasts as a share of the line rates of all `hosts`, above 0 and up to 1.5."""
+
+    count: int | None = None
+    """Number of incasts. Give `count` or `duration`."""
+
+    duration: str | None = None
+    """Incasts start for this long."""
+
+    arrivals: Literal["periodic", "poisson"] | None = None
+    """Times from one incast to the next."""
 
     hosts: Sequence[int | str] | None = None
     """Hosts among which the receiver and the senders of each incast are drawn; default all."""
@@ -2550,7 +2559,7 @@ class Compute2(_Part):
 
 
 @dataclass(kw_only=True)
-class Arrivals(_Part):
+class Arrivals2(_Part):
     """`workload[…].serving.arrivals`: independent arrivals of requests."""
 
     rate: float
@@ -2744,7 +2753,7 @@ class Serving(_Part):
     compute: Compute2
     """Times of computations."""
 
-    arrivals: Arrivals | None = None
+    arrivals: Arrivals2 | None = None
     """Arrivals at random."""
 
     lengths: Lengths | None = None

@@ -21,6 +21,7 @@ class Draw:
         self.options = Random(str((*state[:4], state[-1])))
         self.acks = Random(str((state[-1], state[:4], "acks")))
         self.by_class = Random(str((state[:4], state[-1], "classes")))
+        self.arrivals = Random(str((state[:4], state[-1], "arrivals")))
         self.forced = forced
         self.hosts = 0
         self.largest = 0

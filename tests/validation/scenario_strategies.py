@@ -347,8 +347,16 @@ def incast(d: Draw) -> dict[str, Any]:
 
 
 def incasts(d: Draw) -> dict[str, Any]:
+    """Sometimes at random times, and sometimes with a load in the place of a period, drawn apart from other choices."""
     senders = d.rng.randint(1, min(d.hosts - 1, 6))
-    return {"senders": senders, "size": d.size(), "period": d.rng.choice(["0ns", "20us"]), "count": d.rng.randint(1, 3)}
+    shape: dict[str, Any] = {"senders": senders, "size": d.size()}
+    shape |= {"period": d.rng.choice(["0ns", "20us"]), "count": d.rng.randint(1, 3)}
+    if d.arrivals.random() < 0.3:
+        del shape["period"]
+        shape["load"] = d.arrivals.choice([0.05, 0.5, 1.5])
+    path = "workload.repeated_incast.arrivals"
+    arrivals = d.forced.get(path) or d.arrivals.choice(["periodic", "periodic", "poisson"])
+    return shape if arrivals == "periodic" else {**shape, "arrivals": arrivals}
 
 
 def parameter_server(d: Draw) -> dict[str, Any]:
@@ -607,6 +615,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
+    "workload.repeated_incast.arrivals": dict.fromkeys(["periodic", "poisson"], nothing),
     "switch.flow_control.sfc.resume_ends": dict.fromkeys(["flow", "queue"], nothing),
     "switch.flow_control.sfc.fallback": dict.fromkeys(["first", "shortest"], nothing),
     "switch.flow_control.sfc.signals": dict.fromkeys(["all", "last_hop"], nothing),

@@ -53,6 +53,10 @@ def test_incasts_and_pinned_flows_are_counted_as_they_are() -> None:
     assert found["host → switch"][0] == found["switch → host"][0] == pytest.approx(3.144 / 12.5 / 5)
     assert found["switch → host"][1] >= 3.144 / 12.5 * 2 / 10
     assert xoff.check({"network": STAR, "workload": [incasts]})["load"]["to_ps"] == 10_000_000_000
+    # The same load by its share of the hosts' rates, as payload.
+    share = 3 * 8e6 / (1e-3 * 5 * 100e9)
+    by_load = {"repeated_incast": {"senders": 3, "size": "1MB", "load": share, "duration": "10ms"}}
+    assert layers(STAR, by_load) == found
     flow = {"src": 0, "dst": 31, "size": "1MB", "via": ["leaf0", "spine2", "leaf3"]}
     flows = [flow | {"start": f"{100 * i}us"} for i in range(101)]
     fabric = xoff.check({"network": CLOS, "workload": [{"flows": flows}]})["load"]["layers"][2]

@@ -34,6 +34,9 @@ pub const BCN_STOP: &str = "bcn stop";
 /// Active flows at the start of a workload.
 pub const WARM: &str = "poisson warm";
 
+/// Times from one incast to the next.
+pub const INCAST_GAPS: &str = "incast gaps";
+
 /// Random delay of packet starts at hosts.
 pub const JITTER: &str = "jitter";
 

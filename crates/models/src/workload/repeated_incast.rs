@@ -1,4 +1,4 @@
-//! Repeated incasts: in every period some hosts send to one host at the same moment.
+//! Repeated incasts: time and again some hosts send to one host at the same moment.
 //!
 //! Receiver and senders of each incast are drawn uniformly among the hosts, so in the long run all hosts
 //! receive equally often. Source: HPCC's traffic with incasts; `docs/models/repeated_incast.md`.
@@ -10,6 +10,10 @@ use xoff_units::{Bytes, Duration, wide};
 
 use super::builder::fits;
 use super::{Host, Made, Making, Problem, Traffic};
+use crate::streams;
+
+/// Longest time from the start of a workload that is represented.
+const LONGEST: u64 = 1 << 60;
 
 /// `workload[…].repeated_incast`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,13 +23,44 @@ pub struct Params {
     pub senders: u64,
     /// Payload of each.
     pub size: Bytes,
-    /// Time from one incast to the next. The first incast starts with the workload.
-    pub period: Duration,
-    /// Number of incasts.
-    pub count: u64,
+    /// Mean time from one incast to the next. Give `period` or `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Duration>,
+    /// Payload of all incasts as a share of the line rates of all `hosts`, above 0 and up to 1.5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Number of incasts. Give `count` or `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Incasts start for this long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// Times from one incast to the next.
+    #[serde(default)]
+    pub arrivals: Arrivals,
     /// Hosts among which the receiver and the senders of each incast are drawn; default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<Host>>,
+}
+
+/// Times from one incast to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Every period; the first incast starts with the workload.
+    #[default]
+    Periodic,
+    /// Exponentially distributed times, also before the first incast.
+    Poisson,
+}
+
+/// Start times of incasts.
+struct Starts {
+    period_ps: f64,
+    count: u64,
+    /// No incast starts at this time or later.
+    end: u64,
+    arrivals: Arrivals,
 }
 
 impl Traffic for Params {
@@ -33,14 +68,57 @@ impl Traffic for Params {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
-        making.lasts(Duration(self.period.0.saturating_mul(self.count).min(1 << 60)));
-        making.add_made(self.flows(&key, &members, making.stream())?)
+        let rates: u64 = members.iter().map(|host| making.rate(*host).0).sum();
+        let starts = self.starts(&key, rates as f64)?;
+        let mean = starts.period_ps * starts.count as f64;
+        making.lasts(Duration::of_real(mean.min(starts.end.min(LONGEST) as f64)));
+        let gaps = making.stream_for(0, streams::INCAST_GAPS);
+        making.add_made(self.flows(&key, &members, &starts, making.stream(), gaps)?)
     }
 }
 
 impl Params {
+    /// Returns the start times for hosts whose line rates have this sum (bits per second).
+    fn starts(&self, key: &str, rates: f64) -> Result<Starts, Problem> {
+        let period_ps = match (self.period, self.load) {
+            (Some(period), None) => period.0 as f64,
+            (None, Some(load)) if load > 0.0 && load <= 1.5 => {
+                8e12 * self.senders as f64 * self.size.0 as f64 / (load * rates)
+            }
+            (None, Some(load)) => {
+                let why = format!("{load} is out of range; allowed are numbers above 0 and up to 1.5");
+                return Err((format!("{key}.load"), why));
+            }
+            _ => return Err((key.to_string(), "give exactly one of period and load".into())),
+        };
+        let (count, end) = match (self.count, self.duration) {
+            (Some(0), None) => return Err((format!("{key}.count"), "must be above zero".into())),
+            (None, Some(Duration::ZERO)) => {
+                return Err((format!("{key}.duration"), "must be above zero".into()));
+            }
+            (Some(count), None) => (count, u64::MAX),
+            (None, Some(_)) if period_ps == 0.0 => {
+                return Err((format!("{key}.period"), "must be above zero with duration; give count".into()));
+            }
+            (None, Some(duration)) => {
+                let expected = duration.0 as f64 / period_ps * self.senders as f64;
+                fits(key, expected as u64)?;
+                (u64::MAX, duration.0)
+            }
+            _ => return Err((key.to_string(), "give exactly one of count and duration".into())),
+        };
+        Ok(Starts { period_ps, count, end, arrivals: self.arrivals })
+    }
+
     /// Returns the flows among these hosts.
-    pub fn flows(&self, key: &str, hosts: &[u32], mut stream: Stream) -> Result<Vec<Made>, Problem> {
+    fn flows(
+        &self,
+        key: &str,
+        hosts: &[u32],
+        starts: &Starts,
+        mut stream: Stream,
+        mut gaps: Stream,
+    ) -> Result<Vec<Made>, Problem> {
         if self.senders == 0 || self.senders >= wide(hosts.len()) {
             let why = format!(
                 "{} is out of range; {} hosts allow 1 to {}",
@@ -50,25 +128,40 @@ impl Params {
             );
             return Err((format!("{key}.senders"), why));
         }
-        if self.count == 0 {
-            return Err((format!("{key}.count"), "must be above zero".into()));
+        if self.count.is_some() {
+            fits(key, starts.count.saturating_mul(self.senders))?;
         }
-        fits(key, self.count.saturating_mul(self.senders))?;
         let mut order = hosts.to_vec();
         let mut list = Vec::new();
-        for i in 0..self.count {
+        for start in starts.times(&mut gaps) {
             stream.shuffle(&mut order);
-            let start = Duration(self.period.0.saturating_mul(i).min(1 << 60));
             let senders = &order[1..=self.senders as usize];
+            fits(key, wide(list.len() + senders.len()))?;
             list.extend(senders.iter().map(|src| Made {
                 src: *src,
                 dst: order[0],
                 size: self.size,
-                start,
+                start: Duration(start),
                 after: Vec::new(),
             }));
         }
         Ok(list)
+    }
+}
+
+impl Starts {
+    /// Returns the start of each incast, in picoseconds after the start of the workload.
+    fn times(&self, gaps: &mut Stream) -> impl Iterator<Item = u64> {
+        let mut before = 0.0;
+        let time = move |number: u64| match self.arrivals {
+            Arrivals::Periodic => self.period_ps * number as f64,
+            Arrivals::Poisson => {
+                before -= libm::log(1.0 - gaps.uniform()) * self.period_ps;
+                before
+            }
+        };
+        let whole = |time: f64| (time as u64).min(LONGEST);
+        (0..self.count).map(time).map(whole).take_while(|time| *time < self.end)
     }
 }
 
@@ -77,13 +170,52 @@ mod tests {
     use super::*;
     use xoff_units::index;
 
+    fn params(period: Option<Duration>, count: Option<u64>) -> Params {
+        Params {
+            senders: 3,
+            size: Bytes(1000),
+            period,
+            load: None,
+            count,
+            duration: None,
+            arrivals: Arrivals::Periodic,
+            hosts: None,
+        }
+    }
+
+    fn times(params: &Params) -> Vec<u64> {
+        params.starts("", 8e11).unwrap().times(&mut Stream::new(1, 0, "gaps")).collect()
+    }
+
+    #[test]
+    fn a_load_is_a_period_and_poisson_arrivals_have_its_mean() {
+        // 3 x 1000 B x 8 at 2 % of 800 Gb/s: an incast each 1.5 us.
+        let load = Params { load: Some(0.02), ..params(None, Some(4)) };
+        assert_eq!(times(&load), times(&params(Some(Duration::ns(1500)), Some(4))));
+        assert_eq!(times(&load), [0, 1_500_000, 3_000_000, 4_500_000]);
+        // No incast starts at the end.
+        let lasting = Params { load: Some(0.02), duration: Some(Duration::us(3)), ..params(None, None) };
+        assert_eq!(times(&lasting), [0, 1_500_000]);
+        // 10,000 exponential times: the mean within four standard deviations, 4 %; their squares have twice the
+        // square of the mean, within 4 x sqrt(20 / 10,000) = 18 %.
+        let poisson = Params { arrivals: Arrivals::Poisson, ..params(Some(Duration::us(20)), Some(10_000)) };
+        let found = times(&poisson);
+        let gap = |(from, to): (u64, &u64)| (to - from) as f64 / 2e7;
+        let gaps: Vec<f64> = std::iter::once(0).chain(found.iter().copied()).zip(&found).map(gap).collect();
+        let mean = |of: fn(f64) -> f64| gaps.iter().map(|gap| of(*gap)).sum::<f64>() / 1e4;
+        assert!((mean(|gap| gap) - 1.0).abs() < 0.04, "{}", mean(|gap| gap));
+        assert!((mean(|gap| gap * gap) / 2.0 - 1.0).abs() < 0.09, "{}", mean(|gap| gap * gap));
+        assert!(found[0] > 0);
+    }
+
     #[test]
     fn each_incast_draws_its_receiver_and_senders_anew() {
-        let params =
-            Params { senders: 3, size: Bytes(1000), period: Duration::us(20), count: 8000, hosts: None };
-        let flows = params
-            .flows("repeated_incast", &[10, 11, 12, 13, 14, 15, 16, 17], Stream::new(1, 0, "test"))
-            .unwrap();
+        let params = params(Some(Duration::us(20)), Some(8000));
+        let starts = params.starts("", 8e11).unwrap();
+        let hosts = [10, 11, 12, 13, 14, 15, 16, 17];
+        let streams = ["test", "gaps"].map(|purpose| Stream::new(1, 0, purpose));
+        let [draws, gaps] = streams;
+        let flows = params.flows("repeated_incast", &hosts, &starts, draws, gaps).unwrap();
         let (mut received, mut sent) = ([0_u32; 8], [0_u32; 8]);
         for (i, incast) in flows.chunks(3).enumerate() {
             let dst = incast[0].dst;
