@@ -49,8 +49,13 @@ def two_networks(order: tuple[str, ...], source: str, destination: str) -> dict[
 def test_a_host_on_two_networks_joins_none_to_the_other(order: tuple[str, ...]) -> None:
     for source, destination in (("both", "one"), ("both", "two"), ("one", "both"), ("two", "both")):
         assert xoff.run(two_networks(order, source, destination)).summary["flows"]["completed"] == 1
-    with pytest.raises(xoff.InputError, match="no path leads from one to two"):
+    why = "no path leads from one to two: host both lies between, and a host does not relay"
+    with pytest.raises(xoff.InputError, match=why):
         xoff.check(two_networks(order, "one", "two"))
+    apart = two_networks(order, "one", "two")
+    apart["network"]["explicit"]["links"].pop()
+    with pytest.raises(xoff.InputError, match="no path leads from one to two; no chain of links joins the two"):
+        xoff.check(apart)
     drawn = two_networks(order, "both", "one")
     drawn["workload"] = [{"poisson": {"load": 0.1, "sizes": "hadoop", "flows": 5}}]
     with pytest.raises(xoff.InputError, match="no path leads"):

@@ -1,5 +1,7 @@
 //! Reading of scenarios: from text to document, with errors that name key, problem and remedy.
 
+use std::cmp::Reverse;
+
 use serde::de::DeserializeOwned;
 
 use crate::deserialize::{ValueError, parse};
@@ -8,6 +10,9 @@ use crate::document::Scenario;
 use crate::error::{InputError, InputErrors};
 use crate::renames;
 use crate::validate::{MAX_WORKLOADS, validate};
+
+/// Text in the place of a value that removes a value or an element of a list.
+const NOTHING: &str = "null";
 
 /// Reads TOML, with `key=value` pairs on top.
 pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
@@ -27,11 +32,16 @@ pub fn from_toml(text: &str, overrides: &[(String, String)]) -> Result<Scenario,
     finite(&table, "")?;
     let value = serde_json::to_value(table).map_err(|e| InputError::new("", e.to_string()))?;
     from_value(value, overrides).map_err(|mut wrong| {
-        // A value set on top of the text has no line.
+        // A value set on top of the text has no line, and neither has a table that only such a value made.
         let is_below = |path: &str, key: &str| {
             path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
-        let is_set = |path: &str| overrides.iter().any(|(key, _)| is_below(path, key));
+        let plain: serde_json::Value = toml::from_str(text).unwrap_or_default();
+        let is_set = |path: &str| {
+            overrides.iter().any(|(key, _)| {
+                is_below(path, key) || (is_below(key, path) && plain.pointer(&pointer(path)).is_none())
+            })
+        };
         let (of_text, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut wrong.0).into_iter().partition(|e| !is_set(&e.path));
         wrong.0 = of_text;
@@ -65,8 +75,20 @@ fn finite(value: &toml::Value, path: &str) -> Result<(), InputError> {
 }
 
 fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> Result<Scenario, InputErrors> {
-    for (path, text) in overrides {
+    let is_element = |path: &str, text: &str| path.ends_with(']') && text.trim() == NOTHING;
+    for (path, text) in overrides.iter().filter(|(path, text)| !is_element(path, text)) {
         set(&mut value, path, text)?;
+    }
+    // Elements of lists leave last, the last first: until then every index means what it means in the text.
+    let mut elements: Vec<&str> = overrides
+        .iter()
+        .filter(|(path, text)| is_element(path, text))
+        .map(|(path, _)| path.as_str())
+        .collect();
+    elements.sort_by_key(|path| Reverse(pieces(path)));
+    elements.dedup();
+    for path in elements {
+        remove(&mut value, path)?;
     }
     let old = renames::refused(&value);
     if !old.is_empty() {
@@ -84,6 +106,32 @@ pub fn request<T: DeserializeOwned>(text: &str) -> Result<T, InputError> {
     parse(value).map_err(|e: ValueError| InputError::new(e.path, e.message))
 }
 
+/// Returns the keys and indices of a path: `workload[0].incast` has three.
+fn pieces(path: &str) -> Vec<Result<usize, &str>> {
+    let parts = path.split(['.', '[']).map(|part| part.trim_end_matches(']'));
+    parts.map(|part| part.parse().map_err(|_| part)).collect()
+}
+
+/// Returns the path as a JSON pointer (RFC 6901).
+fn pointer(path: &str) -> String {
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    let piece = |piece: Result<usize, &str>| piece.map_or_else(escaped, |index| index.to_string());
+    let pieces: Vec<String> = pieces(path).into_iter().map(piece).collect();
+    format!("/{}", pieces.join("/"))
+}
+
+/// Removes an element of a list.
+fn remove(root: &mut serde_json::Value, path: &str) -> Result<(), InputError> {
+    // Checks the path; the element is null afterwards.
+    set(root, path, NOTHING)?;
+    let (list, index) = path.rsplit_once('[').unwrap_or((path, ""));
+    let found = root.pointer_mut(&pointer(list)).and_then(serde_json::Value::as_array_mut);
+    if let (Some(found), Ok(index)) = (found, index.trim_end_matches(']').parse()) {
+        let _: serde_json::Value = found.remove(index);
+    }
+    Ok(())
+}
+
 /// Sets a value by path, and creates missing tables: `switch.flow_control.pfc.xoff` or
 /// `workload[0].incast.size`. `null` removes the value, and the default holds.
 fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), InputError> {
@@ -99,7 +147,7 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
         }
         Err(_) => serde_json::Value::String(text.to_string()),
     };
-    let is_taken_away = text.trim() == "null";
+    let is_taken_away = text.trim() == NOTHING;
     let mut at = root;
     let mut parts = path.split('.').peekable();
     while let Some(part) = parts.next() {
@@ -143,7 +191,9 @@ fn set(root: &mut serde_json::Value, path: &str, text: &str) -> Result<(), Input
 
 /// The JSON Schema of scenarios.
 pub fn schema() -> serde_json::Value {
-    serde_json::to_value(schemars::schema_for!(Scenario)).unwrap_or_default()
+    let mut schema = serde_json::to_value(schemars::schema_for!(Scenario)).unwrap_or_default();
+    schema["$id"] = format!("urn:xoff:scenario:{}", env!("CARGO_PKG_VERSION")).into();
+    schema
 }
 
 #[cfg(test)]
@@ -187,6 +237,38 @@ mod tests {
             let found = error(more);
             assert!(found.contains(words), "{found}\nshould contain {words}");
         }
+    }
+
+    #[test]
+    fn elements_of_lists_leave_after_all_settings() {
+        let text = format!(
+            "{STAR}{}",
+            ["a", "b", "c"].map(|name| format!("[[workload]]\nname = \"{name}\"\nflows = []\n")).concat()
+        );
+        let names = |set: &[(&str, &str)]| {
+            let pairs: Vec<_> = set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+            from_toml(&text, &pairs)
+                .map(|found| found.workload.into_iter().filter_map(|one| one.name).collect::<Vec<_>>())
+                .map_err(|wrong| wrong.to_string())
+        };
+        // Every index is that of the text: `workload[2]` is `c` after `workload[0]` has left, too.
+        let found = names(&[("workload[0]", "null"), ("workload[2].name", "d"), ("workload[1]", "null")]);
+        assert_eq!(found.unwrap(), ["d"]);
+        assert_eq!(names(&[("workload[1]", "null"), ("workload[1]", "null")]).unwrap(), ["a", "c"]);
+        assert_eq!(names(&[("workload[0]", "null"), ("workload[0].name", "x")]).unwrap(), ["b", "c"]);
+        let wrong = names(&[("workload[3]", "null")]).unwrap_err();
+        assert!(wrong.contains("index 3 is out of range; the list has 3"), "{wrong}");
+    }
+
+    #[test]
+    fn a_table_that_a_setting_made_has_no_line() {
+        let text = format!("{STAR}[[workload]]\nflows = []\n");
+        let wrong =
+            from_toml(&text, &[("workload[0].incast.size".into(), "1MB".into())]).unwrap_err().to_string();
+        assert!(wrong.contains("workload[0].incast: missing key `senders`"), "{wrong}");
+        assert!(!wrong.contains("line"), "{wrong}");
+        let wrong = from_toml(&text, &[("workload[0].flows".into(), "3".into())]).unwrap_err().to_string();
+        assert!(!wrong.contains("line"), "{wrong}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! From a scenario to a runnable network with flows and settings, or an error.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter;
 
 use xoff_engine::clock::{Instant, ProcessTime};
 use xoff_models::delays::Traced;
@@ -196,14 +198,33 @@ fn reachable(topology: &Topology, ports: &[Vec<PortSpec>], plan: &AllFlows) -> R
         destinations.iter().filter(move |dst| **dst != src).map(move |dst| (src, *dst))
     });
     match plan.pairs.iter().copied().chain(drawn).find(|(a, b)| !is_joined(*a, *b)) {
-        Some((a, b)) => Err(InputError::new(
-            "workload",
-            format!(
-                "no path leads from {} to {}",
-                topology.nodes[index(a)].name,
-                topology.nodes[index(b)].name
-            ),
-        )),
+        Some((a, b)) => Err(InputError::new("workload", pathless(topology, ports, a, b))),
         None => Ok(()),
     }
+}
+
+/// Returns the message on two hosts without a path, with the first host that lies between them.
+fn pathless(topology: &Topology, ports: &[Vec<PortSpec>], from: u32, to: u32) -> String {
+    let name = |node: u32| &topology.nodes[index(node)].name;
+    let why = format!("no path leads from {} to {}", name(from), name(to));
+    let mut before = BTreeMap::from([(from, from)]);
+    let mut queue = VecDeque::from([from]);
+    while let Some(at) = queue.pop_front() {
+        for p in &ports[index(at)] {
+            if let Entry::Vacant(new) = before.entry(p.peer) {
+                new.insert(at);
+                queue.push_back(p.peer);
+            }
+        }
+    }
+    if !before.contains_key(&to) {
+        return format!("{why}; no chain of links joins the two");
+    }
+    let way = iter::successors(Some(to), |at| before.get(at).copied()).skip(1).take_while(|at| *at != from);
+    way.filter(|node| !topology.nodes[index(*node)].forwards).last().map_or(why.clone(), |between| {
+        format!(
+            "{why}: host {} lies between, and a host does not relay; in network.explicit, a node of `kind = \"relay\"` does",
+            name(between)
+        )
+    })
 }
