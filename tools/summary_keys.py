@@ -73,6 +73,7 @@ SUMMARY: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
             "iterations": ("int", "Number of iterations."),
             "completed": ("int", "Iterations that have ended."),
             "iteration_ps": ("int | None", "Mean time of an iteration."),
+            "iteration_p99_ps": ("int | None", "99th percentile of the times of iterations."),
             "longest_iteration_ps": ("int | None", "Time of the longest iteration."),
             "compute_ps": ("int | None", "Time in which a rank computed."),
             "exposed_ps": ("int | None", "Time in which a rank computed nothing and waited for data on the way to it."),

@@ -186,6 +186,9 @@ class JobSummary(TypedDict):
     iteration_ps: int | None
     """Mean time of an iteration."""
 
+    iteration_p99_ps: int | None
+    """99th percentile of the times of iterations."""
+
     longest_iteration_ps: int | None
     """Time of the longest iteration."""
 

@@ -245,6 +245,7 @@ def of_job(place: str, operations: list[Row], parts: list[Row], collectives: lis
     found: Found = {f"{place}\t{key}_ps": sums[key] // (ranks * count) for key in ("compute", "exposed", "bubble")}
     found |= {f"{place}\tranks": ranks, f"{place}\titerations": count, f"{place}\tcompleted": count}
     found |= {f"{place}\titeration_ps": sum(lasted) // count, f"{place}\tlongest_iteration_ps": max(lasted)}
+    found[f"{place}\titeration_p99_ps"] = sorted(lasted)[-(-99 * count // 100) - 1]
     bits: dict[str, float] = defaultdict(float)
     moving: Counter[str] = Counter()
     for row in collectives:

@@ -20,6 +20,7 @@ use xoff_units::{index, wide};
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
+use crate::flow_statistics::Fct;
 use crate::tables::Rows;
 use crate::tables::collectives::{Measured, Of};
 use crate::tables::jobs::Part;
@@ -74,6 +75,7 @@ struct JobSummary {
     iterations: u64,
     completed: u64,
     iteration_ps: Option<u64>,
+    iteration_p99_ps: Option<u64>,
     longest_iteration_ps: Option<u64>,
     compute_ps: Option<u64>,
     exposed_ps: Option<u64>,
@@ -239,7 +241,7 @@ impl Job {
         let (ends, ranks) = (self.ends(), u64::from(self.graph.processors));
         let completed = wide(ends.len());
         let start = self.graph.start.ps();
-        let times: Vec<u64> =
+        let mut times: Vec<u64> =
             ends.iter().scan(start, |from, end| Some(end - std::mem::replace(from, *end))).collect();
         let mut sums: BTreeMap<Kind, u128> = BTreeMap::new();
         self.parts(&mut |_, _, kind, time| *sums.entry(kind).or_default() += u128::from(time));
@@ -253,18 +255,19 @@ impl Job {
             (label.clone(), LabelSummary { exposed_ps, bus_bps: bus.get(label.as_str()).copied() })
         };
         let groups = (0..).zip(&self.graph.labels).map(group).collect();
-        let iteration = (completed > 0).then(|| times.iter().sum::<u64>() / completed);
+        let lasted = Fct::of(&mut times);
         let mfu = self
             .graph
             .flops
-            .zip(iteration)
+            .zip(lasted.mean)
             .map(|(flops, time)| flops.iteration / (time as f64 * 1e-12 * ranks as f64 * flops.peak));
         JobSummary {
             ranks,
             iterations: wide(self.iterations.len()),
             completed,
-            iteration_ps: iteration,
-            longest_iteration_ps: times.iter().max().copied(),
+            iteration_ps: lasted.mean,
+            iteration_p99_ps: lasted.p99,
+            longest_iteration_ps: lasted.max,
             compute_ps: known(of(|kind| *kind == Kind::Compute)),
             exposed_ps: known(of(|kind| matches!(kind, Kind::Exposed(_)))),
             bubble_ps: known(of(|kind| *kind == Kind::Bubble)),
