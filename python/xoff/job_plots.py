@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xoff import formatting, plots
+from xoff import formatting
 from xoff.plots import COLOURS, STYLE, Canvas
 
 RANKS = 24
@@ -36,41 +37,91 @@ def colours(labels: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def gantt(operations: pa.Table, jobs: pa.Table, job: str) -> Figure:
-    """Draws ranks over time: computing and waiting of each rank, ranks that computed longest first."""
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Spans of time in rows: the content of a figure, for a file or a page."""
+
+    unit: str
+    x_label: str
+    end: float
+    """End of the axis, in the unit."""
+    rows: list[str]
+    colours: dict[str, str]
+    """The colour of each label, in the order of the legend."""
+    spans: list[tuple[int, str, float, float]]
+    """Row, label, start and length in the unit; a later span covers an earlier one."""
+    thin: frozenset[str] = frozenset()
+    """Labels with thinner spans."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the spans as data for the script of a page."""
+        order = {label: number for number, label in enumerate(self.colours)}
+        return {
+            "x": f"{self.x_label} ({self.unit})",
+            "unit": self.unit,
+            "end": self.end,
+            "rows": self.rows,
+            "labels": [
+                {"name": formatting.plain(label), "colour": colour, "thin": label in self.thin}
+                for label, colour in self.colours.items()
+            ],
+            "spans": [
+                [row, order[label], float(f"{start:.7g}"), float(f"{length:.7g}")]
+                for row, label, start, length in self.spans
+            ],
+        }
+
+    def figure(self) -> Figure:
+        """Draws the spans."""
+        places: dict[str, list[tuple[int, tuple[float, float]]]] = defaultdict(list)
+        for row, label, start, length in self.spans:
+            places[label].append((row, (start, length)))
+        with rc_context(STYLE):
+            figure = Canvas(figsize=(6.4, 1.4 + 0.18 * len(self.rows)), layout="constrained")
+            axes = figure.add_subplot()
+            for label, found in places.items():
+                height = 0.5 if label in self.thin else 0.8
+                for row in dict.fromkeys(row for row, _ in found):
+                    bars = [bar for place, bar in found if place == row]
+                    axes.broken_barh(bars, (row - height / 2, height), facecolors=self.colours[label], linewidth=0)
+            axes.set_yticks(range(len(self.rows)), self.rows, fontsize=7)
+            axes.set_ylim(len(self.rows) - 0.4, -0.6)
+            axes.set_xlim(0, self.end)
+            axes.set_xlabel(f"{self.x_label} ({self.unit})")
+            axes.grid(visible=False, axis="y")
+            handles = [Patch(color=colour, label=formatting.plain(label)) for label, colour in self.colours.items()]
+            figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), fontsize=7)
+            return figure
+
+
+def activity(operations: pa.Table, jobs: pa.Table, job: str) -> Spans:
+    """Returns ranks over time: computing and transfers of each rank, ranks that computed longest first."""
     rows = _of(operations, job).select(["rank", "label", "start_ps", "end_ps"]).to_pylist()
     parts = _of(jobs, job).to_pylist()
     shown = _ranks(parts, rows)
     labels = list(dict.fromkeys(str(row["label"]) for row in rows if row["label"] is not None))
     used = colours(labels)
-    spans: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    wanted = set(shown)
+    lasting: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    places = {rank: place for place, rank in enumerate(shown)}
     for row in rows:
-        if row["rank"] in wanted:
-            spans[row["rank"], row["label"] or _COMPUTE].append((row["start_ps"], row["end_ps"]))
+        if row["rank"] in places:
+            lasting[places[row["rank"]], row["label"] or _COMPUTE].append((row["start_ps"], row["end_ps"]))
     end = max((row["end_ps"] for row in rows), default=1) or 1
-    scale, unit = (1e9, "ms") if end > 10 * 1e9 else (1e6, "µs")
-    with rc_context(STYLE):
-        figure = Canvas(figsize=(6.4, 1.4 + 0.18 * len(shown)), layout="constrained")
-        axes = figure.add_subplot()
-        for place, rank in enumerate(shown):
-            # Computing is drawn above transfers.
-            for label in [*reversed(labels), _COMPUTE]:
-                joined = _joined(spans.get((rank, label), []), end * _FINEST)
-                bars = [(start / scale, (stop - start) / scale) for start, stop in joined]
-                height = 0.8 if label == _COMPUTE else 0.5
-                axes.broken_barh(bars, (place - height / 2, height), facecolors=used[label], linewidth=0)
-        axes.set_yticks(range(len(shown)), [f"rank {rank}" for rank in shown], fontsize=7)
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_xlim(0, end / scale)
-        axes.set_xlabel(f"time ({unit})")
-        axes.grid(visible=False, axis="y")
-        _legend(figure, {label: used[label] for label in [_COMPUTE, *labels]})
-        return figure
+    scale, unit = _scale(end)
+    spans = [
+        (place, label, start / scale, (stop - start) / scale)
+        # Computing is drawn above transfers.
+        for label in [*reversed(labels), _COMPUTE]
+        for place in range(len(shown))
+        for start, stop in _joined(lasting.get((place, label), []), end * _FINEST)
+    ]
+    names = [f"rank {rank}" for rank in shown]
+    legend = {label: used[label] for label in [_COMPUTE, *labels]}
+    return Spans(unit, "time", end / scale, names, legend, spans, frozenset(labels))
 
 
-def bars(jobs: pa.Table, job: str) -> Figure:
-    """Draws the mean parts of an iteration's time, one bar per rank, in descending order of computing time."""
+def breakdown(jobs: pa.Table, job: str) -> Spans:
+    """Returns the mean parts of an iteration's time, one row per rank, in descending order of computing time."""
     parts = _of(jobs, job).to_pylist()
     iterations = len({row["iteration"] for row in parts}) or 1
     shown = _ranks(parts, [])
@@ -81,22 +132,19 @@ def bars(jobs: pa.Table, job: str) -> Figure:
         key = {"compute": _COMPUTE, "bubble": _BUBBLE}.get(row["part"], str(row["label"]))
         sums[row["rank"], key] += row["time_ps"] / iterations
     whole = max((sum(sums[rank, key] for key in used) for rank in shown), default=1.0)
-    scale, unit = (1e9, "ms") if whole > 10 * 1e9 else (1e6, "µs")
-    with rc_context(STYLE):
-        figure = Canvas(figsize=(6.4, 1.4 + 0.18 * len(shown)), layout="constrained")
-        axes = figure.add_subplot()
-        left = [0.0] * len(shown)
-        for key in [_COMPUTE, *labels, _BUBBLE]:
-            widths = [sums[rank, key] / scale for rank in shown]
-            axes.barh(range(len(shown)), widths, 0.8, left=left, color=used[key], linewidth=0)
-            left = [before + width for before, width in zip(left, widths, strict=True)]
-        axes.set_yticks(range(len(shown)), [f"rank {rank}" for rank in shown], fontsize=7)
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_xlabel(f"time of an iteration ({unit})")
-        axes.grid(visible=False, axis="y")
-        exposed = {f"exposed {label}": used[label] for label in labels}
-        _legend(figure, {_COMPUTE: used[_COMPUTE], **exposed, _BUBBLE: used[_BUBBLE]})
-        return figure
+    scale, unit = _scale(whole)
+    names = {_COMPUTE: _COMPUTE, **{label: f"exposed {label}" for label in labels}, _BUBBLE: _BUBBLE}
+    spans, ends = [], [0.0] * len(shown)
+    for key, name in names.items():
+        for place, rank in enumerate(shown):
+            length = sums[rank, key] / scale
+            if length:
+                spans.append((place, name, ends[place], length))
+                ends[place] += length
+    legend = {name: used[key] for key, name in names.items()}
+    return Spans(
+        unit, "time of an iteration", max(ends, default=1.0) * 1.05, [f"rank {rank}" for rank in shown], legend, spans
+    )
 
 
 def notes(jobs: pa.Table, job: str) -> list[str]:
@@ -105,9 +153,9 @@ def notes(jobs: pa.Table, job: str) -> list[str]:
     return [f"The {RANKS} of {ranks:,} ranks that computed longest."] if ranks > RANKS else []
 
 
-def _legend(figure: Figure, used: dict[str, str]) -> None:
-    handles = [Patch(color=colour, label=formatting.plain(label)) for label, colour in used.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), fontsize=7)
+def _scale(end: float) -> tuple[float, str]:
+    """Returns the picoseconds of the unit for times up to an end, and the unit."""
+    return (1e9, "ms") if end > 10 * 1e9 else (1e6, "µs")
 
 
 def _of(table: pa.Table, job: str) -> pa.Table:
@@ -135,13 +183,13 @@ def _joined(spans: list[tuple[int, int]], gap: float) -> list[tuple[int, int]]:
     return made
 
 
-def pictures(operations: pa.Table, jobs: pa.Table, job: str) -> list[tuple[str, str, list[str]]]:
-    """Returns each figure of a job: title, drawing as SVG, and notes."""
+def pictures(operations: pa.Table, jobs: pa.Table, job: str) -> list[tuple[str, Spans, list[str]]]:
+    """Returns each figure of a job: title, content, and notes."""
     found = []
     if _of(jobs, job).num_rows:
         said = [
             "Exposed communication delayed the next computation of a rank. The parts of a rank add up to the iteration."
         ]
-        found.append(("Breakdown of an iteration", plots.svg(bars(jobs, job)), said))
-    found.append(("Ranks over time", plots.svg(gantt(operations, jobs, job)), notes(jobs, job)))
+        found.append(("Breakdown of an iteration", breakdown(jobs, job), said))
+    found.append(("Ranks over time", activity(operations, jobs, job), notes(jobs, job)))
     return found

@@ -80,7 +80,9 @@ def test_the_page_of_a_job_begins_with_its_time_and_its_path(result: xoff.Result
     page = run_page.build(result)
     (job,) = page.jobs
     assert job.title == "job $x$ <b>"
-    assert [what for what, _ in job.facts[:3]] == ["iteration, mean", "iteration, longest", "exposed communication"]
+    assert [what for what, _ in job.facts[:4]] == [
+        "iteration, mean", "iteration, 99th percentile", "iteration, longest", "exposed communication",
+    ]  # fmt: skip
     numbers: Any = result.summary["workloads"][job.title]["job"]
     parts, *path = job.tables
     assert [row[0].text for row in parts.rows] == ["computing", "exposed PP", "exposed TP", "waiting for other ranks"]
@@ -162,7 +164,10 @@ def test_the_page_of_a_collective(connections: str) -> None:
 
 def test_figures_keep_within_their_canvas(result: xoff.Result) -> None:
     (job,) = job_plots.names(result.operations)
-    for figure in (job_plots.gantt(result.operations, result.jobs, job), job_plots.bars(result.jobs, job)):
+    for figure in (
+        job_plots.activity(result.operations, result.jobs, job).figure(),
+        job_plots.breakdown(result.jobs, job).figure(),
+    ):
         figure.draw_without_rendering()
         drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert min(drawn.x0, drawn.y0) >= -0.01

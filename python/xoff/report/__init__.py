@@ -86,6 +86,7 @@ def render(page: Page) -> str:
     )  # fmt: skip
     environment.filters["data_url"] = _data_url
     environment.filters["image_url"] = _image_url
+    environment.filters["embedded"] = _embedded
     environment.filters["micro"] = micro
     environment.filters["linked"] = _linked
     assets = {
@@ -97,6 +98,7 @@ def render(page: Page) -> str:
             ("chart_licence", "uPlot.LICENSE"),
             ("style", "page.css"),
             ("chart_drawing", "chart.js"),
+            ("span_drawing", "spans.js"),
             ("script", "page.js"),
             ("replay_style", "replay.css"),
             ("delays_style", "delays.css"),

@@ -47,13 +47,15 @@ def _job(result: Result, name: str, summary: Mapping[str, Any]) -> Part:
         notes.append("No critical path: the job did not end.")
     if (shares := _nics(result, name)) is not None:
         tables.append(shares)
-    pictures = [Picture(*one) for one in job_plots.pictures(result.operations, result.jobs, name)]
+    drawn = job_plots.pictures(result.operations, result.jobs, name)
+    pictures = [Picture(title, "", said, spans.to_dict()) for title, spans, said in drawn]
     return Part(formatting.plain(name), facts, tables, notes, pictures)
 
 
 def _iterations(job: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if job["completed"]:
         yield "iteration, mean", formatting.time(job["iteration_ps"])
+        yield "iteration, 99th percentile", formatting.time(job["iteration_p99_ps"])
         yield "iteration, longest", formatting.time(job["longest_iteration_ps"])
         yield "exposed communication", formatting.time(job["exposed_ps"])
     yield "iterations", f"{job['completed']:,} of {job['iterations']:,} completed"

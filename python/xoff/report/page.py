@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class Picture:
     title: str
     svg: str
     notes: Sequence[str]
+    spans: Mapping[str, Any] | None = None
+    """In the place of a drawing: spans of time in rows, which the script of the page draws."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,9 +97,9 @@ def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Fi
         made["pauses"] = plot.pauses
     if {"operations", "jobs"} <= set(result.tables) and result.operations.num_rows:
         first = job_plots.names(result.operations)[0]
-        made["job"] = partial(job_plots.gantt, result.operations, result.jobs, first)
+        made["job"] = lambda: job_plots.activity(result.operations, result.jobs, first).figure()
         if result.jobs.num_rows:
-            made["job_parts"] = partial(job_plots.bars, result.jobs, first)
+            made["job_parts"] = lambda: job_plots.breakdown(result.jobs, first).figure()
     made |= _serving(result)
     if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use

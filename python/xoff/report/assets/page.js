@@ -51,3 +51,11 @@ for (const element of document.querySelectorAll(".chart-group")) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
   new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: 340 })).observe(place);
 }
+
+for (const element of document.querySelectorAll("figure.spans")) {
+  const place = element.querySelector(".chart");
+  const spec = JSON.parse(element.querySelector("script").textContent);
+  const chart = drawSpans(place, spec, (text) => (element.querySelector("output").textContent = text));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
+  new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: spanHeight(spec) })).observe(place);
+}
