@@ -43,13 +43,14 @@ def command(
                 "set seeds and settings in the study"
             )
         return check_study(file, as_json=as_json)
-    report = running.check(file, overrides=changes, seed=seed)
+    source = running.source(file)
+    report = running.check(source, overrides=changes, seed=seed)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
         write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
     costs = None
     if estimates:
-        prepared = running.prepare(file, overrides=changes, seed=seed)
+        prepared = running.prepare(source, overrides=changes, seed=seed)
         costs = estimate(prepared, report["workload"]["packet_hops"])
         report["estimate"] = costs.to_dict()
     if as_json:
@@ -60,7 +61,7 @@ def command(
     from xoff import display
 
     network = report.get("network", {})
-    display.out.print(f"[b]{escape(str(file))}[/b] is valid")
+    display.out.print(f"[b]{escape(str(source.path if isinstance(source, running.Text) else source))}[/b] is valid")
     display.out.print(
         "network: " + ", ".join(f"{value:,} {name}" for name, value in network.items() if isinstance(value, int))
     )

@@ -137,7 +137,7 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(_source(file), overrides=settings(set), seed=seed)
+    prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed)
     if out is not None:
         from xoff.replacing import check_result
 
@@ -169,16 +169,6 @@ def run(
         return
     if not quiet:
         _show(result, formatting.plain(prepared.name))
-
-
-def _source(file: Path) -> Path | running.Text:
-    """Returns the file, or for `-` the text of standard input."""
-    if file != Path("-"):
-        return file
-    try:
-        return running.Text(Path("standard input"), sys.stdin.read())
-    except UnicodeDecodeError:
-        raise InputError("-: standard input is not UTF-8 text") from None
 
 
 def _show(result: Result, title: str) -> None:

@@ -32,10 +32,12 @@ notebook.register()
 _WAITED = 2.0
 """CPU-seconds from which on the printed summary names the blockers of fast-forwarding."""
 
-# `_PARTS` are the entries of a result directory beside its tables. The report is replaced with the result.
+# `_PARTS` are the entries of a result directory beside its tables. The whole directory is replaced with the result.
 PARTS = frozenset({"fingerprint", "flows", "audits"})
 """Keys of every summary."""
-_PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures"}
+EXPLAINED = "explain"
+"""The directory, inside a result directory, of the repeated run that ``xoff explain`` keeps."""
+_PARTS = {"scenario.json", "summary.json", "inputs", "report.html", "figures", EXPLAINED}
 # Tables with fewer bytes than this are not compressed.
 _SMALL = 64_000
 
@@ -492,7 +494,10 @@ class DirectoryWriter:
         return self.commit(scenario, summary, inputs)
 
     def commit(self, scenario: dict[str, Any], summary: Mapping[str, Any], inputs: Mapping[str, Any]) -> Result:
-        """Renames the complete directory to the final name, and replaces a result of that name. Returns the result."""
+        """Renames the complete directory to the final name, and replaces a result of that name. Returns the result.
+
+        inputs: the tables that the scenario reads, by key: a table to copy, or the relative path of a file.
+        """
         tables = sorted(self._writers)
         # A table whose end cannot be written, as on a full disk, raises an error: the directory is no result.
         for name, writer in self._writers.items():
@@ -502,13 +507,7 @@ class DirectoryWriter:
         place = self._place()
         scenario = json.loads(json.dumps(scenario)) if inputs else scenario
         for number, (key, table) in enumerate(inputs.items()):
-            import pyarrow.parquet
-
-            # The directory holds a copy of every input table, so that the scenario can be run again from it alone.
-            (place / "inputs").mkdir(exist_ok=True)
-            with named(self.path / "inputs" / f"{number}.parquet"):
-                pyarrow.parquet.write_table(table, place / "inputs" / f"{number}.parquet")
-            _replace(scenario, key, f"inputs/{number}.parquet")
+            _replace(scenario, key, table if isinstance(table, str) else self._copied(place, number, table))
         summary = {"version": _core.version(), "seed": scenario.get("seed"), **summary}
         for name, document in (("scenario", scenario), ("summary", summary)):
             with named(self.path / f"{name}.json"), (place / f"{name}.json").open("w", encoding="utf-8") as file:
@@ -535,6 +534,16 @@ class DirectoryWriter:
         self._temporary = None
         readers = {name: parquet_reader(self.path / f"{name}.parquet") for name in tables}
         return Result(scenario, cast(Summary, summary), readers, directory=self.path)
+
+    def _copied(self, place: Path, number: int, table: pa.Table) -> str:
+        """Writes a copy of an input table, by which the directory alone can be run again; returns the relative path."""
+        import pyarrow.parquet
+
+        name = f"inputs/{number}.parquet"
+        (place / "inputs").mkdir(exist_ok=True)
+        with named(self.path / name):
+            pyarrow.parquet.write_table(table, place / name)
+        return name
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

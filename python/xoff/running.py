@@ -6,11 +6,12 @@ import json
 import math
 import re
 import signal
+import sys
 import threading
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -151,6 +152,8 @@ class Prepared:
     name: str
     document: dict[str, Any]
     """The resolved scenario as dictionaries and lists."""
+    stored: Mapping[str, str] = field(default_factory=dict)
+    """The files that hold tables for several results, by key of the scenario, relative to a result directory."""
 
     def records(self, table: str) -> bool:
         """Returns true if a run records this table. A table of `PROBES` needs a request in the scenario."""
@@ -246,11 +249,11 @@ def run_prepared(
         output = simulate(append)
         result = Result(prepared.document, json.loads(output.summary), {})
         if keep is not None:
-            # A caller with `keep` stores inputs elsewhere, and does not store failed runs.
+            # A caller with `keep` does not store failed runs.
             _audited(result)
         for name in filter(kept, output.tables):
             writer.append(name, output.table(name))
-        inputs = prepared.tables if keep is None else {}
+        inputs = {**(prepared.tables if keep is None else {}), **prepared.stored}
         if output.was_stopped:
             raise CutError(writer.fail(result.scenario, {**result.summary, "cut": True}, inputs, "cut"))
         if result.ok:
@@ -259,7 +262,7 @@ def run_prepared(
 
 
 def check(
-    scenario: Source,
+    scenario: Source | Text,
     *,
     overrides: Overrides = (),
     seed: int | None = None,
@@ -315,6 +318,16 @@ class Text:
     def of(path: Path) -> Text:
         """Reads a file. Raises `InputError` if the file is missing, or not text."""
         return Text(path, read_text(path))
+
+
+def source(file: Path) -> Path | Text:
+    """Returns the file, or for ``-`` the text of standard input. Raises `InputError` for other data than text."""
+    if file != Path("-"):
+        return file
+    try:
+        return Text(Path("standard input"), sys.stdin.read())
+    except UnicodeDecodeError:
+        raise InputError("-: standard input is not UTF-8 text") from None
 
 
 def prepare(

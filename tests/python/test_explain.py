@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import xoff
 from small import Command
+from xoff.insight import rerun
 
 
 @pytest.fixture
@@ -70,6 +73,83 @@ def test_a_result_that_has_its_delays_is_not_repeated(
     xoff.run({**scenario, "probe": {"delays": "all"}}, out=tmp_path / "probed")
     done = xoff_here("explain", tmp_path / "probed")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_repeated_run_is_kept_for_the_next_question(xoff_here: Command, kept: Path) -> None:
+    def asked(*words: str) -> tuple[bool, str]:
+        done = xoff_here("explain", kept, *words, "--json")
+        assert done.returncode == 0
+        return "repeats the run" in done.stderr, done.stdout
+
+    first = asked("--flow", "2")
+    assert first[0]
+    assert asked("--flow", "2") == (False, first[1])
+    # Another flow needs another run, which has the first flow, too.
+    assert asked("--flow", "1")[0]
+    assert asked("--flow", "2") == (False, first[1])
+    assert not asked("--flow", "1")[0]
+    assert asked("--pauses")[0]
+    assert asked("--flow", "2") == (False, first[1])
+    assert [asked("--worst", "2")[0], asked("--flow", "0")[0]] == [False, False]
+    # A run with other events is no answer; a new result of this name has no kept run.
+    summary = json.loads((kept / "explain" / "summary.json").read_text())
+    (kept / "explain" / "summary.json").write_text(json.dumps(summary | {"fingerprint": "00"}))
+    assert asked("--flow", "2") == (True, first[1])
+    xoff.run(kept / "scenario.json", out=kept)
+    assert not (kept / "explain").exists()
+
+
+def test_a_result_that_cannot_be_written_to_is_explained(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(xoff.Result, "save", full)
+    found = rerun.repeated(rerun.given(kept), {2}, kept)
+    assert "delays" in found.tables
+    assert "the repeated run is not kept" in capsys.readouterr().err
+    assert not (kept / "explain").exists()
+
+
+def test_what_cannot_be_answered_is_refused_before_a_run(xoff_here: Command, tmp_path: Path) -> None:
+    document = {
+        "network": {"star": {"hosts": 4, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "workload": [{"collective": {"operation": "all_reduce", "algorithm": "ring", "size": "40KB"}}],
+    }
+    xoff.sweep({"scenario": document}, out=tmp_path / "study")
+    [run] = (tmp_path / "study" / "named").iterdir()
+    done = xoff_here("explain", run, "--worst", "3")
+    assert done.returncode == 2
+    assert done.stderr == "xoff: error: --worst: all flows are connections of jobs; use --job\n"
+    assert "repeats" in xoff_here("explain", run).stderr
+    # The run has been repeated for its tables, and is kept.
+    assert xoff_here("explain", run, "--job", "--no-what-if").stderr == ""
+
+
+def test_a_run_of_a_study_that_reads_tables_is_explained(xoff_here: Command, tmp_path: Path) -> None:
+    rows = pa.table({"src": ["host1", "host2"], "dst": ["host0", "host0"], "size": ["50KB", "60KB"]})
+    place = tmp_path / "given"
+    place.mkdir()
+    pq.write_table(rows, place / "flows.parquet")
+    document = {
+        "network": {"star": {"hosts": 3, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "workload": [{"table": "flows.parquet"}],
+    }
+    (place / "base.json").write_text(json.dumps(document))
+    study = {"base": "base.json", "axes": {"switch.forwarding_latency": ["0ns", "1us"]}}
+    (place / "study.json").write_text(json.dumps(study))
+    xoff.sweep(place / "study.json", out=tmp_path / "study")
+    for file in place.iterdir():
+        file.unlink()
+    runs = sorted((tmp_path / "study" / "named").iterdir())
+    assert len(runs) == 2
+    for run in runs:
+        done = xoff_here("explain", run, "--flow", "1", "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["flow"]["flow"] == 1
+    # One file for the content that both runs read.
+    assert len(list((tmp_path / "study" / "runs" / "inputs").iterdir())) == 1
 
 
 def test_a_run_that_failed_is_explained(xoff_here: Command, tmp_path: Path) -> None:

@@ -87,6 +87,9 @@ def test_a_scenario_is_read_from_standard_input(
     assert (done.returncode, done.stdout) == (0, "")
     (tmp_path / "small.toml").write_text(TOML, "utf-8")
     assert xoff.load(tmp_path / "kept").fingerprint == xoff.run(tmp_path / "small.toml").fingerprint
+    monkeypatch.setattr(sys, "stdin", io.StringIO(TOML))
+    done = xoff_here("check", "-")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "standard input is valid")
     monkeypatch.setattr(sys, "stdin", io.StringIO("seed = -1"))
     done = xoff_here("run", "-")
     assert done.returncode == 2

@@ -99,6 +99,7 @@ def test_every_setting_of_the_schema_is_known() -> None:
         ("switch.sfc.pause", "switch.flow_control.sfc.pause"),
         ("workload[1].poison.load", "workload[1].poisson.load"),
         ("switch.pfc.xof", "switch.flow_control.pfc.xoff"),
+        ("workload[0].training.tensr", "workload[0].training.parallel.tensor"),
     ],
 )
 def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> None:
@@ -134,7 +135,14 @@ def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> Non
         ({"axis": {}}, "axis: unknown key of a study; allowed are `name`"),
         ({"scenario": {}}, "one of `base"),
         ({"axes": {"workload[3].incast.size": ["1KB"]}}, "workload[3].incast.size: index 3 is out of range"),
-        ({"axes": {_XOFF: ["300KB", "400KB"]}}, "no combination is possible; the first, xoff 300KB"),
+        ({"axes": {_XOFF: ["300KB", "400KB"]}}, f"no combination is possible: with {_XOFF} = 300KB alone, "),
+        (
+            {"axes": {"workload[0].collective.size": ["1KB", "2KB"]}},
+            "with workload[0].collective.size = 1KB alone, workload[0].collective: missing key `operation`; the base "
+            "has no `workload[0].collective`; `workload[0]` has `incast`",
+        ),
+        ({"axes": {_XOFF: {"values": {" ": "90KB"}}}}, f"axes.{_XOFF}.values: a value needs a name"),
+        ({"axes": {_XOFF: {"values": {"a": "90KB", "b": "90KB"}}}}, f"axes.{_XOFF}.values: '90KB' is listed twice"),
     ],
 )  # fmt: skip
 def test_a_wrong_study_is_one_message(scenario: dict[str, Any], changes: dict[str, Any], message: str) -> None:
@@ -142,6 +150,72 @@ def test_a_wrong_study_is_one_message(scenario: dict[str, Any], changes: dict[st
         read({"base": scenario} | changes)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_base_with_a_mistake_is_named_with_its_line(scenario_file: Path) -> None:
+    scenario_file.write_text(scenario_file.read_text().replace("per_port", "per_prot"))
+    with pytest.raises(InputError, match=r"small\.toml: switch\.buffer\.per_prot: unknown choice .*\(line \d+\)"):
+        read({"base": str(scenario_file), "seeds": [1, 2], "axes": {_XOFF: ["90KB", "99KB"]}})
+
+
+def test_values_with_names(scenario: dict[str, Any], tmp_path: Path) -> None:
+    senders = {"values": {"one alone": [1], "all of them": [1, 2, 3]}}
+    plan = read({"scenario": scenario, "axes": {"workload[0].incast.senders": senders, _XOFF: ["90KB", "99KB"]}})
+    assert [point.labels["workload[0].incast.senders"] for point in plan.points] == ["one alone"] * 2 + [
+        "all of them"
+    ] * 2
+    assert plan.coordinates(plan.points[2]) == "senders all of them, xoff 90KB"
+    moved = {"axes": {"workload[0].incast.senders": senders, _XOFF: ["90KB", "99KB"]}}
+    together = read({"scenario": scenario, **moved, "zip": [["workload[0].incast.senders", _XOFF]]})
+    assert [together.coordinates(point) for point in together.points] == [
+        "senders one alone, xoff 90KB",
+        "senders all of them, xoff 99KB",
+    ]
+    # A variant may have named values, and the runs are those of the values.
+    study = xoff.sweep(
+        {"scenario": scenario, "variants": {"near": {"axes": {"workload[0].incast.senders": senders}}}},
+        out=tmp_path / "study",
+    )
+    assert study.runs["senders"].to_pylist() == ["one alone", "all of them"]
+    assert study.runs["flows_total"].to_pylist() == [1, 3]
+
+
+def test_a_long_list_is_shown_by_its_ends(scenario: dict[str, Any]) -> None:
+    scenario["network"]["star"]["hosts"] = 40
+    plan = read({"scenario": scenario, "axes": {"workload[0].incast.senders": [list(range(1, 33)), [1, 2]]}})
+    texts = [plan.columns[0].text(plan.values(point)["senders"]) for point in plan.points]
+    assert texts == ["1; 2; … 32 (32 values)", "1; 2"]
+
+
+def test_a_workload_leaves_by_its_index_in_the_base(scenario: dict[str, Any]) -> None:
+    other = {"name": "other", "flows": [{"src": 1, "dst": 2, "size": "10KB"}]}
+    scenario["workload"] = [*scenario["workload"], other, {**other, "name": "third"}]
+    variants = {"first alone": {"unset": ["workload[1]", "workload[2]"]}, "not the first": {"unset": ["workload[0]"]}}
+    plan = read({"scenario": scenario, "variants": variants, "axes": {"workload[2].flows[0].size": ["20KB"]}})
+    named = [[one["name"] for one in plan.prepare(point, 7).document["workload"]] for point in plan.points]
+    assert named == [["incast"], ["other", "third"]]
+    sizes = plan.prepare(plan.points[1], 7).document["workload"][1]["flows"][0]["size"]
+    assert sizes == "20KB"
+
+
+def test_any_table_of_a_job_is_kept(tmp_path: Path) -> None:
+    # Each iteration computes for longer than the one before.
+    computed = [
+        {"rank": 0, "kind": "compute", "iteration": number, "stream": "all", "duration": f"{number + 1}us"}
+        for number in range(4)
+    ]
+    job = {
+        "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "workload": [{"name": "job", "graph": {"operations": computed}}],
+    }
+    study = xoff.sweep(
+        {"scenario": job, "keep": ["jobs", "operations"], "axes": {"switch.forwarding_latency": ["0ns", "1us"]}},
+        out=tmp_path / "study",
+    )
+    assert study.plan.keep == ("operations", "jobs")
+    assert {"part", "iteration", "forwarding_latency_ps"} <= set(study.table("jobs").column_names)
+    runs = study.runs.to_pylist()
+    assert {(row["job_job_iteration_ps"], row["job_job_iteration_p99_ps"]) for row in runs} == {(2_500_000, 4_000_000)}
 
 
 def test_a_scenario_is_not_a_study(scenario_file: Path, xoff_here: Command) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def test_a_run_of_a_study_is_explained(scenario_file: Path, xoff_here: Command) 
     assert "unknown table `pause`" in xoff_here("sweep", "study.toml", "--out", "study", "--keep", "pause").stderr
 
 
-def test_a_run_that_read_tables_says_where_they_are(scenario_file: Path, xoff_here: Command) -> None:
+def test_a_run_without_its_study_says_where_its_tables_are(scenario_file: Path, xoff_here: Command) -> None:
     (scenario_file.parent / "flows.csv").write_text("src,dst,size,start\nhost1,host0,10KB,0\n")
     text = scenario_file.read_text().replace(
         'incast = { senders = [1, 2, 3], receiver = 0, size = "100KB" }', 'table = "flows.csv"'
@@ -157,9 +158,12 @@ def test_a_run_that_read_tables_says_where_they_are(scenario_file: Path, xoff_he
     (scenario_file.parent / "study.toml").write_text(study(scenario_file) + '\n"switch.forwarding_latency" = ["0"]\n')
     assert xoff_here("sweep", "study.toml", "--out", "study").returncode == 0
     (scenario_file.parent / "flows.csv").unlink()
-    done = xoff_here("explain", "study/named/forwarding_latency_0_seed_7")
+    [run] = (scenario_file.parent / "study" / "named").iterdir()
+    shutil.copytree(run, scenario_file.parent / "moved")
+    done = xoff_here("explain", "moved")
     assert done.returncode == 2
-    assert "a study does not keep them: run the scenario alone, in the folder of its base" in done.stderr
+    assert "which the study keeps in runs/inputs: name the run inside the study" in done.stderr
+    assert xoff_here("explain", run).returncode == 0
 
 
 def test_directories_of_runs_have_names_and_columns_an_order(scenario_file: Path) -> None:

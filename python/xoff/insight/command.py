@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,13 @@ from xoff.insight import (
     validate,
     words,
 )
-from xoff.insight.rerun import repeated, whole
+from xoff.insight.rerun import given, repeated, whole
 from xoff.results import Result
 
 _TREES = 5
+_JOBS = {"collective", "graph", "training", "serving"}
+"""Kinds of workloads whose flows are connections."""
+_NO_FLOWS = "--worst: all flows are connections of jobs; use --job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +50,26 @@ class Question:
     what_if: bool | None = None
     """Whether second runs measure the gains of jobs; None: only for short runs."""
 
+    @property
+    def is_of_network(self) -> bool:
+        """Whether a question about flows, pauses or ports is asked."""
+        return bool(self.flows or self.worst or self.pauses or self.port)
+
 
 def command(directory: Path, question: Question, *, everything: bool, as_json: bool) -> None:
     """Explains a result. Raises `InputError` if a question does not apply to it."""
-    result = whole(directory)
+    result = given(directory)
+    _refuse(result, question)
+    result = whole(result, directory)
     validate.check(result, "flows", "pauses", "queues", "drops")
     flows, worst, pauses, port = question.flows, question.worst, question.pauses, question.port
-    is_more = bool(flows or worst or pauses or port)
-    if question.token is not None and question.request is None:
-        raise InputError("--token: needs --request")
+    is_more = question.is_of_network
     if question.stretch:
-        if is_more or question.job or question.request is not None:
-            raise InputError("--stretch: excludes the other questions; run two commands")
         _explain_stretch(result, directory, everything=everything, as_json=as_json)
         return
     if question.request is not None:
-        if is_more or question.job:
-            raise InputError("--request: excludes --flow, --worst, --pauses, --port and --job; run two commands")
         _explain_request(result, directory, question, everything=everything, as_json=as_json)
         return
-    if question.job and is_more:
-        raise InputError("--job: excludes --flow, --worst, --pauses and --port; run two commands")
     if not is_more and not question.job and (latest := serving_command.latest(result)) is not None:
         _explain_request(result, directory, Question(request=latest), everything=everything, as_json=as_json)
         return
@@ -116,6 +118,30 @@ def command(directory: Path, question: Question, *, everything: bool, as_json: b
             _show_trees(forest, everything=everything)
     if facts is not None:
         _show_port(facts)
+
+
+def _refuse(result: Result, question: Question) -> None:
+    """Raises `InputError` for questions that exclude each other or do not apply to the result; repeats no run."""
+    others = question.is_of_network
+    if question.token is not None and question.request is None:
+        raise InputError("--token: needs --request")
+    if question.stretch and (others or question.job or question.request is not None):
+        raise InputError("--stretch: excludes the other questions; run two commands")
+    if question.request is not None and (others or question.job):
+        raise InputError("--request: excludes --flow, --worst, --pauses, --port and --job; run two commands")
+    if question.job and others:
+        raise InputError("--job: excludes --flow, --worst, --pauses and --port; run two commands")
+    if question.worst and _has_only_jobs(result.scenario):
+        raise InputError(_NO_FLOWS)
+    if "flows" in result.tables:
+        for flow in question.flows:
+            _check_known(result, flow)
+
+
+def _has_only_jobs(scenario: Mapping[str, Any]) -> bool:
+    """Whether all workloads of a scenario are jobs, whose flows are connections."""
+    workloads = scenario.get("workload") or []
+    return bool(workloads) and all(isinstance(one, Mapping) and _JOBS & one.keys() for one in workloads)
 
 
 def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, everything: bool, as_json: bool) -> None:
@@ -170,7 +196,7 @@ def _slowest(result: Result, count: int) -> list[int]:
     rows = result.flows.select(["flow", "slowdown"])
     connections = pa.array(sorted(ends(result)), rows["flow"].type)
     if rows.num_rows and not (rows := rows.filter(pc.invert(pc.is_in(rows["flow"], connections)))).num_rows:
-        raise InputError("--worst: all flows are connections of jobs; use --job")
+        raise InputError(_NO_FLOWS)
     if not rows.num_rows:
         raise InputError("--worst: the result has no flows (probe.flows is false, or none started)")
     rows = rows.set_column(1, "slowdown", pc.fill_null(rows["slowdown"], math.inf))

@@ -1,30 +1,40 @@
-"""Repeats runs to record delays, and reports reason and progress to the user."""
+"""Repeats runs to record delays, keeps the records beside the result, and reports reason and progress to the user.
+
+A result directory keeps the last repeated run in its directory ``explain``, so that further questions need no run.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import repeat
-from xoff.results import Result, load
+from xoff.results import EXPLAINED, Result, load
 
 _NEEDED = ("flows", "links", "pauses", "queues", "drops")
 
 
-def whole(directory: Path) -> Result:
-    """Reads a result with all tables that explanations need; a run of a study without them is repeated.
-
-    Raises `InputError` if the directory is no result, or the run cannot be repeated.
-    """
+def given(directory: Path) -> Result:
+    """Reads a result with the tables that its directory has. Raises `InputError` if the directory is no result."""
     if (directory / "study.json").is_file():
         place = next(iter(sorted((directory / "named").glob("*"))), directory / "runs" / "…")
         raise InputError(f"{directory}: is a study; name one of its runs: xoff explain {formatting.plain(str(place))}")
-    result = load(directory)
+    return load(directory)
+
+
+def whole(result: Result, directory: Path) -> Result:
+    """Returns a result with all tables that explanations need; a run of a study without them is repeated.
+
+    Raises `InputError` if the run cannot be repeated.
+    """
     lacking = [name for name in _NEEDED if name not in result.tables]
     if not lacking:
         return result
+    if (kept := _kept(result, directory)) is not None:
+        return kept
     why = f"{formatting.plain(str(directory))} lacks {', '.join(lacking)}; a study keeps the tables of --keep"
     print(f"xoff: {why}", file=sys.stderr)
     try:
@@ -33,8 +43,7 @@ def whole(directory: Path) -> Result:
         if not isinstance(error.__cause__ or error.__context__, FileNotFoundError) and "no such file" not in str(error):
             raise
         hint = (
-            "the scenario reads tables, and a study does not keep them: run the scenario alone, in the "
-            "folder of its base"
+            "the scenario reads tables, which the study keeps in its directory `inputs`: name the run inside its study"
         )
         raise InputError(f"{error}; {hint}") from None
 
@@ -45,9 +54,38 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
 
     if repeat.has_delays(result, flows):
         return result
-    which = '"all"' if flows is None else str(sorted(flows))
+    kept = _kept(result, directory)
+    if kept is not None and repeat.has_delays(kept, flows):
+        return kept
+    wanted = None if flows is None else sorted(flows | _traced(kept))
     where = formatting.plain(str(directory))
-    why = f"repeats the run of {where} exactly; a run with probe.delays = {which} needs no second run"
+    why = f'repeats the run of {where} exactly; a run with probe.delays = "all" needs no second run'
     print(f"xoff: {why}", file=sys.stderr)
     with run_bar("again") as bar:
-        return repeat.repeated(result, flows, progress=bar.report)
+        again = repeat.repeated(result, wanted, progress=bar.report)
+    _keep(again, directory)
+    return again
+
+
+def _kept(result: Result, directory: Path) -> Result | None:
+    """Returns the repeated run that the directory of a result keeps; None without one of the same events."""
+    with contextlib.suppress(InputError):
+        found = load(directory / EXPLAINED)
+        if found.fingerprint == result.fingerprint and set(_NEEDED) <= set(found.tables):
+            return found
+    return None
+
+
+def _traced(result: Result | None) -> set[int]:
+    """Returns the flows whose delays a repeated run has recorded."""
+    delays = [] if result is None else result.scenario.get("probe", {}).get("delays")
+    return {flow for flow in delays if isinstance(flow, int)} if isinstance(delays, list) else set()
+
+
+def _keep(again: Result, directory: Path) -> None:
+    """Writes a repeated run into the directory of its result; a message tells the user if the run cannot be written."""
+    try:
+        again.save(directory / EXPLAINED)
+    except (InputError, OSError) as error:
+        why = formatting.plain(str(error))
+        print(f"xoff: the repeated run is not kept, and the next question repeats it: {why}", file=sys.stderr)

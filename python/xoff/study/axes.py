@@ -2,7 +2,7 @@
 
 A `Dimension` is a list of `Level`; the points of a study are the product of its dimensions:
 
-- An axis is a dimension with a level for each value.
+- An axis is a dimension with a level for each value. A value may have a name, which labels the value.
 - A group of axes (``zip``) is a dimension whose levels set several paths.
 - The variants are a dimension whose levels set the settings of a variant, times the variant's own axes.
 
@@ -31,8 +31,12 @@ from xoff.study import settings
 VARIANT = "variant"
 OF_VARIANTS = ("axes", "unset")
 """Keys of a variant that are not settings."""
+_VALUES = "values"
+"""The key of an axis whose values have names."""
 _RANGE = ("from", "to", "step", "points", "scale")
 _MAX_VALUES = 100_000
+_LISTED = 6
+"""Number of elements up to which a list is shown whole."""
 MAX_COMBINATIONS = 1_000_000
 """Maximum number of runs of a study."""
 
@@ -80,6 +84,13 @@ class Axis:
     key: str
     """The key of the axis in the study, for messages."""
     values: tuple[Any, ...] | Span
+    names: tuple[str, ...] = ()
+    """A name for each value; without names, a value is its own label."""
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Returns each value with its label; none for a range without steps."""
+        values = () if isinstance(self.values, Span) else self.values
+        return list(zip(values, self.names or values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,8 @@ class Factor:
         """Returns the level at a share of the way from the first to the last; levels of a list have equal parts."""
         if self.levels:
             return self.levels[_place(share, len(self.levels))]
-        return _level([(path, span.at(share)) for path, span in zip(self.paths, self.spans, strict=True)])
+        values = [span.at(share) for span in self.spans]
+        return _level(self.paths, list(zip(values, values, strict=True)))
 
 
 def dimensions(document: Mapping[str, Any]) -> tuple[Dimension, ...]:
@@ -138,8 +150,8 @@ def _factors(document: Mapping[str, Any], *, spans: bool) -> Iterator[Factor]:
         if len(between) == len(members):
             yield Factor(tuple(members), key, spans=tuple(between))
         else:
-            rows = zip(*(one for one in values if not isinstance(one, Span)), strict=True)
-            levels = [_level(list(zip(members, row, strict=True))) for row in rows]
+            rows = zip(*(axes[one].pairs() for one in members), strict=True)
+            levels = [_level(members, row) for row in rows]
             yield Factor(tuple(members), key, tuple(levels))
 
 
@@ -165,6 +177,13 @@ def _axes(found: Any, path: str, key: str, spans: bool) -> Iterator[Axis]:
     elif isinstance(found, Mapping) and {"from", "to"} & set(found):
         check_path(path, where)
         yield Axis(path, where, _range(found, path, where, spans))
+    elif isinstance(found, Mapping) and isinstance(found.get(_VALUES), Mapping) and len(found) == 1:
+        check_path(path, where)
+        named = found[_VALUES]
+        names = tuple(map(str, named))
+        if not all(name.strip() for name in names):
+            raise InputError(f"{where}.{_VALUES}: a value needs a name")
+        yield Axis(path, where, _listed(list(named.values()), f"{where}.{_VALUES}"), names)
     elif isinstance(found, Mapping):
         for part, inner in found.items():
             yield from _axes(inner, f"{path}.{part}" if path else str(part), key, spans)
@@ -310,11 +329,11 @@ def _variants(found: Any, axes: Mapping[str, Axis]) -> Dimension:
         for axis in own:
             if axis.path in axes:
                 raise InputError(f"{axis.key}: is an axis of the whole study, too")
-        listed = [(axis.path, axis.values) for axis in own if not isinstance(axis.values, Span)]
-        if (count := len(levels) + math.prod(len(values) for _, values in listed)) > MAX_COMBINATIONS:
+        listed = [axis for axis in own if not isinstance(axis.values, Span)]
+        if (count := len(levels) + math.prod(len(axis.pairs()) for axis in listed)) > MAX_COMBINATIONS:
             raise InputError(f"{where}: {count:,} combinations are too many; {MAX_COMBINATIONS:,} runs are possible")
-        for combination in itertools.product(*([(path, value) for value in values] for path, values in listed)):
-            level = _level(list(combination))
+        for combination in itertools.product(*(axis.pairs() for axis in listed)):
+            level = _level([axis.path for axis in listed], combination)
             levels.append(Level((*fixed, *level.settings), ((VARIANT, str(name)), *level.labels)))
     return tuple(levels)
 
@@ -337,8 +356,10 @@ def leaves(found: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]
             yield inner, value
 
 
-def _level(pairs: list[tuple[str, Any]]) -> Level:
-    return Level(tuple(pairs), tuple(pairs))
+def _level(paths: Sequence[str], pairs: Sequence[tuple[Any, Any]]) -> Level:
+    """Returns the level that gives each path a value; `pairs` has a value and a label for each path."""
+    settings = zip(paths, (value for value, _ in pairs), strict=True)
+    return Level(tuple(settings), tuple(zip(paths, (label for _, label in pairs), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +411,8 @@ def _worded(value: Any) -> str:
     if isinstance(value, Mapping):
         parts = [(str(key), _worded(part)) for key, part in value.items()]
         return ", ".join(key if text == "defaults" else f"{key} {text}" for key, text in parts) or "defaults"
+    if isinstance(value, list) and len(value) > _LISTED:
+        return f"{_worded(value[0])}; {_worded(value[1])}; … {_worded(value[-1])} ({len(value)} values)"
     if isinstance(value, list):
         return "; ".join(map(_worded, value)) or "none"
     if value is None or isinstance(value, bool):

@@ -236,7 +236,7 @@ def execute(
                 watch.poll()
                 while todo and len(pending) < window:
                     task = todo.pop()
-                    job = Job(task.key, task.prepare(), task.keep, threads, engine(), store, mark)
+                    job = _job(task, threads, store, mark)
                     pending[pool.submit(perform, job, *((watch, work) if own else ()))] = task
                 done, _ = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -263,6 +263,14 @@ def execute(
                 pool.shutdown(wait=True, cancel_futures=True)
             restore()
     return report
+
+
+def _job(task: Task, threads: int, store: Store, mark: str) -> Job:
+    """Prepares a run, and stores the tables that the run reads."""
+    prepared = task.prepare()
+    for key, relative in prepared.stored.items():
+        store.keep_input(relative, prepared.tables[key])
+    return Job(task.key, prepared, task.keep, threads, engine(), store, mark)
 
 
 def _outcome(future: Future[Outcome], key: str) -> Outcome:

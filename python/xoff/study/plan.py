@@ -12,19 +12,21 @@ import math
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, overload
 
 import pyarrow as pa
 
-from xoff import running
+from xoff import _core, running
 from xoff._core import InputError
 from xoff.study import design as designs
 from xoff.study import metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
+from xoff.study.store import input_file
 from xoff.tables import read_table
 from xoff.type_check import mismatch
 
@@ -43,9 +45,10 @@ KEYS = {
     "keep": "the tables to keep of each run",
     "metrics": "the columns of the runs to show first",
 }
-TABLES = ("flows", "queues", "pauses", "links", "drops", "packets", "samples")
 _KEPT = ["flows", "links"]
-# Columns of the tables, whose names parameters may not take.
+_SHOWN = 100
+"""Number of characters of a value in a message."""
+# Names that parameters may not take in any study; further names are the columns of its kept tables.
 _TAKEN = frozenset({
     "run", "seed", "status", "message", "fingerprint", "time_ps", "node", "port", "in_port", "peer", "queue",
     "class", "cause", "reason", "flow", "seq", "workload", "label", "src", "dst", "size_bytes", "start_ps",
@@ -53,6 +56,23 @@ _TAKEN = frozenset({
     "notifications", "holds", "paused_ps", "via", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
     "data_packets", "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
 })  # fmt: skip
+
+
+_RECORDED_BY = {
+    "packets": "probe.packets = true",
+    "samples": 'probe.queues = "1us"',
+    "delays": 'probe.delays = "all"',
+    "contributions": 'probe.delays = "all"',
+    "tokens": "probe.tokens = true",
+}
+"""The setting that makes a run record a table, for tables that are not always recorded."""
+
+
+@cache
+def tables() -> dict[str, frozenset[str]]:
+    """Returns the tables of runs, each with the names of its columns."""
+    found = json.loads(_core.tables())
+    return {one["name"]: frozenset(column["name"] for column in one["columns"]) for one in found}
 
 
 class _Settings(TypedDict):
@@ -173,13 +193,15 @@ class Plan:
 
     def prepare(self, point: Point, seed: int) -> running.Prepared:
         """Returns the prepared scenario of a run. Raises `InputError` if the combination is impossible."""
-        return running.prepare(
+        prepared = running.prepare(
             self.base,
             overrides=[*((path, None) for path in self.document.get("unset", ())), *point.settings],
             seed=seed,
             directory=self.directory,
             read=self._read,
         )
+        stored = {key: input_file(self._digest(table)) for key, table in prepared.tables.items()}
+        return replace(prepared, stored=stored) if stored else prepared
 
     def key(self, point: Point, seed: int) -> str | None:
         """Returns the key of a run, even if its seed is not in the plan; None if the run is impossible."""
@@ -233,7 +255,7 @@ class Plan:
             raise ValueError(wrong)
         if keys := [key for _, _, key in found["runs"] if not re.fullmatch("[0-9a-f]{24}", str(key))]:
             raise ValueError(f"runs: {keys[0]!r} is not the key of a run")
-        if unknown := set(found["keep"]) - {*TABLES}:
+        if unknown := set(found["keep"]) - tables().keys():
             raise ValueError(f"keep: unknown table {min(unknown)!r}")
         points = tuple(
             Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
@@ -303,14 +325,31 @@ class Plan:
     def _judge(self) -> None:
         """Raises `InputError` if no run is possible, no run can have the metrics, or the design lacks points."""
         self.check_metrics()
-        messages = {one.message for one in self.impossible}
-        if self.impossible and not self.runs and len(messages) == 1:
-            raise InputError(messages.pop())
         if self.impossible and not self.runs:
-            one = self.impossible[0]
-            raise InputError(f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}")
+            raise InputError(self._reason())
         if self.impossible and self.design is not None:
             self._check_blocks(self.design)
+
+    def _reason(self) -> str:
+        """Returns why no combination is possible: the mistake of the base, of one setting, or of the first point."""
+        one = self.impossible[0]
+        if (alone := self._mistake(())) is not None:
+            return f"{self.base.path}: {alone}" if isinstance(self.base, running.Text) else alone
+        wrong = ((path, value, self._mistake([(path, value)])) for path, value in one.point.settings)
+        path, value, why = next(((path, value, why) for path, value, why in wrong if why is not None), ("", None, ""))
+        if not path:
+            return f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}"
+        told = value if isinstance(value, str) else json.dumps(value, default=str)
+        why += _absent(self.document["scenario"], path)
+        return f"no combination is possible: with {path} = {told[:_SHOWN]} alone, {why}"
+
+    def _mistake(self, changes: Sequence[tuple[str, Any]]) -> str | None:
+        """Returns the message on the base with these settings and the seed of the first run; None if it is valid."""
+        try:
+            self.prepare(Point(0, tuple(changes), {}), self.seeds[0])
+        except InputError as error:
+            return str(error)
+        return None
 
     def _find(self, points: Sequence[Point], seeds: Sequence[int], progress: Callable[[int, int], None] | None) -> None:
         """Finds the keys of the runs of these points and seeds, and the impossible combinations."""
@@ -325,7 +364,7 @@ class Plan:
                 continue
             lacking = next((name for name in self.keep if not prepared.records(name)), None)
             if lacking is not None:
-                setting = {"packets": "probe.packets = true", "samples": 'probe.queues = "1us"'}[lacking]
+                setting = _RECORDED_BY[lacking]
                 raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
             if not self._possible.issuperset(self.metrics):
                 self._possible |= metrics.possible(prepared.document)
@@ -386,7 +425,7 @@ def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> P
         named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
         why = f"`{named}` runs the search; `xoff sweep` needs a study without [objective]"
         raise InputError(f"objective: {why}")
-    return _begun(document, directory, name, lambda seeds: _layout(document, seeds))
+    return _begun(document, directory, name, lambda seeds, taken: _layout(document, seeds, taken))
 
 
 def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Factor, ...]]:
@@ -398,7 +437,7 @@ def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Fa
     varied = factors(document)
     # A range between two whole numbers may hold fractions: inner places decide on the type of the column.
     shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
-    return _begun(document, directory, name, lambda _: (columns(shown, _TAKEN), (), None)), varied
+    return _begun(document, directory, name, lambda _, taken: (columns(shown, taken), (), None)), varied
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
@@ -426,19 +465,20 @@ def _begun(
     document: Mapping[str, Any],
     directory: Path,
     name: str,
-    layout: Callable[[int], tuple[tuple[Column, ...], Sequence[Point], Design | None]],
+    layout: Callable[[int, frozenset[str]], tuple[tuple[Column, ...], Sequence[Point], Design | None]],
 ) -> Plan:
-    """Returns the plan of a study without its runs; `layout` gets the number of seeds."""
+    """Returns the plan of a study without its runs; `layout` gets the number of seeds and the taken column names."""
     base, base_directory = _base(document, directory)
     for path in unset(document, "unset"):
         check_path(path, "unset")
     seeds = _seeds(document.get("seeds"), base, base_directory)
-    varied, points, design = layout(len(seeds))
+    keep = _keep(document.get("keep", _KEPT))
+    varied, points, design = layout(len(seeds), _TAKEN.union(*(tables()[name] for name in keep)))
     return Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
         columns=varied,
-        keep=_keep(document.get("keep", _KEPT)),
+        keep=keep,
         metrics=tuple(_texts(document.get("metrics", []), "metrics")),
         points=points,
         seeds=seeds,
@@ -450,6 +490,24 @@ def _begun(
         base=base,
         directory=base_directory,
     )
+
+
+def _absent(document: Any, path: str) -> str:
+    """Returns a remark on the first table of a path that a scenario lacks; empty if only the last key is missing."""
+    parts = re.findall(r"[^.\[\]]+|\[\d+\]", path)[:-1]
+    for number, part in enumerate(parts):
+        here = "".join(parts[:1]) + "".join(one if one[0] == "[" else f".{one}" for one in parts[1:number])
+        if isinstance(document, list) and part[0] == "[" and int(part[1:-1]) < len(document):
+            document = document[int(part[1:-1])]
+        elif isinstance(document, Mapping) and part in document:
+            document = document[part]
+        elif isinstance(document, Mapping):
+            tables = [key for key, value in document.items() if isinstance(value, Mapping | list)]
+            known = f"; `{here}` has {', '.join(f'`{key}`' for key in tables)}" if tables and number else ""
+            return f"; the base has no `{here}.{part}`{known}" if number else f"; the base has no `{part}`"
+        else:
+            return ""
+    return ""
 
 
 def _copied(value: Any) -> Any:
@@ -521,13 +579,15 @@ def _whole(base: Any, directory: Path | None) -> dict[str, Any]:
         return dict(base.to_dict() if isinstance(base, running.SupportsToDict) else base)
 
 
-def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...], Sequence[Point], Design | None]:
+def _layout(
+    document: Mapping[str, Any], seeds: int, taken: frozenset[str]
+) -> tuple[tuple[Column, ...], Sequence[Point], Design | None]:
     """Returns the columns and points of a study with `seeds` seeds: every combination, or the points of the design."""
     asked = designs.read(document)
     if asked is None:
         found = dimensions(document)
         _check_count([len(one) for one in found], seeds)
-        return columns(found, _TAKEN), Combinations(found), None
+        return columns(found, taken), Combinations(found), None
     varied = factors(document)
     rows = designs.rows(*asked, varied, MAX_COMBINATIONS // seeds)
     _check_count([len(rows)], seeds)
@@ -535,7 +595,7 @@ def _layout(document: Mapping[str, Any], seeds: int) -> tuple[tuple[Column, ...]
     shown = [
         (factor.at(0), factor.at(1), *(levels[index] for levels in combinations)) for index, factor in enumerate(varied)
     ]
-    made = columns(shown, _TAKEN)
+    made = columns(shown, taken)
     names, ends = designs.named(varied, made)
     return (
         made,
@@ -575,10 +635,10 @@ def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
 
 def _keep(found: Any) -> tuple[str, ...]:
     for name in _texts(found, "keep"):
-        if name not in {*TABLES, "summary"}:
-            allowed = ", ".join(f"`{one}`" for one in TABLES)
+        if name not in {*tables(), "summary"}:
+            allowed = ", ".join(f"`{one}`" for one in tables())
             raise InputError(f"keep: unknown table `{name}`; allowed are {allowed}; the summary is always kept")
-    return tuple(name for name in TABLES if name in found)
+    return tuple(name for name in tables() if name in found)
 
 
 def _texts(found: Any, key: str) -> list[str]:

@@ -36,9 +36,13 @@ def kind(path: str) -> str | None:
 
 
 def nearest(path: str) -> str | None:
-    """Returns the path nearest to an unknown path: a similar path, or a path with the same last keys; else None."""
+    """Returns the path nearest to an unknown path: in the same table, with the same last key, or similar."""
     plain = _INDEX.sub("[]", path)
-    last = plain.rpartition(".")[2]
+    table, _, last = plain.rpartition(".")
+    inside = {known.rpartition(".")[2]: known for known in reversed(kinds()) if known.startswith(f"{table}.")}
+    found = [inside[key] for key in difflib.get_close_matches(last, inside, n=1, cutoff=0.7)] if table else []
+    if found:
+        return _indexed(found[0], path)
     same = [known for known in kinds() if known.rpartition(".")[2] == last]
     found = [known for known in same if known.endswith(f".{plain}")][:1]
     found = found or difflib.get_close_matches(plain, same, n=1, cutoff=0.5)
@@ -48,8 +52,13 @@ def nearest(path: str) -> str | None:
         found = [ends[key] for key in difflib.get_close_matches(last, ends, n=1, cutoff=0.6)]
     if not found:
         return None
+    return _indexed(found[0], path)
+
+
+def _indexed(known: str, path: str) -> str:
+    """Returns a known path with the indices of another path."""
     indices = iter(_INDEX.findall(path))
-    return re.sub(r"\[\]", lambda _: next(indices, "[0]"), found[0])
+    return re.sub(r"\[\]", lambda _: next(indices, "[0]"), known)
 
 
 def _walk(node: dict[str, Any], path: str, definitions: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 A run is written into a separate work directory, flushed to the disk and then renamed. Several processes may share a
 store. If two processes compute the same run, the results are equal and the first stays. Of a run with a violated audit,
-only the message is kept, since the run would fail again.
+only the message is kept, since the run would fail again. The tables that runs read are kept once for all runs, so that
+a run can be repeated from the store alone.
 
 A work directory is locked until its process ends. The lock identifies left-overs of killed processes.
 """
@@ -18,6 +19,9 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from xoff import locks
 from xoff.results import PARTS, Result, load, synchronise
 from xoff.safe_read import named, read_bytes, read_json
@@ -26,6 +30,13 @@ from xoff.type_check import mismatch
 
 _FAILURE = "failure.json"
 _WORK = ".work-"
+_INPUTS = "inputs"
+"""The directory of the tables that runs read, a file for each content."""
+
+
+def input_file(digest: str) -> str:
+    """Returns the path of a table that runs read, relative to the directory of a run; `digest` is of the table."""
+    return f"../{_INPUTS}/{digest[:24]}.parquet"
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -176,6 +187,20 @@ class Store:
                 target.rename(place.parent / f"{key}.older")
         if self._durable:
             synchronise(self.directory)
+
+    def keep_input(self, relative: str, table: pa.Table) -> None:
+        """Writes a table that runs read, unless the store has the table.
+
+        relative: the path from the directory of a run.
+        """
+        file = self.directory / Path(relative).relative_to("..")
+        if is_whole(file):
+            return
+        file.parent.mkdir(exist_ok=True)
+        with self.workspace() as work, named(file):
+            pq.write_table(table, work / file.name, compression="zstd")
+            synchronise(work / file.name)
+            (work / file.name).rename(file)
 
     def adopt(self, key: str, files: Mapping[str, bytes], tables: Collection[str]) -> None:
         """Adds a run from a machine without access to this store."""
