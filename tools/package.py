@@ -34,6 +34,7 @@ def with_urls(project: str, address: str, documentation: str, version: str) -> s
         "Documentation": documentation or f"{address}/blob/v{version}/docs/index.md",
         "Changelog": f"{address}/blob/v{version}/CHANGELOG.md",
         "Issues": f"{address}/issues",
+        "Schema": f"{address}/raw/v{version}/schema/scenario.schema.json",
     }
     table = "[project.urls]\n" + "".join(f'{name} = "{url}"\n' for name, url in urls.items())
     return project.replace("[project.scripts]", table + "\n[project.scripts]", 1)

@@ -21,6 +21,7 @@ from typing import TypeAlias
 from xoff import formatting
 from xoff._core import InputError
 from xoff.results import write_new
+from xoff.version import schema_address
 
 Edit: TypeAlias = Callable[[str, str], str]
 """A function from the text of a file and the slug to the text with the slug registered."""
@@ -129,6 +130,8 @@ def write_document(kind: str, name: str = "") -> list[Path]:
         if place.exists():
             raise InputError(f"{place}: exists; choose another name")
     text = (_TEMPLATES / f"{kind}.toml").read_text("utf-8")
+    if kind != "study" and (address := schema_address()):
+        text = f"#:schema {address}\n{text}"
     # A file name may hold characters that end a text or a comment.
     quoted = json.dumps(formatting.plain(file.stem))
     for table, place in tables.items():

@@ -1,4 +1,6 @@
-"""The version of the package, which is the version of the compiled core, and the address of the documentation."""
+"""The version of the package, which is the version of the compiled core, and the addresses that the package names."""
+
+from pathlib import Path
 
 from xoff import _core
 
@@ -7,11 +9,23 @@ __version__: str = _core.version()
 
 def documentation() -> str:
     """Returns the address of the documentation that the package names, or the place in the source."""
+    return _addresses().get("Documentation", "docs/index.md of the source")
+
+
+def schema_address() -> str:
+    """Returns the address of the JSON Schema of scenarios that the package names, or the file of a checkout.
+
+    The text is empty for an own build without either.
+    """
+    file = Path(__file__).resolve().parents[2] / "schema" / "scenario.schema.json"
+    return _addresses().get("Schema", file.as_uri() if file.is_file() else "")
+
+
+def _addresses() -> dict[str, str]:
     from importlib import metadata
 
     try:
         urls: list[str] = metadata.metadata("xoff").get_all("Project-URL") or []
     except metadata.PackageNotFoundError:
         urls = []
-    named: dict[str, str] = dict(one.partition(", ")[::2] for one in urls)
-    return named.get("Documentation", "docs/index.md of the source")
+    return {name: address for name, _, address in (one.partition(", ") for one in urls)}

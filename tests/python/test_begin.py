@@ -16,6 +16,10 @@ from xoff import InputError
 
 def test_a_new_scenario_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
     assert xoff_here("new", "scenario").stdout == "scenario.toml\n"
+    # Editors find the schema by the first line.
+    address = (tmp_path / "scenario.toml").read_text().splitlines()[0].removeprefix("#:schema ")
+    schema = json.loads(Path(address.removeprefix("file://")).read_text())
+    assert schema["$id"] == f"urn:xoff:scenario:{xoff.__version__}"
     assert xoff.check(tmp_path / "scenario.toml")["warnings"] == []
     done = xoff_here("run", "scenario.toml")
     assert (done.returncode, "40 of 40 completed" in done.stdout) == (0, True)

@@ -1,84 +1,38 @@
-"""The tutorial and the how-to pages: the test writes the printed files, and types the printed commands.
-
-A block of ``sh`` is typed. A block of ``toml`` is written into the file named in bold by the text before; a block
-without a name is an excerpt. A block of ``python`` is run. A block of ``text`` is the output of the preceding
-command or code.
-A block of ``bash`` needs a cluster or a build, and is only parsed.
-"""
+"""The tutorial and the how-to pages: the test follows each page in an empty folder."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import documented
 from patience import PATIENCE_SECONDS
 from small import Command
-from xoff import shipped
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PAGES = [
-    _ROOT / "docs" / "install.md",
-    *sorted((_ROOT / "docs").glob("tutorial*.md")),
-    _ROOT / "docs" / "reference" / "python.md",
-    *sorted((_ROOT / "docs" / "how-to").glob("*.md")),
-]
-_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.M | re.S)
-_BUILD = ("make build", "source .venv/bin/activate")
-
-
-def _blocks(page: Path) -> list[tuple[str, str, str]]:
-    """Returns the blocks of a page: language, content, and the file named by the text before."""
-    text = page.read_text("utf-8")
-    found, end = [], 0
-    for block in _BLOCK.finditer(text):
-        named = re.findall(r"\*\*([\w-]+\.toml)\*\*", text[end : block.start()])
-        found.append((block[2], re.sub(f"^{block[1]}", "", block[3], flags=re.M), named[-1] if named else ""))
-        end = block.end()
-    return found
-
-
-_WRITES_EXAMPLES = re.compile(r"^xoff examples --out examples$", re.M)
 _SLOW = {"which-choice-decides"}
 """Pages with commands that take a minute."""
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow if page.stem in _SLOW else (), id=page.stem) for page in _PAGES]
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.stem in _SLOW else (), id=page.stem)
+        for page in documented.pages()
+    ],
 )
 def test_page(page: Path, tmp_path: Path, xoff_here: Command, capfd: pytest.CaptureFixture[str]) -> None:
-    if not _WRITES_EXAMPLES.search(page.read_text("utf-8")):
-        shipped.write(tmp_path / "examples")
-    printed = ""
-    for language, content, file in _blocks(page):
-        if language == "toml" and file:
-            (tmp_path / file).write_text(content, "utf-8")
-        elif language == "toml":
-            tomllib.loads(content)
-        elif language == "sh":
-            for line in content.splitlines():
-                if line not in _BUILD:
-                    program, *arguments = shlex.split(line)
-                    assert program == "xoff"
-                    done = xoff_here(*arguments)
-                    assert done.returncode == 0, done.stderr
-                    printed = done.stdout
-        elif language == "text":
-            assert [line.rstrip() for line in content.splitlines()] == [
-                line.rstrip() for line in printed.splitlines()[: len(content.splitlines())]
-            ]
-        elif language == "python":
-            exec(compile(content, page.name, "exec"), {})  # noqa: S102 (the pages are ours)
-            printed = capfd.readouterr().out
-        else:
-            assert language == "bash"
+    def python(text: str) -> str:
+        exec(compile(text, page.name, "exec"), {})  # noqa: S102 (the pages are ours)
+        return capfd.readouterr().out
+
+    documented.follow(page, tmp_path, xoff_here, python)
     if page.stem == "tutorial":
         figures = tmp_path / "pause" / "figures"
         _same_figure(figures / "victim_fct_mean_ps.svg", _ROOT / "docs" / "images" / "tutorial-victim.svg")

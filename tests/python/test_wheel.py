@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import documented
 import xoff
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -23,17 +24,27 @@ def _done(command: list[str | Path], cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
-def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+def _installed(tmp_path: Path) -> tuple[Path, Path]:
+    """Builds a wheel, and installs the wheel alone in an empty environment; returns the wheel and the programs."""
     maturin = Path(sys.executable).with_name("maturin")
     _done([maturin, "build", "--release", "--locked", "--quiet", "--out", tmp_path / "dist"], _ROOT)
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     assert "-abi3-" in wheel.name
     _done([sys.executable, "-m", "venv", tmp_path / "empty"], tmp_path)
-    python = tmp_path / "empty" / "bin" / "python"
-    pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _done([*pip, wheel], tmp_path)
-    command = tmp_path / "empty" / "bin" / "xoff"
+    programs = tmp_path / "empty" / "bin"
+    _install(programs, wheel, "")
+    return wheel, programs
+
+
+def _install(programs: Path, wheel: Path, extras: str) -> None:
+    words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}{extras}"]
+    _done([programs / "python", *words], programs)
+
+
+@pytest.mark.slow
+def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
+    wheel, programs = _installed(tmp_path)
+    command, python = programs / "xoff", programs / "python"
     assert _done([command, "--version"], tmp_path).strip() == f"xoff {xoff.__version__}"
     place = _done([python, "-c", "import xoff; print(xoff.__file__)"], tmp_path).strip()
     assert place.startswith(str(tmp_path))
@@ -41,9 +52,29 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     found = json.loads(_done([command, "run", "mine.toml", "--out", "mine", "--json"], tmp_path))
     assert found["fingerprint"] == xoff.run(tmp_path / "mine.toml").summary["fingerprint"]
     assert subprocess.run([command, "report", "mine"], cwd=tmp_path, capture_output=True, check=False).returncode == 2
-    _done([*pip, f"{wheel}[figures]"], tmp_path)
+    _install(programs, wheel, "[figures]")
     _done([command, "report", "mine"], tmp_path)
     assert (tmp_path / "mine" / "report.html").is_file()
     verdict = json.loads(_done([command, "reproduce", "--quick", "sfc/5.1", "--out", "out", "--json"], tmp_path))
     assert verdict["claims"][0]["holds"]
     assert (tmp_path / "out" / "sfc-incast_3_to_1-quick.svg").is_file()
+    _follow_the_documentation(tmp_path, wheel, programs)
+
+
+def _follow_the_documentation(tmp_path: Path, wheel: Path, programs: Path) -> None:
+    """Follows each page of the documentation in an empty folder, with the wheel and its extras."""
+    _install(programs, wheel, "[figures,design,tune,chakra]")
+    clean = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    clean["PATH"] = f"{programs}:{clean['PATH']}"
+    for page in documented.pages():
+        folder = tmp_path / "pages" / page.stem
+        folder.mkdir(parents=True)
+
+        def run(*words: str | Path, place: Path = folder) -> subprocess.CompletedProcess[str]:
+            command = [str(programs / "xoff"), *map(str, words)]
+            return subprocess.run(command, cwd=place, env=clean, capture_output=True, text=True, check=False)
+
+        def python(text: str, place: Path = folder) -> str:
+            return _done([programs / "python", "-c", text], place)
+
+        documented.follow(page, folder, run, python)
