@@ -42,9 +42,7 @@ def whole(result: Result, directory: Path) -> Result:
     except InputError as error:
         if not isinstance(error.__cause__ or error.__context__, FileNotFoundError) and "no such file" not in str(error):
             raise
-        hint = (
-            "the scenario reads tables, which the study keeps in its directory `inputs`: name the run inside its study"
-        )
+        hint = "the scenario reads tables, which the study keeps in runs/inputs: name the run inside the study"
         raise InputError(f"{error}; {hint}") from None
 
 
