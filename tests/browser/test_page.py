@@ -51,7 +51,25 @@ def study_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report.write(place)
 
 
-@pytest.fixture(params=["run", "study"])
+@pytest.fixture(scope="module")
+def job_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a pipeline of two ranks: rank 0 computes and sends, rank 1 receives and computes."""
+    place = tmp_path_factory.mktemp("job") / "result"
+    operations = [
+        {"rank": 0, "kind": "compute", "name": "first", "duration": "400us"},
+        {"rank": 0, "kind": "send", "name": "sent", "after": ["first"], "peer": 1, "size": "2MB", "label": "<b>PP"},
+        {"rank": 1, "kind": "recv", "name": "got", "peer": 0, "size": "2MB", "label": "<b>PP"},
+        {"rank": 1, "kind": "compute", "name": "last", "after": ["got"], "duration": "100us"},
+    ]
+    document = {
+        "network": {"star": {"hosts": 2, "link": {"rate": "100Gbps", "delay": "1us"}}},
+        "workload": [{"name": "job", "graph": {"operations": operations}}],
+    }
+    xoff.run(document, out=place)
+    return report.write(place)
+
+
+@pytest.fixture(params=["run", "study", "job"])
 def page(request: pytest.FixtureRequest) -> Path:
     found: Path = request.getfixturevalue(f"{request.param}_page")
     return found
@@ -64,10 +82,10 @@ def test_the_page_is_whole(browser: Browser, page: Path) -> None:
     assert [url for url in browser.requests() if not url.startswith("data:")] == [page.resolve().as_uri()]
     assert len(browser.ask("document.body.innerText")) > 2000
     assert browser.ask("document.querySelectorAll('.u-wrap canvas').length") == browser.ask(
-        "document.querySelectorAll('.chart-group').length"
+        "document.querySelectorAll('.chart-group, figure.spans').length"
     )
     assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
-    name = "run" if "run" in str(page) else "study"
+    name = next(name for name in ("run", "study", "job") if f"/{name}" in str(page.parent))
     picture = browser.screenshot(_PICTURES / f"{name}.png")
     with Image.open(picture) as image:
         assert image.height > 1500
@@ -91,6 +109,51 @@ def test_every_chart_is_drawn(browser: Browser, page: Path) -> None:
     )
     assert drawn
     assert all(drawn), drawn
+
+
+def test_spans_of_ranks_are_drawn_zoomed_and_hidden(browser: Browser, job_page: Path) -> None:
+    browser.open(job_page)
+    blue, orange = ([int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in plots.COLOURS[:2])
+
+    def line(row: int) -> tuple[int, int]:
+        """Returns how many pixels of the middle of a row are of computing and of messages, in the second figure."""
+        found: list[int] = browser.ask(
+            f"""(() => {{
+                const canvas = document.querySelectorAll('figure.spans canvas')[1];
+                const over = document.querySelectorAll('figure.spans .u-over')[1].getBoundingClientRect();
+                const y = Math.round(over.top - canvas.getBoundingClientRect().top + over.height * (0.6 + {row}) / 2.2);
+                const {{ data }} = canvas.getContext('2d').getImageData(0, y, canvas.width, 1);
+                return [{blue}, {orange}].map((colour) => [...Array(canvas.width).keys()].filter((x) =>
+                    colour.every((part, index) => data[4 * x + index] === part)).length);
+            }})()"""
+        )
+        return found[0], found[1]
+
+    left, top, width, height = browser.place("figure.spans ~ figure.spans .u-over")
+    times = {row["rank"]: row for row in xoff.load(job_page.parent).messages.to_pylist()}
+    end = 500e6 + times[0]["fct_ps"]
+    computed, sent = (width * part / end for part in (400e6, times[0]["left_ps"] - 400e6))
+    assert line(0) == pytest.approx((computed, sent), abs=3)
+    assert line(1) == pytest.approx((width * 100e6 / end, width * (end - 100e6) / end), abs=3)
+    browser.mouse("move", left + 0.1 * width, top + 0.25 * height)
+    told = "document.querySelectorAll('figure.spans output')[1].textContent"
+    assert browser.ask(told) == "rank 0: computing 0 to 400 µs"
+    # A zoom into the first tenth leaves computing of rank 0 and the waiting receive of rank 1.
+    browser.mouse("press", left, top + 5)
+    browser.mouse("move", left + 0.1 * width, top + 5)
+    browser.mouse("release", left + 0.1 * width, top + 5)
+    assert line(0) == pytest.approx((width, 0), abs=3)
+    assert line(1) == pytest.approx((0, width), abs=3)
+    browser.ask(
+        """(() => {
+            const names = [...document.querySelectorAll('figure.spans')[1].querySelectorAll('.u-legend th')];
+            names.find((one) => one.textContent === 'computing').click();
+            return new Promise((done) => setTimeout(done, 100));
+        })()"""
+    )
+    assert line(0) == (0, 0)
+    # The browser advises against reading a canvas often, as this test does.
+    assert [said for said in browser.complaints() if "getImageData" not in said] == []
 
 
 def test_tables_sort(browser: Browser, page: Path) -> None:

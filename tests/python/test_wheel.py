@@ -64,6 +64,9 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
 def _follow_the_documentation(tmp_path: Path, wheel: Path, programs: Path) -> None:
     """Follows each page of the documentation in an empty folder, with the wheel and its extras."""
     _install(programs, wheel, "[figures,design,tune,chakra]")
+    # Libraries that pages show beside xoff.
+    libraries = ["polars", "pandas", "duckdb", "-c", _ROOT / "requirements-dev.lock"]
+    _done([programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *libraries], tmp_path)
     clean = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     clean["PATH"] = f"{programs}:{clean['PATH']}"
     for page in documented.pages():

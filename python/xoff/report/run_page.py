@@ -130,7 +130,10 @@ def _charts(result: Result, times: pa.Table | None) -> Any:
         by = groups(times, "workload")[: len(COLOURS)]
         what = subject(by)
         name = "Flow completion times" if what == "flows" else f"Completion times of {what}"
-        yield {"id": "fct", "title": name, "charts": [charts.cdf("fct", "by workload", by)]}
+        distribution = charts.cdf("fct", "by workload", by)
+        # One completion time is a point, and no line.
+        if len(distribution["x"]["values"]) > 1:
+            yield {"id": "fct", "title": name, "charts": [distribution]}
         if times.num_rows >= _FEW and plots.has_sizes(by):
             title = f"Slowdown by {size_label(by)}, in bins of equally many {what}"
             yield {"id": "slowdown", "title": title, "charts": [charts.slowdown("slowdown", "by size", by)]}

@@ -1,7 +1,7 @@
 
 // Spans of time in rows, from the data that `job_plots.Spans` describes. Needs uPlot and the colours of chart.js.
 
-const spanHeight = (spec) => 90 + 20 * spec.rows.length;
+const spanHeight = (spec) => 100 + 22 * spec.rows.length;
 
 // Rectangles of the visible labels, in the order of the data: a later span covers an earlier one.
 function spanShapes(chart, spec, labels) {
