@@ -218,6 +218,13 @@ def test_any_table_of_a_job_is_kept(tmp_path: Path) -> None:
     assert {(row["job_job_iteration_ps"], row["job_job_iteration_p99_ps"]) for row in runs} == {(2_500_000, 4_000_000)}
 
 
+def test_a_metric_with_capitals_names_its_own_workload(scenario: dict[str, Any]) -> None:
+    other = {**scenario["workload"][0], "name": "b"}
+    scenario["workload"] = [{**scenario["workload"][0], "name": "A"}, other]
+    with pytest.raises(InputError, match=r"`A_fct_mean_ps`; did you mean `a_fct_mean_ps`\?"):
+        read({"scenario": scenario, "metrics": ["A_fct_mean_ps"]})
+
+
 def test_a_scenario_is_not_a_study(scenario_file: Path, xoff_here: Command) -> None:
     done = xoff_here("sweep", scenario_file)
     assert (done.returncode, done.stdout) == (2, "")

@@ -99,7 +99,9 @@ def unknown(name: str, names: Collection[str]) -> str:
     renamed = renames.metric(name)
     if renamed is not None:
         return f"`{name}` is renamed to `{renamed}`; `xoff migrate` rewrites a file"
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    # Names of workloads have small letters in metrics.
+    same = [one for one in names if one.lower() == name.lower()]
+    near = same or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     listed = [f"`{one}`" for one in names]
     every = ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")
     hint = f"did you mean `{near[0]}`?" if near else f"known are {every}"
