@@ -273,6 +273,48 @@ def test_the_run_of_a_case_without_headroom_loses_packets_and_sends_no_pause(
     assert lossless.pauses.num_rows > 0
 
 
+def test_the_run_of_a_case_with_a_small_egress_pool_drops_at_the_output(xoff_here: Command, tmp_path: Path) -> None:
+    """52 senders of two classes fill memory and headroom (case s2); the value that the check names ends the drops.
+
+    104 groups at their thresholds and the headroom that cables of 130 m need are more than the 126,332 cells of the
+    egress pool, and less than the 127,692 of the ingress pool.
+    """
+    ports, metres, of = 53, 130, case("s2")["switches"]["leaf0"]
+    tables = switch(ports, metres=metres)
+    tables["BUFFER_POOL"] |= of["BUFFER_POOL"]
+    tables["BUFFER_PROFILE"] |= {
+        "egress_lossless_profile": of["BUFFER_PROFILE"]["egress_lossless_profile"],
+        f"pg_lossless_100000_{metres}m_profile": of["BUFFER_PROFILE"]["pg_lossless_100000_300m_profile"],
+    }
+    (tmp_path / "chip.toml").write_text("cell = 256\nheadroom_in_pool = true\n")
+
+    def drops(directory: Path) -> int:
+        out = directory.with_suffix(".out")
+        imported(xoff_here, directory, out, "--asic", tmp_path / "chip.toml")
+        document = incast(out / "scenario.toml", "500KB")
+        flows = {"senders": list(range(1, ports)), "receiver": 0, "size": "500KB"}
+        document["workload"] = [{"name": f"incast {one}", "class": one, "incast": flows} for one in (3, 4)]
+        document["framing"]["payload"] = "1000B"
+        del document["switch"]["ecn"]
+        # Neighbours respond at once, so that headroom is of the cables.
+        del document["switch"]["flow_control"]["pfc"]["response"]
+        found = running.run(document, tables=running.prepare(out / "scenario.toml").tables)
+        assert found.summary["pfc"]["pauses"] > 1000
+        return found.summary["drops"]
+
+    before = write(tmp_path / "before", {"leaf0": tables})
+    assert drops(before) > 0
+    done = xoff_here("check", "--sonic", before, "--asic", tmp_path / "chip.toml", "--json")
+    (row,) = (row for row in json.loads(done.stdout)["rows"] if row["id"] == "egress-pool")
+    assert (row["key"], row["required"]) == ("egress_lossless_pool", "32689152")
+    mended = changed(
+        tables,
+        ("BUFFER_POOL/egress_lossless_pool/size", row["required"]),
+        ("BUFFER_PROFILE/egress_lossless_profile/static_th", row["required"]),
+    )
+    assert drops(write(tmp_path / "mended", {"leaf0": mended})) == 0
+
+
 def test_the_run_of_a_case_without_enable_marks_nothing(xoff_here: Command, tmp_path: Path) -> None:
     """Thresholds of 3,000 and 6,000 B (case s4): no mark without ``wred_green_enable``; with it the queue is marked."""
     of_case = case("s4")["switches"]["leaf0"]["WRED_PROFILE"]["W"]

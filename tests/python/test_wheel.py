@@ -24,26 +24,40 @@ def _done(command: list[str | Path], cwd: Path) -> str:
     return done.stdout
 
 
-def _installed(tmp_path: Path) -> tuple[Path, Path]:
-    """Builds a wheel, and installs the wheel alone in an empty environment; returns the wheel and the programs."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of this checkout."""
+    place = tmp_path_factory.mktemp("wheel")
     maturin = Path(sys.executable).with_name("maturin")
-    _done([maturin, "build", "--release", "--locked", "--quiet", "--out", tmp_path / "dist"], _ROOT)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    assert "-abi3-" in wheel.name
-    _done([sys.executable, "-m", "venv", tmp_path / "empty"], tmp_path)
-    programs = tmp_path / "empty" / "bin"
-    _install(programs, wheel, "")
-    return wheel, programs
+    _done([maturin, "build", "--release", "--locked", "--quiet", "--out", place], _ROOT)
+    (found,) = place.glob("*.whl")
+    assert "-abi3-" in found.name
+    return found
 
 
-def _install(programs: Path, wheel: Path, extras: str) -> None:
-    words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{wheel}{extras}"]
-    _done([programs / "python", *words], programs)
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with the wheel, its extras, and the libraries that pages show beside xoff."""
+    found = _environment(tmp_path_factory.mktemp("whole"))
+    libraries = ["polars", "pandas", "duckdb", "-c", str(_ROOT / "requirements-dev.lock")]
+    _install(found, f"{wheel}[figures,design,tune,chakra]", *libraries)
+    return found
+
+
+def _environment(place: Path) -> Path:
+    """Makes an environment without packages; returns the folder of its programs."""
+    _done([sys.executable, "-m", "venv", place / "environment"], place)
+    return place / "environment" / "bin"
+
+
+def _install(programs: Path, *packages: str) -> None:
+    _done([programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], programs)
 
 
 @pytest.mark.slow
-def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
-    wheel, programs = _installed(tmp_path)
+def test_a_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    programs = _environment(tmp_path)
+    _install(programs, str(wheel))
     command, python = programs / "xoff", programs / "python"
     assert _done([command, "--version"], tmp_path).strip() == f"xoff {xoff.__version__}"
     place = _done([python, "-c", "import xoff; print(xoff.__file__)"], tmp_path).strip()
@@ -52,32 +66,25 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     found = json.loads(_done([command, "run", "mine.toml", "--out", "mine", "--json"], tmp_path))
     assert found["fingerprint"] == xoff.run(tmp_path / "mine.toml").summary["fingerprint"]
     assert subprocess.run([command, "report", "mine"], cwd=tmp_path, capture_output=True, check=False).returncode == 2
-    _install(programs, wheel, "[figures]")
+    _install(programs, f"{wheel}[figures]")
     _done([command, "report", "mine"], tmp_path)
     assert (tmp_path / "mine" / "report.html").is_file()
     verdict = json.loads(_done([command, "reproduce", "--quick", "sfc/5.1", "--out", "out", "--json"], tmp_path))
     assert verdict["claims"][0]["holds"]
     assert (tmp_path / "out" / "sfc-incast_3_to_1-quick.svg").is_file()
-    _follow_the_documentation(tmp_path, wheel, programs)
 
 
-def _follow_the_documentation(tmp_path: Path, wheel: Path, programs: Path) -> None:
-    """Follows each page of the documentation in an empty folder, with the wheel and its extras."""
-    _install(programs, wheel, "[figures,design,tune,chakra]")
-    # Libraries that pages show beside xoff.
-    libraries = ["polars", "pandas", "duckdb", "-c", _ROOT / "requirements-dev.lock"]
-    _done([programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *libraries], tmp_path)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in documented.pages()])
+def test_a_page_is_followed_with_a_wheel_alone(page: Path, programs: Path, tmp_path: Path) -> None:
     clean = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     clean["PATH"] = f"{programs}:{clean['PATH']}"
-    for page in documented.pages():
-        folder = tmp_path / "pages" / page.stem
-        folder.mkdir(parents=True)
 
-        def run(*words: str | Path, place: Path = folder) -> subprocess.CompletedProcess[str]:
-            command = [str(programs / "xoff"), *map(str, words)]
-            return subprocess.run(command, cwd=place, env=clean, capture_output=True, text=True, check=False)
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [str(programs / "xoff"), *map(str, words)]
+        return subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
 
-        def python(text: str, place: Path = folder) -> str:
-            return _done([programs / "python", "-c", text], place)
+    def python(text: str) -> str:
+        return _done([programs / "python", "-c", text], tmp_path)
 
-        documented.follow(page, folder, run, python)
+    documented.follow(page, tmp_path, run, python)
