@@ -276,6 +276,22 @@ def size_buffer(
         str | None, typer.Option(help="Under PFC: headroom of a class (size pfc).", show_default=False)
     ] = None,
     classes: Annotated[int, typer.Option(min=1, max=8, help="Lossless classes, with --headroom.")] = 1,
+    sonic: Annotated[
+        bool, typer.Option("--sonic", help="Also prints the pools as SONiC's BUFFER_POOL; needs --headroom.")
+    ] = False,
+    asic: Asic = None,
+    memory: Annotated[
+        str | None, typer.Option(help="With --sonic: memory of the switch.", show_default="that of the chip")
+    ] = None,
+    ports: Annotated[int, typer.Option(min=1, max=1024, help="With --sonic: ports of the switch.")] = 32,
+    over_subscribe: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1024,
+            help="With --sonic: headroom of all groups divided by the shared headroom pool; 0: no pool.",
+        ),
+    ] = 0,
     verify: _Verify = False,
     as_json: Json = False,
 ) -> None:
@@ -288,10 +304,20 @@ def size_buffer(
         if incast is None:
             raise InputError("--verify: runs senders that begin at once; give --incast")
         answer["measured"] = [marking.verify_buffer(path, incast, answer["window_bytes"])]
+    if sonic:
+        if room is None:
+            raise InputError("--sonic: needs --headroom, the headroom of a class (size pfc)")
+        known = None if memory is None else marking.quantity("--memory", memory, "bytes", 1, 10**12)
+        answer["sonic"] = sonic_sizing.pools(sonic_sizing.Room(known, ports, classes, room, over_subscribe), asic)
+    elif asic is not None or memory is not None:
+        raise InputError("--asic and --memory: need --sonic")
     if as_json:
         print(json.dumps(answer))
         return
     _show_rows(answer, ("bytes",))
+    if sonic:
+        print(sonic_sizing.pool_line(answer["sonic"]))
+        print(json.dumps({"BUFFER_POOL": answer["sonic"]["BUFFER_POOL"]}, indent=4))
 
 
 def _show_rows(answer: dict[str, Any], columns: tuple[str, ...]) -> None:

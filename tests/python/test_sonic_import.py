@@ -484,3 +484,28 @@ def test_size_ecn_prints_a_curve(xoff_here: Command) -> None:
     found = json.loads(xoff_here(*words, *memory, "--json").stdout)
     assert int(found["WRED_PROFILE"]["ROCE"]["green_min_threshold"]) < found["below_pfc_bytes"]
     assert '"WRED_PROFILE"' in xoff_here(*words).stdout
+
+
+def test_size_buffer_prints_the_pools(xoff_here: Command, tmp_path: Path) -> None:
+    """Case s2: 40 ports with 2 groups of 18 cells each and a shared headroom pool are 127,692 cells."""
+    words = ("size", "buffer", "--rate", "100Gbps", "--round-trip", "10us", "--sonic")
+    chip = tmp_path / "chip.toml"
+    chip.write_text("cell = 256\nheadroom_in_pool = true\n")
+    given = ("--headroom", "160000B", "--classes", "2", "--ports", "40", "--over-subscribe", "6", "--asic", chip)
+    done = xoff_here(*words, *given, "--memory", f"{127_692 * 256}B", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["sonic"]
+    # Reserves are six cells a group; 80 groups of 625 cells share a sixth.
+    assert (found["reserves_bytes"], found["headroom_bytes"]) == (80 * 6 * 256, 8334 * 256)
+    assert found["reserves_bytes"] + found["headroom_bytes"] + found["shared_bytes"] == 127_692 * 256
+    assert found["groups_in_headroom_at_once"] == 13
+    ingress, egress = found["BUFFER_POOL"].values()
+    assert (int(ingress["size"]), int(ingress["xoff"])) == ((127_692 - 480) * 256, 8334 * 256)
+    # The pool of outputs holds all that the inputs admit.
+    assert int(egress["size"]) == 127_692 * 256 > int(ingress["size"])
+    shown = xoff_here(*words, *given, "--memory", f"{127_692 * 256}B").stdout
+    assert "enough for 13 of 80 groups at once" in shown
+    assert '"BUFFER_POOL"' in shown
+    assert "--memory: is needed" in xoff_here(*words, *given).stderr
+    assert "less than the reserves" in xoff_here(*words, *given, "--memory", "1MB").stderr
+    assert "needs --headroom" in xoff_here(*words).stderr

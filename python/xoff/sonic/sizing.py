@@ -1,4 +1,7 @@
-"""A lossless profile for a link, as an entry of BUFFER_PROFILE: by formula, by physics, or from a lookup table."""
+"""Entries to paste for SONiC: a lossless profile of a link, the pools of a switch, and a curve of marks.
+
+The headroom of a profile is by formula, by physics, or from a lookup table.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +70,60 @@ def profile(rate: str, link_delay: str, max_frame: str, choices: Choices) -> dic
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The lossless groups of a switch, and the memory for the groups."""
+
+    memory: int | None
+    """In bytes; None: that of the chip."""
+    ports: int
+    classes: int
+    headroom: int
+    """Headroom of a group in bytes."""
+    over_subscribe: int = 0
+    """Headroom of all groups divided by the shared headroom pool; 0: each group has separate headroom."""
+
+
+def pools(room: Room, chip_name: str | None) -> dict[str, Any]:
+    """Returns the entries of BUFFER_POOL to paste, and the bytes of each part of the memory.
+
+    Raises `InputError` for an unknown chip or memory, and if reserves and headroom exceed the memory.
+    """
+    chip = asic.chosen(chip_name).of("", "")
+    memory = chip.memory if room.memory is None else room.memory
+    if memory is None:
+        raise InputError(f"--memory: is needed; the memory of {chip.name} is not known")
+    groups = room.ports * room.classes
+    headroom = -(-room.headroom // chip.unit) * chip.unit
+    reserves = groups * _RESERVE_CELLS * chip.cell
+    pool = -(-groups * headroom // (max(1, room.over_subscribe) * chip.unit)) * chip.unit
+    shared = (memory - reserves - pool) // chip.unit * chip.unit
+    if shared <= 0:
+        raise InputError(
+            f"--memory: {memory:,} B are less than the reserves and the headroom of {groups:,} groups, "
+            f"{reserves + pool:,} B; give fewer --ports or --classes, or share headroom with --over-subscribe"
+        )
+    size = shared + (reserves if chip.reserve_in_pool else 0) + (pool if chip.headroom_in_pool else 0)
+    ingress = {"type": "ingress", "mode": "dynamic", "size": str(size)}
+    if room.over_subscribe:
+        ingress["xoff"] = str(pool)
+    whole = str(memory // chip.unit * chip.unit)
+    return {
+        "chip": chip.name,
+        "memory_bytes": memory,
+        "groups": groups,
+        "reserves_bytes": reserves,
+        "headroom_bytes": pool,
+        "shared_bytes": shared,
+        "groups_in_headroom_at_once": pool // headroom if headroom else groups,
+        "guesses": list(chip.guesses),
+        "BUFFER_POOL": {
+            "ingress_lossless_pool": ingress,
+            "egress_lossless_pool": {"type": "egress", "mode": "static", "size": whole},
+        },
+    }
+
+
 def response_time_ps(rate: str) -> int:
     """Returns the reaction of a neighbour to a pause at a rate: quanta of 512 bit times (802.3, 31B.3.7)."""
     bps = marking.quantity("--rate", rate, "bps", 10**6, 10**13)
@@ -122,6 +179,15 @@ def curve(row: Mapping[str, Any], below_pauses: int | None) -> dict[str, dict[st
         "green_drop_probability": str(round(100 * row["pmax"])),
     }
     return {"ROCE": values}
+
+
+def pool_line(found: Mapping[str, Any]) -> str:
+    """Returns the parts of the memory in a line."""
+    return (
+        f"chip {found['chip']}: {found['memory_bytes']:,} B = reserves {found['reserves_bytes']:,} + headroom "
+        f"{found['headroom_bytes']:,} + shared {found['shared_bytes']:,}; the headroom is enough for "
+        f"{found['groups_in_headroom_at_once']:,} of {found['groups']:,} groups at once"
+    )
 
 
 def lines(found: Mapping[str, Any]) -> list[str]:
