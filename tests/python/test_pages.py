@@ -36,6 +36,9 @@ def test_page(page: Path, tmp_path: Path, xoff_here: Command, capfd: pytest.Capt
     if page.stem == "tutorial":
         figures = tmp_path / "pause" / "figures"
         _same_figure(figures / "victim_fct_mean_ps.svg", _ROOT / "docs" / "images" / "tutorial-victim.svg")
+    if page.stem == "check-sonic":
+        figures = tmp_path / "result" / "figures"
+        _same_figure(figures / "switch_memory.svg", _ROOT / "docs" / "images" / "switch-memory.svg")
 
 
 def _same_figure(drawn: Path, shown: Path) -> None:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from xoff import connections, counts, job_plots, plots, serving_plots
 from xoff.plots import COLOURS, colour, groups, measured, size_label, subject
-from xoff.report import charts, delays, jobs, replay, serving, switch_memory, topology
+from xoff.report import charts, delays, jobs, memory_figure, replay, serving, switch_memory, topology
 from xoff.report.narrative import tell
 from xoff.report.page import MEANINGS, Again, Audit, Cell, Network, Page, Table, document_text, table
 from xoff.results import Result
@@ -101,6 +101,8 @@ def figures(result: Result, times: pa.Table | None) -> dict[str, Callable[[], Fi
         if result.jobs.num_rows:
             made["job_parts"] = lambda: job_plots.breakdown(result.jobs, first).figure()
     made |= _serving(result)
+    if memories := switch_memory.build(result):
+        made["switch_memory"] = lambda: memory_figure.figure(memories[0])
     if "links" in result.tables and result.links.num_rows:
         made["link_use"] = plot.link_use
     return made
