@@ -12,6 +12,6 @@ trap 'rm -rf "$work"' EXIT
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 out=$PWD/dist
 rm -rf "$out"
-(cd "$work/source" && "$OLDPWD/.venv/bin/maturin" sdist --quiet --out "$out")
+(cd "$work/source" && "$OLDPWD/.venv/bin/maturin" sdist --out "$out")
 tools/wheel.sh "$work/source" "$out"
 ls "$out"
