@@ -75,7 +75,9 @@ def test_a_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [pytest.param(page, id=page.stem) for page in documented.pages()])
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, id=page.stem) for page in (*documented.pages(), *documented.others())]
+)
 def test_a_page_is_followed_with_a_wheel_alone(page: Path, programs: Path, tmp_path: Path) -> None:
     clean = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     clean["PATH"] = f"{programs}:{clean['PATH']}"
