@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 
 from xoff.experiments.ai_fabrics._rows import (
     CI,
@@ -140,29 +141,59 @@ def by_setting(runs: Runs[T], rows: Sequence[str], cell: Callable[[str, str], st
     return made + [[at, *(cell(at, row) if runs.has(at, (row,)) else "–" for row in rows)] for at in runs.settings]
 
 
-def dots(
-    panels: Mapping[str, Mapping[str, Sequence[float]]], rows: Sequence[str], path: Path, label: str, columns: int
-) -> None:
-    """Draws a dot with a 95 % interval for each row, in a panel for each setting; the axis of values is shared."""
-    lines = -(-len(panels) // columns)
+Values: TypeAlias = Mapping[str, Sequence[float]]
+"""The values of rows, a value for each seed."""
+
+
+def dots(main: Mapping[str, Values], others: Mapping[str, Values], rows: Sequence[str], path: Path, label: str) -> None:
+    """Draws a dot with a 95 % interval for each row: panels of the main setting, and a small panel for each other one.
+
+    main: by title; each panel has numbers and an axis of its own.
+    others: by setting, with one axis for all.
+    label: the quantity of the first panel and of all other settings.
+    """
+    columns = 6
+    lines = -(-len(others) // columns) if others else 0
     with rc_context(STYLE):
-        size = (2.2 + 1.75 * min(columns, len(panels)), 0.7 + lines * (0.5 + 0.17 * len(rows)))
-        drawing = Canvas(figsize=size, layout="constrained")
-        grid: Any = drawing.subplots(lines, min(columns, len(panels)), sharex=True, sharey=True, squeeze=False)
-        axes = list(grid.flat)
-        for panel, (title, values) in zip(axes, panels.items(), strict=False):
-            for place, row in enumerate(rows):
-                if row in values:
-                    found = interval(values[row])
-                    panel.errorbar(
-                        found.mean, place, xerr=found.margin or 0.0, fmt="o", color=KINDS[row], markersize=3.5
-                    )
-            panel.set_title(title, fontsize=7)
-            panel.axvline(0, color="grey", linewidth=0.8)
-            panel.tick_params(labelsize=6)
-        for panel in axes[len(panels) :]:
-            panel.set_visible(False)
-        axes[0].set_yticks(range(len(rows)), rows, fontsize=6)
-        axes[0].set_ylim(len(rows) - 0.5, -0.5)
-        drawing.supxlabel(label, fontsize=8)
+        drawing = Canvas(figsize=(9.6, 3.0 + 1.75 * lines), layout="constrained")
+        parts: Any = drawing.subfigures(1 + bool(lines), 1, height_ratios=[2.8, 1.75 * lines][: 1 + bool(lines)])
+        first, rest = (parts[0], parts[1]) if lines else (parts, None)
+        for axes, (title, values) in zip(first.subplots(1, len(main), sharey=True), main.items(), strict=True):
+            _rows(axes, values, rows, size=5)
+            _numbers(axes, values, rows)
+            axes.set_xlabel(title, fontsize=8)
+            axes.set_yticks(range(len(rows)), rows, fontsize=7)
+        first.suptitle("main setting", fontsize=9)
+        if rest is not None:
+            grid: Any = rest.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+            for axes, (title, values) in zip(grid.flat, others.items(), strict=False):
+                _rows(axes, values, rows, size=3)
+                axes.set_yticks(range(len(rows)), rows, fontsize=5)
+                axes.set_title(title, fontsize=7)
+            for axes in list(grid.flat)[len(others) :]:
+                axes.set_visible(False)
+            rest.suptitle("other settings: one change to the main setting", fontsize=9)
+            rest.supxlabel(label, fontsize=8)
         write(drawing, path)
+
+
+def _rows(axes: Axes, values: Values, rows: Sequence[str], size: float) -> None:
+    """Draws a dot with an interval for each row with values."""
+    for place, row in enumerate(rows):
+        if row in values:
+            found = interval(values[row])
+            axes.errorbar(
+                found.mean, place, xerr=found.margin or 0.0, fmt="o", color=KINDS[row], markersize=size, elinewidth=1
+            )
+    axes.axvline(0, color="grey", linewidth=0.8)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.tick_params(labelsize=6)
+
+
+def _numbers(axes: Axes, values: Values, rows: Sequence[str]) -> None:
+    """Writes the mean of each row with values beside the right end of the panel."""
+    for place, row in enumerate(rows):
+        if row in values:
+            # Rounded first: no minus before a zero.
+            text = f"{round(interval(values[row]).mean) + 0}"
+            axes.text(1.01, place, text, transform=axes.get_yaxis_transform(), fontsize=7, va="center", ha="left")

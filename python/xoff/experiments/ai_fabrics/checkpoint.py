@@ -285,8 +285,16 @@ def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draws the cost of the checkpoint to the job, by row and setting."""
+    """Draws the cost of the checkpoint to the job, by row and setting, and the last write at the main setting."""
     runs = _runs(results)
-    panels = {at: {row: cost(runs, at, row) for row in ROWS if runs.has(at, (row,))} for at in runs.settings}
-    label = "cost of the checkpoint to the job: the mean iteration is longer than alone by … %"
-    dots(panels, ROWS, path, label, 6)
+    costs = {at: {row: cost(runs, at, row) for row in ROWS if runs.has(at, (row,))} for at in runs.settings}
+    others = {at: values for at, values in costs.items() if at != MAIN and values.keys() >= {PFC}}
+    later = {row: _later(runs, row) for row in costs[MAIN]}
+    label = "cost to the job: the mean iteration is longer than without a checkpoint by … %"
+    dots({label: costs[MAIN], "last write: later than under PFC alone by … %": later}, others, ROWS, path, label)
+
+
+def _later(runs: Runs[Run], row: str) -> list[float]:
+    """Returns how much later the last write of the main setting ends than under PFC alone, in percent."""
+    pairs = zip(runs.values(MAIN, row, _writes), runs.values(MAIN, PFC, _writes), strict=True)
+    return [100 * (mine / base - 1) for mine, base in pairs]

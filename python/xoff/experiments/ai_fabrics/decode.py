@@ -9,7 +9,7 @@ The sentences were written after single runs of two seeds at the main setting, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -241,14 +241,19 @@ def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
     return found
 
 
-def late(runs: Runs[Run], at: str, row: str) -> list[float]:
-    """Returns how much later the late token is than with priority for experts, in percent, seed by seed."""
-    pairs = zip(runs.values(at, row, _late), runs.values(at, PRIORITY, _late), strict=True)
-    return [100 * (mine / best - 1) for mine, best in pairs]
+def _against(runs: Runs[Run], at: str, row: str, base: str, value: Callable[[Run], float]) -> list[float]:
+    """Returns how much larger a value of a row is than the value of another row, in percent, seed by seed."""
+    pairs = zip(runs.values(at, row, value), runs.values(at, base, value), strict=True)
+    return [100 * (mine / other - 1) for mine, other in pairs]
 
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
-    """Draws the late token against a second class with priority, by row and setting."""
+    """Draws the late token by row and setting, and median token and KV caches at the main setting."""
     runs = _runs(results)
-    panels = {at: {row: late(runs, at, row) for row in ROWS if runs.has(at, (row,))} for at in runs.settings}
-    dots(panels, ROWS, path, "late token: p99 ITL, later than with a second class with priority by … %", 4)
+    found = {at: [row for row in ROWS if runs.has(at, (row,))] for at in runs.settings}
+    late = {at: {row: _against(runs, at, row, PRIORITY, _late) for row in rows} for at, rows in found.items()}
+    median = {row: _against(runs, MAIN, row, PRIORITY, _median) for row in found[MAIN]}
+    caches = {row: _against(runs, MAIN, row, PFC, _kv) for row in found[MAIN]}
+    label = "late token (p99 ITL): later than with a second class with priority by … %"
+    main = {label: late.pop(MAIN), "median token: later by … %": median}
+    dots(main | {"KV cache: longer than under PFC alone by … %": caches}, late, ROWS, path, label)
