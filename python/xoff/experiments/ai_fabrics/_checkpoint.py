@@ -64,7 +64,9 @@ def writes_alone(setting: Setting, row: str) -> dict[str, Any]:
 
 def _made(setting: Setting, row: str, found: Tables, workload: list[dict[str, Any]]) -> dict[str, Any]:
     shape = {"leaves": LEAVES + 1, "spines": setting.spines, "hosts_per_leaf": HOSTS_PER_LEAF}
-    return {
+    # Under dynamic thresholds Congestion Isolation may lose packets; the page shows the losses.
+    losses = {} if setting.fabric.xoff_us else {"audits": {"loss": "record"}}
+    return losses | {
         "name": row,
         "seed": setting.seed,
         "network": {"leaf_spine": {**shape, "link": link(setting.fabric)}},

@@ -121,6 +121,8 @@ class Run:
     """SFCMs."""
     memory_kb: float
     """The most bytes that entered by one port in one class and were waiting."""
+    lost: int
+    """Packets without room."""
 
 
 def read(result: Result) -> Run:
@@ -135,6 +137,7 @@ def read(result: Result) -> Run:
         result.summary["pfc"]["pauses"],
         result.summary["sfc"]["messages"],
         result.summary["high_water"]["ingress"]["bytes"] / 1e3,
+        result.summary["drops"],
     )
 
 
@@ -279,6 +282,7 @@ def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
         ("Longest iteration at all settings (µs)", _longest),
         ("Last write at all settings (µs)", _writes),
         ("PFC pauses at all settings", _pauses),
+        ("Lost packets at all settings", lambda run: run.lost),
     ):
         found[title] = by_setting(runs, ROWS, lambda at, row, of=value: told(runs.values(at, row, of)))  # type: ignore[misc]
     return found

@@ -63,12 +63,17 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
     for at, setting in SETTINGS.items():
         if quick and at != MAIN:
             continue
-        sized = replace(setting, requests=8, output=8, steps=24) if quick else setting
+        sized = smaller(setting) if quick else setting
         rows = [row for row in ROWS if row in _MORE.get(at, _EVERYWHERE)]
         for row in rows:
             for seed in range(1, 2 if quick else 1 + SEEDS):
                 made[run_name(at, row, seed)] = scenario(replace(sized, seed=seed), row)
     return made
+
+
+def smaller(setting: Setting) -> Setting:
+    """Returns a setting of the quick variants."""
+    return replace(setting, requests=8, output=8, steps=24)
 
 
 @dataclass(frozen=True, slots=True)
