@@ -245,7 +245,7 @@ PARAMETERS = (
     chosen(
         "checkpoint",
         f"3 MB a GPU, at a moment of the first {START_US} µs",
-        "Llama 3 writes 1 MB to 4 GB a GPU (section 3.3.1 of its paper); more bytes repeat the same state",
+        "Llama 3 writes 1 MB to 4 GB a GPU (its paper, on storage); more bytes repeat the same state",
     ),
     chosen(
         "job",
