@@ -195,8 +195,9 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     with rc_context(STYLE):
         drawing, axes = canvas(7.4, 3.4)
         for formula, style, text in ((of_document, "-", "X + (N − 1) R C"), (by_input, ":", "X + R C")):
-            values = [formula(SETTINGS[at].fabric) / 1e3 for at in names]
-            axes.step(range(len(names)), values, style, where="mid", color=COLOURS[7], label=text)
+            for x, at in enumerate(names):
+                level = formula(SETTINGS[at].fabric) / 1e3
+                axes.plot([x - 0.4, x + 0.4], [level, level], style, color=COLOURS[7], label="" if x else text)
         for place, row in enumerate(ROWS):
             for value, mark, text in ((_input, "o", "an input"), (_queue, "s", "an output")):
                 heights = [_worst(runs, at, row, value) / 1e3 for at in names]
