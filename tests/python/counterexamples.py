@@ -288,6 +288,7 @@ _SERVING: Mapping[str, Swap] = {
 }
 
 _DYNAMIC_IS_PFC = instead("SFC, dynamic pause", "PFC")
+_TARGET_IS_PFC = instead("SFC, pause to a target", "PFC")
 _AI_FABRICS: Mapping[str, Swap] = {
     "C.1": instead("SFC", "PFC"),
     "C.2": instead("SFC", "PFC"),
@@ -308,6 +309,14 @@ _AI_FABRICS: Mapping[str, Swap] = {
     "C.17": instead("SFC, dynamic pause", "SFC proxy, isolation"),
     "C.18": instead("SFC proxy", "PFC"),
     "C.19": instead("SFC proxy, isolation", "SFC proxy"),
+    "C.20": _TARGET_IS_PFC,
+    "C.21": instead("SFC, pause to a target", "SFC"),
+    "C.22": instead("SFC, pause to a target", "SFC, dynamic pause"),
+    "C.23": instead("alone, SFC, pause to a target", "PFC"),
+    "C.24": instead("SFC, pause to a target", "CI"),
+    "C.25": _TARGET_IS_PFC,
+    "C.26": _TARGET_IS_PFC,
+    "C.27": instead("SFC, pause to a target", "SFC proxy, isolation"),
     "D.1": instead("SFC", "PFC"),
     "D.2": instead("SFC", "PFC"),
     "D.3": _DYNAMIC_IS_PFC,
@@ -325,6 +334,12 @@ _AI_FABRICS: Mapping[str, Swap] = {
     "D.15": instead("SFC, dynamic pause", "DCQCN"),
     "D.16": instead("SFC proxy", "PFC"),
     "D.17": instead("SFC proxy, isolation", "SFC proxy"),
+    "D.18": _TARGET_IS_PFC,
+    "D.19": instead("SFC, pause to a target", "SFC proxy"),
+    "D.20": instead("SFC, pause to a target", "DCQCN"),
+    "D.21": instead("SFC, pause to a target", "SFC proxy"),
+    "D.22": _TARGET_IS_PFC,
+    "D.23": _TARGET_IS_PFC,
     "T.1": matching("/(pause|resume|threshold|last hop)[^/]*/", "/PFC/"),
     "T.2": matching("/(pause|resume|threshold|last hop)[^/]*/", "/second class/"),
     "T.3": matching("/(pause to|resume)[^/]*/", "/SFC/"),

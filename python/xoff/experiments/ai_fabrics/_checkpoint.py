@@ -11,12 +11,12 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from xoff.experiments.ai_fabrics._rows import DCQCN, DYNAMIC, FRAMING, PFC, SFC, Fabric, Tables, link, tables
+from xoff.experiments.ai_fabrics._rows import DCQCN, DYNAMIC, FRAMING, PFC, SFC, TARGET, Fabric, Tables, link, tables
 
 JOB, WRITES = "train", "checkpoint"
 LEAVES, HOSTS_PER_LEAF, STORAGE = 8, 8, 8
 GPUS = LEAVES * HOSTS_PER_LEAF
-ALONE: dict[str, str] = {f"alone, {row}": row for row in (PFC, SFC, DYNAMIC, DCQCN)}
+ALONE: dict[str, str] = {f"alone, {row}": row for row in (PFC, SFC, DYNAMIC, TARGET, DCQCN)}
 """Rows of the job without a checkpoint, with the row of the tables."""
 START_US = 600
 """The checkpoint begins in the first 600 us: an iteration of the main setting takes 623 us alone."""

@@ -21,6 +21,7 @@ from xoff.experiments.ai_fabrics._rows import (
     PRIORITY,
     PROXY,
     SFC,
+    TARGET,
     TURNS,
 )
 from xoff.plots import COLOURS, STYLE, Canvas, write
@@ -35,7 +36,7 @@ KINDS: Mapping[str, str] = {
     PFC: COLOURS[7],
     TURNS: COLOURS[0],
     PRIORITY: COLOURS[0],
-    **dict.fromkeys((SFC, DYNAMIC), COLOURS[3]),
+    **dict.fromkeys((SFC, DYNAMIC, TARGET), COLOURS[3]),
     **dict.fromkeys((PROXY, ISOLATION), COLOURS[1]),
     CI: COLOURS[2],
     **dict.fromkeys((DCQCN, DCQCN_SFC, DCQCN_CI), COLOURS[4]),
@@ -152,7 +153,7 @@ def dots(main: Mapping[str, Values], others: Mapping[str, Values], rows: Sequenc
     others: by setting, with one axis for all.
     label: the quantity of the first panel and of all other settings.
     """
-    columns = 6
+    columns = 6 if len(others) > 8 else 4
     lines = -(-len(others) // columns) if others else 0
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9.6, 3.0 + 1.75 * lines), layout="constrained")

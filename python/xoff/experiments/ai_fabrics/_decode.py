@@ -30,7 +30,6 @@ class Setting:
     spines: int = 4
     """Four spines are oversubscribed 2:1."""
     prompt: int = deployment.INPUT
-    granularity: str = deployment.WHOLE
     requests: int = REQUESTS
     output: int = OUTPUT
     steps: int = STEPS
@@ -41,7 +40,6 @@ def scenario(setting: Setting, row: str) -> dict[str, Any]:
     """Returns the scenario of a row."""
     found = tables(row, setting.fabric)
     base = deployment.Setting(
-        granularity=setting.granularity,
         requests=setting.requests,
         window_ms=WINDOW_MS,
         output=setting.output,

@@ -10,6 +10,7 @@ take twice the memory of rows with one class.
 | second class, priority | urgent traffic first | second class |
 | SFC | congested switches send SFCMs, and sources hold flows for the document's fixed pause | PFC |
 | SFC, dynamic pause | the pause follows from queue and sources: the document's extension | SFC |
+| SFC, pause to a target | the pause is the time to drain the queue to a target, less R | SFC |
 | SFC proxy | the ToR of the source obeys SFCMs, and pauses the source with PFC | SFC |
 | SFC proxy, isolation | the ToR moves the flow into a congestion queue, and pauses this queue | SFC proxy |
 | CI | Congestion Isolation with a congested queue, also at hosts | PFC |
@@ -31,10 +32,11 @@ from typing import Any
 from xoff import _core
 
 PFC, TURNS, PRIORITY = "PFC", "second class", "second class, priority"
-SFC, DYNAMIC, PROXY, ISOLATION = "SFC", "SFC, dynamic pause", "SFC proxy", "SFC proxy, isolation"
+SFC, DYNAMIC, TARGET = "SFC", "SFC, dynamic pause", "SFC, pause to a target"
+PROXY, ISOLATION = "SFC proxy", "SFC proxy, isolation"
 CI, DCQCN, DCQCN_SFC, DCQCN_CI = "CI", "DCQCN", "DCQCN + SFC, dynamic pause", "DCQCN + CI"
-ROWS = (PFC, TURNS, PRIORITY, SFC, DYNAMIC, PROXY, ISOLATION, CI, DCQCN, DCQCN_SFC, DCQCN_CI)
-SFC_ROWS, DYNAMIC_ROWS = (SFC, DYNAMIC, PROXY, ISOLATION, DCQCN_SFC), (DYNAMIC, DCQCN_SFC)
+ROWS = (PFC, TURNS, PRIORITY, SFC, DYNAMIC, TARGET, PROXY, ISOLATION, CI, DCQCN, DCQCN_SFC, DCQCN_CI)
+SFC_ROWS, DYNAMIC_ROWS = (SFC, DYNAMIC, TARGET, PROXY, ISOLATION, DCQCN_SFC), (DYNAMIC, DCQCN_SFC)
 CI_ROWS, DCQCN_ROWS = (CI, DCQCN_CI), (DCQCN, DCQCN_SFC, DCQCN_CI)
 MODES = {PROXY: "proxy", ISOLATION: "proxy_isolation"}
 LATENCY_NS = 300
@@ -116,6 +118,9 @@ class Fabric:
         }
         if row in DYNAMIC_ROWS:
             keys |= {"pause": None, "interval": None, "dynamic": {"pause": True}}
+            keys["round_trip"] = f"{self.round_trip_us:.3f}us"
+        if row == TARGET:
+            keys |= {"pause": None, "interval": None, "target": self.size(threshold / 4)}
             keys["round_trip"] = f"{self.round_trip_us:.3f}us"
         return {key: value for key, value in {**keys, **self.sfc}.items() if value is not None}
 

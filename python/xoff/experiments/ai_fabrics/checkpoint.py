@@ -5,7 +5,8 @@ the time by which the mean iteration is longer than without a checkpoint. Each s
 one value, and has four or five seeds, which draw paths and the moment of the checkpoint.
 
 The sentences were written after single runs of one to three seeds at the main setting and with the two other jobs, and
-before the runs of the page.
+before the runs of the page. C.20 to C.27, on the pause to a target, were written after the variants of
+`ai-fabrics/tuning` had shown this pause at two settings.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from xoff.experiments.ai_fabrics._rows import (
     ROWS,
     SFC,
     SHARED_MB,
+    TARGET,
     TURNS,
     Fabric,
 )
@@ -64,7 +66,6 @@ SETTINGS: dict[str, Setting] = {
     "9 MB a writer": replace(_MAIN, megabytes=9),
     "1 µs a link": replace(_MAIN, fabric=replace(_FABRIC, link_ns=1000)),
     "10 µs a link": replace(_MAIN, fabric=replace(_FABRIC, link_ns=10_000)),
-    "100G": replace(_MAIN, fabric=replace(_FABRIC, gbps=100)),
     "800G": replace(_MAIN, fabric=replace(_FABRIC, gbps=800)),
     "XOFF 8 µs": replace(_MAIN, fabric=replace(_FABRIC, xoff_us=8)),
     "dynamic thresholds": replace(_MAIN, fabric=replace(_FABRIC, xoff_us=0)),
@@ -76,13 +77,14 @@ SETTINGS: dict[str, Setting] = {
     "experts": replace(_MAIN, job=EXPERTS),
 }
 """Each setting differs from the main setting in one value; the last but one in two."""
-_WITHOUT = tuple(row for row in ROWS if row not in {ISOLATION, PRIORITY})
+_EVERYWHERE = (PFC, TURNS, SFC, DYNAMIC, TARGET, CI, DCQCN)
 _WITH_ISOLATION = (MAIN, "1:1", "another job writes")
 _WITH_ALONE = (MAIN, "ring across leaves", "ring across leaves, 1:1", "experts")
-ALONE_PFC, ALONE_SFC, ALONE_DYNAMIC, ALONE_DCQCN = ALONE
+_WITH_MORE = (MAIN, "1:1", "4:1", "another job writes", "ring across leaves")
+ALONE_PFC, ALONE_SFC, ALONE_DYNAMIC, ALONE_TARGET, ALONE_DCQCN = ALONE
 SEEDS, MAIN_SEEDS = 4, 5
 QUICK = {
-    MAIN: (ALONE_PFC, ALONE_SFC, ALONE_DYNAMIC, ALONE_DCQCN, *ROWS),
+    MAIN: (*ALONE, *ROWS),
     "ring across leaves": (ALONE_PFC, ALONE_SFC, SFC),
 }
 NEAR = 0.05
@@ -93,7 +95,8 @@ def rows_of(at: str) -> tuple[str, ...]:
     alone = tuple(ALONE) if at in _WITH_ALONE else (ALONE_PFC,)
     isolated = (ISOLATION,) if at in _WITH_ISOLATION else ()
     first = (PRIORITY,) if at in _WITH_ALONE else ()
-    return (*alone, *(row for row in ROWS if row in {*_WITHOUT, *isolated, *first}))
+    more = (PROXY, DCQCN_SFC, DCQCN_CI) if at in _WITH_MORE else ()
+    return (*alone, *(row for row in ROWS if row in {*_EVERYWHERE, *isolated, *first, *more}))
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -219,6 +222,42 @@ SENTENCES: dict[str, Sentence[Runs[Run]]] = {
     ),
     "C.18": less("SFC's proxy costs the job less than PFC alone", PROXY, PFC, _iteration, _MEAN),
     "C.19": less("With isolation at the ToR, SFC's proxy costs less than without", ISOLATION, PROXY, _iteration, _MEAN),
+    "C.20": less("SFC with a pause to a target costs the job less than PFC alone", TARGET, PFC, _iteration, _MEAN),
+    "C.21": less("SFC with a pause to a target costs the job less than SFC", TARGET, SFC, _iteration, _MEAN),
+    "C.22": less(
+        "SFC with a pause to a target costs the job less than SFC with a dynamic pause",
+        TARGET,
+        DYNAMIC,
+        _iteration,
+        _MEAN,
+    ),
+    "C.23": alike(
+        "SFC with a pause to a target leaves a job without a checkpoint alone: the iteration is within 1 % of PFC",
+        ALONE_TARGET,
+        ALONE_PFC,
+        _iteration,
+        _MEAN,
+        0.01,
+    ),
+    "C.24": less("SFC with a pause to a target costs less than Congestion Isolation", TARGET, CI, _iteration, _MEAN),
+    "C.25": at_most(
+        "SFC with a pause to a target is as good as a second class: the iteration is at most 5 % longer",
+        TARGET,
+        TURNS,
+        _iteration,
+        _MEAN,
+        NEAR,
+    ),
+    "C.26": none("Under SFC with a pause to a target no PFC pause begins", TARGET, _pauses, "PFC pauses"),
+    "C.27": at_most(
+        "The checkpoint does not pay: with a pause to a target the last write ends at most 5 % later than under PFC "
+        "alone",
+        TARGET,
+        PFC,
+        _writes,
+        "last write",
+        NEAR,
+    ),
 }
 JUDGED = judged("ai-fabrics", SENTENCES, _runs)
 _DOCUMENT = "SFC simulation, Parts 4 and 5"
@@ -231,6 +270,7 @@ PARAMETERS = (
         "(N − 1) R + X / 2C: 20.8 µs with N = 8 writers to a storage host",
         f"{_DOCUMENT}, parameter calculation: the middle of the range from (N − 1) R to (N − 1) R + X / C",
     ),
+    chosen("target of SFC", "a quarter of the threshold: 2 µs of a line", "the variants show one value", ""),
     given("dynamic pause", "(N − 1) R + q / 2C, with the counted sources", f"{_DOCUMENT}, thoughts: future extension"),
     given("curve of CI", "0.8 to 24 µs of a line, 1 %", "Simulation Analysis of CI: 10 to 300 KB at 100 Gb/s"),
     chosen("network", f"{GPUS} GPUs at 8 leaves, {STORAGE} storage hosts at a ninth, 4 spines, 400 Gb/s", "2:1"),

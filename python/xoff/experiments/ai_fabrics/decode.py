@@ -5,6 +5,8 @@ the time between two tokens (ITL) of the requests, the *first token* the 99th pe
 (TTFT). Each setting differs from the main setting in one value, and has four seeds, which draw arrivals and paths.
 
 The sentences were written after single runs of two seeds at the main setting, and before the runs of the page.
+D.18 to D.23, on the pause to a target, were written after `ai-fabrics/decode_tuning` had shown this pause at the main
+setting.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from xoff.experiments.ai_fabrics._rows import (
     PROXY,
     ROWS,
     SFC,
+    TARGET,
     TURNS,
     Fabric,
 )
-from xoff.experiments.serving._fabric import BY_LAYER
 from xoff.reproduce import chosen, given, run_name
 from xoff.reproduce.sentences import Sentence, judged, table
 from xoff.results import Result
@@ -45,14 +47,12 @@ SETTINGS: dict[str, Setting] = {
     "1:1": replace(_MAIN, spines=8),
     "4:1": replace(_MAIN, spines=2),
     "prompts of 16,384 tokens": replace(_MAIN, prompt=16_384),
-    "layers": replace(_MAIN, granularity=BY_LAYER),
     "10 µs a link": replace(_MAIN, fabric=replace(_FABRIC, link_ns=10_000)),
-    "200G": replace(_MAIN, fabric=replace(_FABRIC, gbps=200)),
     "XOFF 8 µs": replace(_MAIN, fabric=replace(_FABRIC, xoff_us=8)),
 }
 """Each setting differs from the main setting in one value."""
-_EVERYWHERE = (PFC, TURNS, PRIORITY, SFC, DYNAMIC, CI, DCQCN, DCQCN_CI)
-_MORE = {MAIN: ROWS, "4:1": (*_EVERYWHERE, PROXY, DCQCN_SFC), "10 µs a link": (*_EVERYWHERE, PROXY)}
+_EVERYWHERE = (PFC, TURNS, PRIORITY, SFC, DYNAMIC, TARGET, CI, DCQCN)
+_MORE = {MAIN: ROWS, "4:1": (*_EVERYWHERE, PROXY, DCQCN_SFC, DCQCN_CI)}
 SEEDS = 4
 NEAR, SAME = 0.05, 0.01
 
@@ -202,6 +202,28 @@ SENTENCES: dict[str, Sentence[Runs[Run]]] = {
         PROXY,
         _late,
         _ITL,
+    ),
+    "D.18": less("SFC with a pause to a target makes the late token earlier than PFC alone", TARGET, PFC, _late, _ITL),
+    "D.19": alike(
+        "SFC with a pause to a target leaves the median token in place: the median ITL is within 1 % of PFC alone",
+        TARGET,
+        PFC,
+        _median,
+        "median ITL",
+        SAME,
+    ),
+    "D.20": less("SFC with a pause to a target makes the late token earlier than DCQCN", TARGET, DCQCN, _late, _ITL),
+    "D.21": at_most(
+        "SFC with a pause to a target is as good as a second class with priority: the late token is at most 5 % later",
+        TARGET,
+        PRIORITY,
+        _late,
+        _ITL,
+        NEAR,
+    ),
+    "D.22": none("Under SFC with a pause to a target no PFC pause begins", TARGET, _pauses, "PFC pauses"),
+    "D.23": less(
+        "SFC with a pause to a target makes the first token earlier than PFC alone", TARGET, PFC, _first, _TTFT
     ),
 }
 JUDGED = judged("ai-fabrics", SENTENCES, _runs)

@@ -5,7 +5,7 @@ of one input are then the least XOFF at which PFC never pauses. The document nee
 for N senders to a receiver, round trip R and rate C. A formula by input needs R C, however many the senders: an input
 has one line. Each setting has three seeds, which draw paths.
 
-The sentences were written before all runs.
+The sentences were written before all runs, and judged for the pause to a target after the other runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.ai_fabrics._checkpoint import GPUS, Setting, writes_alone
 from xoff.experiments.ai_fabrics._compared import Runs
-from xoff.experiments.ai_fabrics._rows import DYNAMIC, SFC, THRESHOLD_US, Fabric
+from xoff.experiments.ai_fabrics._rows import DYNAMIC, SFC, TARGET, THRESHOLD_US, Fabric
 from xoff.plots import COLOURS, STYLE, canvas, write
 from xoff.reproduce import chosen, fact, given, run_name
 from xoff.reproduce.sentences import Found, Sentence, judged, table
@@ -52,7 +52,7 @@ SETTINGS: dict[str, Setting] = {
     "8 to 1, 100G": _fabric(gbps=100),
     "8 to 1, VOQs": _fabric(queueing="voq"),
 }
-ROWS = (SFC, DYNAMIC)
+ROWS = (SFC, DYNAMIC, TARGET)
 SEEDS = 3
 
 
@@ -201,12 +201,12 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
         for place, row in enumerate(ROWS):
             for value, mark, text in ((_input, "o", "an input"), (_queue, "s", "an output")):
                 heights = [_worst(runs, at, row, value) / 1e3 for at in names]
-                at_x = [x + 0.3 * (place - 0.5) for x in range(len(names))]
+                at_x = [x + 0.25 * (place - 1) for x in range(len(names))]
                 axes.plot(
                     at_x,
                     heights,
                     mark,
-                    color=COLOURS[(3, 0)[place]],
+                    color=COLOURS[(3, 0, 2)[place]],
                     markersize=4,
                     label=f"{text}, {row}",
                     fillstyle="full" if mark == "o" else "none",

@@ -16,10 +16,10 @@ from typing import Any
 from matplotlib import rc_context
 
 from xoff.experiments.ai_fabrics._checkpoint import ACROSS, Setting, scenario
-from xoff.experiments.ai_fabrics._compared import Runs, told
+from xoff.experiments.ai_fabrics._compared import KINDS, Runs, told
 from xoff.experiments.ai_fabrics._rows import CI, DCQCN, DYNAMIC, PFC, PROXY, SFC, TURNS, Fabric
 from xoff.experiments.ai_fabrics.checkpoint import ALONE_PFC, Run, cost, read
-from xoff.plots import COLOURS, STYLE, Canvas, write
+from xoff.plots import STYLE, Canvas, write
 from xoff.reproduce import chosen, given, lower, run_name
 from xoff.reproduce.sentences import Found, Sentence, judged, table
 from xoff.results import Result
@@ -28,6 +28,8 @@ from xoff.statistics import interval
 CITATION = 'An experiment of our own on "SFC simulation", IEEE P802.1Qdw, 2025, Part 3'
 JOBS = {"ring": Setting(), "ring across leaves": Setting(job=ACROSS)}
 _FABRIC = Fabric()
+
+
 _TO_TARGET = {"pause": None, "interval": None, "target": _FABRIC.size(2), "round_trip": f"{_FABRIC.round_trip_us}us"}
 
 
@@ -182,7 +184,6 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draws the cost to both jobs by variant."""
     runs = _runs(results)
     lines = _lines(runs)
-    kinds = list(dict.fromkeys(lines.values()))
     with rc_context(STYLE):
         drawing = Canvas(figsize=(3.2 + 2.4 * len(runs.settings), 0.9 + 0.17 * len(lines)), layout="constrained")
         panels: Any = drawing.subplots(1, len(runs.settings), sharey=True, squeeze=False)
@@ -190,7 +191,7 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
             for place, (name, row) in enumerate(lines.items()):
                 if runs.has(job, (name,)):
                     found = interval(cost(runs, job, name))
-                    colour = COLOURS[kinds.index(row) % len(COLOURS)]
+                    colour = KINDS[row]
                     mark = "D" if name in _BASES else "o"
                     axes.errorbar(found.mean, place, xerr=found.margin or 0.0, fmt=mark, color=colour, markersize=3.5)
             axes.set_title(job, fontsize=8)
