@@ -317,6 +317,7 @@ _AI_FABRICS: Mapping[str, Swap] = {
     "C.25": _TARGET_IS_PFC,
     "C.26": _TARGET_IS_PFC,
     "C.27": instead("SFC, pause to a target", "SFC proxy, isolation"),
+    "C.28": instead("second class", "SFC, pause to a target"),
     "D.1": instead("SFC", "PFC"),
     "D.2": instead("SFC", "PFC"),
     "D.3": _DYNAMIC_IS_PFC,

@@ -153,7 +153,7 @@ def dots(main: Mapping[str, Values], others: Mapping[str, Values], rows: Sequenc
     others: by setting, with one axis for all.
     label: the quantity of the first panel and of all other settings.
     """
-    columns = 6 if len(others) > 8 else 4
+    columns = 6 if len(others) > 8 else 5
     lines = -(-len(others) // columns) if others else 0
     with rc_context(STYLE):
         drawing = Canvas(figsize=(9.6, 3.0 + 1.75 * lines), layout="constrained")

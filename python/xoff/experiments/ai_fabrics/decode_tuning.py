@@ -13,14 +13,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from matplotlib import rc_context
+
 from xoff.experiments.ai_fabrics._compared import Runs, told
 from xoff.experiments.ai_fabrics._decode import scenario
 from xoff.experiments.ai_fabrics._rows import DYNAMIC, PFC, PRIORITY, SFC, Fabric
 from xoff.experiments.ai_fabrics.decode import MAIN, SEEDS, SETTINGS, Run, read, smaller
-from xoff.plots import canvas, grouped_bars, legend_below, write
+from xoff.plots import COLOURS, STYLE, canvas, legend_below, write
 from xoff.reproduce import about_the_same, chosen, given, lower, run_name
 from xoff.reproduce.sentences import Found, Sentence, judged, table
 from xoff.results import Result
+from xoff.statistics import interval
 
 CITATION = 'An experiment of our own on "SFC simulation", IEEE P802.1Qdw, 2025, Part 3'
 _MAIN = SETTINGS[MAIN]
@@ -150,14 +153,20 @@ def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draws late token and median token by variant."""
     runs = _runs(results)
     names = _lines(runs)
-    drawing, axes = canvas(7.4, 3.6)
-    series = [
-        (text, [fmean(runs.values(MAIN, name, value)) for name in names])
-        for text, value in (("median ITL", _median), ("p99 ITL", _late))
-    ]
-    grouped_bars(axes, [name.replace(", pause", ",\npause") for name in names], series, digits=0)
-    axes.tick_params(axis="x", labelrotation=30, labelsize=6)
-    axes.set_ylabel("time between two tokens (µs)")
-    axes.set_ylim(bottom=0.75 * min(min(values) for _, values in series))
-    legend_below(drawing, 2)
-    write(drawing, path)
+    with rc_context(STYLE):
+        drawing, axes = canvas(7.4, 0.9 + 0.25 * len(names))
+        for value, text, mark, colour in (
+            (_median, "median ITL", "o", COLOURS[0]),
+            (_late, "p99 ITL", "D", COLOURS[3]),
+        ):
+            for place, name in enumerate(names):
+                found = interval(runs.values(MAIN, name, value))
+                label = "" if place else text
+                axes.errorbar(
+                    found.mean, place, xerr=found.margin or 0.0, fmt=mark, color=colour, markersize=4, label=label
+                )
+        axes.set_yticks(range(len(names)), names, fontsize=7)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel("time between two tokens (µs)")
+        legend_below(drawing, 2)
+        write(drawing, path)
