@@ -312,7 +312,17 @@ def cost(runs: Runs[Run], at: str, row: str) -> list[float]:
 def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
     """Returns the rows of the main setting, the sentences, and the cost at all settings."""
     runs = _runs(results)
-    main = [["row", "cost to the job (%)", "longest iteration (µs)", "last write (µs)", "PFC pauses", "SFCMs", "KB"]]
+    main = [
+        [
+            "row",
+            "cost to the job (%)",
+            "longest iteration (µs)",
+            "last write (µs)",
+            "PFC pauses",
+            "SFCMs",
+            "memory (KB)",
+        ]
+    ]
     rows = [row for row in (*ALONE, *ROWS) if runs.has(MAIN, (row,))]
     for row in rows:
         values: Sequence[Any] = (_longest, _writes, _pauses, lambda run: run.messages, lambda run: run.memory_kb)

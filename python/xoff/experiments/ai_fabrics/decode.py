@@ -252,7 +252,15 @@ claims = JUDGED.claims
 def tables(results: Mapping[str, Result]) -> dict[str, list[list[str]]]:
     """Returns the rows of the main setting, the sentences, and the late token at all settings."""
     runs = _runs(results)
-    heads = ["p99 ITL (µs)", "median ITL (µs)", "p99 TTFT (ms)", "median KV cache (µs)", "PFC pauses", "SFCMs", "KB"]
+    heads = [
+        "p99 ITL (µs)",
+        "median ITL (µs)",
+        "p99 TTFT (ms)",
+        "median KV cache (µs)",
+        "PFC pauses",
+        "SFCMs",
+        "memory (KB)",
+    ]
     main = [["row", *heads]]
     for row in (row for row in ROWS if runs.has(MAIN, (row,))):
         values = (_late, _median, _first, _kv, _pauses, lambda run: run.messages, lambda run: run.memory_kb)
