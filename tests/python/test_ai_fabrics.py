@@ -48,6 +48,7 @@ _CHANGES: Mapping[str, tuple[str, set[str]]] = {
     DCQCN_CI: (DCQCN, {"switch.classes", "switch.scheduler", "switch.flow_control.congestion_isolation", "class"}),
 }
 """Of each row: the row before the change, and the changed tables."""
+_DECODE = decode.SETTINGS[decode.MAIN]
 
 
 def _leaves(table: Any, path: str = "") -> dict[str, Any]:
@@ -73,11 +74,11 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
 @pytest.mark.parametrize("row", list(_CHANGES))
 def test_a_row_differs_from_another_row_in_one_change(row: str) -> None:
     before, tables = _CHANGES[row]
-    for make in (
-        lambda one: scenario(Setting(), one),
-        lambda one: decode_scenario(decode.SETTINGS[decode.MAIN], one),
+    for one, other in (
+        (scenario(Setting(), row), scenario(Setting(), before)),
+        (decode_scenario(_DECODE, row), decode_scenario(_DECODE, before)),
     ):
-        paths = _differing(make(row), make(before))
+        paths = _differing(one, other)
         known = {path for path in paths if any(path == table or path.startswith(f"{table}.") for table in tables)}
         known |= {path for path in paths if "class" in tables and path.endswith(".class")}
         assert paths == known
