@@ -20,7 +20,7 @@ from xoff.study.store import Store
 
 _RECORDED: dict[str, str] = json.loads((reproduce.directory() / "verdicts.json").read_text("utf-8"))
 _DOCUMENTS = list(dict.fromkeys(id.partition("/")[0] for id in _RECORDED))
-_SLOW = {"congestion-isolation", "field", "portfc", "sfc", "sfc-proxy"}
+_SLOW = {"ai-fabrics", "congestion-isolation", "field", "portfc", "sfc", "sfc-proxy"}
 """Documents with slow quick variants. Each document has a separate test, which can be requested alone."""
 
 

@@ -40,7 +40,6 @@ from xoff.experiments.serving._fabric import (
     scenario,
 )
 from xoff.experiments.serving._link import CLASSES, EQUAL, EXPERTS_FIRST, KV_1_OF_5, KV_4_OF_5, KV_FIRST, ONE_CLASS
-from xoff.experiments.serving._sentences import Found, Sentence, judged, short, table
 from xoff.plots import COLOURS, STYLE, Canvas, write
 from xoff.reproduce import (
     Decision,
@@ -55,6 +54,7 @@ from xoff.reproduce import (
     ordered,
     run_name,
 )
+from xoff.reproduce.sentences import Found, Sentence, judged, short, table
 from xoff.results import Result
 from xoff.statistics import interval
 
@@ -331,7 +331,7 @@ SENTENCES: dict[str, Sentence[Runs]] = {
         "least SLO attainment (%)",
     ),
 }
-JUDGED = judged(SENTENCES, Runs)
+JUDGED = judged("serving", SENTENCES, Runs)
 PARAMETERS = (
     given("model", "DeepSeek-V3: attention, experts and tokens as published", "DeepSeek-V3 Technical Report, 4.2"),
     given(

@@ -41,9 +41,9 @@ from xoff.experiments.serving._link import (
     scenario,
     xoff_of,
 )
-from xoff.experiments.serving._sentences import Found, Sentence, judged, short, table
 from xoff.plots import COLOURS, STYLE, canvas, write
 from xoff.reproduce import Readings, below, chosen, fact, given
+from xoff.reproduce.sentences import Found, Sentence, judged, short, table
 from xoff.results import Result
 
 CITATION = "An experiment of our own, with a closed form"
@@ -191,7 +191,7 @@ SENTENCES: dict[str, Sentence[Runs]] = {
         "difference over the share of one layer",
     ),
 }
-JUDGED = judged(SENTENCES, Runs)
+JUDGED = judged("serving", SENTENCES, Runs)
 PARAMETERS = (
     given("headroom", f"{HEADROOM / 1e3:.1f} KB", "docs/models/pfc.md, from IEEE 802.1Q, Annex N"),
     chosen("link", "31 senders at 100 Gb/s, 100 ns a link, packets of 1000 B", "an incast of experts to one rank"),

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Generic, TypeVar
 
-from xoff.reproduce import Decision, Judged, Part, all_of, fact
+from xoff.reproduce.decision import Decision, all_of, fact
+from xoff.reproduce.judged import Judged
+from xoff.reproduce.verdict import Part
 from xoff.results import Result
 
 R = TypeVar("R")
@@ -37,10 +39,12 @@ class Sentence(Generic[R]):
     """The quantity of the effect."""
 
 
-def judged(sentences: Mapping[str, Sentence[R]], runs: Callable[[Mapping[str, Result], str, str], R]) -> Judged[R]:
-    """Returns the judgement of sentences."""
+def judged(
+    document: str, sentences: Mapping[str, Sentence[R]], runs: Callable[[Mapping[str, Result], str, str], R]
+) -> Judged[R]:
+    """Returns the judgement of the sentences of a document."""
     return Judged(
-        document="serving",
+        document=document,
         statements={id: one.text for id, one in sentences.items()},
         runs=runs,
         judge=lambda found: {id: _part(one, found) for id, one in sentences.items()},
