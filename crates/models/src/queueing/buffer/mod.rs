@@ -77,6 +77,8 @@ pub struct SharedBuffer {
     headroom_used: i64,
     /// Bytes in each pool of outputs.
     output_used: Vec<i64>,
+    /// Bytes of each output and class; empty without pools of outputs.
+    at_output: Vec<i64>,
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
@@ -86,7 +88,7 @@ pub struct SharedBuffer {
 }
 
 state!(SharedBuffer {
-    value: shared_used, headroom_used, output_used, main, in_headroom;
+    value: shared_used, headroom_used, output_used, at_output, main, in_headroom;
     peak: shared_peak;
     peaks: headroom_peak;
     constant: pool, headroom_pool, cell, shares, counted_as, classes, outputs, output_of;
@@ -155,6 +157,7 @@ impl SharedBuffer {
             shared_used: 0,
             headroom_used: 0,
             output_used: vec![0; memory.egress.len()],
+            at_output: if memory.egress.is_empty() { Vec::new() } else { zeros() },
             main: zeros(),
             in_headroom: zeros(),
             shared_peak: 0,
@@ -199,12 +202,18 @@ impl SharedBuffer {
         self.output_of[group % self.output_of.len()].map(usize::from)
     }
 
-    /// True if the queue of an output may hold more bytes.
+    /// Returns the index of the count of an output and the class of a group.
     #[inline]
-    fn has_room_at_output(&self, group: usize, in_queue: u32, bytes: i64) -> bool {
+    fn queue(&self, group: usize, out: PortId) -> usize {
+        out.index() * self.classes + group % self.classes
+    }
+
+    /// True if an output may hold more bytes of a class.
+    #[inline]
+    fn has_room_at_output(&self, group: usize, out: PortId, bytes: i64) -> bool {
         let Some(pool) = self.output(group) else { return true };
         let (Output { total, limit, alpha }, used) = (self.outputs[pool], self.output_used[pool]);
-        let queue = i64::from(in_queue) + bytes;
+        let queue = self.at_output[self.queue(group, out)] + bytes;
         used + bytes <= total
             && queue <= limit
             && alpha.is_none_or(|a| queue as f64 <= a * (total - used) as f64)
@@ -288,14 +297,21 @@ impl SharedBuffer {
     }
 
     /// Takes a packet at the input and the output; false without room at one of them.
-    fn admit_to(&mut self, group: usize, in_queue: u32, bytes: i64) -> bool {
-        if !self.has_room_at_output(group, in_queue, bytes) || !self.admit(group, bytes) {
+    fn admit_to(&mut self, group: usize, out: PortId, bytes: i64) -> bool {
+        if !self.has_room_at_output(group, out, bytes) || !self.admit(group, bytes) {
             return false;
         }
+        self.count_at_output(group, out, bytes);
+        true
+    }
+
+    #[inline]
+    fn count_at_output(&mut self, group: usize, out: PortId, bytes: i64) {
         if let Some(pool) = self.output(group) {
             self.output_used[pool] += bytes;
+            let queue = self.queue(group, out);
+            self.at_output[queue] += bytes;
         }
-        true
     }
 
     fn admit(&mut self, group: usize, bytes: i64) -> bool {
@@ -316,10 +332,8 @@ impl SharedBuffer {
         true
     }
 
-    fn release(&mut self, group: usize, bytes: i64) {
-        if let Some(pool) = self.output(group) {
-            self.output_used[pool] -= bytes;
-        }
+    fn release(&mut self, group: usize, out: PortId, bytes: i64) {
+        self.count_at_output(group, out, -bytes);
         let group = self.counted(group);
         let from_headroom = bytes.min(self.in_headroom[group]);
         self.in_headroom[group] -= from_headroom;
@@ -358,7 +372,7 @@ impl Buffer {
             Self::PerEgress { limit, used, caps } => (*limit, &mut used[out_port], caps, in_queue),
             Self::PerIngressClass(limit) => return in_group + u32::from(bytes) <= *limit,
             Self::PerEgressQueue(limit) => return in_queue + u32::from(bytes) <= *limit,
-            Self::Shared(shared) => return shared.admit_to(group, in_queue, shared.taken(bytes)),
+            Self::Shared(shared) => return shared.admit_to(group, out_port, shared.taken(bytes)),
         };
         let fits = *used + u32::from(bytes) <= limit && is_below_cap(caps, group, held, bytes);
         if fits {
@@ -390,7 +404,7 @@ impl Buffer {
             Self::PerEgressQueue(limit) => in_queue + more <= *limit,
             Self::Shared(shared) => {
                 let bytes = shared.taken(bytes);
-                shared.has_room_at_output(group, in_queue, bytes)
+                shared.has_room_at_output(group, out_port, bytes)
                     && (!shared.is_beyond(group, bytes) || !shared.is_full(group, bytes))
             }
         }
@@ -408,7 +422,7 @@ impl Buffer {
             Self::Unlimited | Self::PerIngressClass(_) | Self::PerEgressQueue(_) => {}
             Self::PerIngress { used, .. } => used[in_port] -= u32::from(bytes),
             Self::PerEgress { used, .. } => used[out_port] -= u32::from(bytes),
-            Self::Shared(shared) => shared.release(group, shared.taken(bytes)),
+            Self::Shared(shared) => shared.release(group, out_port, shared.taken(bytes)),
         }
     }
 }
@@ -418,6 +432,8 @@ mod tests {
     use xoff_units::Bytes;
 
     use super::*;
+
+    const OUT: PortId = PortId(0);
 
     fn of(total: u64) -> Shared {
         Shared::for_tests(total)
@@ -463,7 +479,7 @@ mod tests {
         // Who is beyond its share sends, and nobody else, until both are where they stay.
         for group in [0, 1].into_iter().cycle().take(40_000) {
             if buffer.main[group] > buffer.threshold(group) + 100 {
-                buffer.release(group, 100);
+                buffer.release(group, OUT, 100);
             } else if !buffer.is_over(group) {
                 assert!(buffer.admit(group, 100));
             }
@@ -582,7 +598,7 @@ mod tests {
             while b.admit(0, 1) {}
             assert!(b.is_over(0));
             while !b.is_under(0, resume) {
-                b.release(0, 1);
+                b.release(0, OUT, 1);
             }
             assert_eq!(b.main[0], left, "{resume:?}");
         }
@@ -625,7 +641,7 @@ mod tests {
             while is_filling {
                 is_filling = false;
                 for g in 0..groups {
-                    while b.admit_to(g, 0, 1) {
+                    while b.admit_to(g, OUT, 1) {
                         taken += 1;
                         is_filling = true;
                     }
@@ -692,11 +708,28 @@ mod tests {
         assert_eq!(taken, [3_180, 3_180]);
         assert!(b.is_over(4) && b.is_over(5) && !b.is_over(3) && !b.is_over(1));
         // Bytes of class 2 that leave make room for class 1.
-        (0..3_180).for_each(|_| b.release(5, 1));
+        (0..3_180).for_each(|_| b.release(5, OUT, 1));
         assert!(!b.is_over(4) && b.admit(4, 1));
-        b.release(4, 1);
-        (0..3_180).for_each(|_| b.release(4, 1));
+        b.release(4, OUT, 1);
+        (0..3_180).for_each(|_| b.release(4, OUT, 1));
         assert_eq!((b.shared_used, b.main.iter().sum::<i64>(), b.headroom_used), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_limit_at_an_output_counts_cells() {
+        // Frames of 65 B in cells of 208 B: a limit of 100 cells holds 100 frames, not 320.
+        let egress = Egress { classes: None, total: Bytes(1 << 20), limit: Some(Bytes(20_800)), alpha: None };
+        let memory = Shared { cell: Some(Bytes(208)), egress: vec![egress], ..of(1 << 20) };
+        let mut b = Buffer::Shared(SharedBuffer::new(&memory, 1, [share(8.0, 0); 2]));
+        let mut held = 0;
+        while b.admit(PortId(1), 1, OUT, 65 * held, 65 * held, 65) {
+            held += 1;
+        }
+        assert_eq!(held, 100);
+        // Another output has its own count.
+        assert!(b.has_room(PortId(1), 1, PortId(1), 65 * held, 0, 65));
+        b.release(PortId(1), 1, OUT, 65);
+        assert!(b.has_room(PortId(1), 1, OUT, 65 * held, 65 * held, 65));
     }
 
     #[test]
@@ -711,15 +744,15 @@ mod tests {
             let memory = Shared { egress: vec![egress], ..of(1 << 20) };
             let mut b = SharedBuffer::new(&memory, 2, [share(8.0, 0); 2]);
             let mut held = 0;
-            while b.admit_to(1, held, 1) {
+            while b.admit_to(1, OUT, 1) {
                 held += 1;
             }
             // With x bytes of a queue alone x <= alpha·(1000 - x) holds up to 1000·alpha/(1 + alpha).
-            assert!(held.abs_diff(most) <= 1, "{held} for {most}");
+            assert!(u32::abs_diff(held, most) <= 1, "{held} for {most}");
             // Another class has no pool.
-            assert!((0..2000).all(|n| b.admit_to(0, n, 1)));
-            (0..held).for_each(|_| b.release(1, 1));
-            (0..2000).for_each(|_| b.release(0, 1));
+            assert!((0..2000).all(|_| b.admit_to(0, OUT, 1)));
+            (0..held).for_each(|_| b.release(1, OUT, 1));
+            (0..2000).for_each(|_| b.release(0, OUT, 1));
             assert_eq!((b.output_used[0], b.shared_used), (0, 0));
         }
     }
@@ -735,7 +768,7 @@ mod tests {
         assert_eq!(admitted, 6);
         assert!(b.is_over(0) && !b.is_under(0, Resume { offset: Some(0), at: None }));
         for _ in 0..admitted {
-            b.release(0, 1_000);
+            b.release(0, OUT, 1_000);
         }
         assert_eq!((b.shared_used, b.main[0], b.in_headroom[0]), (0, 0, 0));
         // What was used stays known: half of the pool, and the whole headroom.
