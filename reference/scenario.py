@@ -1,5 +1,6 @@
 """Reading of a scenario: quantities with units, and the refusal of features that the reference does not model."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -47,14 +48,30 @@ def buffer_bytes(switch: dict[str, Any]) -> int | None:
     raise ValueError("the reference models unlimited buffers, buffers per port, and shared buffers")
 
 
-def mark_above_bytes(switch: dict[str, Any]) -> int | None:
-    """Returns the queue length in bytes above which a packet is marked, or None without marks."""
-    ecn = switch.get("ecn")
-    if ecn is not None and ecn.get("scope", "queue") in ("queue", "port"):
-        ecn = {key: value for key, value in ecn.items() if key != "scope"}
-    match ecn:
-        case None:
-            return None
+@dataclass(frozen=True)
+class Curve:
+    """A step: above this queue length packets are marked as they leave, or dropped as they arrive."""
+
+    above_bytes: int
+    drops: bool = False
+
+
+def curves(switch: dict[str, Any], classes: int) -> dict[int, Curve]:
+    """Returns the curve of each class that has one."""
+    ecn = dict(switch.get("ecn") or {})
+    if ecn.pop("scope", "queue") not in ("queue", "port"):
+        raise ValueError("the reference compares the packet's queue or all queues of a port")
+    listed, profiles = ecn.pop("classes", None), ecn.pop("profiles", [])
+    found = dict.fromkeys(range(classes) if listed is None else listed, Curve(_step_bytes(ecn))) if ecn else {}
+    for profile in profiles:
+        step = {key: value for key, value in profile.items() if key not in ("classes", "ect")}
+        found |= dict.fromkeys(profile["classes"], Curve(_step_bytes(step), drops=not profile.get("ect", True)))
+    return found
+
+
+def _step_bytes(curve: dict[str, Any]) -> int:
+    """Returns the threshold of a curve that is a step."""
+    match curve:
         case {"step": {"threshold": threshold}, **others} if not others:
             return quantity(threshold, "size")
         case {"red": {"kmin": kmin, "kmax": kmax}, **others} if not others and kmin == kmax:

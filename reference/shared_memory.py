@@ -1,7 +1,8 @@
 """The shared memory of a switch: reserves, a pool under dynamic thresholds, and headroom.
 
 A group is an input port with a class, or with the classes that count together. A frame takes whole cells. A group fills
-its reserve, and the pool up to `alpha` times the free bytes of the pool. A frame beyond goes into the headroom.
+its reserve, and the pool up to `alpha` times the free bytes of the pool. A frame beyond goes into the headroom. A pool
+of outputs limits the bytes of its classes at all outputs together, and the bytes of a class at an output.
 """
 
 from __future__ import annotations
@@ -30,13 +31,33 @@ class Group:
         return max(0, self.main_bytes - self.reserve_bytes)
 
 
+@dataclass
+class Outputs:
+    """A pool of outputs: limits, and the bytes of each output and class."""
+
+    total_bytes: int
+    limit_bytes: int
+    alpha: float | None
+    held: dict[tuple[int, int], int]
+
+    def has_room(self, output: int, number: int, size_bytes: int) -> bool:
+        """Whether a class may hold so many bytes more at an output."""
+        used, queue_bytes = sum(self.held.values()), self.held.get((output, number), 0) + size_bytes
+        is_within_share = self.alpha is None or queue_bytes <= self.alpha * (self.total_bytes - used)
+        return used + size_bytes <= self.total_bytes and queue_bytes <= self.limit_bytes and is_within_share
+
+    def add(self, output: int, number: int, size_bytes: int) -> None:
+        """Counts bytes at an output; a negative number gives bytes back."""
+        self.held[output, number] = self.held.get((output, number), 0) + size_bytes
+
+
 class SharedMemory:
     """The memory of a switch."""
 
     def __init__(
         self, shared: dict[str, Any], pfc: dict[str, Any] | None, ports: int, classes: int, lossless: set[int]
     ):
-        known = {"total", "alpha", "reserve", "headroom", "headroom_pool", "cell", "groups"}
+        known = {"total", "alpha", "reserve", "headroom", "headroom_pool", "cell", "groups", "egress"}
         if unknown := set(shared) - known:
             raise ValueError(f"the reference does not model shared buffers with {sorted(unknown)}")
         self.cell_bytes = quantity(shared["cell"], "size") if "cell" in shared else 1
@@ -61,6 +82,13 @@ class SharedMemory:
         self.headroom_pool_bytes = None if given is None else quantity(given, "size")
         kept = sum(one.headroom_bytes for one in groups) if given is None else quantity(given, "size")
         self.pool_bytes = quantity(shared["total"], "size") - sum(one.reserve_bytes for one in groups) - kept
+        self.outputs: dict[int, Outputs] = {}
+        for entry in reversed(shared.get("egress", [])):
+            total = quantity(entry["total"], "size")
+            limit = quantity(entry["limit"], "size") if "limit" in entry else total
+            pool = Outputs(total, limit, entry.get("alpha"), {})
+            # A class has the first pool that names the class.
+            self.outputs |= dict.fromkeys(entry.get("classes", range(classes)), pool)
         pfc = pfc or {}
         self.resume_bytes = quantity(pfc["resume_at"], "size") if "resume_at" in pfc else None
         has_offset = "xon" in pfc or self.resume_bytes is None
@@ -75,9 +103,18 @@ class SharedMemory:
         """Returns the most bytes of the pool that a group may hold now."""
         return int(max(0, self.pool_bytes - sum(one.pool_bytes for one in self.groups)) * group.alpha)
 
-    def takes(self, port: int, number: int, frame_bytes: int) -> bool:
-        """Takes a frame; False without room, and nothing is taken."""
-        group, size_bytes = self.of[port, number], self.cells(frame_bytes)
+    def takes(self, port: int, output: int, number: int, frame_bytes: int) -> bool:
+        """Takes a frame; False without room at the input or the output, and nothing is taken."""
+        outputs, size_bytes = self.outputs.get(number), self.cells(frame_bytes)
+        if outputs is not None and not outputs.has_room(output, number, size_bytes):
+            return False
+        is_taken = self.input_takes(self.of[port, number], size_bytes)
+        if is_taken and outputs is not None:
+            outputs.add(output, number, size_bytes)
+        return is_taken
+
+    def input_takes(self, group: Group, size_bytes: int) -> bool:
+        """Takes bytes into a group; False without room."""
         above = group.main_bytes + size_bytes - group.reserve_bytes
         if above <= 0 or above <= self.threshold_bytes(group):
             group.main_bytes += size_bytes
@@ -89,9 +126,11 @@ class SharedMemory:
         group.extra_bytes += size_bytes
         return True
 
-    def gives_back(self, port: int, number: int, frame_bytes: int) -> None:
+    def gives_back(self, port: int, output: int, number: int, frame_bytes: int) -> None:
         """Gives the bytes of a frame back: to the headroom first."""
         group, size_bytes = self.of[port, number], self.cells(frame_bytes)
+        if number in self.outputs:
+            self.outputs[number].add(output, number, -size_bytes)
         from_headroom = min(size_bytes, group.extra_bytes)
         group.extra_bytes -= from_headroom
         group.main_bytes -= size_bytes - from_headroom

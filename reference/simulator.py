@@ -1,9 +1,9 @@
 """A slow, obviously correct packet simulator of star and two-tier networks.
 
 It models hosts and output-queued switches, store and forward or cut-through, one fixed route per flow, PFC by ingress
-accounting, classes, buffers that drop, shared memory, responses to pauses, Go-Back-N, marks at a step, DCQCN and links
-that fail. The trace is compared with that of xoff's fast core, packet by packet. The simulator shares no code with the
-core, prefers plain code over speed, and refuses every scenario with another feature.
+accounting, classes, buffers that drop, shared memory, responses to pauses, Go-Back-N, marks and drops at a step, DCQCN
+and links that fail. The trace is compared with that of xoff's fast core, packet by packet. The simulator shares no code
+with the core, prefers plain code over speed, and refuses every scenario with another feature.
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from reference.dcqcn import Limiter, read_values
 from reference.fault import Change, Outage, ps_per_byte, read_faults
 from reference.flow import Flow
-from reference.scenario import buffer_bytes, mark_above_bytes, marks_by_port, quantity, refuse_what_is_not_modelled
+from reference.scenario import buffer_bytes, curves, marks_by_port, quantity, refuse_what_is_not_modelled
 from reference.shared_memory import SharedMemory
 from reference.turns import Classes, Turns, read_classes
 
@@ -196,7 +196,7 @@ class Simulator:
         self.xon_bytes = quantity(pfc["xon"], "size") if pfc and shared is None else None
         self.response_ps = quantity((pfc or {}).get("response", "0ps"), "time")
         self.buffer_bytes = buffer_bytes(switch)
-        self.mark_above_bytes = mark_above_bytes(switch)
+        self.curves = curves(switch, len(self.classes))
         self.marks_by_port = marks_by_port(switch)
         self.rto_ps = quantity(go_back_n.get("rto", "4ms"), "time")
         self.nack_interval_ps = quantity(go_back_n.get("nack_interval", "4us"), "time")
@@ -346,11 +346,16 @@ class Simulator:
         frame, came_by = queue.data.popleft()
         port.settle_turns(number)
         self.release(node, node.ports[came_by], port, frame)
-        waiting_bytes = port.queued_bytes() if self.marks_by_port else queue.queued_bytes
-        if self.mark_above_bytes is not None and waiting_bytes > self.mark_above_bytes:
+        if self.is_picked(port, frame, drops=False):
             queue.marked += 1
             return replace(frame, is_marked=True)
         return frame
+
+    def is_picked(self, port: Port, frame: Frame, *, drops: bool) -> bool:
+        """Whether the class of a frame has a curve that marks, or that drops, and the queue is above the step."""
+        curve = self.curves.get(frame.class_number)
+        waiting_bytes = port.queued_bytes() if self.marks_by_port else port.classes[frame.class_number].queued_bytes
+        return curve is not None and curve.drops == drops and waiting_bytes > curve.above_bytes
 
     def on_pfc(self, node: Node, port: Port, frame: Frame) -> None:
         """Pauses or resumes a class of this port for the peer; a frame in transmission continues."""
@@ -393,7 +398,7 @@ class Simulator:
             self.wake(node, out)
             return
         queue, ingress = out.classes[frame.class_number], came_by.classes[frame.class_number]
-        if not self.has_room(node, came_by, out, frame):
+        if self.is_picked(out, frame, drops=True) or not self.has_room(node, came_by, out, frame):
             self.drop(node, out, frame)
             return
         queue.data.append((frame, came_by.number))
@@ -422,7 +427,7 @@ class Simulator:
     def has_room(self, node: Node, came_by: Port, out: Port, frame: Frame) -> bool:
         """Whether the memory of a port has room for a data packet; a shared memory takes the packet."""
         if node.name in self.memories:
-            return self.memories[node.name].takes(came_by.number, frame.class_number, frame.bytes)
+            return self.memories[node.name].takes(came_by.number, out.number, frame.class_number, frame.bytes)
         if self.buffer_bytes is None:
             return True
         if self.xoff_bytes is None:
@@ -438,16 +443,16 @@ class Simulator:
         """Uncounts a data frame at the start of its transmission; the input counts the frame until complete."""
         out.classes[frame.class_number].queued_bytes -= frame.bytes
         if frame.whole_ps > self.now_ps:
-            self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, frame))
+            self.at(frame.whole_ps, node, RANK_TIMER, 0, lambda: self.release_input(node, came_by, out, frame))
         else:
-            self.release_input(node, came_by, frame)
+            self.release_input(node, came_by, out, frame)
 
-    def release_input(self, node: Node, came_by: Port, frame: Frame) -> None:
+    def release_input(self, node: Node, came_by: Port, out: Port, frame: Frame) -> None:
         """Uncounts a data frame at its ingress port, and resumes the peer if the count is low enough."""
         ingress = came_by.classes[frame.class_number]
         ingress.ingress_bytes -= frame.bytes
         if node.name in self.memories:
-            self.memories[node.name].gives_back(came_by.number, frame.class_number, frame.bytes)
+            self.memories[node.name].gives_back(came_by.number, out.number, frame.class_number, frame.bytes)
             if self.memories[node.name].is_under(came_by.number, frame.class_number):
                 self.change_pauses(node, came_by, frame.class_number, pause=False)
         elif self.xon_bytes is not None and ingress.ingress_bytes <= self.xon_bytes:
@@ -497,7 +502,7 @@ class Simulator:
                     frame, came_by = queue.data.popleft()
                     queue.queued_bytes -= frame.bytes
                     self.drop(node, port, frame)
-                    self.release_input(node, node.ports[came_by], frame)
+                    self.release_input(node, node.ports[came_by], port, frame)
 
     def repair(self, node: Node, port: Port, outage: Outage) -> None:
         """Ends an outage at an end of a link: after the last outage, pending pauses are sent to the peer again."""

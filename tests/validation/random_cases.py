@@ -231,6 +231,39 @@ def with_shared_memory(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
+def with_outputs(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Limits the outputs of a shared memory: one or two pools, queues with a limit, with a share, or with neither."""
+    switch, framing = case["switch"], case["framing"]
+    packet_bytes = whole(framing["payload"]) + whole(framing["header"]) + whole(framing["preamble_and_ifg"])
+    classes = list(range(switch.get("classes", 1)))
+    pools = []
+    for _ in range(rng.randint(1, 2)):
+        pool: dict[str, Any] = {"total": f"{packet_bytes + rng.randint(0, 12 * packet_bytes)}B"}
+        if rng.random() < 0.5:
+            pool["classes"] = sorted(rng.sample(classes, rng.randint(1, len(classes))))
+        kind = rng.choice(["limit", "alpha", "none"])
+        pool |= {"limit": f"{rng.randint(packet_bytes, 6 * packet_bytes)}B"} if kind == "limit" else {}
+        pool |= {"alpha": rng.choice([0.5, 1.0, 4.0])} if kind == "alpha" else {}
+        pools.append(pool)
+    switch["buffer"]["shared"]["egress"] = pools
+    return case
+
+
+def with_profiles(rng: Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Gives classes steps of their own, which mark or drop, beside the general step or alone."""
+    switch, payload = case["switch"], whole(case["framing"]["payload"])
+    classes = list(range(switch.get("classes", 1)))
+    rng.shuffle(classes)
+    profiles: list[dict[str, Any]] = []
+    while classes and len(profiles) < 2:
+        taken = [classes.pop() for _ in range(rng.randint(1, len(classes)))]
+        step = {"step": {"threshold": f"{rng.randint(0, 6) * payload}B"}}
+        profiles.append({"classes": sorted(taken), **step, "ect": rng.random() < 0.6})
+    scope = {"scope": switch["ecn"]["scope"]} if "scope" in switch["ecn"] else {}
+    switch["ecn"] = (switch["ecn"] if rng.random() < 0.5 else scope) | {"profiles": profiles}
+    return case
+
+
 def sizes(share: dict[str, Any]) -> dict[str, Any]:
     """Returns a share with sizes as texts."""
     return {"alpha": share["alpha"], "reserve": f"{share['reserve']}B", "headroom": f"{share['headroom']}B"}

@@ -21,7 +21,9 @@ from tests.validation.random_cases import (
     with_losses,
     with_marks,
     with_outages,
+    with_outputs,
     with_port_scope,
+    with_profiles,
     with_response,
     with_shared_memory,
 )
@@ -58,6 +60,8 @@ TROUBLE: dict[str, list[Callable[[Random, dict[str, Any]], dict[str, Any]]]] = {
     ],
     "shared memory": [with_losses, with_shared_memory],
     "shared memory and response": [with_losses, with_classes, with_shared_memory, with_response],
+    "shared memory, outputs": [with_losses, with_classes, with_shared_memory, with_outputs],
+    "profiles": [with_losses, with_marks, with_dcqcn, with_classes, with_profiles],
     "shared memory, classes and dcqcn": [with_losses, with_marks, with_dcqcn, with_classes, with_shared_memory],
     "classes and port scope": [with_losses, with_marks, with_port_scope, with_classes],
 }
@@ -199,6 +203,25 @@ def test_the_cases_with_shared_memory_are_not_trivial() -> None:
             bare = {**case["switch"], "buffer": {"shared": shared | {"headroom_pool": "0B"}}}
             saved += simulate(case | {"switch": bare}).drops != result.drops
     assert saved >= len(cases) // 20
+
+
+def test_the_cases_with_outputs_and_profiles_are_not_trivial() -> None:
+    # Without the pools of outputs, and without the profiles, other packets are lost or marked.
+    for trouble, key in (("shared memory, outputs", "egress"), ("profiles", "profiles")):
+        changed = 0
+        for shape in DRAW:
+            for seed in SEEDS:
+                case = draw(shape, trouble, Random(seed))
+                result = simulate(case)
+                switch = case["switch"]
+                place = switch["buffer"]["shared"] if key == "egress" else switch["ecn"]
+                del place[key]
+                if switch.get("ecn") in ({}, {"scope": "port"}, {"scope": "queue"}):
+                    # DCQCN needs marks: at a length that no queue reaches.
+                    switch["ecn"] = {"step": {"threshold": "1GB"}}
+                bare = simulate(case)
+                changed += (bare.drops, bare.marked) != (result.drops, result.marked)
+        assert changed >= len(DRAW) * len(SEEDS) // 4, (trouble, changed)
 
 
 @pytest.mark.parametrize("shape", DRAW)
