@@ -4,6 +4,7 @@
 //! Invariant: released bytes were admitted, so that every count returns to zero.
 //! Source: `switch-mmu` of HPCC's public ns-3 code (`docs/models/switch_buffer.md`).
 
+mod outputs;
 mod params;
 
 use crate::ids::PortId;
@@ -11,6 +12,7 @@ use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
 use xoff_units::{index, number};
 
+use self::outputs::Outputs;
 pub use self::params::{Accounting, Egress, Group, Params, Shared};
 
 /// The buffer of a node.
@@ -70,15 +72,10 @@ pub struct SharedBuffer {
     /// itself.
     counted_as: Vec<u32>,
     classes: usize,
-    /// The pools of outputs, and for each class the index of the pool.
-    outputs: Vec<Output>,
-    output_of: Vec<Option<u8>>,
+    /// Limits at the outputs.
+    outputs: Option<Box<Outputs>>,
     shared_used: i64,
     headroom_used: i64,
-    /// Bytes in each pool of outputs.
-    output_used: Vec<i64>,
-    /// Bytes of each output and class; empty without pools of outputs.
-    at_output: Vec<i64>,
     /// Reserve and pool bytes of each ingress port and class.
     main: Vec<i64>,
     in_headroom: Vec<i64>,
@@ -88,26 +85,12 @@ pub struct SharedBuffer {
 }
 
 state!(SharedBuffer {
-    value: shared_used, headroom_used, output_used, at_output, main, in_headroom;
+    value: shared_used, headroom_used, main, in_headroom;
+    part: outputs;
     peak: shared_peak;
     peaks: headroom_peak;
-    constant: pool, headroom_pool, cell, shares, counted_as, classes, outputs, output_of;
+    constant: pool, headroom_pool, cell, shares, counted_as, classes;
 });
-
-/// The limits of a pool of outputs.
-#[derive(Debug, Clone, Copy)]
-struct Output {
-    total: i64,
-    limit: i64,
-    alpha: Option<f64>,
-}
-
-impl Output {
-    fn new(pool: &Egress) -> Self {
-        let total = pool.total.0 as i64;
-        Self { total, limit: pool.limit.map_or(total, |limit| limit.0 as i64), alpha: pool.alpha }
-    }
-}
 
 /// The level at which a pause of a port and class in a shared buffer ends: the larger of both.
 #[derive(Debug, Clone, Copy)]
@@ -148,16 +131,9 @@ impl SharedBuffer {
             pool,
             headroom_pool: memory.headroom_pool.map_or(i64::MAX, |pool| pool.0 as i64),
             cell: memory.cell.map_or(0, |cell| cell.0 as i64),
-            outputs: memory.egress.iter().map(Output::new).collect(),
-            output_of: if memory.egress.is_empty() {
-                Vec::new()
-            } else {
-                (0..classes).map(|class| memory.output_of(class as u8)).collect()
-            },
+            outputs: Outputs::new(memory, classes, shares.len()).map(Box::new),
             shared_used: 0,
             headroom_used: 0,
-            output_used: vec![0; memory.egress.len()],
-            at_output: if memory.egress.is_empty() { Vec::new() } else { zeros() },
             main: zeros(),
             in_headroom: zeros(),
             shared_peak: 0,
@@ -193,30 +169,10 @@ impl SharedBuffer {
             .map(move |other| (other - base) as u8)
     }
 
-    /// Returns the pool of outputs of a port and class.
-    #[inline]
-    fn output(&self, group: usize) -> Option<usize> {
-        if self.outputs.is_empty() {
-            return None;
-        }
-        self.output_of[group % self.output_of.len()].map(usize::from)
-    }
-
-    /// Returns the index of the count of an output and the class of a group.
-    #[inline]
-    fn queue(&self, group: usize, out: PortId) -> usize {
-        out.index() * self.classes + group % self.classes
-    }
-
     /// True if an output may hold more bytes of a class.
     #[inline]
     fn has_room_at_output(&self, group: usize, out: PortId, bytes: i64) -> bool {
-        let Some(pool) = self.output(group) else { return true };
-        let (Output { total, limit, alpha }, used) = (self.outputs[pool], self.output_used[pool]);
-        let queue = self.at_output[self.queue(group, out)] + bytes;
-        used + bytes <= total
-            && queue <= limit
-            && alpha.is_none_or(|a| queue as f64 <= a * (total - used) as f64)
+        self.outputs.as_ref().is_none_or(|outputs| outputs.has_room(group % self.classes, out, bytes))
     }
 
     /// Returns the memory that a frame takes.
@@ -307,10 +263,8 @@ impl SharedBuffer {
 
     #[inline]
     fn count_at_output(&mut self, group: usize, out: PortId, bytes: i64) {
-        if let Some(pool) = self.output(group) {
-            self.output_used[pool] += bytes;
-            let queue = self.queue(group, out);
-            self.at_output[queue] += bytes;
+        if let Some(outputs) = &mut self.outputs {
+            outputs.count(group % self.classes, out, bytes);
         }
     }
 
@@ -648,7 +602,7 @@ mod tests {
                 }
             }
             assert!((least..=most).contains(&taken), "{taken}");
-            assert_eq!(b.output_used[0], taken);
+            assert_eq!(b.outputs.as_ref().map(|outputs| outputs.used(0)), Some(taken));
         }
     }
 
@@ -753,7 +707,7 @@ mod tests {
             assert!((0..2000).all(|_| b.admit_to(0, OUT, 1)));
             (0..held).for_each(|_| b.release(1, OUT, 1));
             (0..2000).for_each(|_| b.release(0, OUT, 1));
-            assert_eq!((b.output_used[0], b.shared_used), (0, 0));
+            assert_eq!((b.outputs.as_ref().map(|outputs| outputs.used(0)), b.shared_used), (Some(0), 0));
         }
     }
 
