@@ -107,6 +107,10 @@ class Case:
     """Ours: what PFC compares with XOFF: each egress queue, or (``ingress``) the bytes of each input and queue."""
     dcqcn: str = "mellanox"
     """Ours: DCQCN's preset. The default is the preset of adapters, which send CNPs as frames."""
+    cnp_us: float | None = None
+    """Ours: the least time between two CNPs of a flow. None: the preset's."""
+    above: str = "certain"
+    """Ours: probability above High of both curves: 1 (``certain``), or the document's Max Probability (``pmax``)."""
     payload_bytes: int = 1452
     """Ours: packets of 1500 B."""
 
@@ -135,6 +139,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
             "low": f"{case.low_kb:g}KB",
             "high": f"{case.high_kb:g}KB",
             "pmax": 0.01,
+            "above": case.above,
             "cim_threshold": f"{case.tell_kb:g}KB",
             "mark": "isolated" if case.mark == "isolated" else "selecting",
             "class": NON_CONGESTED,
@@ -154,6 +159,9 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     else:
         switch["ecn"] = {"red": _red(case, 300)}
         classify["by_destination"] = 2
+    dcqcn: dict[str, Any] = {"preset": case.dcqcn}
+    if case.cnp_us is not None:
+        dcqcn["cnp_interval"] = f"{case.cnp_us:g}us"
     traffic: dict[str, Any] = {"load": case.load, "duration": f"{case.ms:g}ms", "warm_start": case.warm}
     traffic |= {"cdf": CUT} if case.sizes == "cut" else {"sizes": case.sizes}
     made = {
@@ -169,7 +177,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
         },
         "framing": {"payload": f"{case.payload_bytes}B", "header": "48B"},
         "switch": switch,
-        "host": {"congestion_control": {"dcqcn": {"preset": case.dcqcn}}, "classify": classify},
+        "host": {"congestion_control": {"dcqcn": dcqcn}, "classify": classify},
         "workload": [{"name": WORKLOAD, "class": NON_CONGESTED, "poisson": traffic}],
         "probe": {"queues": "10us", "size_classes": ["100KB", "1MB", "10MB"]},
     }
@@ -177,7 +185,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
 
 
 def _red(case: Case, high_kb: float) -> dict[str, Any]:
-    return {"kmin": f"{case.low_kb:g}KB", "kmax": f"{high_kb:g}KB", "pmax": 0.01}
+    return {"kmin": f"{case.low_kb:g}KB", "kmax": f"{high_kb:g}KB", "pmax": 0.01, "above": case.above}
 
 
 def rack(host: str, tors: int) -> int:
