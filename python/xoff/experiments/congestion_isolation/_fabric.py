@@ -25,6 +25,13 @@ MARKS: dict[str, str] = {
 }
 """Packets marked under CI. The document says "PFC + ECN with CI", and "ECN is marked once a packet is isolated"."""
 
+ABOVE: dict[str, str] = {
+    "certain": "1",
+    "pmax": "Max Probability, as a bound",
+    "line": "the line from Low to High goes on, and reaches 1 at a hundred times the distance",
+}
+"""Probability above High. The document says "Max Probability 1 %"."""
+
 CUT = [
     [0, 0],
     [180, 10],
@@ -55,6 +62,7 @@ MICE, ELEPHANTS = "< 100 KB", "> 10 MB"
 
 CONGESTED, NON_CONGESTED = 0, 1
 """Classes, and the document's numbers of the two queues."""
+_MAX_PROBABILITY = 0.01
 WORKLOAD = "all"
 """The name of the workload. Flows under way at the start have another name, and are excluded from completion times."""
 
@@ -110,7 +118,7 @@ class Case:
     cnp_us: float | None = None
     """Ours: the least time between two CNPs of a flow. None: the preset's."""
     above: str = "certain"
-    """Ours: probability above High of both curves: 1 (``certain``), or the document's Max Probability (``pmax``)."""
+    """Ours: one of `ABOVE`, for both curves."""
     payload_bytes: int = 1452
     """Ours: packets of 1500 B."""
 
@@ -136,10 +144,7 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
     classify: dict[str, Any] = {"mice": {"below": "100KB", "class": 2}} if case.queues == 3 else {}
     if variant == "ci":
         flow_control["congestion_isolation"] = {
-            "low": f"{case.low_kb:g}KB",
-            "high": f"{case.high_kb:g}KB",
-            "pmax": 0.01,
-            "above": case.above,
+            **_curve(case, case.high_kb, ("low", "high")),
             "cim_threshold": f"{case.tell_kb:g}KB",
             "mark": "isolated" if case.mark == "isolated" else "selecting",
             "class": NON_CONGESTED,
@@ -185,7 +190,16 @@ def scenario(case: Case, variant: str) -> dict[str, Any]:
 
 
 def _red(case: Case, high_kb: float) -> dict[str, Any]:
-    return {"kmin": f"{case.low_kb:g}KB", "kmax": f"{high_kb:g}KB", "pmax": 0.01, "above": case.above}
+    return _curve(case, high_kb, ("kmin", "kmax"))
+
+
+def _curve(case: Case, high_kb: float, names: tuple[str, str]) -> dict[str, Any]:
+    """Returns a curve of the document, with its thresholds by the given names."""
+    low, high = names
+    if case.above == "line":
+        steep = case.low_kb + (high_kb - case.low_kb) / _MAX_PROBABILITY
+        return {low: f"{case.low_kb:g}KB", high: f"{steep:g}KB", "pmax": 1.0}
+    return {low: f"{case.low_kb:g}KB", high: f"{high_kb:g}KB", "pmax": _MAX_PROBABILITY, "above": case.above}
 
 
 def rack(host: str, tors: int) -> int:

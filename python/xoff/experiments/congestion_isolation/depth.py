@@ -8,8 +8,8 @@ seed by seed; the single run with 1152 servers is shown as well.
 
 A queue has a low depth while its depth is below CI's low threshold, 10 KB (ours). The document speaks of sampled
 averages: the average number of queues of a number above a level *at a time*. The number of queues that were ever above
-the level is shown as well. A queue 0 suffers from congestion while not empty, since the document shows averages and
-maxima of samples; the other reading counts depths above 10 KB alone. The two queues without CI are alike if these
+the level is shown as well. A queue 0 suffers from congestion while above 10 KB, as a queue with one packet suffers
+from nothing; the other reading counts every queue that holds anything. The two queues without CI are alike if these
 numbers are about the same above 10 and above 100 KB. Head-of-line blocking in queue 1 is a PFC pause of its class; the
 claim that CI prevents head-of-line blocking needs a pause without CI. Most queues have a low depth without CI as well,
 so CI is judged by having more of them.
@@ -56,8 +56,8 @@ _LEVELS_KB = (0, _LOW_KB, 100, 300, _XOFF_KB)
 _ALIKE_KB = (_LOW_KB, 100)
 """The levels above which as many queues of either number are to be; above 300 KB there are few."""
 READINGS: dict[str, tuple[int, str]] = {
-    "queues that hold anything": (0, "of the congested queues those that hold anything suffer from congestion"),
-    "queues above 10 KB": (_LOW_KB, "those that are above CI's low threshold do"),
+    "queues above 10 KB": (_LOW_KB, "congested queues above CI's low threshold suffer from congestion"),
+    "queues that hold anything": (0, "those that hold anything do"),
 }
 """Depth in KB above which a queue suffers, and the description of each reading."""
 

@@ -1,4 +1,4 @@
-"""N.7b: the effect of Asymmetric Traffic Engineering on PortFC: its threshold p, its window, and the traffic it moves.
+"""N.7b: the effect of Asymmetric Traffic Engineering on PortFC: its threshold p, its volume T, the traffic it moves.
 
 Source: the PortFC paper, sections III-E and III-F. The traffic is the traffic of `experts.py` in Rail-only(4).
 Algorithm 5 acts if T >= p B; equation 3 also raises the weight again. A flow of four hops crosses both domains once, in
@@ -29,15 +29,15 @@ from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections III-E and III-F"
 
-MAIN = "p 0.9, 10 µs"
+MAIN = "p 0.9"
 NONE = "without"
 SETTINGS: dict[str, dict[str, Any]] = {
     MAIN: {},
-    "p 0.5, 10 µs": {"threshold": 0.5},
-    "p 0.7, 10 µs": {"threshold": 0.7},
-    "p 1, 10 µs": {"threshold": 1.0},
-    "p 0.9, 100 µs": {"window_us": 100},
-    "p 0.9, 1000 µs": {"window_us": 1000},
+    "p 0.5": {"threshold": 0.5},
+    "p 0.7": {"threshold": 0.7},
+    "p 1": {"threshold": 1.0},
+    "payload in 10 µs": {"volume": "started", "window_us": 10},
+    "payload in 100 µs": {"volume": "started", "window_us": 100},
 }
 READINGS = {
     "algorithm": "Algorithm 5: the weight changes only if T >= p B",
@@ -45,7 +45,7 @@ READINGS = {
 }
 BESIDE = ("portfc", WITHOUT_ATE)
 """The compared mechanisms under Poisson traffic with incasts, in the main reading alone."""
-P = [name for name in SETTINGS if name.endswith(", 10 µs")]
+P = [name for name in SETTINGS if name.startswith("p ")]
 
 
 def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
@@ -167,7 +167,7 @@ JUDGED = Judged(
     },
     quick_reasons=True,
 )
-PARAMETERS = table(TRAFFIC, [*MOE, chosen("p, window, direction", "as in the experiment on MoE traffic", "swept here")])
+PARAMETERS = table(TRAFFIC, [*MOE, chosen("p, T, direction", "as in the experiment on MoE traffic", "swept here")])
 READS = ("flows", "links", "queues")
 CLAIMS = JUDGED.listed
 claims = JUDGED.claims

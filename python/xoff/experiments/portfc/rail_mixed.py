@@ -16,7 +16,7 @@ from xoff.experiments.portfc._figures import bars
 from xoff.experiments.portfc._ndc import COMPARED, PLAIN, PLAIN_NAME, SET_UP, WORKLOADS, mixed, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
 from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, runs_of, told
-from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE
+from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE, asymmetric
 from xoff.reproduce import Cases, Judged, Part, all_of, chosen, given, lowest, whole
 from xoff.results import Result
 
@@ -28,7 +28,7 @@ PORTS = 2.6
 CHOICES: dict[str, dict[str, Any]] = {
     _mixed.SHORT: {},
     PLAIN_NAME: PLAIN,
-    "ATE over 1000 µs": {"window_us": 1000},
+    "T as payload that starts in 10 µs": {"volume": "started", "window_us": 10},
     "ATE by equation 3": {"raises": True},
     "IRN's window 104 KB": {"irn_kb": 104},
     "relays mark": {"relay_marks": True},
@@ -42,7 +42,8 @@ class Case(_mixed.Case):
 
     first_hop: str = "hash"
     """The first domain on a path, without ATE. BCube's fixed order is the order of NDC networks."""
-    window_us: float = 10
+    volume: str = "in_flight"
+    window_us: float | None = None
     raises: bool = False
 
 
@@ -50,8 +51,7 @@ def scenario_of(case: Case, name: str) -> dict[str, Any]:
     """Returns the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     made = scenario(name.partition(" ")[0], rail_only(N), mixed(N, case.sizes, case, PORTS), case, seed=case.seed)
     if name == "portfc":
-        ate = {"threshold": 0.9, "window": f"{case.window_us:g}us", "raises": case.raises}
-        made["host"]["first_hop"] = {"asymmetric": ate}
+        made["host"]["first_hop"] = asymmetric(0.9, case.volume, case.window_us, raises=case.raises)
     return made
 
 
@@ -137,7 +137,7 @@ PARAMETERS = table(
         chosen("Poisson load", "50 % of each rail, 31 % within servers", "as in NDC(4, 1)"),
         chosen("incasts", "one every 0.5 ms", "as in NDC(4, 1)"),
         chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "three of 2 ms"),
-        chosen("ATE acts", "if T >= p B, over 10 µs", "Algorithm 5, line 4", "equation 3; 1000 µs"),
+        chosen("ATE acts", "if T >= p B, T in flight", "Algorithm 5", "equation 3; payload that starts in 10 µs"),
         chosen("relays mark", "no", "the paper has ECN at switches", "as switches do"),
     ],
 )
