@@ -158,6 +158,10 @@ _PORTFC: Mapping[str, Swap] = {
     "N.14-order": instead("irn", "pfc_star"),
     "N.14-small": _PORTFC_IS_IRN,
     "N.14-server": matching("^1 MB, without/irn/", "1 MB, with/irn/"),
+    "N.15": instead("portfc", "pfc"),
+    "N.16": matching("^B_H (160|240)/", "B_H 120/"),
+    "N.16a": matching("^B_H (160|240)/", "B_H 120/"),
+    "N.17": _PORTFC_IS_IRN,
     "N.14-timeouts": matching("^timeouts, without/.* and .*/", "timeouts, without/100 and 320/"),
 }
 

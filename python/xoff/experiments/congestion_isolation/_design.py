@@ -6,10 +6,7 @@ from xoff.reproduce import Design, Factor
 
 DESIGN = Design(
     {
-        "marks": Factor("in both queues by ECN's curve", "the selecting packet alone", {"mark": "selecting"}),
-        "order": Factor("a flow's packets keep theirs", "they may overtake", {"preserve_order": False}),
-        "DCQCN": Factor("that of adapters", "that of its paper", {"dcqcn": "paper"}),
-        "queue memory": Factor("1 MB", "2 MB", {"queue_mb": 2}),
-        "load": Factor("60 %", "30 %", {"load": 0.3}),
+        "above High": Factor("the line goes on", "certainty", {"above": "certain"}),
+        "marks": Factor("every isolated packet", "in both queues by ECN's curve, too", {"mark": "both"}),
     },
 )

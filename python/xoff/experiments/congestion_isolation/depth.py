@@ -32,9 +32,7 @@ from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGEST
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import (
     BY_INPUT,
-    COLD,
     READ,
-    SELECTING_2MB,
     Run,
     Runs,
     judged,
@@ -252,10 +250,7 @@ JUDGED = judged(
     },
     choices=(
         *READ,
-        SELECTING_2MB,
         BY_INPUT,
-        COLD,
-        "whole VL2, 1.5 flows under way",
         "whole VL2, 3 flows under way",
         "load 30 %",
         "load 80 %",

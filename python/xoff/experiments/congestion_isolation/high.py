@@ -16,7 +16,7 @@ from pathlib import Path
 from xoff.experiments.congestion_isolation import _change
 from xoff.experiments.congestion_isolation._fabric import Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import FOLLOWS, READ, SELECTING_2MB, Runs, judged
+from xoff.experiments.congestion_isolation._runs import Runs, judged
 from xoff.reproduce import Part, given
 from xoff.results import Result
 
@@ -34,6 +34,7 @@ JUDGED = judged(
     statements=_change.statements("C.5", "CI high 300 → 600 KB"),
     cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
     judge=judge,
+    readings=_change.READINGS,
     reasons={
         "C.5-large": (
             "Elephants gain 1.3 ± 1.3 %, and mice lose 25 ± 5 %. A trace with the draws of version 0.1.0 "
@@ -42,7 +43,6 @@ JUDGED = judged(
             "switches: the non-congested queue is up to 600 KB long before every flow is isolated."
         ),
     },
-    choices=(*READ, SELECTING_2MB, FOLLOWS),
 )
 PARAMETERS = [*_SHARED, given("high of CI", "300 and 600 KB", "Memory Sensitivity")]
 CLAIMS = JUDGED.listed

@@ -18,7 +18,7 @@ from typing import Any
 from xoff.experiments.congestion_isolation._fabric import CLASSES, MICE, SIZES, VARIANTS, Case
 from xoff.experiments.congestion_isolation._figures import bars
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import CHOICES, FOLLOWS, SMALLEST, Gain, Runs, judged
+from xoff.experiments.congestion_isolation._runs import CHOICES, SMALLEST, Gain, Runs, judged
 from xoff.reproduce import Part, RunFailed, all_of, chosen, higher, positive
 from xoff.results import Result
 from xoff.statistics import interval
@@ -103,7 +103,7 @@ JUDGED = judged(
         **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
     },
     judge=judge,
-    choices=[choice for choice in CHOICES if choice not in {FOLLOWS, "load 80 %"}],
+    choices=[choice for choice in CHOICES if choice != "load 80 %"],
     ours=("C.1-lower",),
     reasons={
         "C.1-more": (

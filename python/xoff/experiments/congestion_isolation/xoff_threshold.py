@@ -13,7 +13,7 @@ from pathlib import Path
 from xoff.experiments.congestion_isolation import _change
 from xoff.experiments.congestion_isolation._fabric import Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import BY_INPUT, READ, Runs, judged
+from xoff.experiments.congestion_isolation._runs import Runs, judged
 from xoff.reproduce import Part, given
 from xoff.results import Result
 
@@ -31,7 +31,7 @@ JUDGED = judged(
     statements=_change.statements("C.4", "XOFF 750 → 1500 KB"),
     cases={_USUAL: Case(queue_mb=2), _HIGHER: Case(queue_mb=2, xoff_kb=1500)},
     judge=judge,
-    choices=(*READ, BY_INPUT),
+    readings=_change.READINGS,
     reasons={
         "C.4-large": (
             "Elephants change within chance (0.8 ± 1.1 % longer), and so do all others. A trace with the "
