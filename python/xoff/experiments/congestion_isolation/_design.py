@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from xoff.experiments.congestion_isolation._fabric import PLAIN
 from xoff.reproduce import Design, Factor
 
 DESIGN = Design(
     {
-        "above High": Factor("the line goes on", "certainty", {"above": "certain"}),
-        "marks": Factor("every isolated packet", "in both queues by ECN's curve, too", {"mark": "both"}),
+        "set-up": Factor(
+            "the line goes on above High, every isolated packet is marked",
+            "certainty above High, marks by ECN's curve in both queues",
+            PLAIN,
+        ),
     },
 )

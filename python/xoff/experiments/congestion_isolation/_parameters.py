@@ -16,7 +16,7 @@ PARAMETERS: list[Parameter] = [
         "probability above High",
         "the line from Low to High goes on: 2.6 % at XOFF, 3.4 % at 1 MB",
         'found by a search; "Max Probability 1 %"',
-        "1 % as a bound; certainty",
+        "certainty; 1 % as a bound",
     ),
     chosen(
         "what is marked with CI",
@@ -24,7 +24,7 @@ PARAMETERS: list[Parameter] = [
         'found by a search; "ECN is marked once a packet is isolated"',
         'by ECN\'s curve in both queues, and the selecting packet ("PFC + ECN with CI")',
     ),
-    chosen("CNPs of a flow", "at most one each 12 µs", "found by a search; the document is silent", "4 µs"),
+    chosen("CNPs of a flow", "at most one each 4 µs", "DCQCN's preset", "12 µs"),
     chosen(
         "sizes",
         "VL2's, the largest 5 % up to 30 MB",
@@ -35,7 +35,7 @@ PARAMETERS: list[Parameter] = [
         "load",
         "60 % offered, and from the start as many flows under way as it has in equilibrium",
         "none is stated; a cold fabric carries 8 % in 10 ms and never reaches XOFF",
-        "VL2 up to 1 GB with 3 flows a server under way; 30 and 80 % (C.1, C.7)",
+        "VL2 up to 1 GB with 3 flows a server under way (C.1, C.7); 80 % (C.7)",
     ),
     chosen("arrivals", "3 ms, ten seeds; above 128 servers 1 ms, one", "every flow is completed", "three seeds"),
     chosen(
@@ -55,9 +55,9 @@ PARAMETERS: list[Parameter] = [
         "the document says nothing of order",
         "they may overtake (C.1)",
     ),
-    chosen("upstream is told at", "375 KB", "half of XOFF", "150 KB (C.1)"),
+    chosen("upstream is told at", "375 KB", "half of XOFF"),
     chosen("servers", "have both queues, and do what a CIM says", "they are the last upstream"),
-    chosen("turns of the queues", "deficit round robin, equal weights", "as without CI", "congested last (C.1)"),
+    chosen("turns of the queues", "deficit round robin, equal weights", "as without CI"),
     chosen(
         "a flow leaves isolation",
         "without a packet in the congested queue, and that below 10 KB",

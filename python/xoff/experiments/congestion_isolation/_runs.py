@@ -43,34 +43,28 @@ CHOICE_SEEDS = 3
 CONTROL = "three seeds alone"
 """The choice that changes only the number of seeds."""
 
-_TRAFFIC: dict[str, dict[str, Any]] = {
-    "whole VL2, 3 flows under way": {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
-    "load 30 %": {"load": 0.3},
-    "load 80 %": {"load": 0.8},
-}
-_DETAILS: dict[str, dict[str, Any]] = {
-    "upstream told at 150 KB": {"tell_kb": 150},
-    "congested queue served last": {"congested_last": True},
-    "packets may overtake": {"preserve_order": False},
-}
-_OF_SET_UP: dict[str, dict[str, Any]] = {
-    PLAIN_NAME: PLAIN,
+BY_INPUT = "PFC by input"
+VL2 = "whole VL2, 3 flows under way"
+_ONE_BY_ONE: dict[str, dict[str, Any]] = {
     "certainty above High": {"above": "certain"},
     "Max Probability as a bound": {"above": "pmax"},
     "marks by ECN's curve, too": {"mark": "both"},
-    "CNPs each 4 µs": {"cnp_us": 4},
+    "CNPs each 12 µs": {"cnp_us": 12},
 }
-BY_INPUT = "PFC by input"
 CHOICES: dict[str, dict[str, Any]] = {
     CONTROL: {},
-    **_OF_SET_UP,
-    **_TRAFFIC,
+    PLAIN_NAME: PLAIN,
+    **_ONE_BY_ONE,
+    VL2: {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
+    "load 80 %": {"load": 0.8},
     BY_INPUT: {"accounting": "ingress"},
-    **_DETAILS,
+    "packets may overtake": {"preserve_order": False},
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
-READ = (CONTROL, *_OF_SET_UP)
+READ = (CONTROL, PLAIN_NAME)
 """The choices judged with every statement."""
+SEARCHED = (*READ, *_ONE_BY_ONE)
+"""Those, and the other values of the search, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)

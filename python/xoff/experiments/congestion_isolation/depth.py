@@ -32,7 +32,8 @@ from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGEST
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import (
     BY_INPUT,
-    READ,
+    SEARCHED,
+    VL2,
     Run,
     Runs,
     judged,
@@ -249,12 +250,10 @@ JUDGED = judged(
         ),
     },
     choices=(
-        *READ,
+        *SEARCHED,
         BY_INPUT,
-        "whole VL2, 3 flows under way",
-        "load 30 %",
+        VL2,
         "load 80 %",
-        "congested queue served last",
     ),
 )
 PARAMETERS = [

@@ -1,11 +1,10 @@
 """C.5: CI's high threshold of 600 KB in place of 300 KB.
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Memory Sensitivity" (third):
-"only change the CI high threshold". ECN's curve beside CI therefore stays at 300 KB. The document lists one curve for
-CI, so an ECN curve that follows CI's threshold is judged as well. Without CI nothing changes, and one run stands for
-both. Ours: 128 servers. An effect must be beyond chance, over the seeds. If ECN leaves the non-congested queue alone, a
-burst of 600 KB is isolated late, and the congested queue may exceed the 250 KB that a queue of 1 MB has above XOFF.
-Such a reading has no verdict; the same reading with 2 MB is judged instead.
+"only change the CI high threshold". ECN's curve without CI therefore stays at 300 KB, and without CI nothing changes:
+one run stands for both. Queues have 2 MB in both, which by C.3 changes nothing for 300 KB: with 600 KB a burst is
+isolated late, and the 250 KB that a queue of 1 MB has above XOFF do not suffice in some runs. Ours: 128 servers. An
+effect must be beyond chance, over the seeds.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def judge(runs: Runs) -> dict[str, Part]:
 
 JUDGED = judged(
     statements=_change.statements("C.5", "CI high 300 → 600 KB"),
-    cases={_USUAL: Case(), _HIGHER: Case(high_kb=600)},
+    cases={_USUAL: Case(queue_mb=2), _HIGHER: Case(queue_mb=2, high_kb=600)},
     judge=judge,
     readings=_change.READINGS,
     reasons={

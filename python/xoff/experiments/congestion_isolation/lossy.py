@@ -22,7 +22,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import Run, Runs, judged
+from xoff.experiments.congestion_isolation._runs import SEARCHED, Run, Runs, judged
 from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.reproduce import Part, Spread, all_of, chosen, given, lower, never, positive
 from xoff.results import Result
@@ -130,6 +130,7 @@ JUDGED = judged(
     },
     cases={_LABEL: Case(lossy=True)},
     judge=judge,
+    choices=SEARCHED,
     reasons={
         "C.8-rate": (
             "CI loses fourteen times as much (0.121 instead of 0.0084 %), all in congested queues of 1 MB. "

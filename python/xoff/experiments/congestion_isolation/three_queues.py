@@ -27,8 +27,7 @@ def judge(runs: Runs) -> dict[str, Part]:
     """Judges at 128 servers that the mean FCT of mice is about the same, and the mean FCT of other flows lower."""
     mice: dict[str, Any] = {}
     others: dict[str, Any] = {}
-    for tors in TORS:
-        label = THREE[tors]
+    for tors, label in THREE.items():
         if label not in runs:
             continue
         compared = runs.compared(label)
@@ -50,7 +49,7 @@ JUDGED = judged(
         "C.2-others": "Ours, for lost figures: in the three other size classes CI's mean FCT is lower",
     },
     cases={
-        **{THREE[tors]: Case(tors=tors, queues=3) for tors in TORS},
+        **{label: Case(tors=tors, queues=3) for tors, label in THREE.items()},
         # For comparison.
         TWO[TORS[0]]: Case(),
     },
@@ -74,4 +73,4 @@ claims = JUDGED.claims
 
 def figure(results: Mapping[str, Result], path: Path) -> None:
     """Draws the mean FCT by size class and scale."""
-    bars(results, path, {THREE[tors]: f"{tors * tors // 2}" for tors in TORS}, "servers")
+    bars(results, path, {label: f"{tors * tors // 2}" for tors, label in THREE.items()}, "servers")

@@ -29,7 +29,7 @@ CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Summa
 
 _CHANGES = {
     "xoff": ("queues of 2 MB", "XOFF 1500 KB"),
-    "high": ("usual", "high 600 KB"),
+    "high": ("queues of 2 MB", "high 600 KB"),
 }
 """Usual and changed case, by the part of the statement."""
 _GROUPS = ("congested flows", "non-congested flows")
@@ -76,8 +76,7 @@ JUDGED = judged(
     cases={
         "queues of 2 MB": Case(queue_mb=2),
         "XOFF 1500 KB": Case(queue_mb=2, xoff_kb=1500),
-        "usual": Case(),
-        "high 600 KB": Case(high_kb=600),
+        "high 600 KB": Case(queue_mb=2, high_kb=600),
     },
     judge=judge,
     choices=(CONTROL, PLAIN_NAME),
