@@ -29,13 +29,12 @@ PARAMETERS: list[Parameter] = [
         "sizes",
         "VL2's, the largest 5 % up to 30 MB",
         "82 % of mice as the document; every flow is completed under the load",
-        "up to 1 GB, as VL2 has them",
     ),
     chosen(
         "load",
         "60 % offered, and from the start as many flows under way as it has in equilibrium",
         "none is stated; a cold fabric carries 8 % in 10 ms and never reaches XOFF",
-        "VL2 up to 1 GB with 3 flows a server under way (C.1, C.7); 80 % (C.7)",
+        "80 % (C.7)",
     ),
     chosen("arrivals", "3 ms, ten seeds; above 128 servers 1 ms, one", "every flow is completed", "three seeds"),
     chosen(

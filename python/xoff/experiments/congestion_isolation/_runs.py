@@ -44,7 +44,6 @@ CONTROL = "three seeds alone"
 """The choice that changes only the number of seeds."""
 
 BY_INPUT = "PFC by input"
-VL2 = "whole VL2, 3 flows under way"
 _ONE_BY_ONE: dict[str, dict[str, Any]] = {
     "certainty above High": {"above": "certain"},
     "Max Probability as a bound": {"above": "pmax"},
@@ -55,7 +54,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     CONTROL: {},
     PLAIN_NAME: PLAIN,
     **_ONE_BY_ONE,
-    VL2: {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
     "load 80 %": {"load": 0.8},
     BY_INPUT: {"accounting": "ingress"},
     "packets may overtake": {"preserve_order": False},

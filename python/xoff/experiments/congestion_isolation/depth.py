@@ -33,7 +33,6 @@ from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHA
 from xoff.experiments.congestion_isolation._runs import (
     BY_INPUT,
     SEARCHED,
-    VL2,
     Run,
     Runs,
     judged,
@@ -252,7 +251,6 @@ JUDGED = judged(
     choices=(
         *SEARCHED,
         BY_INPUT,
-        VL2,
         "load 80 %",
     ),
 )
