@@ -27,6 +27,8 @@ from xoff.results import Result
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, figures 17 and 18"
 
 SEEDS = (4, 5, 6, 7, 8)
+MAIN_SEEDS = range(4, 19)
+"""The seeds of the main reading: the mean of IRN varies by a third from seed to seed."""
 SCALES = {f"Rail-only({n})": n for n in (4, 8)}
 SHORT = "5 rounds, three seeds alone"
 CHOICES: dict[str, dict[str, Any]] = {
@@ -94,7 +96,7 @@ def _sized(case: Case, choice: str, quick: bool) -> dict[int | None, Case]:
         return {} if choice or case.n > 4 else {seed: replace(case, seed=seed, rounds=3) for seed in SEEDS[:2]}
     if choice:
         return {seed: replace(case, seed=seed, rounds=5) for seed in SEEDS[:3]}
-    return {seed: replace(case, seed=seed) for seed in SEEDS}
+    return {seed: replace(case, seed=seed) for seed in MAIN_SEEDS}
 
 
 def judge(runs: Runs) -> dict[str, Part]:

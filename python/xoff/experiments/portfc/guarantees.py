@@ -170,6 +170,15 @@ JUDGED = Judged(
     ours=("N.16a",),
     runs=runs_of,
     judge=judge,
+    reasons={
+        "N.16": (
+            "The ratio falls from 2.3 to 1.5 and 0.9 as the scale-up links grow from 120 to 160 and 240 Gb/s. T is "
+            "the volume of whole paths: it counts what has passed the high-bandwidth domain and waits at a rail of "
+            "100 Gb/s behind it. We read the fall so: faster scale-up links fill these queues, T grows by more than "
+            "B_H, and the weight falls."
+        ),
+        "N.16a": "T passes p B at few starts, and chance covers the differences.",
+    },
     limits={
         "N.15": "the queues of a node that relays take turns (N.2-prevents); NDC(4, 1) alone",
         "N.16": "three bandwidths of the scale-up links alone",
