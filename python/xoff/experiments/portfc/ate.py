@@ -60,7 +60,9 @@ def scenarios(quick: bool) -> dict[str, dict[str, Any]]:
                 some = replace(case, raises=reading == "equation", **changes)
                 made[f"{reading}, {name}/seed {seed}"] = scenario_of(some, "portfc")
     for sizes in WORKLOADS:
-        for number, one in rail_mixed.sized(rail_mixed.Case(sizes=sizes), "", quick).items():
+        for number, one in rail_mixed.sized(
+            rail_mixed.Case(sizes=sizes, volume="in_flight", window_us=None), "", quick
+        ).items():
             for name in BESIDE:
                 made[f"{sizes}/{name}/seed {number}"] = rail_mixed.scenario_of(one, name)
     return made

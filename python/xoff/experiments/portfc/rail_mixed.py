@@ -1,7 +1,8 @@
 """N.7m: Rail-only with Poisson traffic and incasts, which the paper evaluates "besides" MoE and draws no figure of.
 
 Source: the PortFC paper, section V-E. Rail-only(4); the traffic is that of figures 8 to 11, with 50 % load on the
-rails, which makes 31 % within servers. PortFC has ATE as in `experts.py`; PortFC without it stands beside.
+rails, which makes 31 % within servers. PortFC has ATE with T as the payload that starts in 10 µs; N.7b-mixed has the
+volume in flight. PortFC without ATE stands beside.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PORTS = 2.6
 CHOICES: dict[str, dict[str, Any]] = {
     _mixed.SHORT: {},
     PLAIN_NAME: PLAIN,
-    "T as payload that starts in 10 µs": {"volume": "started", "window_us": 10},
+    "ATE over 1000 µs": {"window_us": 1000},
     "ATE by equation 3": {"raises": True},
     "IRN's window 104 KB": {"irn_kb": 104},
     "relays mark": {"relay_marks": True},
@@ -42,8 +43,8 @@ class Case(_mixed.Case):
 
     first_hop: str = "hash"
     """The first domain on a path, without ATE. BCube's fixed order is the order of NDC networks."""
-    volume: str = "in_flight"
-    window_us: float | None = None
+    volume: str = "started"
+    window_us: float | None = 10
     raises: bool = False
 
 
@@ -137,7 +138,7 @@ PARAMETERS = table(
         chosen("Poisson load", "50 % of each rail, 31 % within servers", "as in NDC(4, 1)"),
         chosen("incasts", "one every 0.5 ms", "as in NDC(4, 1)"),
         chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "three of 2 ms"),
-        chosen("ATE acts", "if T >= p B, T in flight", "Algorithm 5", "equation 3; payload that starts in 10 µs"),
+        chosen("ATE acts", "if T >= p B, T the payload that starts in 10 µs", "Algorithm 5", "equation 3; 1000 µs"),
         chosen("relays mark", "no", "the paper has ECN at switches", "as switches do"),
     ],
 )
