@@ -158,24 +158,13 @@ JUDGED = Judged(
         choices=CHOICES,
     ),
     control=SHORT,
-    reasons={
-        "N.7-tail": (
-            "In Rail-only(4) the tail is 56 % below IRN's, in Rail-only(8) 5 %. ATE over 10 µs costs what "
-            "PortFC gains: without ATE the tail is 183 and 299 µs, with ATE 271 and 627. ATE moves no load, "
-            "and changes the order of the domains alone (N.7b)."
-        ),
-        "N.7-mean": (
-            "The mean is 10 % below IRN's in Rail-only(4), and 9 % above in Rail-only(8); without ATE it is "
-            "21 % below in both."
-        ),
-    },
 )
 TRAFFIC = [
     given("network", "160 Gb/s in a server, 100 Gb/s on rails, n servers of n GPUs", "section V-E"),
     given("ATE", "p = 0.9; T = 0 changes nothing", "section III-E"),
 ]
 MOE = [
-    chosen("tokens", "64 of 7168 B a node and round, 20 rounds", "DeepSeek-V3's size of a token"),
+    chosen("tokens", "64 of 7168 B a node and round, 20 rounds, 15 seeds", "DeepSeek-V3's size of a token"),
     chosen("gating", "top-2, Zipf's law with exponent 1", '"top-1 or top-2", "highly skewed"', "top-1; 0; 1.5"),
 ]
 PARAMETERS = table(
