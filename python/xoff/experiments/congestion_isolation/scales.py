@@ -41,12 +41,8 @@ def judge(runs: Runs) -> dict[str, Part]:
         gains = {size: runs.gain(two, size) for size in CLASSES}
         measured |= runs.compared(two)
         shares[f"{two}: gain"] = {size: str(found) for size, found in gains.items() if size != "all"}
-        for size in reversed(CLASSES) if three else ():
-            models[f"{two}, {size}: gain"] = {
-                "two queues": str(gains[size]),
-                "three queues": str(runs.gain(three, size)),
-                "apart (points)": str(_mean_of(_apart(runs, two, three, size))).removesuffix(" %"),
-            }
+        if three is not None:
+            models |= _models(runs, two, three, gains)
         for what, read in {
             "load carried while flows arrive": lambda run: round(run.carried, 3),
             "CNPs": lambda run: run.cnps,
@@ -64,6 +60,18 @@ def judge(runs: Runs) -> dict[str, Part]:
         "C.1-more": Part(
             all_of(positive(_apart(runs, two, three, MICE)), positive(_apart(runs, two, three, "all"))), models
         ),
+    }
+
+
+def _models(runs: Runs, two: str, three: str, gains: Mapping[str, Gain]) -> dict[str, Any]:
+    """Returns the page's text for a scale: CI's gain with two queues and with three, by size class."""
+    return {
+        f"{two}, {size}: gain": {
+            "two queues": str(gains[size]),
+            "three queues": str(runs.gain(three, size)),
+            "apart (points)": str(_mean_of(_apart(runs, two, three, size))).removesuffix(" %"),
+        }
+        for size in reversed(CLASSES)
     }
 
 
