@@ -137,7 +137,7 @@ _PORTFC: Mapping[str, Swap] = {
     "N.7b-mixed": instead("portfc", "portfc without ATE"),
     "N.7b-moe": matching("^without/", "algorithm, p 0.9/"),
     "N.7c": matching("^without/", "algorithm, p 0.9/"),
-    "N.7p": matching("^(algorithm|equation), p (0.5|0.7|1)/", "without/"),
+    "N.7p": matching("^(algorithm|equation), p 0.9/", r"\1, payload in 10 µs/"),
     "N.8-pfc": instead("pfc", "pfc_star"),
     "N.8-star": instead("pfc_star", "pfc"),
     "N.8b": instead("pfc_star", "portfc"),
