@@ -657,10 +657,13 @@ class Red(_Part):
     """No packet is marked up to this queue."""
 
     kmax: str
-    """Every packet is marked above this queue."""
+    """The queue at which the probability is `pmax`."""
 
     pmax: float | None = None
     """Probability at `kmax`, 0 to 1."""
+
+    above: Literal["certain", "pmax"] | None = None
+    """Probability above `kmax`."""
 
 
 @dataclass(kw_only=True)
@@ -907,10 +910,13 @@ class CongestionIsolation(_Part):
     """
 
     high: str | None = None
-    """With more bytes in the non-congested queue every flow is selected."""
+    """Bytes in the non-congested queue at which the probability of selection is `pmax`."""
 
     pmax: float | None = None
     """Probability of selection at `high`; below `high` the probability falls linearly to 0 at `low`."""
+
+    above: Literal["certain", "pmax"] | None = None
+    """Probability of selection above `high`."""
 
     cim_threshold: str | None = None
     """A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together hold as
@@ -1766,13 +1772,18 @@ class Asymmetric(_Part):
     """`host.first_hop.asymmetric`."""
 
     threshold: float | None = None
-    """Share of the faster domain's bandwidth that flows may commit."""
+    """Share of the faster domain's bandwidth that flows may take."""
+
+    volume: Literal["in_flight", "started"] | None = None
+    """Volume that is compared with the faster domain's bandwidth."""
 
     window: str | None = None
-    """Window of the measurement."""
+    """Time in which the faster domain carries the volume. Default: the longest round trip without load for
+    `in_flight`, and 10us for `started`.
+    """
 
     raises: bool | None = None
-    """The weight of the faster domain rises again when flows commit less."""
+    """The weight of the faster domain rises again while the volume is below the threshold (equation 3)."""
 
 
 @dataclass(kw_only=True)

@@ -129,6 +129,7 @@ def red(d: Draw) -> dict[str, Any]:
         "kmin": f"{kmin}B",
         "kmax": f"{kmin + d.rng.randint(0, 20) * d.largest}B",
         "pmax": d.rng.choice([0.01, 0.2, 1.0]),
+        "above": d.choose("switch.ecn.red.above"),
     }
 
 
@@ -227,6 +228,7 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
         "pmax": d.rng.choice([0, 0.01, 0.5, 1]),
         "cim_threshold": f"{d.rng.randint(1, 20) * d.largest}B",
         "mark": d.choose("switch.flow_control.congestion_isolation.mark"),
+        "above": d.choose("switch.flow_control.congestion_isolation.above"),
         "class": 1,
         "congested_class": 0,
         "max_flows": d.rng.choice([1, 3, 1024]),
@@ -327,7 +329,12 @@ def ndp(d: Draw) -> dict[str, Any]:
 
 
 def asymmetric(d: Draw) -> dict[str, Any]:
-    return {"threshold": d.rng.choice([0.5, 0.9]), "window": d.rng.choice(["1us", "10us"])}
+    return {
+        "threshold": d.rng.choice([0.5, 0.9]),
+        "volume": d.rng.choice(["in_flight", "started"]),
+        "raises": d.rng.random() < 0.5,
+        **d.rng.choice([{}, {"window": "1us"}, {"window": "10us"}]),
+    }
 
 
 def dcqcn(d: Draw) -> dict[str, Any]:
@@ -584,6 +591,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     },
     "switch.ecn": {"red": red, "step": step, "profiles": profiles},
     "switch.ecn.scope": dict.fromkeys(["queue", "port"], nothing),
+    "switch.ecn.red.above": dict.fromkeys(["certain", "pmax"], nothing),
     "switch.trimming": {
         "turns": lambda d: d.rng.choice([1, 10]),
         "limit": lambda d: f"{d.rng.choice([1, 3, 30]) * d.largest}B",
@@ -613,6 +621,7 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
     },
     "switch.routing.spray.choice": dict.fromkeys(["random", "round_robin", "entropy"], nothing),
     "switch.flow_control.congestion_isolation.mark": {"isolated": nothing, "selecting": nothing},
+    "switch.flow_control.congestion_isolation.above": dict.fromkeys(["certain", "pmax"], nothing),
     "switch.flow_control.sfc.mode": dict.fromkeys(["host", "proxy", "proxy_isolation", "nic_isolation"], nothing),
     "switch.flow_control.sfc.hold": dict.fromkeys(["flow", "destination", "queue"], nothing),
     "workload.repeated_incast.arrivals": dict.fromkeys(["periodic", "poisson"], nothing),

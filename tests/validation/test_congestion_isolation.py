@@ -188,7 +188,8 @@ def test_what_is_marked_decides_what_an_incast_gets() -> None:
     # marked packets moves the shares by 7 % from seed to seed.
     shares: dict[str, list[float]] = {}
     for mark in ("none", *MARKS):
-        made = fabric(Case(), "none") if mark == "none" else fabric(Case(mark=mark), "ci")
+        case = Case(above="certain") if mark == "none" else Case(above="certain", mark=mark)
+        made = fabric(case, "none" if mark == "none" else "ci")
         flows = [{"src": 8 * other + 1, "dst": 0, "size": "50MB"} for other in (1, 2, 3, 4)]
         made["workload"] = [{"class": 1, "flows": flows}]
         for seed in range(1, 2 if mark == "none" else 5):

@@ -242,9 +242,24 @@ CASES: dict[str, dict[str, Any]] = {
                 }
             },
             {"poisson": {"load": 0.6, "flows": 200, "cdf": POINTS}},
-            host={"first_hop": {"asymmetric": {"threshold": 0.9}}},
+            host={"first_hop": {"asymmetric": {"threshold": 0.9, "volume": "started"}}},
         )
         for segments in (1, 2)
+    },
+    **{
+        f"in-flight-{rule}": case(
+            {
+                "rail": {
+                    "servers": 4,
+                    "gpus_per_server": 4,
+                    "scale_up": {"rate": "160Gbps", "delay": "1us"},
+                    "rail": LINK,
+                }
+            },
+            {"poisson": {"load": 0.8, "flows": 300, "cdf": POINTS}},
+            host={"first_hop": {"asymmetric": {"threshold": 0.2, "volume": "in_flight", "raises": raises}}},
+        )
+        for rule, raises in (("algorithm", False), ("equation", True))
     },
     **{
         f"ndc-{name}": case(
@@ -384,6 +399,27 @@ CASES: dict[str, dict[str, Any]] = {
             },
         )
         for mark in ("isolated", "selecting")
+    },
+    **{
+        f"isolation-{above}": case(
+            FABRIC,
+            {"incast": {"senders": [2, 3, 4], "receiver": 0, "size": "200KB"}, "class": 1},
+            {"permutation": {"size": "50KB"}, "class": 1},
+            classes=2,
+            scheduler={"drr": "2KB"},
+            ecn={"red": RED["red"] | {"above": above}},
+            flow_control={
+                "pfc": {"xoff": "60KB", "xon": "4KB"},
+                "congestion_isolation": {
+                    "low": "5KB",
+                    "high": "30KB",
+                    "pmax": 0.1,
+                    "above": above,
+                    "cim_threshold": "20KB",
+                },
+            },
+        )
+        for above in ("certain", "pmax")
     },
     "cnp-packets": case(STAR, INCAST, ecn=RED, flow_control=PFC, host=dcqcn("hpcc", cnp="packet", window="100KB")),
     **{

@@ -50,10 +50,19 @@ impl Endpoint {
         rate: impl Fn(PortId) -> Rate,
         now: Moment,
     ) -> Option<PortId> {
-        let weight = self.weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
+        let Self { weight, senders, config, .. } = self;
+        let weight = weight.as_mut().filter(|_| choices.len() > 1 && spec.path < Paths::FIRST)?;
         let faster = choices.iter().copied().max_by_key(|p| rate(*p))?;
         let slower = choices.iter().copied().find(|p| rate(*p) < rate(faster))?;
-        Some(if weight.takes_faster(spec.size, rate(faster), now) { faster } else { slower })
+        let in_flight = || {
+            let there = senders.iter().flatten().filter(|sender| sender.port == faster);
+            there.map(|sender| sender.in_flight(config) * config.framing.largest()).sum()
+        };
+        Some(if weight.takes_faster(spec.size, spec.dst, rate(faster), in_flight, now) {
+            faster
+        } else {
+            slower
+        })
     }
 
     /// The class of a new flow, by the host's rule.

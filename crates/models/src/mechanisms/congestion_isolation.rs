@@ -24,6 +24,7 @@ use crate::mechanism::{
     Dequeued, Enqueued, Hooks, Install, Levels, Properties, Site, ValidationContext, Verdict, Watches,
 };
 use crate::mechanisms::isolation::{Isolation, Order};
+use crate::mechanisms::red::{Above, Curve};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -34,10 +35,12 @@ pub struct Params {
     /// With fewer bytes in the non-congested queue no flow is selected. With fewer bytes in the congested
     /// queue flows return.
     pub low: Bytes,
-    /// With more bytes in the non-congested queue every flow is selected.
+    /// Bytes in the non-congested queue at which the probability of selection is `pmax`.
     pub high: Bytes,
     /// Probability of selection at `high`; below `high` the probability falls linearly to 0 at `low`.
     pub pmax: f64,
+    /// Probability of selection above `high`.
+    pub above: Above,
     /// A CIM goes upstream when the congested queue holds this many bytes, or all congested queues together
     /// hold as many from the neighbour.
     pub cim_threshold: Bytes,
@@ -64,6 +67,7 @@ impl Default for Params {
             low: Bytes(10_000),
             high: Bytes(300_000),
             pmax: 0.01,
+            above: Above::Certain,
             cim_threshold: Bytes(375_000),
             mark: Mark::Isolated,
             class: 1,
@@ -112,9 +116,7 @@ state!(Flow {
 /// Congestion Isolation at a node.
 #[derive(Debug, Clone)]
 pub struct CongestionIsolation {
-    low: u32,
-    high: u32,
-    pmax: f64,
+    curve: Curve,
     tell: u32,
     mark: Mark,
     class: u8,
@@ -139,7 +141,7 @@ pub struct CongestionIsolation {
 state!(CongestionIsolation {
     part: flows;
     value: held, idle;
-    constant: low, high, pmax, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
+    constant: curve, tell, mark, class, congested, table, age, is_switch, obeys, frame_bytes;
     total: isolated, refused, aged, messages;
 });
 
@@ -237,9 +239,12 @@ impl Install for CongestionIsolation {
 impl CongestionIsolation {
     fn new(params: &Params, is_switch: bool, frame_bytes: u16, ports: usize) -> Self {
         Self {
-            low: params.low.0 as u32,
-            high: params.high.0 as u32,
-            pmax: params.pmax,
+            curve: Curve {
+                low: params.low.0 as u32,
+                high: params.high.0 as u32,
+                pmax: params.pmax,
+                above: params.above,
+            },
             tell: params.cim_threshold.0 as u32,
             mark: params.mark,
             class: params.class,
@@ -257,11 +262,6 @@ impl CongestionIsolation {
             aged: 0,
             messages: 0,
         }
-    }
-
-    fn is_selected(&self, packet: &Packet, bytes: u32, effects: &mut Effects) -> bool {
-        let share = || self.pmax * f64::from(bytes - self.low) / f64::from(self.high - self.low);
-        bytes > self.high || bytes > self.low && effects.draw_share(packet, share())
     }
 
     fn congested_bytes(&self, port: PortId, core: &Core) -> u32 {
@@ -307,7 +307,7 @@ impl CongestionIsolation {
 
     /// Returns flows without packets in a congested queue, when the queue is below `low`.
     fn let_return(&mut self, port: PortId, core: &Core, effects: &mut Effects) {
-        if self.idle[port].is_empty() || self.congested_bytes(port, core) >= self.low {
+        if self.idle[port].is_empty() || self.congested_bytes(port, core) >= self.curve.low {
             return;
         }
         for flow in std::mem::take(&mut self.idle[port]) {
@@ -367,7 +367,7 @@ impl Hooks for CongestionIsolation {
         if !self.flows.contains(flow) {
             let bytes: u32 =
                 core.queues_of(port, self.class).map(|q| core.ports[port].queues[q].bytes.bytes()).sum();
-            is_selecting = self.is_selected(packet, bytes, effects);
+            is_selecting = self.curve.picks(packet, bytes, effects);
             if !is_selecting {
                 packet.set_class(self.class);
                 return None;
@@ -512,9 +512,9 @@ mod tests {
     }
 
     /// Returns the share of one-packet flows that are isolated and marked at a queue of `bytes`.
-    fn share_isolated(bytes: u32) -> f64 {
+    fn share_isolated(bytes: u32, above: Above) -> f64 {
         let (core, flows) = (holding(bytes), 200_000);
-        let (mut isolation, mut effects) = switch(&Params { max_flows: flows, ..Params::default() });
+        let (mut isolation, mut effects) = switch(&Params { max_flows: flows, above, ..Params::default() });
         let mut count = 0;
         for flow in 0..flows {
             let mut packet = packet(flow);
@@ -527,9 +527,13 @@ mod tests {
 
     #[test]
     fn a_queue_held_at_mid_range_selects_half_of_pmax() {
-        assert!((share_isolated(155_000) - 0.005).abs() < 0.0005);
-        assert!((share_isolated(300_000) - 0.01).abs() < 0.0008);
-        assert!(share_isolated(10_000) == 0.0 && (share_isolated(300_001) - 1.0).abs() < f64::EPSILON);
+        for above in [Above::Certain, Above::Pmax] {
+            assert!((share_isolated(155_000, above) - 0.005).abs() < 0.0005);
+            assert!((share_isolated(300_000, above) - 0.01).abs() < 0.0008);
+            assert!(share_isolated(10_000, above) == 0.0);
+        }
+        assert!((share_isolated(300_001, Above::Certain) - 1.0).abs() < f64::EPSILON);
+        assert!((share_isolated(300_001, Above::Pmax) - 0.01).abs() < 0.0008);
     }
 
     #[test]

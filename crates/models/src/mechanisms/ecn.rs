@@ -1,7 +1,6 @@
 //! ECN marking at an output: RED or a step, by the bytes that a departing data packet leaves behind.
-//! The count is that of the packet's queue, or of all data queues of the output (`scope`). RED marks nothing
-//! up to `kmin`, linearly to `pmax` at `kmax`, and every packet above, at dequeue on the instantaneous
-//! length. `classes` selects the classes that mark, as profiles of vendors' switches do, and `profiles` gives
+//! The count is that of the packet's queue, or of all data queues of the output (`scope`). RED marks at dequeue
+//! on the instantaneous length (`red.rs`). `classes` selects the classes that mark, as profiles of vendors' switches do, and `profiles` gives
 //! classes their own curves. Packets of a class without ECT are dropped by the curve as they arrive.
 //! Simplifications: no average of the queue; a class has ECT as a whole.
 //! Source: RED as in the public ns-3 codes of HPCC and `ConWeave` (`docs/models/ecn.md`).
@@ -18,6 +17,7 @@ use crate::effects::Effects;
 use crate::mechanism::{
     Admit, Dequeued, Hooks, Ingress, Install, Levels, Place, Properties, Site, ValidationContext, Watches,
 };
+use crate::mechanisms::red::{Above, Curve};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -87,11 +87,14 @@ pub enum Scope {
 pub struct Red {
     /// No packet is marked up to this queue.
     pub kmin: Bytes,
-    /// Every packet is marked above this queue.
+    /// The queue at which the probability is `pmax`.
     pub kmax: Bytes,
     /// Probability at `kmax`, 0 to 1.
     #[serde(default = "default_pmax")]
     pub pmax: f64,
+    /// Probability above `kmax`.
+    #[serde(default)]
+    pub above: Above,
 }
 
 /// `switch.ecn.step`
@@ -121,9 +124,7 @@ state!(Ecn {
 /// The marker of an output, or of some classes of the output.
 #[derive(Debug, Clone, Copy)]
 struct Marker {
-    kmin: u32,
-    kmax: u32,
-    pmax: f64,
+    curve: Curve,
     scope: Scope,
     /// A bit for each class of the marker.
     classes: u8,
@@ -188,7 +189,7 @@ impl Install for Ecn {
             (_, Some(_)) => "red.kmin",
             _ => "profiles",
         };
-        let kmin = Marker::all(params).filter(|m| !m.drops).map(|m| u64::from(m.kmin)).min()?;
+        let kmin = Marker::all(params).filter(|m| !m.drops).map(|m| u64::from(m.curve.low)).min()?;
         let why = format!(
             "{} is less than two packets of {largest} B: flows may be marked and slow down without congestion; `xoff size ecn` gives a threshold that keeps the link busy",
             Bytes(kmin)
@@ -199,7 +200,7 @@ impl Install for Ecn {
     fn warn(params: &Params, levels: &Levels) -> Option<ParamError> {
         let is_late = |marker: &Marker| {
             let marks = (0..8).any(|class| marker.classes >> class & 1 != 0 && levels.classes.has(class));
-            marks && !marker.drops && u64::from(marker.kmin) > levels.xoff
+            marks && !marker.drops && u64::from(marker.curve.low) > levels.xoff
         };
         Marker::all(params)
             .any(|marker| is_late(&marker))
@@ -276,9 +277,17 @@ impl Marker {
     }
 
     fn with(red: Option<&Red>, step: Option<&Step>, scope: Scope, classes: u8, drops: bool) -> Self {
-        let step = step.map_or(0, |step| step.threshold.0);
-        let (kmin, kmax, pmax) = red.map_or((step, step, 1.0), |red| (red.kmin.0, red.kmax.0, red.pmax));
-        Self { kmin: kmin as u32, kmax: kmax as u32, pmax, scope, classes, drops }
+        let of_step = || {
+            let threshold = step.map_or(0, |step| step.threshold.0 as u32);
+            Curve { low: threshold, high: threshold, pmax: 1.0, above: Above::Certain }
+        };
+        let curve = red.map_or_else(of_step, |red| Curve {
+            low: red.kmin.0 as u32,
+            high: red.kmax.0 as u32,
+            pmax: red.pmax,
+            above: red.above,
+        });
+        Self { curve, scope, classes, drops }
     }
 
     /// Returns the bytes that are compared with the thresholds.
@@ -286,21 +295,6 @@ impl Marker {
         match self.scope {
             Scope::Queue => core.egress_bytes(port, queue),
             Scope::Port => core.waiting_bytes(port),
-        }
-    }
-
-    /// True if the curve picks a packet at this queue.
-    fn picks(&self, packet: &Packet, queue: u32, effects: &mut Effects) -> bool {
-        queue > self.kmin && (queue > self.kmax || effects.draw_share(packet, self.probability(queue)))
-    }
-
-    fn probability(&self, queue_bytes: u32) -> f64 {
-        if queue_bytes <= self.kmin {
-            0.0
-        } else if queue_bytes > self.kmax {
-            1.0
-        } else {
-            self.pmax * f64::from(queue_bytes - self.kmin) / f64::from(self.kmax - self.kmin)
         }
     }
 }
@@ -329,7 +323,7 @@ impl Hooks for Ecn {
     fn admit(&mut self, packet: &mut Packet, place: Place, core: &Core, effects: &mut Effects) -> Admit {
         if let Some(marker) = self.marker(place.port, place.queue, core).filter(|marker| marker.drops)
             && packet.is_data()
-            && marker.picks(packet, marker.bytes(place.port, place.queue, core), effects)
+            && marker.curve.picks(packet, marker.bytes(place.port, place.queue, core), effects)
         {
             return Admit::Drop;
         }
@@ -341,7 +335,7 @@ impl Hooks for Ecn {
         let Some(marker) = self.marker(event.port, event.queue, core).filter(|marker| !marker.drops) else {
             return;
         };
-        if marker.picks(event.packet, marker.bytes(event.port, event.queue, core), effects) {
+        if marker.curve.picks(event.packet, marker.bytes(event.port, event.queue, core), effects) {
             effects.mark();
         }
     }
@@ -401,20 +395,6 @@ mod tests {
         assert_eq!(marking(&some(Scope::Queue), [1001, 1001, 1000], Queueing::Oq), [true, false, false]);
         // What another class leaves waits for the same output all the same.
         assert_eq!(marking(&some(Scope::Port), [0, 1001, 0], Queueing::Oq), [true, false, true]);
-    }
-
-    #[test]
-    fn red_is_linear_between_its_thresholds() {
-        let red = Red { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 };
-        let red = Marker::new(&Params { red: Some(red), ..Params::default() });
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
-        assert!(near(red.probability(100_000), 0.0));
-        assert!(near(red.probability(250_000), 0.1));
-        assert!(near(red.probability(400_000), 0.2));
-        assert!(near(red.probability(400_001), 1.0));
-        let step = Marker::new(&step(200_000));
-        assert!(near(step.probability(200_000), 0.0));
-        assert!(near(step.probability(200_001), 1.0));
     }
 
     fn profile(classes: &[u8], threshold: u64, ect: bool) -> Profile {

@@ -3,6 +3,7 @@
 
 mod congestion_point;
 mod isolation;
+pub mod red;
 
 use crate::ids::{ClassSet, PortId, QueueId};
 use xoff_engine::state;

@@ -400,6 +400,7 @@ pub fn build(
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);
     let mut servings = Servings::new(&plan, &builder.ports, &nvlinks.next);
+    let round_trip = lines.longest_round_trip();
     let mut configs = Configs { known: Vec::new(), lines };
     let mut nodes = Vec::with_capacity(topology.nodes.len());
     for (n, spec) in topology.nodes.iter().enumerate() {
@@ -408,7 +409,8 @@ pub fn build(
         let endpoint = spec.is_host.then(|| {
             let weight = match &settings.first_hop {
                 FirstHop::Asymmetric(ate) => {
-                    Some(Weight::new(ate, Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP)))
+                    let stream = Stream::new(settings.seed, u64::from(id), streams::FIRST_HOP);
+                    Some(Weight::new(ate, round_trip, stream))
                 }
                 FirstHop::Hash | FirstHop::Lowest | FirstHop::Highest => None,
             };

@@ -17,7 +17,17 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from xoff.experiments.congestion_isolation._fabric import CLASSES, VARIANTS, WORKLOAD, Case, rack, scenario
+from xoff.experiments.congestion_isolation._fabric import (
+    CLASSES,
+    PLAIN,
+    PLAIN_NAME,
+    SET_UP,
+    VARIANTS,
+    WORKLOAD,
+    Case,
+    rack,
+    scenario,
+)
 from xoff.reproduce import Cases, Judged, Part, Readings, Spread
 from xoff.results import Result
 from xoff.statistics import interval
@@ -33,49 +43,26 @@ CHOICE_SEEDS = 3
 CONTROL = "three seeds alone"
 """The choice that changes only the number of seeds."""
 
-_TRAFFIC: dict[str, dict[str, Any]] = {
-    "whole VL2, 1.5 flows under way": {"sizes": "datamining", "warm": 1.5, "ms": 5, "ends": True},
-    "whole VL2, 3 flows under way": {"sizes": "datamining", "warm": 3, "ms": 5, "ends": True},
-    "whole VL2, cold, 10 ms": {"sizes": "datamining", "warm": False, "ms": 10},
-    "load 30 %": {"load": 0.3},
-    "load 80 %": {"load": 0.8},
-}
-_DETAILS: dict[str, dict[str, Any]] = {
-    "upstream told at 150 KB": {"tell_kb": 150},
-    "upstream told at 600 KB": {"tell_kb": 600},
-    "hosts ignore CIMs": {"hosts": False},
-    "flows age after 2 µs": {"age_us": 2},
-    "tables of 1 flow": {"table": 1},
-    "congested queue served last": {"congested_last": True},
-    "packets of 4048 B": {"payload_bytes": 4000},
-}
-_MARKS: dict[str, dict[str, Any]] = {
-    "ECN on the congested queue alone": {"mark": "congested"},
-    "all isolated packets marked": {"mark": "isolated"},
-    "selecting packets alone marked": {"mark": "selecting"},
-}
-_TOGETHER: dict[str, dict[str, Any]] = {
-    "packets may overtake": {"preserve_order": False},
-    "DCQCN preset paper": {"dcqcn": "paper"},
-    "packets may overtake, DCQCN preset paper": {"preserve_order": False, "dcqcn": "paper"},
-}
 BY_INPUT = "PFC by input"
-COLD = "whole VL2, cold, 10 ms"
-FOLLOWS = "ECN's high follows CI's"
-SELECTING_2MB = "selecting packets alone marked, queues of 2 MB"
+_ONE_BY_ONE: dict[str, dict[str, Any]] = {
+    "certainty above High": {"above": "certain"},
+    "Max Probability as a bound": {"above": "pmax"},
+    "marks by ECN's curve, too": {"mark": "both"},
+    "CNPs each 12 µs": {"cnp_us": 12},
+}
 CHOICES: dict[str, dict[str, Any]] = {
     CONTROL: {},
-    **_MARKS,
-    SELECTING_2MB: {"mark": "selecting", "queue_mb": 2},
-    **_TOGETHER,
-    **_TRAFFIC,
+    PLAIN_NAME: PLAIN,
+    **_ONE_BY_ONE,
+    "load 80 %": {"load": 0.8},
     BY_INPUT: {"accounting": "ingress"},
-    FOLLOWS: {"ecn_follows": True},
-    **_DETAILS,
+    "packets may overtake": {"preserve_order": False},
 }
 """Values that the document leaves open: the fields of `Case` to replace, by the name of the choice."""
-READ = (CONTROL, *_MARKS, *_TOGETHER)
-"""The tables and columns read for every statement."""
+READ = (CONTROL, PLAIN_NAME)
+"""The choices judged with every statement."""
+SEARCHED = (*READ, *_ONE_BY_ONE)
+"""Those, and the other values of the search, one at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +270,7 @@ def judged(
             choices={choice: CHOICES[choice] for choice in choices},
         ),
         readings=readings or {"": ""},
+        set_up=SET_UP,
         control=CONTROL,
         reasons=reasons or {},
         ours=ours,

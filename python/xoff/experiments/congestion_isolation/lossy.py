@@ -22,7 +22,7 @@ from matplotlib import rc_context
 
 from xoff.experiments.congestion_isolation._fabric import CONGESTED, NON_CONGESTED, VARIANTS, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
-from xoff.experiments.congestion_isolation._runs import Run, Runs, judged
+from xoff.experiments.congestion_isolation._runs import SEARCHED, Run, Runs, judged
 from xoff.plots import STYLE, Canvas, grouped_bars, legend_below, write
 from xoff.reproduce import Part, Spread, all_of, chosen, given, lower, never, positive
 from xoff.results import Result
@@ -130,24 +130,7 @@ JUDGED = judged(
     },
     cases={_LABEL: Case(lossy=True)},
     judge=judge,
-    reasons={
-        "C.8-rate": (
-            "CI loses fourteen times as much (0.121 instead of 0.0084 %), all in congested queues of 1 MB. "
-            "The causes were traced with the draws of version 0.1.0. Between switches the congested queue "
-            "has the congested flows that are spread over two queues by destination without CI: with 2 MB in "
-            "it CI loses 74 packets, and without CI two queues of 0.5 MB lose 28,000. At ports to servers, "
-            "which have 36 % of the losses, a destination has one queue in both, and the marks are the "
-            "cause: at the port with most losses in seed 2, queue 1 takes half the link and holds 200 to 300 "
-            "KB, where ECN marks at most 1 % (34 of 108,635 packets), while queue 0 grows from 50 KB to 1 MB "
-            "in 110 µs, so its marked packets reach the receiver up to 160 µs late. Without CI the one queue "
-            "of that destination is above 300 KB at once, where every packet is marked, and stops at 906 KB."
-        ),
-        "C.8-performance": (
-            "Seventeen times as many packets are sent again, as for the loss rate. All flows together are "
-            "0.1 ± 1.1 % faster."
-        ),
-        "C.8-flows": ("As for the loss rate: 23 of 1000 flows lose packets instead of 2."),
-    },
+    choices=SEARCHED,
 )
 PARAMETERS = [
     *_SHARED,

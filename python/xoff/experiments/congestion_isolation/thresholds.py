@@ -2,8 +2,8 @@
 
 Source: "Simulation Analysis of Congestion Isolation", IEEE 802.1, January 2018, slide "Summary": "Threshold setting
 seems critical for the congested flows, but not for the non-congested flows". The thresholds are the thresholds of C.4
-and C.5. A flow is congested if its source got a CNP, as sources of all isolated flows do. With ECN on the congested
-queue alone, which is judged as well, only sources of isolated flows get CNPs. A flow with a CNP under one threshold
+and C.5. A flow is congested if its source got a CNP, as sources of all isolated flows do. In the set-up only sources of
+isolated flows get CNPs. A flow with a CNP under one threshold
 alone is in neither group, so that the effect of the threshold does not select the group. "Critical" is an effect on the
 mean FCT of either sign, and "not for the non-congested" an effect of less than half of that share. C.9 repeats C.4 and
 C.5, and is not counted.
@@ -18,7 +18,7 @@ from typing import Any
 
 from matplotlib import rc_context
 
-from xoff.experiments.congestion_isolation._fabric import Case
+from xoff.experiments.congestion_isolation._fabric import PLAIN_NAME, Case
 from xoff.experiments.congestion_isolation._parameters import PARAMETERS as _SHARED
 from xoff.experiments.congestion_isolation._runs import CONTROL, Runs, gain_of, judged
 from xoff.plots import COLOURS, STYLE, Canvas, legend_below, write
@@ -29,7 +29,7 @@ CITATION = "Simulation Analysis of Congestion Isolation, IEEE 802.1, 2018, Summa
 
 _CHANGES = {
     "xoff": ("queues of 2 MB", "XOFF 1500 KB"),
-    "high": ("usual", "high 600 KB"),
+    "high": ("queues of 2 MB", "high 600 KB"),
 }
 """Usual and changed case, by the part of the statement."""
 _GROUPS = ("congested flows", "non-congested flows")
@@ -76,11 +76,10 @@ JUDGED = judged(
     cases={
         "queues of 2 MB": Case(queue_mb=2),
         "XOFF 1500 KB": Case(queue_mb=2, xoff_kb=1500),
-        "usual": Case(),
-        "high 600 KB": Case(high_kb=600),
+        "high 600 KB": Case(queue_mb=2, high_kb=600),
     },
     judge=judge,
-    choices=(CONTROL, "ECN on the congested queue alone"),
+    choices=(CONTROL, PLAIN_NAME),
     ours=("C.9",),
 )
 PARAMETERS = [*_SHARED, given("XOFF; high of CI", "750 and 1500 KB; 300 and 600 KB", "Memory Sensitivity")]

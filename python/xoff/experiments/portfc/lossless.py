@@ -25,7 +25,7 @@ from xoff.results import Result
 
 CITATION = "Revisiting Flow Control in Node-Centric Datacenter Networks, sections II-D, III-B and III-F"
 
-COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3))
+COUNTED = ((2, 1), (4, 1), (8, 1), (2, 2), (3, 2), (2, 3), (2, 4))
 """n and k of the networks with counted queues."""
 PLACES = ("at a switch", "at its source")
 HEAVY = ("portfc", "irn")
@@ -122,10 +122,10 @@ def _circles(runs: Runs) -> Part:
 
 
 def _queues_counted(runs: Runs) -> dict[str, Part]:
-    """Judges the numbers of queues against the formulas: of k = 1, which the design is for, and of k > 1."""
+    """Judges the numbers of queues against the formulas: of k = 1, which the examples are of, and of k = 2 to 4."""
     counted = {(n, k): _queues(runs.each(f"NDC({n},{k})/portfc")[0].result) for n, k in COUNTED}
     parts = {}
-    for short, levels in (("N.10", (1,)), ("N.10k", (2, 3))):
+    for short, levels in (("N.10-one", (1,)), ("N.10-more", (2, 3, 4))):
         of_it = {(n, k): found for (n, k), found in counted.items() if k in levels}
         wanted = {(n, k): {"switch": n + 1, "node": (k + 1) * (n - 1) + 2} for n, k in of_it}
         parts[short] = Part(
@@ -145,16 +145,16 @@ JUDGED = Judged(
         "N.9-deadlock": "No circle of pauses can close with all flows there are, where it can with PFC, and none does "
         "in runs",
         "N.9b": "No victim flow is delayed by a congested flow destined for a different path: at a source, too",
-        "N.10": "A switch port has n + 1 queues, a node port (k + 1)(n - 1) + 2: k = 1, which the design is for",
-        "N.10k": "Ours: the same formulas with k > 1",
+        "N.10": "In NDC(n, k), k up to 4, a switch port needs n + 1 queues, and a node port (k + 1)(n - 1) + 2",
+        "N.10-one": "… with k = 1",
+        "N.10-more": "… with k = 2, 3 and 4",
     },
-    ours=("N.10k",),
     runs=runs_of,
     judge=judge,
     limits={
         "N.9": "Relays that take turns with own flows lose packets (N.2-prevents). A victim stops being free where it "
         "shares its source's queue (N.9b). No network that was checked lets a circle close.",
-        "N.10": "k = 2 (N.10k)",
+        "N.10-one": "k = 2 (N.10-more)",
     },
     reasons={
         "N.9-loss": (
@@ -169,8 +169,8 @@ JUDGED = Judged(
         "one fill it, the others of the queue wait, though their path is free. Traced in the first seed: of the "
         "victim's 63 µs PortFC holds the queue of its source for 42, and no other port of its way has anything before "
         "it. The claim is too strong.",
-        "N.10k": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches behind a "
-        "node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
+        "N.10-more": "The paper's n + 1 counts the outputs of one next switch. With k > 1 there are k switches "
+        "behind a node, and a queue for each of their outputs makes k(n - 1) + 2; the formulas agree for k = 1.",
     },
     quick_reasons=True,
 )

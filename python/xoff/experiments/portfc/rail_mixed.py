@@ -1,7 +1,8 @@
 """N.7m: Rail-only with Poisson traffic and incasts, which the paper evaluates "besides" MoE and draws no figure of.
 
 Source: the PortFC paper, section V-E. Rail-only(4); the traffic is that of figures 8 to 11, with 50 % load on the
-rails, which makes 31 % within servers. PortFC has ATE as in `experts.py`; PortFC without it stands beside.
+rails, which makes 31 % within servers. PortFC has ATE with T as the payload that starts in 10 µs; N.7b-mixed has the
+volume in flight. PortFC without ATE stands beside.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xoff.experiments.portfc._figures import bars
 from xoff.experiments.portfc._ndc import COMPARED, PLAIN, PLAIN_NAME, SET_UP, WORKLOADS, mixed, rail_only, scenario
 from xoff.experiments.portfc._parameters import table
 from xoff.experiments.portfc._runs import Run, Runs, Value, by_seed, compared, lower_by, runs_of, told
-from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE
+from xoff.experiments.portfc.experts import TRAFFIC, WITHOUT_ATE, asymmetric
 from xoff.reproduce import Cases, Judged, Part, all_of, chosen, given, lowest, whole
 from xoff.results import Result
 
@@ -42,7 +43,8 @@ class Case(_mixed.Case):
 
     first_hop: str = "hash"
     """The first domain on a path, without ATE. BCube's fixed order is the order of NDC networks."""
-    window_us: float = 10
+    volume: str = "started"
+    window_us: float | None = 10
     raises: bool = False
 
 
@@ -50,8 +52,7 @@ def scenario_of(case: Case, name: str) -> dict[str, Any]:
     """Returns the scenario of a case under a mechanism; PortFC has ATE unless its name says otherwise."""
     made = scenario(name.partition(" ")[0], rail_only(N), mixed(N, case.sizes, case, PORTS), case, seed=case.seed)
     if name == "portfc":
-        ate = {"threshold": 0.9, "window": f"{case.window_us:g}us", "raises": case.raises}
-        made["host"]["first_hop"] = {"asymmetric": ate}
+        made["host"]["first_hop"] = asymmetric(0.9, case.volume, case.window_us, raises=case.raises)
     return made
 
 
@@ -137,7 +138,7 @@ PARAMETERS = table(
         chosen("Poisson load", "50 % of each rail, 31 % within servers", "as in NDC(4, 1)"),
         chosen("incasts", "one every 0.5 ms", "as in NDC(4, 1)"),
         chosen("length", "5 ms of arrivals, five seeds", "all flows are completed", "three of 2 ms"),
-        chosen("ATE acts", "if T >= p B, over 10 µs", "Algorithm 5, line 4", "equation 3; 1000 µs"),
+        chosen("ATE acts", "if T >= p B, T the payload that starts in 10 µs", "Algorithm 5", "equation 3; 1000 µs"),
         chosen("relays mark", "no", "the paper has ECN at switches", "as switches do"),
     ],
 )

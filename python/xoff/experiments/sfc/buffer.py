@@ -6,7 +6,7 @@ list of Part 5 says 6 µs, the calculation below it and every table 10 µs. Netw
 
 "Shorter FCT for victim flows until PFC is no longer triggered": no larger buffer makes it longer by more than 1 %, the
 largest makes it shorter, and there PFC does not pause. "8x yields similar improvements to just enabling SFC" compares
-the two improvements of the mean FCT over all flows, which are percentages: within 10 percentage points.
+the two improvements of the mean FCT over all flows: the buffer's is within 15 % of SFC's.
 
 Open choices, judged beside the verdict: other places of the victim, a pause of 6 µs, the parameters of DCQCN, how far
 below XOFF PFC resumes.
@@ -22,8 +22,8 @@ from pathlib import Path
 from xoff.experiments.sfc._figures import sweep
 from xoff.experiments.sfc._networks import TWO_LAYER
 from xoff.experiments.sfc._parameters import parameters
-from xoff.experiments.sfc._runs import POINTS, Runs, judged, mean_us, pauses, shown, victims_us
-from xoff.reproduce import Part, all_of, chosen, lower, never, positive, within
+from xoff.experiments.sfc._runs import Runs, judged, mean_us, pauses, shown, victims_us
+from xoff.reproduce import Part, about_the_same, all_of, chosen, lower, never, positive
 from xoff.results import Result
 
 CITATION = "SFC simulation, IEEE P802.1Qdw, 2025, Part 5, cases 2 to 2.5"
@@ -49,7 +49,7 @@ def judge(runs: Runs) -> dict[str, Part]:
             {"victim FCT, PFC only (µs)": shown(victim), "PFC pauses, PFC only": shown(fired)},
         ),
         "5.2-eightfold": Part(
-            all_of(positive(by_sfc), positive(by_buffer), within(by_buffer, by_sfc, [POINTS] * len(by_sfc))),
+            all_of(positive(by_sfc), positive(by_buffer), about_the_same(by_buffer, by_sfc)),
             {
                 "improvement of the mean FCT over all flows": shown(
                     {"PFC only at 3200 KB": by_buffer, "SFC at 400 KB": by_sfc}
@@ -69,8 +69,8 @@ JUDGED = judged(
         "buffer does what SFC does",
         "5.2-victim": "With PFC only larger buffers lead to a shorter FCT of the victim, until PFC is not triggered "
         "at all",
-        "5.2-eightfold": "On average over all flows PFC only with 8 times the buffer (3200 KB) improves as much as SFC "
-        "does with 400 KB",
+        "5.2-eightfold": "On average over all flows PFC only with 8 times the buffer (3200 KB) improves by about "
+        "as much (within 15 %) as SFC does with 400 KB",
         "5.2-overall": "Larger buffers, and so higher PFC thresholds, improve the overall performance",
     },
     cases=_CASES,
@@ -79,7 +79,12 @@ JUDGED = judged(
         "pause 6 µs": {"pause_us": 6},
         "XON 80 KB below XOFF": {"xon_gap_kb": 80},
     },
-    reasons={},
+    reasons={
+        "5.2-eightfold": (
+            "SFC's improvement is half as large again: it lowers the mean FCT over all flows by 9.8 %, and the buffer "
+            "by 6.6 %. No buffer does more: from 2400 KB on the mean is 558 µs, and with SFC and 400 KB 539 µs."
+        ),
+    },
 )
 PARAMETERS = parameters(
     _CASES, "Part 5, CASE 2", [chosen("pause and interval", "10 µs", "the table; the settings list says 6 µs", "6 µs")]
