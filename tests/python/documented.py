@@ -24,7 +24,7 @@ _WRITES_EXAMPLES = re.compile(r"^xoff examples --out examples$", re.M)
 
 def others() -> list[Path]:
     """Returns the further pages with commands, which tests of their own follow in a checkout."""
-    return [_ROOT / "README.md", _ROOT / "docs" / "gallery.md", _ROOT / "docs" / "experiments" / "hardware.md"]
+    return [_ROOT / "README.md", _ROOT / "docs" / "gallery.md"]
 
 
 def pages() -> list[Path]:
