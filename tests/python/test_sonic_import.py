@@ -79,7 +79,7 @@ def test_settings_of_most_ports_are_general_and_others_have_overrides(xoff_here:
     assert [one["together"] for one in shared["groups"]] == [True]
     assert [(one["classes"], one.get("alpha")) for one in shared["egress"]] == [([0, 1, 2, 5, 6], 8.0), ([3, 4], None)]
     assert [one["type"] for one in sw["scheduler"]["queues"]] == ["dwrr"] * 5 + ["strict"] * 2
-    assert sw["ecn"]["red"] == {"kmin": "250KB", "kmax": "2MiB", "pmax": 0.05}
+    assert sw["ecn"]["red"] == {"kmin": "250KB", "kmax": "2MiB", "pmax": 0.05, "above": "certain"}
     by_switch = {json.dumps(one["switches"]): one for one in sw["overrides"]}
     assert set(by_switch) == {'["spine*"]', '["leaf0 -> h*", "leaf1 -> h*"]'} or set(by_switch) >= {'["spine*"]'}
     spine = [one for one in sw["overrides"] if one["switches"] == ["spine*"]]
@@ -161,7 +161,8 @@ def test_fields_without_an_equal_are_said(xoff_here: Command, tmp_path: Path) ->
         ("WRED_PROFILE/AZURE_LOSSLESS/yellow_min_threshold", "1"),
         ("BUFFER_PROFILE/ingress_lossy_profile/packet_discard_action", "trim"),
         ("VLAN", {"Vlan1": {}}),
-        ("PORT/Ethernet0/alias", "etp1"),
+        ("PORT/Ethernet0/index", "1"),
+        ("MAP_PFC_PRIORITY_TO_QUEUE/AZURE/3", "4"),
     )
     done = xoff_here("import", "sonic", write(tmp_path / "fabric", {"leaf0": tables}), "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -171,7 +172,8 @@ def test_fields_without_an_equal_are_said(xoff_here: Command, tmp_path: Path) ->
         "WRED_PROFILE|AZURE_LOSSLESS yellow_min_threshold = 1",
         "BUFFER_PROFILE|ingress_lossy_profile packet_discard_action = trim",
         "VLAN: is not read",
-        "PORT.alias: is not read",
+        "PORT.index: is not read",
+        "MAP_PFC_PRIORITY_TO_QUEUE: a pause of priority 3 stops queue 4",
         "BUFFER_PROFILE|egress_lossy_profile size = 1664: queues have no reserve",
         "DSCP_TO_TC_MAP",
     ):
@@ -225,6 +227,71 @@ def test_links_of_a_table(xoff_here: Command, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert says in done.stderr
         assert not (tmp_path / "no").exists()
+
+
+_LLDP = """Capability codes: (R) Router, (B) Bridge, (O) Other
+LocalPort    RemoteDevice       RemotePortID       Capability    RemotePortDescr
+-----------  -----------------  -----------------  ------------  -----------------
+{rows}
+--------------------------------------------------
+Total entries displayed:  4
+"""
+
+
+def seen(*rows: tuple[str, str, str, str]) -> str:
+    """Returns the output of ``show lldp table`` with these rows."""
+    lines = [f"{a:<11}  {b:<17}  {c:<17}  BR            {d}" for a, b, c, d in rows]
+    return _LLDP.format(rows="\n".join(lines))
+
+
+def test_links_that_lldp_has_seen(xoff_here: Command, tmp_path: Path) -> None:
+    leaves = {}
+    for number in range(2):
+        tables = switch(neighbours=False)
+        tables["DEVICE_METADATA"]["localhost"]["hostname"] = f"leaf{number}"
+        for at, name in enumerate(tables["PORT"]):
+            tables["PORT"][name]["alias"] = f"etp{at + 1}"
+        leaves[f"leaf{number}"] = tables
+    # The file of a switch goes before LLDP.
+    leaves["leaf0"]["DEVICE_NEIGHBOR"] = {"Ethernet4": {"name": "named", "port": "eth0"}}
+    fabric = write(tmp_path / "fabric", leaves)
+    (fabric / "leaf0.lldp").write_text(
+        seen(
+            ("Ethernet0", "h0.rack.example", "0c:42:a1:00:00:01", "eth0"),
+            ("Ethernet4", "other", "eth0", ""),
+            ("Ethernet12", "leaf1", "etp4", "Ethernet12"),
+            ("eth0", "management", "1/25", ""),
+        )
+    )
+    # A link of two switches is named by both ends, by alias or by name.
+    (fabric / "leaf1.lldp").write_text(
+        seen(("Ethernet12", "leaf0", "etp4", "uplink"), ("Ethernet0", "192.0.2.7", "eth1", ""))
+    )
+    imported(xoff_here, fabric, tmp_path / "out")
+    assert (tmp_path / "out/links.csv").read_text().splitlines() == [
+        "a,b,rate,delay",
+        "leaf0,h0,100Gbps,200ns",
+        "leaf0,named,100Gbps,200ns",
+        "leaf0,leaf1,100Gbps,200ns",
+        "leaf1,192.0.2.7,100Gbps,200ns",
+    ]
+    # Each end alone is enough, and the far port is found by its name or by its alias.
+    (fabric / "leaf1.lldp").unlink()
+    imported(xoff_here, fabric, tmp_path / "near")
+    assert "leaf0,leaf1,100Gbps,200ns" in (tmp_path / "near/links.csv").read_text()
+    (fabric / "leaf0.lldp").unlink()
+    (fabric / "leaf1.lldp").write_text(seen(("Ethernet12", "leaf0", "etp4", "uplink")))
+    imported(xoff_here, fabric, tmp_path / "far")
+    assert "leaf0,leaf1,100Gbps,200ns" in (tmp_path / "far/links.csv").read_text()
+    for text, says in (
+        ("nothing\n", "line 1: is not the output of `show lldp table`"),
+        (_LLDP.format(rows="").replace("RemoteDevice", "Remote"), "line 3: the columns LocalPort, RemoteDevice"),
+        (seen(("Ethernet0", "../h0", "eth0", "")), "line 4: `../h0` is not a name"),
+    ):
+        (fabric / "leaf0.lldp").write_text(text)
+        done = xoff_here("import", "sonic", fabric, "--out", tmp_path / "no")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"leaf0.lldp: {says}" in done.stderr
 
 
 def test_an_unknown_pool_is_refused(xoff_here: Command, tmp_path: Path) -> None:
@@ -332,7 +399,7 @@ def test_the_run_of_a_case_without_enable_marks_nothing(xoff_here: Command, tmp_
     assert marked[0] == 0
     assert marked[1] > 0
     # The drop probability is 100 % unless given: above 6,000 B each packet is marked.
-    assert scenario["switch"]["ecn"]["red"] == {"kmin": "3KB", "kmax": "6KB", "pmax": 1.0}
+    assert scenario["switch"]["ecn"]["red"] == {"kmin": "3KB", "kmax": "6KB", "pmax": 1.0, "above": "certain"}
 
 
 def _two_curves() -> Tables:

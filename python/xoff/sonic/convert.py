@@ -258,6 +258,10 @@ def _of_switch(switch: Switch) -> Iterator[str]:
             group = port.maps.group_of(one)
             if port.maps.priority_of_group(group) != one:
                 yield f"{name} TC_TO_PRIORITY_GROUP_MAP: class {one} is in group {group}; pauses name classes"
+        for priority in port.pfc:
+            if (queue := port.maps.paused_queue(priority)) != priority:
+                why = f"a pause of priority {priority} stops queue {queue}; a pause stops its class"
+                yield f"{name} MAP_PFC_PRIORITY_TO_QUEUE: {why}"
     yield f"{name} DSCP_TO_TC_MAP: flows name their class, and no packet has a DSCP"
     yield from (f"{name} {table}: is not read" for table in switch.config.unread)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from xoff._core import InputError
-from xoff.sonic import config, switch
+from xoff.sonic import config, lldp, switch
 from xoff.sonic.asic import Choice
 from xoff.sonic.formula import Lookup
 from xoff.sonic.switch import Port, Switch
@@ -56,13 +56,16 @@ class Fabric:
 
 
 def read(directory: Path, choice: Choice, lookup: Lookup | None) -> Fabric:
-    """Returns the switches of a folder: ``NAME.json`` or ``NAME/config_db.json``.
+    """Returns the switches of a folder: ``NAME.json`` or ``NAME/config_db.json``, beside the output of LLDP.
 
     Raises `InputError` for a folder without files, a damaged file, and two switches of one name.
     """
     found: dict[str, Switch] = {}
-    for path, name in _files(directory):
-        one = switch.of(config.read(path, name), choice, lookup)
+    configs = [config.read(path, name) for path, name in _files(directory)]
+    ports = {one.name: one.table("PORT") for one in configs}
+    for each in configs:
+        path = each.path
+        one = switch.of(each, choice, lookup, _seen(path, ports))
         if one.name in found:
             raise InputError(f"{path}: a second switch {one.name}; the first is {found[one.name].config.path}")
         found[one.name] = one
@@ -72,6 +75,17 @@ def read(directory: Path, choice: Choice, lookup: Lookup | None) -> Fabric:
         if any(port.neighbour is not None and port.neighbour[0] == one.name for port in one.up):
             raise InputError(f"{one.config.path}: DEVICE_NEIGHBOR: {one.name} is its own neighbour; remove the entry")
     return Fabric(directory, dict(sorted(found.items())))
+
+
+def _seen(path: Path, ports: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[str, tuple[str, str]]:
+    """Returns the neighbours in ``NAME.lldp``, or in ``NAME/lldp``, beside the file of a switch; none without one.
+
+    ports: the PORT table of each switch.
+    """
+    file = path.with_name("lldp") if path.name == "config_db.json" else path.with_suffix(".lldp")
+    if not file.is_file():
+        return {}
+    return {local: (one.device, one.port_of(ports.get(one.device, {}))) for local, one in lldp.table(file).items()}
 
 
 def _files(directory: Path) -> list[tuple[Path, str]]:

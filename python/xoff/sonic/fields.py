@@ -88,7 +88,7 @@ TABLES: Mapping[str, Table] = {
     ),
     "PORT": Table(
         {
-            "speed": Kind(1, 10**7), "mtu": Kind(68, 9216), "lanes": _TEXT,
+            "speed": Kind(1, 10**7), "mtu": Kind(68, 9216), "lanes": _TEXT, "alias": _TEXT,
             "admin_status": Kind(words=("up", "down")), "pfc_asym": _SWITCHED,
         }
     ),

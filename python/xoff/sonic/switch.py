@@ -184,6 +184,8 @@ class Switch:
     config: Config
     asic: Asic
     lookup: Lookup | None = None
+    seen: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Name and port of the neighbour that LLDP has seen at a port, for ports without an entry of DEVICE_NEIGHBOR."""
     _known_maps: dict[tuple[str, str], Mapping[int, int]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -264,7 +266,7 @@ class Switch:
     def ports(self) -> dict[str, Port]:
         """The ports by name, in the order of their numbers."""
         lengths = self._lengths()
-        neighbours = self._neighbours()
+        neighbours = {**self.seen, **self._neighbours()}
         found = {}
         for name in sorted(self.config.table("PORT"), key=port_order):
             fields = self.config.table("PORT")[name]
@@ -516,7 +518,9 @@ def port_order(name: str) -> tuple[str, int, str]:
     return start, int(name[len(start) :] or -1) if name[len(start) :].isascii() else -1, name
 
 
-def of(config: Config, choice: Choice, lookup: Lookup | None) -> Switch:
+def of(
+    config: Config, choice: Choice, lookup: Lookup | None, seen: Mapping[str, tuple[str, str]] | None = None
+) -> Switch:
     """Returns the switch of a file. Raises `InputError` for a reference without its target."""
     meta = config.table("DEVICE_METADATA").get("localhost", {})
-    return Switch(config, choice.of(meta.get("platform", ""), meta.get("hwsku", "")), lookup)
+    return Switch(config, choice.of(meta.get("platform", ""), meta.get("hwsku", "")), lookup, seen or {})
