@@ -162,7 +162,7 @@ def test_simultaneous_pause_arrives_before_the_send_decision() -> None:
     ("path", "value"),
     [
         (("switch", "queueing"), "voq"),
-        (("switch", "buffer"), {"shared": {"total": "1MB", "egress": []}}),
+        (("switch", "buffer"), {"per_queue": "1MB"}),
         (("switch", "ecn"), {"red": {"kmin": "1KB", "kmax": "2KB"}}),
         (("host",), {"congestion_control": {"dcqcn": {"preset": "paper"}}}),
         (("host",), {"congestion_control": {"dcqcn": {"preset": "hpcc", **DCQCN}}}),

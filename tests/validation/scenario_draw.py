@@ -22,6 +22,7 @@ class Draw:
         self.acks = Random(str((state[-1], state[:4], "acks")))
         self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.arrivals = Random(str((state[:4], state[-1], "arrivals")))
+        self.curves = Random(str((state[:4], state[-1], "curves")))
         self.forced = forced
         self.hosts = 0
         self.largest = 0
@@ -35,6 +36,10 @@ class Draw:
         """Draws the option of a place, or returns the forced option."""
         options = allowed or registered(path)
         return self.forced.get(path) or self.rng.choice(options)
+
+    def choose_apart(self, path: str, options: list[str]) -> str:
+        """Returns the option at a path, drawn apart from all other choices."""
+        return self.forced.get(path) or self.curves.choice(options)
 
     def wants(self, path: str, option: str, chance: float) -> bool:
         """True if an optional part is drawn: always if the part, or a part inside it, is forced."""

@@ -129,7 +129,7 @@ def red(d: Draw) -> dict[str, Any]:
         "kmin": f"{kmin}B",
         "kmax": f"{kmin + d.rng.randint(0, 20) * d.largest}B",
         "pmax": d.rng.choice([0.01, 0.2, 1.0]),
-        "above": d.choose("switch.ecn.red.above"),
+        "above": d.choose_apart("switch.ecn.red.above", ["certain", "pmax"]),
     }
 
 
@@ -228,7 +228,7 @@ def congestion_isolation(d: Draw) -> dict[str, Any]:
         "pmax": d.rng.choice([0, 0.01, 0.5, 1]),
         "cim_threshold": f"{d.rng.randint(1, 20) * d.largest}B",
         "mark": d.choose("switch.flow_control.congestion_isolation.mark"),
-        "above": d.choose("switch.flow_control.congestion_isolation.above"),
+        "above": d.choose_apart("switch.flow_control.congestion_isolation.above", ["certain", "pmax"]),
         "class": 1,
         "congested_class": 0,
         "max_flows": d.rng.choice([1, 3, 1024]),
@@ -329,11 +329,13 @@ def ndp(d: Draw) -> dict[str, Any]:
 
 
 def asymmetric(d: Draw) -> dict[str, Any]:
+    """Sometimes without a window, drawn apart from all other choices, as are the volume and the weight."""
+    threshold, window = d.rng.choice([0.5, 0.9]), {"window": d.rng.choice(["1us", "10us"])}
     return {
-        "threshold": d.rng.choice([0.5, 0.9]),
-        "volume": d.rng.choice(["in_flight", "started"]),
-        "raises": d.rng.random() < 0.5,
-        **d.rng.choice([{}, {"window": "1us"}, {"window": "10us"}]),
+        "threshold": threshold,
+        "volume": d.curves.choice(["in_flight", "started"]),
+        "raises": d.curves.random() < 0.5,
+        **(window if d.curves.random() < 0.7 else {}),
     }
 
 
