@@ -261,4 +261,4 @@ def test_a_page_without_records_complains_of_nothing(browser: Browser, tmp_path:
     xoff.run(_EXAMPLE, overrides={"workload[0].flows": [], "probe.replay": True}, out=tmp_path / "result")
     browser.open(report.write(tmp_path / "result", formats=["html"]))
     assert browser.complaints() == []
-    assert "No packet waited, and no port was paused." in text(browser, ".hint")
+    assert "No packet waited, and no port was paused." in browser.ask("document.querySelector('#again').textContent")
