@@ -99,13 +99,15 @@ def activity(operations: pa.Table, jobs: pa.Table, job: str) -> Spans:
     rows = _of(operations, job).select(["rank", "label", "start_ps", "end_ps"]).to_pylist()
     parts = _of(jobs, job).to_pylist()
     shown = _ranks(parts, rows)
-    labels = list(dict.fromkeys(str(row["label"]) for row in rows if row["label"] is not None))
+    labels = list(dict.fromkeys(_label(row["label"]) for row in rows if row["label"] is not None))
     used = colours(labels)
     lasting: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     places = {rank: place for place, rank in enumerate(shown)}
     for row in rows:
         if row["rank"] in places:
-            lasting[places[row["rank"]], row["label"] or _COMPUTE].append((row["start_ps"], row["end_ps"]))
+            lasting[places[row["rank"]], _COMPUTE if row["label"] is None else _label(row["label"])].append(
+                (row["start_ps"], row["end_ps"])
+            )
     end = max((row["end_ps"] for row in rows), default=1) or 1
     scale, unit = _scale(end)
     spans = [
@@ -125,11 +127,11 @@ def breakdown(jobs: pa.Table, job: str) -> Spans:
     parts = _of(jobs, job).to_pylist()
     iterations = len({row["iteration"] for row in parts}) or 1
     shown = _ranks(parts, [])
-    labels = list(dict.fromkeys(str(row["label"]) for row in parts if row["label"] is not None))
+    labels = list(dict.fromkeys(_label(row["label"]) for row in parts if row["label"] is not None))
     used = colours(labels)
     sums: dict[tuple[int, str], float] = defaultdict(float)
     for row in parts:
-        key = {"compute": _COMPUTE, "bubble": _BUBBLE}.get(row["part"], str(row["label"]))
+        key = {"compute": _COMPUTE, "bubble": _BUBBLE}.get(row["part"], _label(row["label"]))
         sums[row["rank"], key] += row["time_ps"] / iterations
     whole = max((sum(sums[rank, key] for key in used) for rank in shown), default=1.0)
     scale, unit = _scale(whole)
@@ -151,6 +153,11 @@ def notes(jobs: pa.Table, job: str) -> list[str]:
     """Returns notes on the choice of drawn ranks."""
     ranks = len(pc.unique(_of(jobs, job)["rank"]))
     return [f"The {RANKS} of {ranks:,} ranks that computed longest."] if ranks > RANKS else []
+
+
+def _label(label: object) -> str:
+    """Returns the name of an activity; a label that is named as an activity of a rank itself gets a remark."""
+    return f"{label} (label)" if label in {_COMPUTE, _BUBBLE} else str(label)
 
 
 def _scale(end: float) -> tuple[float, str]:

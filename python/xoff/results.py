@@ -629,8 +629,12 @@ def synchronise(path: Path) -> None:
 def _holds_a_result(directory: Path) -> bool:
     """Whether a directory may be replaced: it is empty, or holds only a result."""
     names = {entry.name for entry in directory.iterdir()}
-    # A report that was killed leaves its temporary directory.
-    others = {name for name in names if not name.endswith(".parquet") and not name.startswith(".report-")} - _PARTS
+    # A report or an explanation that was killed leaves its temporary directory.
+    left = (".report-", f".{EXPLAINED}.")
+    others = {name for name in names if not name.endswith(".parquet") and not name.startswith(left)} - _PARTS
+    kept = directory / EXPLAINED
+    if EXPLAINED in names and (kept.is_symlink() or not kept.is_dir() or not _holds_a_result(kept)):
+        return False
     return not names or ({"scenario.json", "summary.json"} <= names and not others)
 
 

@@ -99,6 +99,45 @@ def test_a_repeated_run_is_kept_for_the_next_question(xoff_here: Command, kept: 
     assert not (kept / "explain").exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("delays.parquet", b"PAR1 no table"),
+        ("scenario.json", b'{"network": {}, "probe": []}'),
+        ("scenario.json", b'{"network": {}, "probe": {"delays": 5}}'),
+        ("flows.parquet", None),
+    ],
+)
+def test_a_damaged_kept_run_is_repeated(xoff_here: Command, kept: Path, file: str, content: bytes | None) -> None:
+    first = xoff_here("explain", kept, "--flow", "2", "--json").stdout
+    if content is None:
+        pq.write_table(pa.table({"flow": [1]}), kept / "explain" / file)
+    else:
+        (kept / "explain" / file).write_bytes(content)
+    done = xoff_here("explain", kept, "--flow", "2", "--json")
+    assert (done.returncode, done.stdout) == (0, first)
+    assert "repeats the run" in done.stderr
+    assert xoff_here("explain", kept, "--flow", "2").stderr == ""
+
+
+def test_nothing_of_others_is_replaced(xoff_here: Command, kept: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    xoff.run(kept / "scenario.json", overrides={"seed": 9}, out=other)
+    before = (other / "summary.json").read_bytes()
+    (kept / "explain").symlink_to(other)
+    done = xoff_here("explain", kept, "--flow", "2")
+    assert (done.returncode, "is a link" in done.stderr) == (0, True)
+    assert (other / "summary.json").read_bytes() == before
+    # A folder of the user's is no kept run, and stays; what a killed process left does not stand in the way.
+    (kept / "explain").unlink()
+    (kept / "explain").mkdir()
+    (kept / "explain" / "notes.txt").write_text("mine")
+    assert xoff_here("run", kept / "scenario.json", "--out", kept, "--force").returncode == 2
+    (kept / "explain" / "notes.txt").unlink()
+    (kept / ".explain.partial-01234567").mkdir()
+    assert xoff_here("run", kept / "scenario.json", "--out", kept).returncode == 0
+
+
 def test_a_result_that_cannot_be_written_to_is_explained(
     kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

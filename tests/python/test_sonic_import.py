@@ -283,10 +283,21 @@ def test_links_that_lldp_has_seen(xoff_here: Command, tmp_path: Path) -> None:
     (fabric / "leaf1.lldp").write_text(seen(("Ethernet12", "leaf0", "etp4", "uplink")))
     imported(xoff_here, fabric, tmp_path / "far")
     assert "leaf0,leaf1,100Gbps,200ns" in (tmp_path / "far/links.csv").read_text()
+    # A switch may have a name with a domain; other names, and ports that are no ports of the switch, are left out.
+    leaves["leaf0"]["DEVICE_METADATA"]["localhost"]["hostname"] = "leaf0.dc1"
+    write(fabric, leaves)
+    (fabric / "leaf1.lldp").write_text(
+        seen(("Ethernet12", "leaf0", "etp4", ""), ("Ethernet0", "", "eth1", ""), ("Ethernet4", "../h", "eth0", ""))
+    )
+    imported(xoff_here, fabric, tmp_path / "domain")
+    assert (tmp_path / "domain/links.csv").read_text().splitlines()[1:] == [
+        "leaf0.dc1,named,100Gbps,200ns",
+        "leaf0.dc1,leaf1,100Gbps,200ns",
+    ]
+    assert "leaf1 PORT|Ethernet4: has no neighbour; left out" in (tmp_path / "domain/notes.txt").read_text()
     for text, says in (
         ("nothing\n", "line 1: is not the output of `show lldp table`"),
         (_LLDP.format(rows="").replace("RemoteDevice", "Remote"), "line 3: the columns LocalPort, RemoteDevice"),
-        (seen(("Ethernet0", "../h0", "eth0", "")), "line 4: `../h0` is not a name"),
     ):
         (fabric / "leaf0.lldp").write_text(text)
         done = xoff_here("import", "sonic", fabric, "--out", tmp_path / "no")

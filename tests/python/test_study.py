@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shutil
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -142,6 +143,7 @@ def test_a_wrong_path_names_the_nearest_right_one(wrong: str, right: str) -> Non
             "has no `workload[0].collective`; `workload[0]` has `incast`",
         ),
         ({"axes": {_XOFF: {"values": {" ": "90KB"}}}}, f"axes.{_XOFF}.values: a value needs a name"),
+        ({"axes": {_XOFF: {"values": {"a": "90KB", "a ": "99KB"}}}}, f"{_XOFF}.values: two values have the same name"),
         ({"axes": {_XOFF: {"values": {"a": "90KB", "b": "90KB"}}}}, f"axes.{_XOFF}.values: '90KB' is listed twice"),
     ],
 )  # fmt: skip
@@ -178,6 +180,33 @@ def test_values_with_names(scenario: dict[str, Any], tmp_path: Path) -> None:
     )
     assert study.runs["senders"].to_pylist() == ["one alone", "all of them"]
     assert study.runs["flows_total"].to_pylist() == [1, 3]
+
+
+def test_a_name_is_no_quantity(scenario: dict[str, Any], tmp_path: Path) -> None:
+    sizes = {"values": {"1MB": "50KB", "1000KB": "100KB"}}
+    study = xoff.sweep({"scenario": scenario, "axes": {"workload[0].incast.size": sizes}}, out=tmp_path / "study")
+    assert study.runs["size"].to_pylist() == ["1MB", "1000KB"]
+    means = {mean.point["size"]: mean.interval.mean for mean in study.means("fct_mean_ps")}
+    assert means["1MB"] < means["1000KB"]
+    assert xoff.Study.open(tmp_path / "study").runs.equals(study.runs)
+
+
+def test_what_the_base_lacks_may_come_from_an_axis(scenario: dict[str, Any]) -> None:
+    del scenario["workload"][0]["incast"]["size"]
+    axes = {"workload[0].incast.size": ["10KB", "20KB"], _XOFF: ["5XB"]}
+    with pytest.raises(InputError, match=r"the first, size 10KB, xoff 5XB: .*`XB` in `5XB` is not a unit"):
+        read({"scenario": scenario, "seeds": [1], "axes": axes})
+
+
+def test_lost_tables_of_a_study_come_back(scenario: dict[str, Any], tmp_path: Path) -> None:
+    rows = pa.table({"src": ["host1"], "dst": ["host0"], "size": ["5KB"]})
+    source = {"scenario": {**scenario, "workload": [{"table": rows}]}, "keep": ["high_water"]}
+    xoff.sweep(source, out=tmp_path / "study")
+    shutil.rmtree(tmp_path / "study" / "runs" / "inputs")
+    xoff.sweep({**source, "keep": ["flows"]}, out=tmp_path / "study")
+    assert len(list((tmp_path / "study" / "runs" / "inputs").iterdir())) == 1
+    # Tables that this version of the study does not keep are gone.
+    assert sorted(file.name for file in (tmp_path / "study").glob("*.parquet")) == ["flows.parquet", "runs.parquet"]
 
 
 def test_a_long_list_is_shown_by_its_ends(scenario: dict[str, Any]) -> None:

@@ -86,10 +86,33 @@ fn from_value(mut value: serde_json::Value, overrides: &[(String, String)]) -> R
         .map(|(path, _)| path.as_str())
         .collect();
     elements.sort_by_key(|path| Reverse(pieces(path)));
-    elements.dedup();
-    for path in elements {
+    elements.dedup_by_key(|path| pieces(path));
+    for path in &elements {
         remove(&mut value, path)?;
     }
+    read(value).map_err(|mut wrong| {
+        for error in &mut wrong.0 {
+            error.path = path_before(&error.path, &elements);
+        }
+        wrong
+    })
+}
+
+/// Returns a path with the indices of the text: before these elements were removed, the last first.
+fn path_before(path: &str, removed: &[&str]) -> String {
+    removed.iter().rev().fold(path.to_string(), |path, element| {
+        let Some((list, index)) = element.rsplit_once('[') else { return path };
+        let found = path.strip_prefix(list).and_then(|rest| rest.strip_prefix('[')?.split_once(']'));
+        match (found.and_then(|(at, _)| at.parse::<usize>().ok()), index.trim_end_matches(']').parse()) {
+            (Some(at), Ok(gone)) if at >= gone => {
+                format!("{list}[{}]{}", at + 1, found.map_or("", |(_, rest)| rest))
+            }
+            _ => path,
+        }
+    })
+}
+
+fn read(value: serde_json::Value) -> Result<Scenario, InputErrors> {
     let old = renames::refused(&value);
     if !old.is_empty() {
         return Err(InputErrors(old));
@@ -256,6 +279,17 @@ mod tests {
         assert_eq!(found.unwrap(), ["d"]);
         assert_eq!(names(&[("workload[1]", "null"), ("workload[1]", "null")]).unwrap(), ["a", "c"]);
         assert_eq!(names(&[("workload[0]", "null"), ("workload[0].name", "x")]).unwrap(), ["b", "c"]);
+        assert_eq!(names(&[("workload[1]", "null"), ("workload[01]", "null")]).unwrap(), ["a", "c"]);
+        // A message has the index of the text, too.
+        for (gone, at) in
+            [(&["workload[0]"][..], 2), (&["workload[1]", "workload[0]"], 2), (&["workload[2]"], 1)]
+        {
+            let start = format!("workload[{at}].start");
+            let mut set: Vec<_> = gone.iter().map(|path| (*path, "null")).collect();
+            set.push((&start, "5XB"));
+            let wrong = names(&set).unwrap_err();
+            assert!(wrong.contains(&format!("workload[{at}].start: ")) && !wrong.contains("line"), "{wrong}");
+        }
         let wrong = names(&[("workload[3]", "null")]).unwrap_err();
         assert!(wrong.contains("index 3 is out of range; the list has 3"), "{wrong}");
     }

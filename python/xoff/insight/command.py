@@ -141,7 +141,11 @@ def _refuse(result: Result, question: Question) -> None:
 def _has_only_jobs(scenario: Mapping[str, Any]) -> bool:
     """Whether all workloads of a scenario are jobs, whose flows are connections."""
     workloads = scenario.get("workload") or []
-    return bool(workloads) and all(isinstance(one, Mapping) and _JOBS & one.keys() for one in workloads)
+    return (
+        isinstance(workloads, list)
+        and bool(workloads)
+        and all(isinstance(one, Mapping) and _JOBS & one.keys() for one in workloads)
+    )
 
 
 def _explain_jobs(result: Result, directory: Path, wanted: bool | None, *, everything: bool, as_json: bool) -> None:

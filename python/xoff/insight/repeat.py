@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from xoff import running
@@ -12,10 +12,11 @@ from xoff.results import AuditError, Result
 
 def has_delays(result: Result, flows: Collection[int] | None = None) -> bool:
     """Whether a result has the delays of these flows; of all if None."""
-    traced = result.scenario.get("probe", {}).get("delays") or []
+    probe = result.scenario.get("probe")
+    found = probe.get("delays") if isinstance(probe, Mapping) else None
     if "delays" not in result.tables:
         return False
-    return traced == "all" or (flows is not None and set(flows) <= set(traced))
+    return found == "all" or (isinstance(found, list) and flows is not None and all(one in found for one in flows))
 
 
 def repeated(

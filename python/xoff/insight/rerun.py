@@ -6,12 +6,14 @@ A result directory keeps the last repeated run in its directory ``explain``, so 
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from xoff import formatting
+from xoff import _core, formatting
 from xoff._core import InputError
-from xoff.insight import repeat
+from xoff.insight import repeat, validate
 from xoff.results import EXPLAINED, Result, load
 
 _NEEDED = ("flows", "links", "pauses", "queues", "drops")
@@ -66,23 +68,37 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
 
 
 def _kept(result: Result, directory: Path) -> Result | None:
-    """Returns the repeated run that the directory of a result keeps; None without one of the same events."""
-    with contextlib.suppress(InputError):
-        found = load(directory / EXPLAINED)
-        if found.fingerprint == result.fingerprint and set(_NEEDED) <= set(found.tables):
-            return found
+    """Returns the repeated run that the directory of a result keeps; None without a sound one of the same events."""
+    place = directory / EXPLAINED
+    with contextlib.suppress(InputError, LookupError):
+        if not place.is_symlink():
+            found = load(place)
+            if found.fingerprint == result.fingerprint and set(_NEEDED) <= set(found.tables) and _is_sound(found):
+                return found
     return None
+
+
+def _is_sound(found: Result) -> bool:
+    """Whether tables have their columns, and name known ports. Raises `InputError` for a damaged table."""
+    columns = {one["name"]: {column["name"] for column in one["columns"]} for one in json.loads(_core.tables())}
+    if any(set(found.table(name).column_names) != columns.get(name) for name in found.tables):
+        return False
+    validate.check(found, *(name for name in (*_NEEDED, "delays", "contributions") if name in found.tables))
+    return True
 
 
 def _traced(result: Result | None) -> set[int]:
     """Returns the flows whose delays a repeated run has recorded."""
-    delays = [] if result is None else result.scenario.get("probe", {}).get("delays")
+    probe = None if result is None else result.scenario.get("probe")
+    delays = probe.get("delays") if isinstance(probe, Mapping) else None
     return {flow for flow in delays if isinstance(flow, int)} if isinstance(delays, list) else set()
 
 
 def _keep(again: Result, directory: Path) -> None:
     """Writes a repeated run into the directory of its result; a message tells the user if the run cannot be written."""
     try:
+        if (directory / EXPLAINED).is_symlink():
+            raise InputError(f"{directory / EXPLAINED}: is a link")
         again.save(directory / EXPLAINED)
     except (InputError, OSError) as error:
         why = formatting.plain(str(error))

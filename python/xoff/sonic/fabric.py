@@ -85,7 +85,9 @@ def _seen(path: Path, ports: Mapping[str, Mapping[str, Mapping[str, str]]]) -> d
     file = path.with_name("lldp") if path.name == "config_db.json" else path.with_suffix(".lldp")
     if not file.is_file():
         return {}
-    return {local: (one.device, one.port_of(ports.get(one.device, {}))) for local, one in lldp.table(file).items()}
+    seen = {local: (one.device_of(ports), one) for local, one in lldp.table(file).items()}
+    # A port without a known neighbour is left out with a note.
+    return {local: (name, one.port_of(ports.get(name, {}))) for local, (name, one) in seen.items() if name is not None}
 
 
 def _files(directory: Path) -> list[tuple[Path, str]]:

@@ -8,11 +8,11 @@ alias of its port as the remote port, and the name of the port as the descriptio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from xoff.importing.source import read, shown
+from xoff.importing.source import read
 from xoff.sonic.config import is_name
 
 _MAX_BYTES = 2**22
@@ -26,6 +26,17 @@ class Neighbour:
     device: str
     port: str
     description: str
+
+    def device_of(self, switches: Collection[str]) -> str | None:
+        """Returns the name of the device: of a switch, also by the name without domain; None for no name of a node."""
+        short = self.device.split(".")[0]
+        if self.device in switches:
+            return self.device
+        if short and (found := [name for name in switches if name.split(".")[0] == short]):
+            return found[0] if len(found) == 1 else None
+        # An address has no domain.
+        name = short if re.search("[A-Za-z]", short) else self.device
+        return name if is_name(name) else None
 
     def port_of(self, ports: Mapping[str, Mapping[str, str]]) -> str:
         """Returns the port among the rows of a PORT table: by name, by description, or by alias; else as announced."""
@@ -52,12 +63,7 @@ def table(path: Path) -> dict[str, Neighbour]:
             break
         elif columns and line.strip():
             cells = [line[column].strip() for column in columns]
-            device = cells[1].split(".")[0] if re.search("[A-Za-z]", cells[1].split(".")[0]) else cells[1]
-            if not is_name(device):
-                source.wrong(
-                    number, f"{shown(cells[1])} is not a name of letters, digits, dots, dashes and underscores"
-                )
-            found.setdefault(cells[0], Neighbour(device, cells[2], cells[4] if len(cells) > 4 else ""))
+            found.setdefault(cells[0], Neighbour(cells[1], cells[2], cells[4] if len(cells) > 4 else ""))
     if not columns:
         source.wrong(1, "is not the output of `show lldp table`; a line of dashes under the heads is needed")
     return found

@@ -33,7 +33,7 @@ from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
 from xoff.study.execution import Advance, Report, Task, execute
 from xoff.study.metrics import sizes_differ, unknown
-from xoff.study.plan import Plan, Run, read
+from xoff.study.plan import Plan, Run, read, tables
 from xoff.study.store import Store, write_text
 
 if TYPE_CHECKING:
@@ -201,6 +201,8 @@ class Study:
     def begin(self) -> None:
         """Writes the study's document before the runs: other processes then can read the progress."""
         self.store.open()
+        for relative, table in self.plan.inputs().items():
+            self.store.keep_input(relative, table)
         with locks.held(self.store.directory):
             self._write_document()
 
@@ -485,8 +487,8 @@ class Study:
         with contextlib.suppress(OSError, ValueError):
             if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():
                 return
-        for file in {*self.tables(), self.directory / "effects.parquet"}:
-            file.unlink(missing_ok=True)
+        for name in ("runs", "effects", *tables()):
+            (self.directory / f"{name}.parquet").unlink(missing_ok=True)
         with self.store.workspace() as work:
             write_text(work / _DOCUMENT, text + "\n")
             (work / _DOCUMENT).rename(self.directory / _DOCUMENT)

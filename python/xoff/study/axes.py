@@ -76,6 +76,12 @@ def _place(share: float, count: int) -> int:
     return min(math.floor(share * count + 1e-9), count - 1)
 
 
+class Name(str):
+    """The name of a value. A name such as ``1MB`` is no quantity."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The values of one path, and their column."""
@@ -180,9 +186,11 @@ def _axes(found: Any, path: str, key: str, spans: bool) -> Iterator[Axis]:
     elif isinstance(found, Mapping) and isinstance(found.get(_VALUES), Mapping) and len(found) == 1:
         check_path(path, where)
         named = found[_VALUES]
-        names = tuple(map(str, named))
-        if not all(name.strip() for name in names):
+        names = tuple(Name(str(name).strip()) for name in named)
+        if not all(names):
             raise InputError(f"{where}.{_VALUES}: a value needs a name")
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}.{_VALUES}: two values have the same name")
         yield Axis(path, where, _listed(list(named.values()), f"{where}.{_VALUES}"), names)
     elif isinstance(found, Mapping):
         for part, inner in found.items():
@@ -458,7 +466,10 @@ def _type(unit: str | None, labels: Sequence[Any]) -> pa.DataType:
 def _unit(path: str, labels: Sequence[Any]) -> str | None:
     unit = settings.kind(path)
     fits = unit in {"ps", "bytes", "bps"} and all(
-        isinstance(label, str) and (found := formatting.quantity(label)) is not None and found[1] == unit
+        isinstance(label, str)
+        and not isinstance(label, Name)
+        and (found := formatting.quantity(label)) is not None
+        and found[1] == unit
         for label in labels
     )
     return unit if fits else None

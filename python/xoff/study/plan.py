@@ -333,12 +333,15 @@ class Plan:
     def _reason(self) -> str:
         """Returns why no combination is possible: the mistake of the base, of one setting, or of the first point."""
         one = self.impossible[0]
+        first = f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}"
         if (alone := self._mistake(())) is not None:
-            return f"{self.base.path}: {alone}" if isinstance(self.base, running.Text) else alone
+            # A setting of the study may supply what the base lacks.
+            of_base = f"{self.base.path}: {alone}" if isinstance(self.base, running.Text) else alone
+            return of_base if alone == one.message else first
         wrong = ((path, value, self._mistake([(path, value)])) for path, value in one.point.settings)
         path, value, why = next(((path, value, why) for path, value, why in wrong if why is not None), ("", None, ""))
         if not path:
-            return f"no combination is possible; the first, {self.coordinates(one.point)}: {one.message}"
+            return first
         told = value if isinstance(value, str) else json.dumps(value, default=str)
         why += _absent(self.document["scenario"], path)
         return f"no combination is possible: with {path} = {told[:_SHOWN]} alone, {why}"
@@ -386,6 +389,10 @@ class Plan:
                 f"{design.method} needs all points; choose levels that combine.  "
                 f"{self.coordinates(one.point)}: {one.message}"
             )
+
+    def inputs(self) -> dict[str, pa.Table]:
+        """Returns the tables that the examined combinations read, by the path from the directory of a run."""
+        return {input_file(self._digest(table)): table for table in self._tables.values()}
 
     def _digest(self, table: pa.Table) -> str:
         if id(table) not in self._digests:

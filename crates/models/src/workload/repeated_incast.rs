@@ -68,6 +68,7 @@ impl Traffic for Params {
         let key = making.key();
         let members = making.hosts(self.hosts.as_ref(), &format!("{key}.hosts"))?;
         making.check_size(self.size, &key)?;
+        self.check_senders(&key, members.len())?;
         let rates: u64 = members.iter().map(|host| making.rate(*host).0).sum();
         let starts = self.starts(&key, rates as f64)?;
         let mean = starts.period_ps * starts.count as f64;
@@ -78,6 +79,16 @@ impl Traffic for Params {
 }
 
 impl Params {
+    /// Refuses more senders than hosts beside the receiver, and none.
+    fn check_senders(&self, key: &str, hosts: usize) -> Result<(), Problem> {
+        if self.senders == 0 || self.senders >= wide(hosts) {
+            let most = hosts.saturating_sub(1);
+            let why = format!("{} is out of range; {hosts} hosts allow 1 to {most}", self.senders);
+            return Err((format!("{key}.senders"), why));
+        }
+        Ok(())
+    }
+
     /// Returns the start times for hosts whose line rates have this sum (bits per second).
     fn starts(&self, key: &str, rates: f64) -> Result<Starts, Problem> {
         let period_ps = match (self.period, self.load) {
@@ -119,15 +130,6 @@ impl Params {
         mut stream: Stream,
         mut gaps: Stream,
     ) -> Result<Vec<Made>, Problem> {
-        if self.senders == 0 || self.senders >= wide(hosts.len()) {
-            let why = format!(
-                "{} is out of range; {} hosts allow 1 to {}",
-                self.senders,
-                hosts.len(),
-                hosts.len().saturating_sub(1)
-            );
-            return Err((format!("{key}.senders"), why));
-        }
         if self.count.is_some() {
             fits(key, starts.count.saturating_mul(self.senders))?;
         }
