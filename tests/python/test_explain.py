@@ -120,6 +120,11 @@ def test_a_damaged_kept_run_is_repeated(xoff_here: Command, kept: Path, file: st
     assert xoff_here("explain", kept, "--flow", "2").stderr == ""
 
 
+def test_a_result_in_memory_leaves_nothing(scenario: dict[str, Any], tmp_path: Path) -> None:
+    assert "delays" in rerun.repeated(xoff.run(scenario), {0}, tmp_path / "result").tables
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_of_others_is_replaced(xoff_here: Command, kept: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     xoff.run(kept / "scenario.json", overrides={"seed": 9}, out=other)

@@ -96,6 +96,9 @@ def _traced(result: Result | None) -> set[int]:
 
 def _keep(again: Result, directory: Path) -> None:
     """Writes a repeated run into the directory of its result; a message tells the user if the run cannot be written."""
+    if not (directory / "summary.json").is_file():
+        # The result is in memory alone.
+        return
     try:
         if (directory / EXPLAINED).is_symlink():
             raise InputError(f"{directory / EXPLAINED}: is a link")
