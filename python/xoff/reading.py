@@ -40,7 +40,7 @@ def parquet_reader(file: Path) -> Callable[[], pa.Table]:
             raise InputError(f"{file}: is damaged, or not a table of a result: {why}") from None
         if len(set(table.column_names)) < table.num_columns:
             raise InputError(f"{file}: is damaged, or not a table of a result: two columns have one name")
-        for column, (kind, is_optional) in _declared().get(file.stem, {}).items():
+        for column, (kind, is_optional) in declared().get(file.stem, {}).items():
             if column not in table.column_names:
                 raise InputError(f"{file}: is damaged, or of another version: column `{column}` is missing")
             if wrong := _wrong(table[column], column, kind, is_optional=is_optional):
@@ -64,7 +64,7 @@ def _check_size(file: Path, metadata: Any) -> None:
 
 
 @cache
-def _declared() -> dict[str, dict[str, tuple[str, bool]]]:
+def declared() -> dict[str, dict[str, tuple[str, bool]]]:
     """Returns the columns of each result table: the type, and whether cells may be empty."""
     tables = json.loads(_core.tables())
     return {

@@ -64,13 +64,13 @@ MAX_THREADS = 1024
 """The largest allowed number of threads; no machine has more cores. A run starts at most one thread per core."""
 
 PROBES = {
-    "packets": ("packets",),
-    "samples": ("queues", "replay"),
-    "delays": ("delays",),
-    "contributions": ("delays",),
-    "tokens": ("tokens",),
+    "packets": {"packets": "true"},
+    "samples": {"queues": '"1us"', "replay": "true"},
+    "delays": {"delays": '"all"'},
+    "contributions": {"delays": '"all"'},
+    "tokens": {"tokens": "true"},
 }
-"""Tables that a run records only on request, each with the keys of `probe` that request the table."""
+"""Tables that a run records only on request, each with the keys of `probe` that request the table, and a value."""
 
 # A larger file is not a scenario. Without a limit, reading `/dev/zero` would never end.
 _MAX_SCENARIO_BYTES = 64 * 2**20

@@ -12,11 +12,19 @@ from xoff.results import AuditError, Result
 
 def has_delays(result: Result, flows: Collection[int] | None = None) -> bool:
     """Whether a result has the delays of these flows; of all if None."""
-    probe = result.scenario.get("probe")
-    found = probe.get("delays") if isinstance(probe, Mapping) else None
     if "delays" not in result.tables:
         return False
-    return found == "all" or (isinstance(found, list) and flows is not None and all(one in found for one in flows))
+    found = traced(result)
+    return found is None or (flows is not None and found.issuperset(flows))
+
+
+def traced(result: Result) -> set[int] | None:
+    """Returns the flows whose delays a run records; None for all flows."""
+    probe = result.scenario.get("probe")
+    delays = probe.get("delays") if isinstance(probe, Mapping) else None
+    if delays == "all":
+        return None
+    return {flow for flow in delays if isinstance(flow, int)} if isinstance(delays, list) else set()
 
 
 def repeated(

@@ -1,17 +1,15 @@
-"""Repeats runs to record delays, keeps the records beside the result, and reports reason and progress to the user.
+"""Repeats runs to record delays, keeps a repeated run beside the result, and tells the user reason and progress.
 
-A result directory keeps the last repeated run in its directory ``explain``, so that further questions need no run.
+The directory ``explain`` of a result holds the last repeated run. Further questions then need no run.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
-from xoff import _core, formatting
+from xoff import formatting
 from xoff._core import InputError
 from xoff.insight import repeat, validate
 from xoff.results import EXPLAINED, Result, load
@@ -57,7 +55,8 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
     kept = _kept(result, directory)
     if kept is not None and repeat.has_delays(kept, flows):
         return kept
-    wanted = None if flows is None else sorted(flows | _traced(kept))
+    before = set() if kept is None else repeat.traced(kept)
+    wanted = None if flows is None or before is None else flows | before
     where = formatting.plain(str(directory))
     why = f'repeats the run of {where} exactly; a run with probe.delays = "all" needs no second run'
     print(f"xoff: {why}", file=sys.stderr)
@@ -68,36 +67,25 @@ def repeated(result: Result, flows: set[int] | None, directory: Path) -> Result:
 
 
 def _kept(result: Result, directory: Path) -> Result | None:
-    """Returns the repeated run that the directory of a result keeps; None without a sound one of the same events."""
+    """Returns the repeated run in the directory of a result; None if the run is absent, damaged, or of other events."""
     place = directory / EXPLAINED
+    if place.is_symlink():
+        return None
     with contextlib.suppress(InputError, LookupError):
-        if not place.is_symlink():
-            found = load(place)
-            if found.fingerprint == result.fingerprint and set(_NEEDED) <= set(found.tables) and _is_sound(found):
-                return found
+        found = load(place)
+        if found.fingerprint == result.fingerprint and set(_NEEDED) <= set(found.tables):
+            # All tables are read: a damaged table raises.
+            validate.check(found, *found.tables)
+            return found
     return None
 
 
-def _is_sound(found: Result) -> bool:
-    """Whether tables have their columns, and name known ports. Raises `InputError` for a damaged table."""
-    columns = {one["name"]: {column["name"] for column in one["columns"]} for one in json.loads(_core.tables())}
-    if any(set(found.table(name).column_names) != columns.get(name) for name in found.tables):
-        return False
-    validate.check(found, *(name for name in (*_NEEDED, "delays", "contributions") if name in found.tables))
-    return True
-
-
-def _traced(result: Result | None) -> set[int]:
-    """Returns the flows whose delays a repeated run has recorded."""
-    probe = None if result is None else result.scenario.get("probe")
-    delays = probe.get("delays") if isinstance(probe, Mapping) else None
-    return {flow for flow in delays if isinstance(flow, int)} if isinstance(delays, list) else set()
-
-
 def _keep(again: Result, directory: Path) -> None:
-    """Writes a repeated run into the directory of its result; a message tells the user if the run cannot be written."""
+    """Writes a repeated run into the directory of the result; a message names the reason if the run is not written.
+
+    A result in memory has no directory, and the repeated run is not written.
+    """
     if not (directory / "summary.json").is_file():
-        # The result is in memory alone.
         return
     try:
         if (directory / EXPLAINED).is_symlink():

@@ -26,6 +26,7 @@ import pyarrow as pa
 from xoff import counts, locks, statistics
 from xoff._core import InputError
 from xoff.formatting import file_name
+from xoff.reading import declared
 from xoff.results import Result, check_name, synchronise
 from xoff.safe_read import read_bytes, read_json
 from xoff.statistics import Comparison
@@ -33,7 +34,7 @@ from xoff.study import dataset
 from xoff.study.axes import VARIANT, Column
 from xoff.study.execution import Advance, Report, Task, execute
 from xoff.study.metrics import sizes_differ, unknown
-from xoff.study.plan import Plan, Run, read, tables
+from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
 
 if TYPE_CHECKING:
@@ -487,7 +488,7 @@ class Study:
         with contextlib.suppress(OSError, ValueError):
             if read_bytes(self.directory / _DOCUMENT) == f"{text}\n".encode():
                 return
-        for name in ("runs", "effects", *tables()):
+        for name in ("runs", "effects", *declared()):
             (self.directory / f"{name}.parquet").unlink(missing_ok=True)
         with self.store.workspace() as work:
             write_text(work / _DOCUMENT, text + "\n")

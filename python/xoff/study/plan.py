@@ -13,14 +13,14 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, overload
 
 import pyarrow as pa
 
-from xoff import _core, running
+from xoff import running
 from xoff._core import InputError
+from xoff.reading import declared
 from xoff.study import design as designs
 from xoff.study import metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
@@ -56,23 +56,6 @@ _TAKEN = frozenset({
     "notifications", "holds", "paused_ps", "via", "rate_bps", "delay_ps", "data_bytes", "control_bytes", "busy_ps",
     "data_packets", "utilisation", "max_bytes", "packets", "bytes", "marked", "dropped", "simulated_ps", "drops",
 })  # fmt: skip
-
-
-_RECORDED_BY = {
-    "packets": "probe.packets = true",
-    "samples": 'probe.queues = "1us"',
-    "delays": 'probe.delays = "all"',
-    "contributions": 'probe.delays = "all"',
-    "tokens": "probe.tokens = true",
-}
-"""The setting that makes a run record a table, for tables that are not always recorded."""
-
-
-@cache
-def tables() -> dict[str, frozenset[str]]:
-    """Returns the tables of runs, each with the names of its columns."""
-    found = json.loads(_core.tables())
-    return {one["name"]: frozenset(column["name"] for column in one["columns"]) for one in found}
 
 
 class _Settings(TypedDict):
@@ -255,7 +238,7 @@ class Plan:
             raise ValueError(wrong)
         if keys := [key for _, _, key in found["runs"] if not re.fullmatch("[0-9a-f]{24}", str(key))]:
             raise ValueError(f"runs: {keys[0]!r} is not the key of a run")
-        if unknown := set(found["keep"]) - tables().keys():
+        if unknown := set(found["keep"]) - declared().keys():
             raise ValueError(f"keep: unknown table {min(unknown)!r}")
         points = tuple(
             Point(index, tuple((path, value) for path, value in one["settings"]), one["labels"])
@@ -367,8 +350,10 @@ class Plan:
                 continue
             lacking = next((name for name in self.keep if not prepared.records(name)), None)
             if lacking is not None:
-                setting = _RECORDED_BY[lacking]
-                raise InputError(f"keep: the runs do not record `{lacking}`; set `{setting}` in the scenario")
+                key, value = next(iter(running.PROBES[lacking].items()))
+                raise InputError(
+                    f"keep: the runs do not record `{lacking}`; set `probe.{key} = {value}` in the scenario"
+                )
             if not self._possible.issuperset(self.metrics):
                 self._possible |= metrics.possible(prepared.document)
             self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
@@ -480,7 +465,7 @@ def _begun(
         check_path(path, "unset")
     seeds = _seeds(document.get("seeds"), base, base_directory)
     keep = _keep(document.get("keep", _KEPT))
-    varied, points, design = layout(len(seeds), _TAKEN.union(*(tables()[name] for name in keep)))
+    varied, points, design = layout(len(seeds), _TAKEN.union(*(declared()[name] for name in keep)))
     return Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
@@ -642,10 +627,10 @@ def _seeds(found: Any, base: Any, directory: Path | None) -> tuple[int, ...]:
 
 def _keep(found: Any) -> tuple[str, ...]:
     for name in _texts(found, "keep"):
-        if name not in {*tables(), "summary"}:
-            allowed = ", ".join(f"`{one}`" for one in tables())
+        if name not in {*declared(), "summary"}:
+            allowed = ", ".join(f"`{one}`" for one in declared())
             raise InputError(f"keep: unknown table `{name}`; allowed are {allowed}; the summary is always kept")
-    return tuple(name for name in tables() if name in found)
+    return tuple(name for name in declared() if name in found)
 
 
 def _texts(found: Any, key: str) -> list[str]:
