@@ -7,17 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from xoff.plots import STYLE, Canvas
+from xoff.plots import COLOURS, STYLE, Canvas
 from xoff.report.switch_memory import Bar, Drawing
 
 _COLOURS = {
-    "reserve": "#E69F00",
-    "pool": "#0072B2",
-    "headroom": "#CC79A7",
-    "group": "#56B4E9",
+    "reserve": COLOURS[1],
+    "pool": COLOURS[0],
+    "headroom": COLOURS[4],
+    "group": COLOURS[5],
     "free": "#F0F0F0",
 }
-"""The colours of the page."""
 _APART = 0.6
 """Rows between two kinds of bars."""
 
