@@ -78,7 +78,7 @@ def _parts() -> list[str]:
                 here = schema["$defs"][here["$ref"].rpartition("/")[2]]
         return here
 
-    listed = [f"{group}.{key}" for group in _GROUPS for key in at(group)["properties"]]
+    listed = [f"{group}.{key}" for group in _GROUPS for key in at(group)["properties"] if key != "plugins"]
     return ["switch.cut_through", "switch.ecn", "switch.telemetry", "switch.trimming", *listed, *_SETTINGS]
 
 

@@ -1328,6 +1328,9 @@ class Switch(_Part):
     routing: Routing | None = None
     """Choice among several ports on shortest paths, packet by packet. Default: a hash of the flow."""
 
+    plugins: Mapping[str, Any] | None = None
+    """Mechanisms of plug-ins."""
+
     overrides: Sequence[Override] | None = None
     """Different values for some switches, or for ports of some rate. For a port named by several entries the last
     entry counts.
@@ -1429,6 +1432,9 @@ class Transport(_Part):
 
     raw: Mapping[str, Any] | None = None
     """Raw frames: no acknowledgements and no retransmissions."""
+
+    plugins: Mapping[str, Any] | None = None
+    """Transports of plug-ins."""
 
 
 @dataclass(kw_only=True)
@@ -1743,6 +1749,9 @@ class CongestionControl(_Part):
 
     rccc: Rccc | None = None
     """RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it."""
+
+    plugins: Mapping[str, Any] | None = None
+    """Congestion controls of plug-ins."""
 
 
 @dataclass(kw_only=True)
@@ -2963,6 +2972,9 @@ class Workload(_Part):
 
     flows: Sequence[Flow] | None = None
     """A list."""
+
+    plugins: Mapping[str, Any] | None = None
+    """Kinds of traffic of plug-ins."""
 
     table: str | None = None
     """A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via (both separated

@@ -74,7 +74,7 @@ def registered(path: str) -> list[str]:
     schema = part(path)
     if "oneOf" in schema:
         return [one["const"] if "const" in one else next(iter(one["properties"])) for one in schema["oneOf"]]
-    return [key for key in schema["properties"] if key not in BESIDE.get(path, ())]
+    return [key for key in schema["properties"] if key not in (*BESIDE.get(path, ()), "plugins")]
 
 
 def keys(path: str) -> set[str]:

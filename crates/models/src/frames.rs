@@ -4,6 +4,9 @@
 //! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers
 //! are read with every packet, and have accessors of the packet instead of fields.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use xoff_engine::state::{StateVisitor, Word};
 
 /// The distance that a frame travels, and the mechanisms that see the frame.
@@ -32,8 +35,8 @@ pub enum Owner {
 
 /// The fields of a kind of frame.
 pub trait Payload: Copy {
-    /// The kind.
-    const KIND: Kind;
+    /// Returns the kind.
+    fn kind() -> Kind;
     /// Packs the fields.
     fn pack(self) -> u64;
     /// Unpacks the fields of a packet of this kind.
@@ -42,8 +45,65 @@ pub trait Payload: Copy {
     fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
 
+/// A kind of frame of a plug-in. [`crate::plugin_frames!`] makes one.
+///
+/// [`crate::plugins::install`] gives the kind a number. The fingerprint of a run has the name of the kind and not the
+/// number: a second plug-in in the core changes no fingerprint.
+#[derive(Debug)]
+pub struct Frame {
+    /// Name in tables: the plug-in, a dot, and the name in the plug-in.
+    pub name: &'static str,
+    /// The distance that a frame travels.
+    pub scope: Scope,
+    /// The part that handles a frame at its last node.
+    pub owner: Owner,
+    pub(crate) walk: fn(u64, &mut StateVisitor<'_>) -> u64,
+    pub(crate) number: AtomicU8,
+}
+
+impl Frame {
+    /// A kind whose fields are those of `P`.
+    pub const fn new<P: Payload>(name: &'static str, scope: Scope, owner: Owner) -> Self {
+        let walk = |bits: u64, walk: &mut StateVisitor<'_>| {
+            let mut payload = P::unpack(bits);
+            payload.walk(walk);
+            payload.pack()
+        };
+        // A number that no packet has.
+        Self { name, scope, owner, walk, number: AtomicU8::new(Kind::END) }
+    }
+
+    /// Returns the kind in packets.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.number.load(Ordering::Relaxed))
+    }
+
+    /// Returns the number in fingerprints: FNV-1a of the name.
+    pub(crate) const fn id(&self) -> u32 {
+        let (bytes, mut hash, mut i) = (self.name.as_bytes(), 0x811c_9dc5_u32, 0);
+        while i < bytes.len() {
+            hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);
+            i += 1;
+        }
+        hash
+    }
+}
+
+/// Frames of all plug-ins, with numbers, which [`crate::plugins::install`] fills.
+pub(crate) static OF_PLUGINS: OnceLock<Vec<&'static Frame>> = OnceLock::new();
+
+/// Returns the plug-in's frame of a kind; `None` for kinds of xoff.
+#[inline]
+pub(crate) fn of_plugins(kind: Kind) -> Option<&'static Frame> {
+    if kind.number() < Kind::OF_PLUGINS {
+        return None;
+    }
+    OF_PLUGINS.get()?.iter().find(|frame| frame.kind() == kind).copied()
+}
+
 /// A field of a frame.
-trait Field: Copy {
+pub trait Field: Copy {
     /// Bits of the field.
     const BITS: u32;
     /// As bits, of which the lowest count.
@@ -196,7 +256,7 @@ impl Field for Says {
 }
 
 /// True when fields, given as lowest bit and size, do not overlap and fit into 64 bits.
-const fn fit(fields: &[(u32, u32)]) -> bool {
+pub const fn fit(fields: &[(u32, u32)]) -> bool {
     let (mut taken, mut i) = (0_u64, 0);
     while i < fields.len() {
         let (at, bits) = fields[i];
@@ -210,45 +270,83 @@ const fn fit(fields: &[(u32, u32)]) -> bool {
     true
 }
 
-/// Makes [`Kind`] and a struct for the fields of each kind. A line has the number, the name in tables, scope,
-/// owner, and the fields with the lowest bit of each. The number is part of fingerprints and never changes.
-/// Tables of packets show bits 0 to 31 and 32 to 63.
+/// The kind of a frame, one of 64.
+///
+/// The numbers below [`Kind::OF_PLUGINS`] are kinds of xoff, with a line each in [`frames!`]. The numbers from there on
+/// are kinds of plug-ins: a range of eight numbers for each pair of scope and owner in [`RANGES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kind(u8);
+
+/// Scope and owner of each range of kinds of plug-ins, in the order of numbers.
+pub(crate) const RANGES: [(Scope, Owner); 4] = [
+    (Scope::Flow, Owner::Control),
+    (Scope::Path, Owner::Control),
+    (Scope::Path, Owner::Mechanism),
+    (Scope::Link, Owner::Mechanism),
+];
+
+impl Kind {
+    /// The first number of a plug-in's kind.
+    pub const OF_PLUGINS: u8 = 32;
+    /// The kinds of all plug-ins with the same scope and owner.
+    pub(crate) const IN_A_RANGE: u8 = 8;
+    /// One past the highest number.
+    pub(crate) const END: u8 = 64;
+
+    /// Returns the kind of a number in a packet.
+    #[inline]
+    pub(crate) const fn of(number: u8) -> Self {
+        Self(number)
+    }
+
+    /// Returns the number of the kind.
+    #[inline]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the bit of the kind in a set.
+    #[inline]
+    pub(crate) const fn bit(self) -> u64 {
+        1 << self.0
+    }
+
+    /// Returns scope and owner of a kind of a plug-in.
+    #[inline]
+    const fn range(self) -> (Scope, Owner) {
+        RANGES[(self.0.wrapping_sub(Self::OF_PLUGINS) / Self::IN_A_RANGE) as usize % RANGES.len()]
+    }
+}
+
+/// Makes a struct for the fields of each kind, and the list of xoff's kinds. A line has the number, the name in
+/// tables, scope, owner, and the fields with the lowest bit of each. The number is part of fingerprints and never
+/// changes. Tables of packets show bits 0 to 31 and 32 to 63.
 macro_rules! frames {
     ($($(#[$attribute:meta])* $kind:ident = $number:literal $name:literal $scope:ident $owner:ident $({
         $($(#[$about:meta])* $field:ident: $type:ty = $at:literal,)*
     })?;)*) => {
-        /// The kind of a frame; 64 kinds are possible.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        #[repr(u8)]
-        pub enum Kind {
-            $($(#[$attribute])* $kind = $number,)*
-        }
-
+        #[allow(non_upper_case_globals, reason = "a kind has the name of the struct of its fields")]
         impl Kind {
-            /// All kinds.
+            $($(#[$attribute])* pub const $kind: Self = Self($number);)*
+
+            /// All kinds of xoff.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
             /// The name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-
-            /// Returns the kind of a number in a packet.
-            #[inline]
-            pub(crate) const fn of(number: u8) -> Self {
-                match number { $($number => Self::$kind,)* _ => Self::Data }
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* _ => of_plugins(self).map_or("unknown", |frame| frame.name) }
             }
 
             /// The scope of the kind.
             #[inline]
             pub const fn scope(self) -> Scope {
-                match self { $(Self::$kind => Scope::$scope,)* }
+                match self { $(Self::$kind => Scope::$scope,)* _ => self.range().0 }
             }
 
             /// The owner of the kind.
             #[inline]
             pub const fn owner(self) -> Owner {
-                match self { $(Self::$kind => Owner::$owner,)* }
+                match self { $(Self::$kind => Owner::$owner,)* _ => self.range().1 }
             }
         }
 
@@ -258,7 +356,10 @@ macro_rules! frames {
             pub struct $kind { $($(#[$about])* pub $field: $type,)* }
 
             impl Payload for $kind {
-                const KIND: Kind = Kind::$kind;
+                #[inline]
+                fn kind() -> Kind {
+                    Kind::$kind
+                }
 
                 #[inline]
                 fn pack(self) -> u64 {
@@ -279,6 +380,9 @@ macro_rules! frames {
 
         /// Shows the fields of a frame and returns the fields afterwards, for kinds with fields.
         pub(crate) fn walk_fields(kind: Kind, bits: u64, walk: &mut StateVisitor<'_>) -> Option<u64> {
+            if let Some(frame) = of_plugins(kind) {
+                return Some((frame.walk)(bits, walk));
+            }
             match kind {
                 $($(Kind::$kind => {
                     $(let _ = stringify!($field);)*
@@ -294,7 +398,6 @@ macro_rules! frames {
 
 frames! {
     /// A piece of a flow.
-    #[default]
     Data = 0 "data" Flow Transport;
     /// An acknowledgement of all packets before a packet.
     Ack = 1 "ack" Flow Transport;

@@ -33,6 +33,8 @@ pub mod packet;
 pub mod packet_metadata;
 pub mod param_error;
 pub mod pause_response;
+pub mod plugin_parts;
+pub mod plugins;
 pub mod pulls;
 pub mod queueing;
 pub mod record;
@@ -48,3 +50,5 @@ mod token;
 pub mod topology;
 pub mod transport;
 pub mod workload;
+
+pub use xoff_engine::state;

@@ -3,23 +3,25 @@
 use xoff_engine::Message;
 use xoff_engine::state::{State, StateVisitor, Word};
 
-use crate::frames::{Kind, Owner, Payload, Scope, walk_fields};
+use crate::frames::{Kind, Owner, Payload, Scope, of_plugins, walk_fields};
 use crate::ids::PortId;
 use crate::packet_metadata::{Metadata, Records};
 
 /// One bit for each kind that leaves its flow, and for each link-local kind; tested for each packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
 const LINK_LOCAL: u64 = with_scope(Scope::Link);
-const ANSWERS: u64 = 1 << Kind::Ack as u8 | 1 << Kind::Nack as u8 | 1 << Kind::Sack as u8;
-const _: () = assert!(Kind::Data as u8 == 0 && Kind::ALL.len() <= KINDS as usize + 1);
+const ANSWERS: u64 = Kind::Ack.bit() | Kind::Nack.bit() | Kind::Sack.bit();
+const _: () = assert!(Kind::Data.number() == 0 && Kind::ALL.len() <= Kind::OF_PLUGINS as usize);
 
 const fn with_scope(scope: Scope) -> u64 {
-    let (mut bits, mut i) = (0, 0);
-    while i < Kind::ALL.len() {
-        if Kind::ALL[i].scope() as u8 == scope as u8 {
-            bits |= 1 << Kind::ALL[i] as u8;
+    let (mut bits, mut number) = (0, 0);
+    while number < Kind::END {
+        let kind = Kind::of(number);
+        let is_given = (number as usize) < Kind::ALL.len() || number >= Kind::OF_PLUGINS;
+        if is_given && kind.scope() as u8 == scope as u8 {
+            bits |= kind.bit();
         }
-        i += 1;
+        number += 1;
     }
     bits
 }
@@ -102,7 +104,7 @@ impl Packet {
     /// A frame to node `dst`.
     #[inline]
     pub const fn new(kind: Kind, flow: u32, seq: u32, dst: u32, bytes: u16, class: u8) -> Self {
-        let what = bytes as u64 | (kind as u64) << KIND | (class as u64) << FLAGS;
+        let what = bytes as u64 | (kind.number() as u64) << KIND | (class as u64) << FLAGS;
         Self([(flow as u64) << 32 | seq as u64, (dst as u64) << ROUTE, what])
     }
 
@@ -155,12 +157,12 @@ impl Packet {
 
     /// Sets the kind of the frame.
     pub const fn set_kind(&mut self, kind: Kind) {
-        self.0[2] = self.0[2] & !(KINDS << KIND) | (kind as u64) << KIND;
+        self.0[2] = self.0[2] & !(KINDS << KIND) | (kind.number() as u64) << KIND;
     }
 
     /// Returns a frame of a kind with fields.
     pub fn with<P: Payload>(payload: P, flow: u32, dst: u32, bytes: u16, class: u8) -> Self {
-        let mut frame = Self::new(P::KIND, flow, 0, dst, bytes, class);
+        let mut frame = Self::new(P::kind(), flow, 0, dst, bytes, class);
         frame.set_bits(payload.pack());
         frame
     }
@@ -168,7 +170,7 @@ impl Packet {
     /// Returns the payload, if the frame has the kind of the payload.
     #[inline]
     pub fn payload<P: Payload>(&self) -> Option<P> {
-        (self.kind() == P::KIND).then(|| P::unpack(self.bits()))
+        (self.kind() == P::kind()).then(|| P::unpack(self.bits()))
     }
 
     #[inline]
@@ -354,6 +356,16 @@ impl Packet {
     }
 }
 
+impl Packet {
+    /// Returns the digest of a plug-in's frame: the name of the kind stands in the place of the number, which depends
+    /// on the other plug-ins of the core. The name is added to the progress of the flow: a digest grows with progress.
+    #[cold]
+    fn by_name(&self, what: u64) -> [u64; 2] {
+        let name = of_plugins(self.kind()).map_or(0, |frame| u64::from(frame.id()));
+        [self.0[0].wrapping_add(name), what & !KINDS | u64::from(Kind::OF_PLUGINS)]
+    }
+}
+
 impl State for Packet {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
         let [_, route_and_word, what] = self.0;
@@ -398,7 +410,8 @@ impl Message for Packet {
 
     #[inline]
     fn digest(&self) -> [u64; 2] {
-        [self.0[0], self.0[2] >> KIND]
+        let what = self.0[2] >> KIND;
+        if what & KINDS < u64::from(Kind::OF_PLUGINS) { [self.0[0], what] } else { self.by_name(what) }
     }
 }
 
@@ -412,7 +425,7 @@ mod tests {
     #[test]
     fn kinds_have_numbers_and_names_of_their_own() {
         for (i, kind) in Kind::ALL.iter().enumerate() {
-            assert_eq!(*kind as usize, i, "numbers are given in order");
+            assert_eq!(usize::from(kind.number()), i, "numbers are given in order");
             assert!(Kind::ALL[..i].iter().all(|other| other.name() != kind.name()));
             let frame = Packet::new(*kind, 0, 0, 0, 64, 0);
             assert!(frame.kind() == *kind && frame.is_data() == (*kind == Kind::Data));
@@ -430,7 +443,8 @@ mod tests {
             p.set(Packet::MESSAGE);
             p.0[2] = p.0[2] & !(KINDS << KIND) | number << KIND;
             assert!((0..64).all(|other| p.is_among(1 << other) == (other == number)), "{number}");
-            assert!(!p.is_data() && !p.is_link_local() && !p.is_answer());
+            assert!(!p.is_data() && !p.is_answer());
+            assert_eq!(p.is_link_local(), number == KINDS, "the last range of plug-ins is of links");
             assert_eq!((p.class(), p.bytes(), p.path()), (5, 64, 0));
             assert!(
                 p.has(Packet::ASKS) && p.has(Packet::MESSAGE) && !p.has(Packet::CE) && p.side().is_none()
@@ -508,7 +522,7 @@ mod tests {
         for (payload, words) in payloads.iter().zip(words) {
             let mut frame = Packet::with(*payload, 7, 9, 64, 3);
             frame.set_path(2);
-            assert_eq!((frame.payload(), frame.kind()), (Some(*payload), P::KIND));
+            assert_eq!((frame.payload(), frame.kind()), (Some(*payload), P::kind()));
             assert_eq!((frame.seq(), frame.says()), *words, "{payload:?}");
             assert_eq!(
                 (frame.flow(), frame.dst(), frame.bytes(), frame.class(), frame.path()),

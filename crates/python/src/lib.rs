@@ -23,6 +23,7 @@ use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 use xoff_engine::Plan;
 use xoff_models::pause_response::Response;
+use xoff_models::plugins::Plugin;
 use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc as sfc_size};
 use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
 
@@ -359,9 +360,33 @@ fn size_sfc(text: &str) -> PyResult<String> {
     serde_json::to_string(&sfc_size(&request::<SfcRequest>(text)?).map_err(bad)?).map_err(broken)
 }
 
-/// The compiled simulator.
-#[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Returns the plug-ins of the core, as JSON: name, version and parts.
+#[pyfunction]
+fn plugins() -> PyResult<String> {
+    let list: Vec<_> = xoff_models::plugins::installed()
+        .iter()
+        .map(|plugin| {
+            let parts: Vec<_> = plugin
+                .parts()
+                .map(|(path, about)| serde_json::json!({ "path": path, "about": about }))
+                .collect();
+            serde_json::json!({ "name": plugin.name, "version": plugin.version, "parts": parts })
+        })
+        .collect();
+    serde_json::to_string(&list).map_err(broken)
+}
+
+/// Adds the functions of the core to a module, with plug-ins. A core with plug-ins calls this function from a module of
+/// its own.
+///
+/// # Errors
+///
+/// The plug-ins cannot stand beside one another; see [`xoff_models::plugins::install`].
+pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyResult<()> {
+    // A second interpreter of the process imports the module again.
+    if !plugins.is_empty() && xoff_models::plugins::installed().is_empty() {
+        xoff_models::plugins::install(plugins).map_err(PyRuntimeError::new_err)?;
+    }
     module.add("InputError", module.py().get_type::<InputError>())?;
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
@@ -378,5 +403,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(settle, module)?)?;
     module.add_function(wrap_pyfunction!(size_pfc, module)?)?;
     module.add_function(wrap_pyfunction!(size_sfc, module)?)?;
+    module.add_function(wrap_pyfunction!(self::plugins, module)?)?;
     Ok(())
+}
+
+/// The compiled simulator, without plug-ins.
+#[cfg(feature = "module")]
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fill(module, Vec::new())
 }

@@ -148,7 +148,15 @@ fn allowed(names: &[&str]) -> String {
 
 impl de::Error for ValueError {
     fn custom<T: Display>(message: T) -> Self {
-        Self { path: String::new(), message: message.to_string() }
+        let message = message.to_string();
+        // The reader of a plug-in's parameters passes on the text of an error, which begins with the path.
+        let is_path = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_.[]".contains(c));
+        match message.split_once(": ") {
+            Some((path, rest)) if !path.is_empty() && is_path(path) => {
+                Self { path: path.to_string(), message: rest.to_string() }
+            }
+            _ => Self { path: String::new(), message },
+        }
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {

@@ -10,9 +10,12 @@ use xoff_models::endpoint::Classify;
 use xoff_models::fault::Fault;
 use xoff_models::fault_injection::Faults;
 use xoff_models::ids::{ClassSet, MAX_CLASSES};
-use xoff_models::mechanisms::{Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming};
+use xoff_models::mechanisms::{
+    self, Admission, FlowControl, Routing, Stamping, Tables, ecn, telemetry, trimming,
+};
 use xoff_models::node::Acks;
 use xoff_models::overrides::{Local, Override};
+use xoff_models::plugin_parts::Given;
 use xoff_models::queueing::buffer;
 use xoff_models::queueing::port::Turns as PortTurns;
 use xoff_models::relay;
@@ -204,6 +207,9 @@ pub struct Switch {
     /// Choice among several ports on shortest paths, packet by packet. Default: a hash of the flow.
     #[serde(skip_serializing_if = "is_default")]
     pub routing: Routing,
+    /// Mechanisms of plug-ins.
+    #[serde(skip_serializing_if = "Given::is_empty")]
+    pub plugins: Given<mechanisms::Vtable>,
     /// Different values for some switches, or for ports of some rate. For a port named by several entries the
     /// last entry counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +228,8 @@ impl Switch {
     pub fn mechanisms(&self) -> Tables {
         let stamping = Stamping { ecn: self.ecn.clone(), telemetry: self.telemetry.clone() };
         let admission = Admission { trimming: self.trimming.clone() };
-        Tables { stamping, admission, flow_control: self.flow_control.clone(), routing: self.routing.clone() }
+        let (flow_control, routing) = (self.flow_control.clone(), self.routing.clone());
+        Tables { stamping, admission, flow_control, routing, plugins: self.plugins.clone() }
     }
 
     /// Returns the settings of a port without overrides.
@@ -246,6 +253,7 @@ impl Default for Switch {
             trimming: None,
             flow_control: FlowControl::default(),
             routing: Routing::default(),
+            plugins: Given::default(),
             overrides: Vec::new(),
             faults: Faults::default(),
         }

@@ -3,13 +3,17 @@
 
 pub mod contract;
 mod limiter;
+pub(crate) mod plugin;
 
 use xoff_engine::state::{self, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
+use self::plugin::Foreign;
+pub use self::plugin::Vtable;
 use crate::count::{Group, listened};
 use crate::packet::Packet;
+use crate::plugin_parts::{FlowState, Given};
 use crate::pulls::Rules;
 
 /// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module
@@ -26,6 +30,9 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $module: Option<$module::Params>,)*
+            /// Congestion controls of plug-ins.
+            #[serde(default, skip_serializing_if = "Given::is_empty")]
+            pub plugins: Given<Vtable>,
         }
 
         /// A congestion control with parameters resolved for one line rate, shared by all flows of a port.
@@ -34,6 +41,8 @@ macro_rules! registry {
             /// Line rate.
             None,
             $($(#[doc = $doc])* $name($module::$name),)*
+            /// A congestion control of a plug-in.
+            Plugin(Foreign),
         }
 
         /// A flow's state, boxed so that a flow without congestion control is small.
@@ -42,6 +51,8 @@ macro_rules! registry {
             /// Line rate.
             None,
             $($(#[doc = $doc])* $name(Box<<$module::$name as Control>::State>),)*
+            /// A congestion control of a plug-in.
+            Plugin(Box<FlowState>),
         }
 
         /// Counts of each congestion control, given or not.
@@ -57,13 +68,15 @@ macro_rules! registry {
             pub fn given(&self) -> Vec<&'static str> {
                 let mut list = Vec::new();
                 $(list.extend(self.$module.as_ref().map(|_| stringify!($module)));)*
+                list.extend(self.plugins.iter().map(|(entry, _)| entry.name));
                 list
             }
 
             /// Returns the first invalid key, the problem and the remedy.
             pub fn validate(&self, hosts: &Hosts<'_>) -> Result<(), (String, String)> {
                 let given = self.given();
-                let pulls = given.iter().filter(|name| PULL.contains(name)).count();
+                let foreign = self.plugins.iter().filter(|(entry, _)| entry.part.pulls).count();
+                let pulls = given.iter().filter(|name| PULL.contains(name)).count() + foreign;
                 if pulls > 1 || given.len() > 1 + pulls {
                     let all: Vec<&str> = NAMES.iter().copied().filter(|name| pulls > 1 || !PULL.contains(name)).collect();
                     let why = format!("{} are given; give at most one of {}", given.join(" and "), all.join(", "));
@@ -73,19 +86,26 @@ macro_rules! registry {
                     let path = concat!("host.congestion_control.", stringify!($module));
                     $module::$name::validate(params, hosts).map_err(|(key, why)| (crate::mechanisms::at(path, key), why))?;
                 })*
-                Ok(())
+                self.plugins.iter().try_for_each(|(entry, params)| {
+                    let path = format!("host.congestion_control.plugins.{}", entry.name);
+                    entry.validate(params, hosts).map_err(|(key, why)| (crate::mechanisms::at(&path, key), why))
+                })
             }
 
             /// Returns the same table with defaults that follow from a line or a preset.
             #[must_use]
             pub fn settled(&self, line: Line) -> Self {
-                Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Control>::settled(p, line)),)* }
+                Self {
+                    $($module: self.$module.as_ref().map(|p| <$module::$name as Control>::settled(p, line)),)*
+                    plugins: self.plugins.map(|entry, params| entry.settled(params, line)),
+                }
             }
 
             /// The mechanism of switches that the given congestion control needs, and the warning for
             /// scenarios without the mechanism.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
                 None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
+                    .or_else(|| self.plugins.iter().find_map(|(entry, _)| entry.part.listens_to))
             }
         }
 
@@ -94,6 +114,7 @@ macro_rules! registry {
                 match self {
                     Self::None => {}
                     $(Self::$name(s) => walk.within(stringify!($module), |walk| state::State::walk(s, walk)),)*
+                    Self::Plugin(s) => walk.within("plugins", |walk| s.walk(walk)),
                 }
             }
         }
@@ -102,6 +123,7 @@ macro_rules! registry {
             /// See [`Control::pulls`].
             pub fn pulls(&self, line: Line) -> Option<Rules> {
                 None$(.or_else(|| $module::$name::pulls(self.$module.as_ref()?, line)))*
+                    .or_else(|| self.plugins.iter().find_map(|(entry, params)| entry.rules(params, line)))
             }
         }
 
@@ -111,7 +133,10 @@ macro_rules! registry {
                 $(if let Some(params) = &table.$module {
                     return Self::$name(Control::new(params, line));
                 })*
-                Self::None
+                // A control with pulls stands beside another one, which sets the rate.
+                let mut foreign: Vec<_> = table.plugins.iter().collect();
+                foreign.sort_by_key(|(entry, _)| entry.part.pulls);
+                foreign.first().map_or(Self::None, |(entry, params)| Self::Plugin(entry.make(*params, line)))
             }
 
             /// True when flows always go at line rate.
@@ -125,6 +150,7 @@ macro_rules! registry {
                 match self {
                     Self::None => None,
                     $(Self::$name(_) => Some(stringify!($module)),)*
+                    Self::Plugin(c) => Some(c.entry.name),
                 }
             }
 
@@ -133,6 +159,7 @@ macro_rules! registry {
                 match self {
                     Self::None => State::None,
                     $(Self::$name(c) => State::$name(Box::new(c.start())),)*
+                    Self::Plugin(c) => State::Plugin(Box::new(c.start())),
                 }
             }
 
@@ -142,6 +169,7 @@ macro_rules! registry {
                 match self {
                     Self::None => false,
                     $(Self::$name(_) => $module::$name::HEARS_ACKS,)*
+                    Self::Plugin(c) => c.entry.part.hears_acks,
                 }
             }
 
@@ -150,6 +178,7 @@ macro_rules! registry {
                 match self {
                     Self::None => Tag::Unused,
                     $(Self::$name(_) => $module::$name::TAG,)*
+                    Self::Plugin(c) => c.entry.part.tag,
                 }
             }
 
@@ -158,6 +187,7 @@ macro_rules! registry {
                 match self {
                     Self::None => false,
                     $(Self::$name(_) => $module::$name::hears(notice),)*
+                    Self::Plugin(c) => c.hears(notice),
                 }
             }
 
@@ -167,6 +197,7 @@ macro_rules! registry {
                 match self {
                     Self::None => None,
                     $(Self::$name(c) => c.echo(),)*
+                    Self::Plugin(c) => c.echo(),
                 }
             }
         }
@@ -175,6 +206,7 @@ macro_rules! registry {
             ($d self:expr, $d state:expr, ($d c:ident, $d s:ident) => $d call:expr, $d otherwise:expr) => {
                 match ($d self, $d state) {
                     $((Scheme::$name($d c), State::$name($d s)) => $d call,)*
+                    (Scheme::Plugin($d c), State::Plugin($d s)) => $d call,
                     _ => $d otherwise,
                 }
             };

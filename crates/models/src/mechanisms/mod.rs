@@ -1,17 +1,23 @@
 //! Mechanisms at switches and network interfaces: marking, flow control, congestion points, routing; and
 //! their registry.
 
-mod congestion_point;
+pub mod congestion_point;
 mod isolation;
+mod plugin;
 pub mod red;
 
+use std::borrow::Cow;
+
+use self::plugin::{AnyMechanism, Foreign};
 use crate::ids::{ClassSet, PortId, QueueId};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 use crate::core::{Core, Queueing};
-use crate::count::{Group, Tally, listened};
+use crate::count::{Count, Group, Tally, listened};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
@@ -21,6 +27,7 @@ use crate::mechanism::{
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 use crate::pause_response::Response;
+use crate::plugin_parts::{Entry, Given as GivenOf, Params, PartKind, Registry};
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
 use crate::topology::Wiring;
@@ -48,6 +55,8 @@ macro_rules! registry {
         pub struct Tables {
             $($(#[doc = $about])*
             pub $field: $table,)*
+            /// Mechanisms of plug-ins.
+            pub plugins: GivenOf<Vtable>,
         }
 
         impl Tables {
@@ -55,16 +64,19 @@ macro_rules! registry {
             pub fn parts(&self) -> Vec<Box<dyn Part + '_>> {
                 let mut list: Vec<Box<dyn Part + '_>> = Vec::new();
                 $($(if let Some(params) = &self.$field.$module {
-                    let (name, path) = (stringify!($module), concat!($path, stringify!($module)));
+                    let (name, path) = (stringify!($module), concat!($path, stringify!($module)).into());
+                    let wrap = |_, mechanism| Mechanism::$name(mechanism);
                     let mine = |m: &mut Mechanism, f: &mut dyn FnMut(&mut $module::$name)| if let Mechanism::$name(m) = m { f(m) };
-                    list.push(Box::new(Given::<$module::$name> { name, path, params, wrap: Mechanism::$name, mine }));
+                    list.push(Box::new(Given::<$module::$name> { name, path, params, wrap, mine }));
                 })*)*
+                list.extend(self.plugins.iter().map(|(entry, params)| entry.given(params)));
                 list
             }
 
             /// Returns the properties of the given mechanisms.
             fn properties(&self) -> impl Iterator<Item = Properties> {
-                [$($(self.$field.$module.as_ref().map($module::$name::properties),)*)*].into_iter().flatten()
+                let own = [$($(self.$field.$module.as_ref().map($module::$name::properties),)*)*];
+                own.into_iter().flatten().chain(self.plugins.iter().map(|(entry, params)| entry.properties(params)))
             }
         }
 
@@ -78,18 +90,20 @@ macro_rules! registry {
         #[allow(clippy::large_enum_variant, reason = "a node holds a handful, and a mechanism on the path of each packet needs no pointer")]
         pub enum Mechanism {
             $($($(#[doc = $doc])* $name($module::$name),)*)*
+            /// A mechanism of a plug-in.
+            Plugin(Foreign),
         }
 
         impl Mechanism {
             /// Returns the name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
-                match self { $($(Self::$name(_) => stringify!($module),)*)* }
+                match self { $($(Self::$name(_) => stringify!($module),)*)* Self::Plugin(plugin) => plugin.name }
             }
         }
 
         macro_rules! each {
             ($d self:expr, $d m:ident => $d call:expr) => {
-                match $d self { $($(Mechanism::$name($d m) => $d call,)*)* }
+                match $d self { $($(Mechanism::$name($d m) => $d call,)*)* Mechanism::Plugin($d m) => $d call }
             };
         }
     };
@@ -240,7 +254,7 @@ pub trait Part {
     /// Returns the key in the table.
     fn name(&self) -> &'static str;
     /// Returns the path of the table in the scenario.
-    fn path(&self) -> &'static str;
+    fn path(&self) -> &str;
     /// Returns the label in messages.
     fn label(&self) -> &'static str;
     /// See [`Install::LISTENS_TO`].
@@ -281,11 +295,12 @@ pub trait Part {
 /// Calls a function with a mechanism of this type.
 type Mine<M> = fn(&mut Mechanism, &mut dyn FnMut(&mut M));
 
+/// A given mechanism, with the type.
 struct Given<'a, M: Install> {
     name: &'static str,
-    path: &'static str,
+    path: Cow<'static, str>,
     params: &'a M::Params,
-    wrap: fn(M) -> Mechanism,
+    wrap: fn(&'static str, M) -> Mechanism,
     mine: Mine<M>,
 }
 
@@ -293,8 +308,8 @@ impl<M: Install> Part for Given<'_, M> {
     fn name(&self) -> &'static str {
         self.name
     }
-    fn path(&self) -> &'static str {
-        self.path
+    fn path(&self) -> &str {
+        &self.path
     }
     fn label(&self) -> &'static str {
         M::LABEL
@@ -340,10 +355,75 @@ impl<M: Install> Part for Given<'_, M> {
         M::waits_for(wiring, queue)
     }
     fn install(&self, site: &Site<'_>, core: &mut Core) -> Option<Mechanism> {
-        M::install(self.params, site, core).map(self.wrap)
+        M::install(self.params, site, core).map(|mechanism| (self.wrap)(self.name, mechanism))
     }
     fn install_at(&self, port: PortId, mechanism: &mut Mechanism) {
         (self.mine)(mechanism, &mut |m| m.install_at(port, self.params));
+    }
+}
+
+static REGISTRY: Registry<Vtable> = Registry::new();
+
+/// What the core does with a mechanism of a plug-in.
+#[derive(Debug)]
+pub struct Vtable {
+    label: &'static str,
+    counts: &'static [Count],
+    listens_to: Option<(&'static str, &'static str)>,
+    part: for<'a> fn(&'static str, &'a dyn Params) -> Box<dyn Part + 'a>,
+    properties: fn(&dyn Params) -> Properties,
+}
+
+impl PartKind for Vtable {
+    const KIND: &'static str = "mechanism";
+
+    fn registry() -> &'static Registry<Self> {
+        &REGISTRY
+    }
+}
+
+impl Entry<Vtable> {
+    /// A mechanism with the key `switch.plugins.NAME`.
+    pub const fn mechanism<M>(name: &'static str, about: &'static str) -> Self
+    where
+        M: Install + AnyMechanism,
+        M::Params: Params + DeserializeOwned + JsonSchema,
+    {
+        let part = Vtable {
+            label: M::LABEL,
+            counts: M::COUNTS,
+            listens_to: M::LISTENS_TO,
+            part: |name, params| {
+                let wrap = |name, mechanism| Mechanism::Plugin(Foreign::new(name, mechanism));
+                let mine = |mechanism: &mut Mechanism, call: &mut dyn FnMut(&mut M)| {
+                    if let Mechanism::Plugin(foreign) = mechanism
+                        && let Some(mechanism) = foreign.get_mut()
+                    {
+                        call(mechanism);
+                    }
+                };
+                let path = format!("switch.plugins.{name}").into();
+                Box::new(Given::<M> { name, path, params: params.get(), wrap, mine })
+            },
+            properties: |params| M::properties(params.get()),
+        };
+        Self::of::<M::Params>(name, about, part)
+    }
+
+    /// Returns the counts of the mechanism.
+    pub fn group(&self) -> Group {
+        let Vtable { label, counts, listens_to, .. } = self.part;
+        Group { name: self.name, label, counts, listens_to: listened(listens_to) }
+    }
+
+    /// Returns the mechanism with given parameters.
+    fn given<'a>(&self, params: &'a dyn Params) -> Box<dyn Part + 'a> {
+        (self.part.part)(self.name, params)
+    }
+
+    /// Returns the properties of the mechanism with given parameters.
+    fn properties(&self, params: &dyn Params) -> Properties {
+        (self.part.properties)(params)
     }
 }
 

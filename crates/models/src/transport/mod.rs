@@ -2,16 +2,20 @@
 //! file.
 
 pub mod contract;
+pub(crate) mod plugin;
 pub mod sack_bitmap;
 
 use xoff_engine::state::{State, StateVisitor};
 use xoff_units::{Duration, Moment};
 
 use self::contract::{Arrival, News, Progress, Received, Replies, Transport};
+use self::plugin::Foreign;
+pub use self::plugin::Vtable;
 use crate::count::{Group, listened};
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
+use crate::plugin_parts::{FlowState, Given};
 use crate::pulls::Rules;
 
 /// Makes the table `host.transport` and the enums of all transports. A line names a module, which is the key
@@ -29,24 +33,33 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $module: Option<$module::Params>,)*
+            /// Transports of plug-ins.
+            #[serde(default, skip_serializing_if = "Given::is_empty")]
+            pub plugins: Given<Vtable>,
         }
 
         /// The transport of all flows.
         #[derive(Debug, Clone)]
         pub enum Protocol {
             $($(#[doc = $doc])* $name($module::$name),)*
+            /// A transport of a plug-in.
+            Plugin(Foreign),
         }
 
         /// A sender's state of a flow beside the progress of the flow.
         #[derive(Debug, Clone)]
         pub enum Sender {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Sender),)*
+            /// A transport of a plug-in.
+            Plugin(Box<FlowState>),
         }
 
         /// A receiver's state of a flow beside the received packets.
         #[derive(Debug, Clone)]
         pub enum Receiver {
             $($(#[doc = $doc])* $name(<$module::$name as Transport>::Receiver),)*
+            /// A transport of a plug-in.
+            Plugin(Box<FlowState>),
         }
 
 
@@ -60,11 +73,14 @@ macro_rules! registry {
             fn given(&self) -> Vec<&'static str> {
                 let mut list = Vec::new();
                 $(list.extend(self.$module.as_ref().map(|_| stringify!($module)));)*
+                list.extend(self.plugins.iter().map(|(entry, _)| entry.name));
                 list
             }
 
             fn first(&self, framing: &Framing) -> Option<Protocol> {
+                let foreign = || self.plugins.iter().next().map(|(entry, params)| entry.make(params, framing));
                 None$(.or_else(|| self.$module.as_ref().map(|p| Protocol::$name(Transport::new(p, framing)))))*
+                    .or_else(|| foreign().map(Protocol::Plugin))
             }
 
             fn default(line: Line) -> Protocol {
@@ -78,12 +94,16 @@ macro_rules! registry {
             /// Returns the same table with defaults that follow from a line or from other parameters.
             #[must_use]
             pub fn settled(&self, line: Line) -> Self {
-                Self { $($module: self.$module.as_ref().map(|p| <$module::$name as Transport>::settled(p, line)),)* }
+                Self {
+                    $($module: self.$module.as_ref().map(|p| <$module::$name as Transport>::settled(p, line)),)*
+                    plugins: self.plugins.map(|entry, params| entry.settled(params, line)),
+                }
             }
 
             /// True when a default follows from the longest round trip of the network.
             pub fn wants_round_trip(&self) -> bool {
                 false$(|| self.$module.as_ref().is_some_and(<$module::$name as Transport>::wants_round_trip))*
+                    || self.plugins.iter().any(|(entry, params)| entry.wants_round_trip(params))
             }
 
             /// Returns the first invalid key, the problem and the remedy.
@@ -96,59 +116,71 @@ macro_rules! registry {
                 $(if let Some(Err((key, why))) = self.$module.as_ref().map(|p| $module::$name::validate(p, framing)) {
                     return Err((format!("host.transport.{}.{key}", stringify!($module)), why));
                 })*
-                Ok(())
+                self.plugins.iter().try_for_each(|(entry, params)| {
+                    let path = format!("host.transport.plugins.{}", entry.name);
+                    entry.validate(params, framing).map_err(|(key, why)| (crate::mechanisms::at(&path, key), why))
+                })
             }
         }
 
         impl State for Sender {
             fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-                match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
+                match self {
+                    $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)*
+                    Self::Plugin(state) => walk.within("plugins", |walk| state.walk(walk)),
+                }
             }
         }
 
         impl State for Receiver {
             fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-                match self { $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)* }
+                match self {
+                    $(Self::$name(state) => walk.within(stringify!($module), |walk| state.walk(walk)),)*
+                    Self::Plugin(state) => walk.within("plugins", |walk| state.walk(walk)),
+                }
             }
         }
 
         impl Protocol {
             /// The name in scenarios and summaries.
             pub const fn name(&self) -> &'static str {
-                match self { $(Self::$name(_) => stringify!($module),)* }
+                match self { $(Self::$name(_) => stringify!($module),)* Self::Plugin(t) => t.entry.name }
             }
 
             /// True when receivers answer and senders retransmit. Without answers a flow ends at the source
             /// with the last packet.
             #[inline]
             pub const fn acknowledges(&self) -> bool {
-                match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* }
+                match self { $(Self::$name(_) => $module::$name::ACKNOWLEDGES,)* Self::Plugin(t) => t.entry.part.acknowledges }
             }
 
             /// See [`Transport::BEARS_REORDERING`].
             pub const fn bears_reordering(&self) -> bool {
-                match self { $(Self::$name(_) => $module::$name::BEARS_REORDERING,)* }
+                match self { $(Self::$name(_) => $module::$name::BEARS_REORDERING,)* Self::Plugin(t) => t.entry.part.bears_reordering }
             }
 
             /// See [`Transport::WINDOWS_HOLD_LOST`].
             #[inline]
             pub const fn windows_hold_lost(&self) -> bool {
-                match self { $(Self::$name(_) => $module::$name::WINDOWS_HOLD_LOST,)* }
+                match self { $(Self::$name(_) => $module::$name::WINDOWS_HOLD_LOST,)* Self::Plugin(t) => t.entry.part.windows_hold_lost }
             }
 
             /// See [`Transport::LISTENS_TO`].
             pub const fn listens_to(&self) -> Option<(&'static str, &'static str)> {
-                match self { $(Self::$name(_) => $module::$name::LISTENS_TO,)* }
+                match self { $(Self::$name(_) => $module::$name::LISTENS_TO,)* Self::Plugin(t) => t.entry.part.listens_to }
             }
 
             /// State of a flow that starts.
             pub fn sender(&self) -> Sender {
-                match self { $(Self::$name(t) => Sender::$name(t.sender()),)* }
+                match self { $(Self::$name(t) => Sender::$name(t.sender()),)* Self::Plugin(t) => Sender::Plugin(Box::new(t.sender())) }
             }
 
             /// State of a flow that begins to arrive.
             pub fn receiver(&self) -> Receiver {
-                match self { $(Self::$name(_) => Receiver::$name(Default::default()),)* }
+                match self {
+                    $(Self::$name(_) => Receiver::$name(Default::default()),)*
+                    Self::Plugin(t) => Receiver::Plugin(Box::new(t.receiver())),
+                }
             }
         }
 
@@ -164,6 +196,7 @@ macro_rules! registry {
             ) -> Arrival {
                 match (self, receiver) {
                     $((Self::$name(t), Receiver::$name(r)) => t.on_data(received, r, packet, replies),)*
+                    (Self::Plugin(t), Receiver::Plugin(r)) => t.on_data(received, r, packet, replies),
                     _ => unreachable!("a flow keeps the state of one transport"),
                 }
             }
@@ -178,6 +211,7 @@ macro_rules! registry {
             ) {
                 match (self, receiver) {
                     $((Self::$name(t), Receiver::$name(r)) => t.on_header(received, r, header, replies),)*
+                    (Self::Plugin(t), Receiver::Plugin(r)) => t.on_header(received, r, header, replies),
                     _ => unreachable!("a flow keeps the state of one transport"),
                 }
             }
@@ -185,11 +219,12 @@ macro_rules! registry {
 
         macro_rules! each {
             ($d self:expr, $d t:ident => $d call:expr) => {
-                match $d self { $(Protocol::$name($d t) => $d call,)* }
+                match $d self { $(Protocol::$name($d t) => $d call,)* Protocol::Plugin($d t) => $d call }
             };
             ($d self:expr, $d state:expr, $d kind:ident, ($d t:ident, $d s:ident) => $d call:expr) => {
                 match ($d self, $d state) {
                     $((Protocol::$name($d t), $d kind::$name($d s)) => $d call,)*
+                    (Protocol::Plugin($d t), $d kind::Plugin($d s)) => $d call,
                     _ => unreachable!("a flow keeps the state of one transport"),
                 }
             };

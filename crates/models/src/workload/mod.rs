@@ -15,6 +15,7 @@ pub mod sizes;
 mod warm_start;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Duration, Moment};
 
@@ -28,6 +29,7 @@ pub use self::placement::Placement;
 pub use self::row::Flow;
 pub use self::warm_start::Warm;
 use crate::framing::Framing;
+use crate::plugin_parts::{Entry, Given, Params, PartKind, Registry};
 use crate::topology::Topology;
 
 /// A kind of traffic, which makes flows from its table.
@@ -38,6 +40,37 @@ pub trait Traffic {
     /// True for traffic of messages that may share connections.
     fn has_messages(&self) -> bool {
         false
+    }
+}
+
+static REGISTRY: Registry<Vtable> = Registry::new();
+
+/// What the core does with a kind of traffic of a plug-in.
+#[derive(Debug)]
+pub struct Vtable {
+    traffic: for<'a> fn(&'a dyn Params) -> &'a dyn Traffic,
+}
+
+impl PartKind for Vtable {
+    const KIND: &'static str = "workload";
+
+    fn registry() -> &'static Registry<Self> {
+        &REGISTRY
+    }
+}
+
+impl Entry<Vtable> {
+    /// A kind of traffic with the key `workload[].plugins.NAME`.
+    pub const fn workload<T>(name: &'static str, about: &'static str) -> Self
+    where
+        T: Traffic + Params + DeserializeOwned + JsonSchema,
+    {
+        Self::of::<T>(name, about, Vtable { traffic: |params| params.get::<T>() })
+    }
+
+    /// Returns the traffic with given parameters.
+    fn given<'a>(&self, params: &'a dyn Params) -> &'a dyn Traffic {
+        (self.part.traffic)(params)
     }
 }
 
@@ -74,6 +107,9 @@ macro_rules! registry {
             $($(#[doc = $doc])*
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub $kind: Option<$kind::Params>,)*
+            /// Kinds of traffic of plug-ins.
+            #[serde(default, skip_serializing_if = "Given::is_empty")]
+            pub plugins: Given<Vtable>,
             /// A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via
             /// (both separated by `;`).
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +124,7 @@ macro_rules! registry {
             fn given(&self) -> Vec<(&'static str, &dyn Traffic)> {
                 let mut list: Vec<(&'static str, &dyn Traffic)> = Vec::new();
                 $(if let Some(kind) = &self.$kind { list.push((stringify!($kind), kind)); })*
+                list.extend(self.plugins.iter().map(|(entry, params)| (entry.name, entry.given(params))));
                 list
             }
         }

@@ -1,0 +1,190 @@
+//! Congestion controls of plug-ins.
+
+use std::fmt::Debug;
+
+use dyn_clone::{DynClone, clone_trait_object};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use xoff_units::{Duration, Moment};
+
+use crate::congestion_control::contract::{Ack, Control, Count, Echo, Hosts, Line, Loss, Sent, Tag};
+use crate::count::{Group, listened};
+use crate::packet::Packet;
+use crate::param_error::ParamError;
+use crate::plugin_parts::{Entry, FlowState, Params, PartKind, Registry};
+use crate::pulls::Rules;
+
+static REGISTRY: Registry<Vtable> = Registry::new();
+
+/// What the core does with a congestion control of a plug-in.
+#[derive(Debug)]
+pub struct Vtable {
+    label: &'static str,
+    counts: &'static [Count],
+    pub(crate) listens_to: Option<(&'static str, &'static str)>,
+    pub(crate) pulls: bool,
+    pub(crate) hears_acks: bool,
+    pub(crate) tag: Tag,
+    hears: fn(&Packet) -> bool,
+    rules: fn(&dyn Params, Line) -> Option<Rules>,
+    settled: fn(&dyn Params, Line) -> Box<dyn Params>,
+    new: fn(&dyn Params, Line) -> Box<dyn AnyControl>,
+    validate: fn(&dyn Params, &Hosts<'_>) -> Result<(), ParamError>,
+}
+
+impl PartKind for Vtable {
+    const KIND: &'static str = "congestion control";
+
+    fn registry() -> &'static Registry<Self> {
+        &REGISTRY
+    }
+}
+
+impl Entry<Vtable> {
+    /// Returns the counts of the part.
+    pub fn group(&self) -> Group {
+        let Vtable { label, counts, listens_to, .. } = self.part;
+        Group { name: self.name, label, counts, listens_to: listened(listens_to) }
+    }
+
+    /// A congestion control with the key `host.congestion_control.plugins.NAME`.
+    pub const fn congestion_control<C>(name: &'static str, about: &'static str) -> Self
+    where
+        C: Control + Debug + Clone + Send + Sync + 'static,
+        C::Params: Params + DeserializeOwned + JsonSchema,
+        C::State: Clone + Send + Sync + 'static,
+    {
+        let part = Vtable {
+            label: C::LABEL,
+            counts: C::COUNTS,
+            listens_to: C::LISTENS_TO,
+            pulls: C::PULLS,
+            hears_acks: C::HEARS_ACKS,
+            tag: C::TAG,
+            hears: C::hears,
+            rules: |params, line| C::pulls(params.get(), line),
+            settled: |params, line| Box::new(C::settled(params.get(), line)),
+            new: |params, line| Box::new(Erased(C::new(params.get(), line))),
+            validate: |params, hosts| C::validate(params.get(), hosts),
+        };
+        Self::of::<C::Params>(name, about, part)
+    }
+
+    pub(crate) fn rules(&self, params: &dyn Params, line: Line) -> Option<Rules> {
+        (self.part.rules)(params, line)
+    }
+
+    pub(crate) fn settled(&self, params: &dyn Params, line: Line) -> Box<dyn Params> {
+        (self.part.settled)(params, line)
+    }
+
+    pub(crate) fn make(&'static self, params: &dyn Params, line: Line) -> Foreign {
+        Foreign { entry: self, control: (self.part.new)(params, line) }
+    }
+
+    pub(crate) fn validate(&self, params: &dyn Params, hosts: &Hosts<'_>) -> Result<(), ParamError> {
+        (self.part.validate)(params, hosts)
+    }
+}
+
+/// A congestion control of a plug-in, for a line.
+#[derive(Debug, Clone)]
+pub struct Foreign {
+    /// The part.
+    pub entry: &'static Entry<Vtable>,
+    control: Box<dyn AnyControl>,
+}
+
+/// A congestion control with states of any type; the methods are those of [`Control`].
+pub trait AnyControl: Debug + Send + Sync + DynClone {
+    #![allow(missing_docs, reason = "the methods are those of `Control`")]
+    fn start(&self) -> FlowState;
+    fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration;
+    fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>);
+    fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment);
+    fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment);
+    fn window(&self, state: &FlowState) -> u64;
+    fn due(&self, state: &FlowState, due: Moment) -> Moment;
+    fn echo(&self) -> Option<Echo>;
+}
+
+clone_trait_object!(AnyControl);
+
+#[derive(Debug, Clone)]
+struct Erased<C>(C);
+
+impl<C: Control + Debug + Clone + Send + Sync> AnyControl for Erased<C>
+where
+    C::State: Clone + Send + Sync + 'static,
+{
+    fn start(&self) -> FlowState {
+        FlowState::new(self.0.start())
+    }
+
+    fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration {
+        self.0.on_sent(state.get_mut(), packet, sent)
+    }
+
+    fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>) {
+        self.0.on_ack(state.get_mut(), ack);
+    }
+
+    fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment) {
+        self.0.on_loss(state.get_mut(), loss, now);
+    }
+
+    fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment) {
+        self.0.on_notice(state.get_mut(), notice, now);
+    }
+
+    fn window(&self, state: &FlowState) -> u64 {
+        self.0.window(state.get())
+    }
+
+    fn due(&self, state: &FlowState, due: Moment) -> Moment {
+        self.0.due(state.get(), due)
+    }
+
+    fn echo(&self) -> Option<Echo> {
+        self.0.echo()
+    }
+}
+
+impl Foreign {
+    #![allow(missing_docs, reason = "the methods are those of `Control`")]
+    pub(crate) fn start(&self) -> FlowState {
+        self.control.start()
+    }
+
+    pub(crate) fn hears(&self, notice: &Packet) -> bool {
+        (self.entry.part.hears)(notice)
+    }
+
+    pub(crate) fn echo(&self) -> Option<Echo> {
+        self.control.echo()
+    }
+
+    pub(crate) fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration {
+        self.control.on_sent(state, packet, sent)
+    }
+
+    pub(crate) fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>) {
+        self.control.on_ack(state, ack);
+    }
+
+    pub(crate) fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment) {
+        self.control.on_loss(state, loss, now);
+    }
+
+    pub(crate) fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment) {
+        self.control.on_notice(state, notice, now);
+    }
+
+    pub(crate) fn window(&self, state: &FlowState) -> u64 {
+        self.control.window(state)
+    }
+
+    pub(crate) fn due(&self, state: &FlowState, due: Moment) -> Moment {
+        self.control.due(state, due)
+    }
+}
