@@ -63,10 +63,12 @@ bench: build ## measures data packet-hops per CPU-second on the bench cases
 	@$(BIN)/xoff bench
 
 wheel: environment ## builds a wheel into dist/, which needs neither Rust nor this checkout
+	@$(BIN)/python tools/crates.py >/dev/null
 	@$(BIN)/maturin build --release --locked --quiet --out dist
 	@ls dist/*.whl
 
 wheel-manylinux: environment ## builds a wheel into dist/ that also runs on Linux of 2014, by Zig
+	@$(BIN)/python tools/crates.py >/dev/null
 	@tools/wheel.sh
 	@ls dist/*.whl
 

@@ -9,6 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 .venv/bin/python tools/package.py "$work/source" --address "$1" ${2:+--docs "$2"}
+.venv/bin/python tools/crates.py "$work/source" >/dev/null
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 out=$PWD/dist
 rm -rf "$out"

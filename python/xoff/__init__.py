@@ -15,6 +15,8 @@ Numbers carry their unit last (``fct_ps`` is in picoseconds, ``max_bytes`` in by
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from xoff import own_core
+
 if TYPE_CHECKING:
     from xoff._core import InputError
     from xoff.nccl import nccl_tests
@@ -65,6 +67,9 @@ __all__ = [
     "sweep",
     "tune",
 ]
+
+
+own_core.use()
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,9 @@ class ArrowStream(Protocol):
 class InputError(ValueError):
     """Bad input: the one complete message names the key, its value, and what is allowed."""
 
+class PluginError(RuntimeError):
+    """A plug-in panicked. The message names the plug-in, the function and the place."""
+
 class Output:
     """What one run left behind."""
 

@@ -23,6 +23,7 @@ from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
 from xoff.new_command import examples, new
 from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
+from xoff.plugins.command import app as plugins
 from xoff.results import AuditError, Result
 from xoff.sizing import size
 from xoff.version import __version__, documentation
@@ -49,6 +50,7 @@ app = typer.Typer(
 )
 app.add_typer(size, name="size")
 app.add_typer(importing, name="import")
+app.add_typer(plugins, name="plugins")
 app.command("nccl-tests")(nccl_tests)
 app.command("new")(new)
 app.command("examples")(examples)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xoff import formatting
-from xoff._core import InputError
+from xoff._core import InputError, PluginError
 from xoff.results import AuditError
 
 
@@ -50,6 +50,8 @@ def guarded(command: Callable[[], object]) -> int:
     except InputError as error:
         # Continuation lines of a message are indented. Any other line break comes from a foreign value and is replaced.
         return _fail(re.sub(r"\n(?!  )", "\ufffd", str(error)), 2, getattr(error, "errors", None))
+    except PluginError as error:
+        return _fail(f"{error}; the run has no result", 2)
     except BrokenPipeError:
         # The reader of standard output left, as `| head` does; Python must not complain about the pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

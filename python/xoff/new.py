@@ -13,7 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from typing import TypeAlias
 from xoff import formatting
 from xoff._core import InputError
 from xoff.results import write_new
-from xoff.version import schema_address
+from xoff.version import __version__, schema_address
 
 Edit: TypeAlias = Callable[[str, str], str]
 """A function from the text of a file and the slug to the text with the slug registered."""
@@ -112,6 +112,16 @@ KINDS = {
 }
 
 
+PARTS_OF_PLUGINS = {
+    "mechanism": ("mechanisms", "switch.flow_control", "switch"),
+    "routing": ("mechanisms", "switch.routing", "switch"),
+    "transport": ("transports", "host.transport", "host.transport"),
+    "congestion_control": ("congestion_controls", "host.congestion_control", "host.congestion_control"),
+    "workload": ("workloads", "workload[…]", "workload[0]"),
+}
+"""The parts of plug-ins: the list in the plug-in, the table of xoff's parts, and the table of plug-ins' parts."""
+
+
 DOCUMENTS = {"scenario": (), "study": (), "training": (), "serving": (), "graph": ("operations", "groups")}
 """Kinds of ready-to-run files, and the tables of each."""
 
@@ -179,6 +189,61 @@ def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     _format(root, [target for target in texts if target.suffix == ".rs"])
+    return list(texts)
+
+
+def create_plugin(name: str, kinds: Sequence[str]) -> list[Path]:
+    """Writes the package of a plug-in into a new folder NAME, with a skeleton for each kind of part; returns the paths.
+
+    Raises `InputError` if the name or a kind is not valid, or the folder exists.
+    """
+    place = Path(name)
+    slug = place.name
+    if not _is_slug(slug):
+        raise InputError(
+            f"new: `{slug}` is not a name; allowed are lower-case letters, digits and underscores: my_scheme"
+        )
+    if place.exists():
+        raise InputError(f"new: {place} exists; choose another name")
+    for kind in kinds:
+        if kind not in PARTS_OF_PLUGINS:
+            raise InputError(
+                f"new: --part: `{kind}` is no part of a plug-in; allowed are {', '.join(PARTS_OF_PLUGINS)}"
+            )
+    if {"mechanism", "routing"} <= {*kinds}:
+        raise InputError("new: --part: routing is a mechanism; give one of the two")
+    parts = {kind: PARTS_OF_PLUGINS[kind] for kind in dict.fromkeys(kinds)}
+    version = ".".join(__version__.split(".")[:2])
+    texts = {
+        place / "Cargo.toml": (_TEMPLATES / "plugin.toml.txt").read_text("utf-8").replace("{version}", version),
+        place / "src" / "lib.rs": (_TEMPLATES / "plugin.rs.txt").read_text("utf-8"),
+        place / "scenario.toml": (_TEMPLATES / "plugin-scenario.toml").read_text("utf-8"),
+        place / ".gitignore": "/target\n",
+    }
+    modules = "".join(f"mod {kind};\n" for kind in sorted(parts))
+    names = {kind: "Params" if kind == "workload" else "{Name}" for kind in parts}
+    entries = "".join(
+        f'    {plural}: &[Entry::{plural[:-1]}::<{kind}::{names[kind]}>("{{slug}}", "{{title}}.")],\n'
+        for kind, (plural, *_) in parts.items()
+    )
+    tables = "".join(f"[{table}.plugins.{{slug}}]\n\n" for kind, (*_, table) in parts.items() if kind != "workload")
+    incast = 'incast = { senders = [1, 2, 3, 4, 5, 6, 7, 8], receiver = 0, size = "1MB" }'
+    traffic = 'plugins.{slug} = { size = "1MB" }' if "workload" in parts else incast
+    for file in texts:
+        filled = texts[file].replace("{modules}", modules).replace("{entries}", entries).replace("{tables}", tables)
+        texts[file] = _filled(filled.replace("{traffic}", traffic), slug)
+    for kind, (plural, own, table) in parts.items():
+        text = (_TEMPLATES / f"{KINDS[kind].template}.txt").read_text("utf-8")
+        module = {"mechanisms": "mechanisms", "workloads": "workload"}.get(plural, kind)
+        text = re.sub(r"^use super::", f"use xoff_models::{module}::", text, flags=re.M).replace(
+            "crate::", "xoff_models::"
+        )
+        text = text.replace("xoff_engine::", "xoff_models::").replace(f"{own}.{{slug}}", f"{table}.plugins.{{slug}}")
+        texts[place / "src" / f"{kind}.rs"] = _filled(text, slug)
+    for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_new(file, text)
+    _format(place, [file for file in texts if file.suffix == ".rs"])
     return list(texts)
 
 

@@ -16,7 +16,13 @@ from xoff.options import Json
 def _kinds() -> list[str]:
     from xoff.new import DOCUMENTS, KINDS
 
-    return [*DOCUMENTS, *KINDS]
+    return [*DOCUMENTS, "plugin", *KINDS]
+
+
+def _parts() -> list[str]:
+    from xoff.new import PARTS_OF_PLUGINS
+
+    return list(PARTS_OF_PLUGINS)
 
 
 def _examples() -> list[str]:
@@ -30,7 +36,7 @@ def new(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="scenario, study, training, serving or graph; in a source checkout also mechanism, transport, "
+            help="scenario, study, training, serving, graph or plugin; in a source checkout also mechanism, transport, "
             "congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
@@ -40,8 +46,8 @@ def new(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The file, for the first five; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
-            "DOCUMENT/NAME.",
+            help="The file, for the first five; the new folder of a plug-in; the slug of a part, such as "
+            "[b]my_scheme[/b]; an experiment is DOCUMENT/NAME.",
             show_default=False,
         ),
     ] = "",
@@ -54,9 +60,22 @@ def new(
             autocompletion=_examples,
         ),
     ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND",
+            help="A part of the plug-in: mechanism (default), routing, transport, congestion_control or workload; "
+            "repeatable.",
+            show_default=False,
+            autocompletion=_parts,
+        ),
+    ] = None,
 ) -> None:
-    """Writes a scenario, a study or a job that is ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.new import DOCUMENTS, create, write_document
+    """Writes a scenario, a study, a job or a plug-in, ready to run; in a source checkout, the skeleton of a part."""
+    from xoff.new import DOCUMENTS, create, create_plugin, write_document
+
+    if part and kind != "plugin":
+        raise InputError("new: --part is for plug-ins: xoff new plugin NAME --part mechanism")
 
     if example is not None:
         from xoff.shipped import write_one
@@ -66,6 +85,8 @@ def new(
         paths = write_one(example, kind)
     elif not kind:
         raise InputError("new: a KIND is needed, such as `xoff new scenario`, or `--example NAME`")
+    elif kind == "plugin":
+        paths = create_plugin(name or "my_plugin", part or ["mechanism"])
     else:
         paths = write_document(kind, name) if kind in DOCUMENTS else create(kind, name)
     for path in paths:

@@ -66,7 +66,7 @@ def follow(page: Path, folder: Path, command: Command, python: Callable[[str], s
         elif language == "python":
             printed = python(content)
         else:
-            assert language == "bash"
+            assert language in {"bash", "rust"}
 
 
 def _blocks(page: Path) -> list[tuple[str, str, str]]:

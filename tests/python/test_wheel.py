@@ -29,6 +29,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this checkout."""
     place = tmp_path_factory.mktemp("wheel")
     maturin = Path(sys.executable).with_name("maturin")
+    _done([sys.executable, _ROOT / "tools" / "crates.py"], _ROOT)
     _done([maturin, "build", "--release", "--locked", "--quiet", "--out", place], _ROOT)
     (found,) = place.glob("*.whl")
     assert "-abi3-" in found.name

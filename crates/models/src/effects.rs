@@ -129,8 +129,8 @@ impl Effects {
     }
 
     /// Returns a collector for one mechanism.
-    #[cfg(test)]
-    pub(crate) fn for_tests(seed: u64) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn for_tests(seed: u64) -> Self {
         Self::new(seed, 1, &Keys::default(), ["test"])
     }
 
@@ -184,7 +184,8 @@ impl Effects {
         self.list.is_empty()
     }
 
-    pub(crate) fn take(&mut self) -> Vec<(u8, Effect)> {
+    /// Returns the effects since the last call, each with the number of the mechanism.
+    pub fn take(&mut self) -> Vec<(u8, Effect)> {
         std::mem::take(&mut self.list)
     }
 

@@ -43,8 +43,8 @@ impl Framing {
     }
 
     /// Full packets of 1250 bytes and control frames of 125: 100 ns and 10 ns at 100 Gb/s.
-    #[cfg(test)]
-    pub(crate) const fn for_tests() -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub const fn for_tests() -> Self {
         Self { payload: 1000, header: 250, control: 125, minimum: 125 }
     }
 }

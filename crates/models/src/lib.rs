@@ -51,4 +51,4 @@ pub mod topology;
 pub mod transport;
 pub mod workload;
 
-pub use xoff_engine::state;
+pub use xoff_engine::{random, state};

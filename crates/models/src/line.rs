@@ -46,8 +46,8 @@ impl Line {
     }
 
     /// A line of 100 Gb/s at the end of a round trip.
-    #[cfg(test)]
-    pub(crate) const fn for_tests(round_trip: Duration) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub const fn for_tests(round_trip: Duration) -> Self {
         let framing = Framing::for_tests();
         Self { rate: Rate::gbps(100), seed: 1, round_trip, answered: round_trip, trims: true, framing }
     }

@@ -13,7 +13,7 @@ use std::time::Duration as WallTime;
 use pyo3::prelude::*;
 use xoff_scenario::{Observer, Progress, Table};
 
-use crate::{broken, stream};
+use crate::{PluginError, broken, panics, stream};
 
 /// Maximum delay of an interrupt.
 const PATIENCE: WallTime = WallTime::from_millis(100);
@@ -111,7 +111,10 @@ impl Caller {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        py.detach(|| worker.join()).map_err(|panic| std::panic::resume_unwind(panic))
+        py.detach(|| worker.join()).map_err(|panic| match panics::take() {
+            Some(message) => PluginError::new_err(message),
+            None => std::panic::resume_unwind(panic),
+        })
     }
 
     /// Takes a report. Returns true if the work goes on.

@@ -28,6 +28,7 @@ use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc
 use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
 
 mod caller;
+mod panics;
 
 use crate::caller::Caller;
 
@@ -36,6 +37,13 @@ create_exception!(
     InputError,
     PyValueError,
     "Invalid input. The message names the key, the value and the allowed values."
+);
+
+create_exception!(
+    _core,
+    PluginError,
+    PyRuntimeError,
+    "A plug-in panicked. The message names the plug-in, the function and the place."
 );
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
@@ -385,9 +393,12 @@ fn plugins() -> PyResult<String> {
 pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyResult<()> {
     // A second interpreter of the process imports the module again.
     if !plugins.is_empty() && xoff_models::plugins::installed().is_empty() {
+        let names = plugins.iter().map(|plugin| plugin.name).collect();
         xoff_models::plugins::install(plugins).map_err(PyRuntimeError::new_err)?;
+        panics::watch(names);
     }
     module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("PluginError", module.py().get_type::<PluginError>())?;
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

@@ -406,7 +406,7 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
         (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism))
     {
         return wrong(
-            &format!("host.congestion_control.{own}"),
+            &format!("host.congestion_control.{}", control.plugins.key(own)),
             format!("tags packets, as does {other}; remove one of the two"),
         );
     }

@@ -99,7 +99,7 @@ fn hasty(runner: &Runner) -> Vec<Warning> {
             let why = format!(
                 "the timeout of {shortest} is below the longest round trip without load, {longest}: packets are retransmitted too early; give a longer timeout, or remove it"
             );
-            Warning::new(format!("{}.{}", stack.paths()[0], protocol.name()), why)
+            Warning::new(format!("{}.{}", stack.paths()[0], stack.transport.plugins.key(protocol.name())), why)
         })
     };
     runner.settings.stacks.list().iter().filter_map(warn).collect()
@@ -310,12 +310,15 @@ fn unheard(runner: &Runner) -> Vec<Warning> {
         let [transport, _] = stack.paths();
         let of_control = |(of, control): (Option<usize>, &CongestionControl)| {
             let name = *control.given().first()?;
-            Some((format!("{}.{name}", Stack::control_path(of)), control.listens_to()?))
+            Some((
+                format!("{}.{}", Stack::control_path(of), control.plugins.key(name)),
+                control.listens_to()?,
+            ))
         };
         let of_transport = protocol
             .listens_to()
             .filter(|_| may_drop)
-            .map(|l| (format!("{transport}.{}", protocol.name()), l));
+            .map(|l| (format!("{transport}.{}", stack.transport.plugins.key(protocol.name())), l));
         stack.controls().into_iter().filter_map(of_control).chain(of_transport).collect::<Vec<_>>()
     };
     let of_hosts = runner.settings.stacks.list().iter().zip(runner.settings.protocols()).flat_map(of_stack);

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from xoff import _core, running
+from xoff.plugins import installed
 
 SHOWN = ("name", "description")
 """Keys of a scenario that influence no measurement."""
@@ -40,14 +41,14 @@ def run_key(prepared: running.Prepared, digest: Callable[[pa.Table], str] = tabl
 def engine() -> str:
     """Returns the identity of the core: the version, and for a local build also a hash of the compiled core.
 
-    Two builds of a working copy have the same version and may give different results. The identity of a released build
-    is only the version, so that machines of several kinds can share a study.
+    Two builds of a working copy have the same version and may give different results; so have two cores with plug-ins.
+    The identity of a released build is only the version, so that machines of several kinds can share a study.
     """
     try:
         released = importlib.metadata.distribution("xoff").read_text("direct_url.json") is None
     except importlib.metadata.PackageNotFoundError:
         released = False
-    if released:
+    if released and not installed():
         return _core.version()
     content = Path(str(_core.__file__)).read_bytes()
     return f"{_core.version()}+{hashlib.sha256(content).hexdigest()[:12]}"

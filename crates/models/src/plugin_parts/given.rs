@@ -32,6 +32,12 @@ impl<V> Given<V> {
         self.0.iter().map(|one| (one.entry, &*one.params))
     }
 
+    /// Returns the key of a part in the table of its kind: `plugins.NAME` for a given part of a plug-in.
+    pub fn key(&self, name: &str) -> String {
+        let is_here = self.0.iter().any(|one| one.entry.name == name);
+        if is_here { format!("plugins.{name}") } else { name.to_string() }
+    }
+
     /// True without a given part.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

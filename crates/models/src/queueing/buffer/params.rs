@@ -140,10 +140,10 @@ impl Shared {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 impl Shared {
     /// A memory without reserve, with alpha 1.
-    pub(crate) fn for_tests(total: u64) -> Self {
+    pub fn for_tests(total: u64) -> Self {
         Self {
             total: Bytes(total),
             alpha: 1.0,

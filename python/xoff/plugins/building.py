@@ -1,0 +1,236 @@
+"""Builds a core with xoff's parts and those of plug-ins.
+
+The sources of xoff's crates come with the package, or are those of the checkout. Cargo links xoff's crates and the
+crates of the plug-ins into one library. Compiled crates are kept, so that a second build compiles the plug-ins alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xoff import formatting, locks, own_core
+from xoff._core import InputError
+from xoff.version import __version__
+
+_CRATES = ("units", "engine", "models", "scenario", "python")
+ARCHIVE = Path(__file__).with_name("crates.tar.gz")
+"""The sources of xoff's crates in a wheel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """The package of a plug-in: folder, name of the crate, and version."""
+
+    folder: Path
+    name: str
+    version: str
+
+    @property
+    def crate(self) -> str:
+        """The name of the crate in Rust."""
+        return self.name.replace("-", "_")
+
+
+def packages(folders: Sequence[Path]) -> list[Package]:
+    """Reads the packages of plug-ins.
+
+    Raises `InputError` for a folder without a package, a package for another version of xoff, and two packages of a
+    name.
+    """
+    found: list[Package] = []
+    for folder in folders:
+        one = _package(folder.absolute())
+        if other := next((other for other in found if other.name == one.name), None):
+            raise InputError(f"plugins: {other.folder} and {one.folder} have the name `{one.name}`; rename one")
+        found.append(one)
+    return found
+
+
+def _package(folder: Path) -> Package:
+    file = folder / "Cargo.toml"
+    shown = formatting.shown(str(file))
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        remedy = "`xoff new plugin NAME` writes one"
+        raise InputError(f"plugins: {formatting.shown(str(folder))} has no Cargo.toml; {remedy}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{shown}: cannot be read: {error}") from None
+    package, needs = document.get("package"), document.get("dependencies")
+    name, version = (package.get(key) if isinstance(package, dict) else None for key in ("name", "version"))
+    if not isinstance(name, str) or not name.replace("-", "_").isidentifier():
+        raise InputError(f"{shown}: package.name: a name of letters, digits, `-` and `_` is needed")
+    if not isinstance(version, str):
+        raise InputError(f'{shown}: package.version: a version such as "0.1.0" is needed')
+    models = needs.get("xoff-models") if isinstance(needs, dict) else None
+    wanted = models.get("version") if isinstance(models, dict) else models
+    here = ".".join(__version__.split(".")[:2])
+    if not isinstance(wanted, str) or ".".join(wanted.lstrip("^=~ ").split(".")[:2]) != here:
+        said = f'"{formatting.shown(str(wanted))}"' if wanted is not None else "nothing"
+        raise InputError(
+            f"{shown}: dependencies.xoff-models: {said} is given, and this is xoff {__version__}; "
+            f'adapt the plug-in to xoff {here}, and give "{here}"'
+        )
+    return Package(folder, name, version)
+
+
+def sources() -> Path:
+    """Returns the folder with xoff's crates: the checkout, or the extracted archive of the wheel."""
+    root = Path(__file__).resolve().parents[3]
+    if (root / "crates" / "models").is_dir() and (root / "Cargo.lock").is_file():
+        return root
+    if not ARCHIVE.is_file():
+        raise InputError("plugins: this installation has no sources of xoff's crates; install xoff from a wheel")
+    digest = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:12]
+    to = _cache() / f"crates-{digest}"
+    if not to.is_dir():
+        with tempfile.TemporaryDirectory(dir=_cache()) as work:
+            with tarfile.open(ARCHIVE) as archive:
+                archive.extractall(work, filter="data")
+            with contextlib.suppress(OSError):  # Another process was first.
+                Path(work).rename(to)
+            Path(work).mkdir(exist_ok=True)
+    return to
+
+
+def build(folders: Sequence[Path], *, is_quiet: bool = False) -> list[Package]:
+    """Builds the core of this environment with the plug-ins of the folders, and of no others.
+
+    is_quiet: shows messages of the compiler only if the build fails.
+
+    Raises `InputError` if Cargo is missing, a package is not valid, or a plug-in does not compile or load. The core of
+    before then stays.
+    """
+    found = packages(folders)
+    root, place = sources(), own_core.place()
+    workspace = _cache() / f"core-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
+    workspace.mkdir(parents=True, exist_ok=True)
+    with locks.held(workspace):
+        _write(workspace, root, found)
+        _cargo(["build", "--release"], workspace / "Cargo.toml", found, is_quiet=is_quiet)
+        compiled = next(
+            file
+            for file in (workspace / "target" / "release").glob("*_core.*")
+            if file.suffix in {".so", ".dylib", ".dll"}
+        )
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            new = Path(work, "new")
+            new.mkdir()
+            shutil.copyfile(compiled, new / own_core.CORE)
+            listed = [{"name": one.name, "version": one.version, "folder": str(one.folder)} for one in found]
+            text = json.dumps({"xoff": __version__, "beside": own_core.beside(), "packages": listed}, indent=2)
+            (new / own_core.MANIFEST).write_text(text + "\n", "utf-8")
+            _try(new)
+            if place.exists():
+                place.rename(Path(work, "old"))
+            new.rename(place)
+    return found
+
+
+def test(folder: Path) -> None:
+    """Runs the tests of a plug-in's crate. Raises `InputError` if a test fails."""
+    found = packages([folder])
+    root = sources()
+    patch = [f"patch.crates-io.xoff-{crate}.path={json.dumps(str(root / 'crates' / crate))}" for crate in _CRATES[:-1]]
+    options = [option for one in patch for option in ("--config", one)]
+    environment = {"CARGO_TARGET_DIR": str(_cache() / "tests")}
+    _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, is_quiet=False, environment=environment)
+
+
+def remove() -> bool:
+    """Removes the core with plug-ins of this environment; returns whether there was one."""
+    place = own_core.place()
+    if not (place / own_core.MANIFEST).is_file():
+        return False
+    for name in (own_core.MANIFEST, own_core.CORE):
+        (place / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # The folder has files of others.
+        place.rmdir()
+    return True
+
+
+def _cache() -> Path:
+    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "xoff", "plugins")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _write(workspace: Path, root: Path, found: Sequence[Package]) -> None:
+    """Writes the package of the core: a module of Python that adds the plug-ins."""
+    whole: dict[str, Any] = tomllib.loads((root / "Cargo.toml").read_text("utf-8"))
+    python: dict[str, Any] = tomllib.loads((root / "crates" / "python" / "Cargo.toml").read_text("utf-8"))
+    pyo3 = python["dependencies"]["pyo3"]
+    features = json.dumps([*pyo3["features"], "extension-module"])
+    crate = json.dumps(str(root / "crates" / "python"))
+    crates, names = [f"xoff-{name}" for name in _CRATES], [one.name for one in found]
+    lines = [
+        *("[package]", 'name = "xoff-core-with-plugins"', f'version = "{__version__}"'),
+        *(f'edition = "{whole["workspace"]["package"]["edition"]}"', "publish = false", "", "[workspace]", ""),
+        *("[lib]", 'name = "xoff_core"', 'crate-type = ["cdylib"]', 'path = "lib.rs"', "", "[dependencies]"),
+        f'pyo3 = {{ version = "{pyo3["version"]}", features = {features} }}',
+        f'of_xoff = {{ package = "xoff-python", path = {crate}, default-features = false }}',
+        *(f"{one.name} = {{ path = {json.dumps(str(one.folder))} }}" for one in found),
+        *("", "[patch.crates-io]"),
+        *(f"xoff-{name} = {{ path = {json.dumps(str(root / 'crates' / name))} }}" for name in _CRATES[:-1]),
+        # As in the workspace of xoff: other crates only carry tables to Python.
+        *("", "[profile.release]", "codegen-units = 1", '[profile.release.package."*"]', "opt-level = 0"),
+        *(f"[profile.release.package.{name}]\nopt-level = 3" for name in (*crates, *names, "libm")),
+        "",
+    ]
+    plugins = ", ".join(f"&{one.crate}::PLUGIN" for one in found)
+    code = (
+        "//! The compiled simulator, with plug-ins.\n#![forbid(unsafe_code)]\n\nuse pyo3::prelude::*;\n\n#[pymodule]\n"
+        f"fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {{\n    of_xoff::fill(module, vec![{plugins}])\n}}\n"
+    )
+    _replace(workspace / "Cargo.toml", "\n".join(lines))
+    _replace(workspace / "lib.rs", code)
+    if not (workspace / "Cargo.lock").is_file():
+        shutil.copyfile(root / "Cargo.lock", workspace / "Cargo.lock")
+
+
+def _replace(file: Path, text: str) -> None:
+    """Writes a file, unless it has the text: Cargo compiles what changed."""
+    if not file.is_file() or file.read_text("utf-8") != text:
+        file.write_text(text, "utf-8")
+
+
+def _cargo(
+    command: list[str],
+    manifest: Path,
+    found: Sequence[Package],
+    *,
+    is_quiet: bool,
+    environment: dict[str, str] | None = None,
+) -> None:
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise InputError("plugins: cargo is not there; install a Rust toolchain (https://rustup.rs)")
+    full = [cargo, *command, "--manifest-path", str(manifest), *(("--quiet",) if is_quiet else ())]
+    done = subprocess.run(full, env=os.environ | (environment or {}), stdout=sys.stderr, check=False)
+    if done.returncode:
+        names = ", ".join(f"`{one.name}`" for one in found)
+        raise InputError(f"plugins: cargo {command[0]} failed for {names}; the messages of cargo are above")
+
+
+def _try(folder: Path) -> None:
+    """Loads a core in a process of its own: plug-ins that cannot stand beside one another say so."""
+    command = [sys.executable, "-c", "from xoff import plugins; plugins.installed()"]
+    environment = os.environ | {"XOFF_PLUGINS": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["the core cannot be loaded"]
+        raise InputError(f"plugins: {formatting.shown(lines[-1].removeprefix('RuntimeError: '))}")

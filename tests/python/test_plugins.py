@@ -1,0 +1,243 @@
+"""Plug-ins: packages outside of the checkout, which are built into a core and used as xoff's own parts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from xoff import InputError, __version__, own_core, plugins
+from xoff.new import PARTS_OF_PLUGINS, create_plugin
+from xoff.plugins import building
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def _xoff(*command: str | Path, cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    full = [sys.executable, "-m", "xoff", *map(str, command)]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    return subprocess.run(full, cwd=cwd, env=kept | environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XOFF_PLUGINS", str(tmp_path / "core"))
+    return tmp_path
+
+
+def test_a_new_plug_in_has_a_file_for_each_part(here: Path) -> None:
+    kinds = [kind for kind in PARTS_OF_PLUGINS if kind != "routing"]
+    paths = create_plugin("early_warning", kinds)
+    assert all(path.is_file() for path in paths)
+    assert {path.name for path in paths} == {
+        *("Cargo.toml", "lib.rs", "scenario.toml", ".gitignore"),
+        *(f"{kind}.rs" for kind in kinds),
+    }
+    for path in paths:
+        text = path.read_text("utf-8")
+        assert "{slug}" not in text
+        assert "crate::" not in text
+    (one,) = building.packages([here / "early_warning"])
+    assert (one.name, one.crate, one.version) == ("early_warning", "early_warning", "0.1.0")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["new", "plugin", "Early"], "new: `Early` is not a name"),
+        (["new", "plugin", "taken"], "new: taken exists; choose another name"),
+        (["new", "plugin", "x", "--part", "topology"], "new: --part: `topology` is no part of a plug-in; allowed are "),
+        (["new", "plugin", "x", "--part", "mechanism", "--part", "routing"], "new: --part: routing is a mechanism"),
+        (["new", "scenario", "x", "--part", "mechanism"], "new: --part is for plug-ins"),
+        (["plugins", "build", "taken"], "plugins: "),
+        (["plugins", "build", "old"], 'dependencies.xoff-models: "0.1" is given, and this is xoff'),
+        (["plugins", "build", "none"], "dependencies.xoff-models: nothing is given, and this is xoff"),
+        (["plugins", "build", "damaged"], "Cargo.toml: cannot be read"),
+        (["plugins", "build", "nameless"], "Cargo.toml: package.name: a name of letters"),
+        (["plugins", "build", "twin", "other"], "have the name `twin`; rename one"),
+    ],
+)
+def test_a_wrong_folder_gets_one_message(here: Path, command: list[str], words: str) -> None:
+    version = ".".join(__version__.split(".")[:2])
+    package = '[package]\nname = "{}"\nversion = "1.0.0"\n[dependencies]\nxoff-models = "{}"\n'
+    for folder, text in {
+        "taken": None,
+        "old": package.format("old", "0.1"),
+        "none": '[package]\nname = "none"\nversion = "1.0.0"\n',
+        "damaged": "[package\n",
+        "nameless": '[package]\nversion = "1.0.0"\n',
+        "twin": package.format("twin", version),
+        "other": package.format("twin", version),
+    }.items():
+        (here / folder).mkdir()
+        if text is not None:
+            (here / folder / "Cargo.toml").write_text(text, "utf-8")
+    done = _xoff(*command, cwd=here, environment={})
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("xoff: error: ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (here / "core").exists()
+    assert not (here / "x").exists()
+
+
+def test_without_plug_ins_nothing_is_listed_and_a_key_gets_the_remedy(here: Path) -> None:
+    assert plugins.installed() == []
+    assert not building.remove()
+    assert "No plug-ins" in _xoff("plugins", "list", cwd=here, environment={}).stdout
+    assert json.loads(_xoff("plugins", "list", "--json", cwd=here, environment={}).stdout) == []
+    assert _xoff("new", "plugin", "early_warning", cwd=here, environment={}).returncode == 0
+    done = _xoff("check", "early_warning/scenario.toml", cwd=here, environment={})
+    assert done.returncode == 2
+    assert "switch.plugins.early_warning: unknown mechanism; no plug-in with a mechanism is installed" in done.stderr
+    assert "`xoff plugins build FOLDER`" in done.stderr
+
+
+def test_a_core_beside_another_build_is_left_out(here: Path) -> None:
+    core = here / "core"
+    core.mkdir()
+    text = json.dumps({"beside": [1, 2], "packages": [{"name": "a", "version": "1", "folder": "/a"}]})
+    (core / own_core.MANIFEST).write_text(text, "utf-8")
+    (core / own_core.CORE).write_bytes(b"no library")
+    done = _xoff("plugins", "list", cwd=here, environment={})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "The core with plug-ins is of another build of xoff: run `xoff plugins build /a`.\n"
+    assert _xoff("plugins", "remove", cwd=here, environment={}).stdout == "Removed.\n"
+    assert not core.exists()
+
+
+def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, _ROOT / "tools" / "crates.py"], capture_output=True, text=True, check=True)
+    with tarfile.open(done.stdout.strip()) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            assert file.read_bytes() == (_ROOT / file.relative_to(tmp_path)).read_bytes()
+    command = ["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"]
+    found = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout)
+    assert {package["name"] for package in found["packages"]} >= {"xoff-models", "xoff-scenario", "xoff-python"}
+
+
+_PANIC = """
+    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {
+        assert!(core.egress_bytes(event.port, event.queue) < 50_000, "the queue is too long");
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A folder with two plug-ins, and the environment in which their core is used."""
+    place = tmp_path_factory.mktemp("plugins")
+    environment = {"XOFF_PLUGINS": str(place / "core"), "XDG_CACHE_HOME": str(place / "cache")}
+    parts = [kind for kind in PARTS_OF_PLUGINS if kind != "routing"]
+    options = [option for kind in parts for option in ("--part", kind)]
+    assert _xoff("new", "plugin", "early_warning", *options, cwd=place, environment=environment).returncode == 0
+    assert _xoff("new", "plugin", "wrong", cwd=place, environment=environment).returncode == 0
+    file = place / "wrong" / "src" / "mechanism.rs"
+    text = file.read_text("utf-8")
+    head = "\n    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {\n"
+    assert head in text
+    file.write_text(text.replace(head, _PANIC), "utf-8")
+    done = _xoff("plugins", "build", "early_warning", "wrong", cwd=place, environment=environment)
+    assert done.returncode == 0, done.stderr
+    return place, environment
+
+
+@pytest.mark.slow
+def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    place, environment = built
+
+    def done(*command: str | Path) -> str:
+        found = _xoff(*command, cwd=tmp_path, environment=environment)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    listed = json.loads(done("plugins", "list", "--json"))
+    assert [one["name"] for one in listed] == ["early_warning", "wrong"]
+    assert [part["path"] for part in listed[0]["parts"]] == [
+        "switch.plugins.early_warning",
+        "host.congestion_control.plugins.early_warning",
+        "host.transport.plugins.early_warning",
+        "workload[].plugins.early_warning",
+    ]
+    done("run", place / "early_warning" / "scenario.toml")
+    scenario = tmp_path / "incast.toml"
+    text = (place / "early_warning" / "scenario.toml").read_text("utf-8")
+    incast = 'incast = { senders = [1, 2, 3, 4], receiver = 0, size = "1MB" }'
+    assert 'plugins.early_warning = { size = "1MB" }' in text
+    scenario.write_text(text.replace('plugins.early_warning = { size = "1MB" }', incast), "utf-8")
+    settings = ("--set", "switch.plugins.early_warning.threshold=20KB")
+    summaries = [
+        json.loads(done("run", scenario, *settings, *more, "--json"))
+        for more in ((), ("--no-fast-forward",), ("--threads", "2"))
+    ]
+    assert len({summary["fingerprint"] for summary in summaries}) == 1
+    assert summaries[0]["early_warning"]["marks"] > 0
+    assert summaries[0]["flows"]["completed"] == 4
+    # A setting is read by the plug-in's own type, and a wrong one is named.
+    wrong = _xoff(
+        "check", scenario, "--set", "switch.plugins.early_warning.treshold=1KB", cwd=tmp_path, environment=environment
+    )
+    assert wrong.returncode == 2
+    assert "switch.plugins.early_warning.treshold: unknown key `treshold` (did you mean `threshold`?)" in wrong.stderr
+    # A study varies a key of the plug-in, and has the counts of the plug-in.
+    study = tmp_path / "study.toml"
+    study.write_text(
+        f'base = {json.dumps(str(scenario))}\nmetrics = ["early_warning.marks", "fct_max_us"]\n'
+        '[axes]\n"switch.plugins.early_warning.threshold" = ["20KB", "400KB"]\n',
+        "utf-8",
+    )
+    done("sweep", study, "--out", tmp_path / "study")
+    assert _xoff("check", study, cwd=tmp_path, environment=environment).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_panic_names_the_plug_in_and_leaves_no_result(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    place, environment = built
+    done = _xoff(
+        "run", place / "wrong" / "scenario.toml", "--out", tmp_path / "result", cwd=tmp_path, environment=environment
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("xoff: error: ") == 1
+    assert "plug-in `wrong` panicked in " in done.stderr
+    assert "mechanism::Wrong" in done.stderr
+    assert "the queue is too long" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.slow
+def test_a_plug_in_that_does_not_compile_leaves_the_core(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    _, environment = built
+    assert _xoff("new", "plugin", "broken", cwd=tmp_path, environment=environment).returncode == 0
+    (tmp_path / "broken" / "src" / "lib.rs").write_text("fn main() { 1 + \n", "utf-8")
+    done = _xoff("plugins", "build", "broken", cwd=tmp_path, environment=environment)
+    assert done.returncode == 2
+    assert "plugins: cargo build failed for `broken`; the messages of cargo are above" in done.stderr
+    assert "broken/src/lib.rs:1" in done.stderr
+    assert "early_warning 0.1.0" in _xoff("plugins", "list", cwd=tmp_path, environment=environment).stdout
+    # The second plug-in has the name of a part of xoff.
+    assert _xoff("new", "plugin", "pfc", cwd=tmp_path, environment=environment).returncode == 0
+    done = _xoff("plugins", "build", "pfc", cwd=tmp_path, environment=environment)
+    assert done.returncode == 2
+    assert "plug-in `pfc`: xoff has a part `pfc`; give the part another name" in done.stderr
+    assert "early_warning 0.1.0" in _xoff("plugins", "list", cwd=tmp_path, environment=environment).stdout
+
+
+@pytest.mark.slow
+def test_skeletons_pass_their_tests(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    place, environment = built
+    done = _xoff("plugins", "test", place / "early_warning", cwd=tmp_path, environment=environment)
+    assert done.returncode == 0, done.stderr
+    assert "4 passed" in done.stderr
+
+
+def test_a_folder_without_a_package_is_no_plug_in(here: Path) -> None:
+    with pytest.raises(InputError, match=r"has no Cargo\.toml; `xoff new plugin NAME` writes one"):
+        building.packages([here])
