@@ -144,7 +144,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     head = "\n    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {\n"
     assert head in text
     file.write_text(text.replace(head, _PANIC), "utf-8")
-    done = _xoff("plugins", "build", "early_warning", "wrong", cwd=place, environment=environment)
+    done = _xoff("plugins", "build", "early_warning", "wrong", "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
     return place, environment
 
@@ -217,14 +217,14 @@ def test_a_plug_in_that_does_not_compile_leaves_the_core(built: tuple[Path, dict
     _, environment = built
     assert _xoff("new", "plugin", "broken", cwd=tmp_path, environment=environment).returncode == 0
     (tmp_path / "broken" / "src" / "lib.rs").write_text("fn main() { 1 + \n", "utf-8")
-    done = _xoff("plugins", "build", "broken", cwd=tmp_path, environment=environment)
+    done = _xoff("plugins", "build", "broken", "--debug", cwd=tmp_path, environment=environment)
     assert done.returncode == 2
     assert "plugins: cargo build failed for `broken`; the messages of cargo are above" in done.stderr
     assert "broken/src/lib.rs:1" in done.stderr
     assert "early_warning 0.1.0" in _xoff("plugins", "list", cwd=tmp_path, environment=environment).stdout
     # The second plug-in has the name of a part of xoff.
     assert _xoff("new", "plugin", "pfc", cwd=tmp_path, environment=environment).returncode == 0
-    done = _xoff("plugins", "build", "pfc", cwd=tmp_path, environment=environment)
+    done = _xoff("plugins", "build", "pfc", "--debug", cwd=tmp_path, environment=environment)
     assert done.returncode == 2
     assert "plug-in `pfc`: xoff has a part `pfc`; give the part another name" in done.stderr
     assert "early_warning 0.1.0" in _xoff("plugins", "list", cwd=tmp_path, environment=environment).stdout

@@ -106,10 +106,10 @@ def sources() -> Path:
     return to
 
 
-def build(folders: Sequence[Path], *, is_quiet: bool = False) -> list[Package]:
+def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
     """Builds the core of this environment with the plug-ins of the folders, and of no others.
 
-    is_quiet: shows messages of the compiler only if the build fails.
+    is_debug: compiles without optimisation and with checks of arithmetic, as for tests.
 
     Raises `InputError` if Cargo is missing, a package is not valid, or a plug-in does not compile or load. The core of
     before then stays.
@@ -120,11 +120,15 @@ def build(folders: Sequence[Path], *, is_quiet: bool = False) -> list[Package]:
     workspace.mkdir(parents=True, exist_ok=True)
     with locks.held(workspace):
         _write(workspace, root, found)
-        _cargo(["build", "--release"], workspace / "Cargo.toml", found, is_quiet=is_quiet)
+        # Beside a checkout, the crates that the checkout has compiled are used.
+        is_checkout = (root / "tests").is_dir()
+        target = Path(os.environ.get("CARGO_TARGET_DIR") or (root if is_checkout else workspace) / "target")
+        environment = {"CARGO_TARGET_DIR": str(target)}
+        profile = "debug" if is_debug else "release"
+        command = ["build", *(() if is_debug else ("--release",))]
+        _cargo(command, workspace / "Cargo.toml", found, environment)
         compiled = next(
-            file
-            for file in (workspace / "target" / "release").glob("*_core.*")
-            if file.suffix in {".so", ".dylib", ".dll"}
+            file for file in (target / profile).glob("*xoff_core.*") if file.suffix in {".so", ".dylib", ".dll"}
         )
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
@@ -148,7 +152,7 @@ def test(folder: Path) -> None:
     patch = [f"patch.crates-io.xoff-{crate}.path={json.dumps(str(root / 'crates' / crate))}" for crate in _CRATES[:-1]]
     options = [option for one in patch for option in ("--config", one)]
     environment = {"CARGO_TARGET_DIR": str(_cache() / "tests")}
-    _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, is_quiet=False, environment=environment)
+    _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, environment)
 
 
 def remove() -> bool:
@@ -187,6 +191,7 @@ def _write(workspace: Path, root: Path, found: Sequence[Package]) -> None:
         *("", "[patch.crates-io]"),
         *(f"xoff-{name} = {{ path = {json.dumps(str(root / 'crates' / name))} }}" for name in _CRATES[:-1]),
         # As in the workspace of xoff: other crates only carry tables to Python.
+        *("", "[profile.dev]", "debug = false"),
         *("", "[profile.release]", "codegen-units = 1", '[profile.release.package."*"]', "opt-level = 0"),
         *(f"[profile.release.package.{name}]\nopt-level = 3" for name in (*crates, *names, "libm")),
         "",
@@ -208,19 +213,12 @@ def _replace(file: Path, text: str) -> None:
         file.write_text(text, "utf-8")
 
 
-def _cargo(
-    command: list[str],
-    manifest: Path,
-    found: Sequence[Package],
-    *,
-    is_quiet: bool,
-    environment: dict[str, str] | None = None,
-) -> None:
+def _cargo(command: list[str], manifest: Path, found: Sequence[Package], environment: dict[str, str]) -> None:
     cargo = shutil.which("cargo")
     if cargo is None:
         raise InputError("plugins: cargo is not there; install a Rust toolchain (https://rustup.rs)")
-    full = [cargo, *command, "--manifest-path", str(manifest), *(("--quiet",) if is_quiet else ())]
-    done = subprocess.run(full, env=os.environ | (environment or {}), stdout=sys.stderr, check=False)
+    full = [cargo, *command, "--manifest-path", str(manifest)]
+    done = subprocess.run(full, env=os.environ | environment, stdout=sys.stderr, check=False)
     if done.returncode:
         names = ", ".join(f"`{one.name}`" for one in found)
         raise InputError(f"plugins: cargo {command[0]} failed for {names}; the messages of cargo are above")

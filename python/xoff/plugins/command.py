@@ -19,11 +19,17 @@ Folders = Annotated[
 
 
 @app.command()
-def build(folders: Folders) -> None:
+def build(
+    folders: Folders,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Compiles in less time, with checks of arithmetic; runs take ten times as long."),
+    ] = False,
+) -> None:
     """Builds the core of this environment with these plug-ins, and no others. Needs a Rust toolchain."""
     from xoff.plugins import building
 
-    for one in building.build(folders):
+    for one in building.build(folders, is_debug=debug):
         print(f"{one.name} {one.version}: {formatting.plain(str(one.folder))}")
 
 
