@@ -19,10 +19,24 @@ from typer.core import TyperGroup
 from xoff import _core, formatting, running
 from xoff._core import InputError
 from xoff.failures import Aside, guarded
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
 from xoff.new_command import examples, new
-from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
+from xoff.options import (
+    AdapterFile,
+    AllowPython,
+    Asic,
+    CnpDscp,
+    Force,
+    Json,
+    Lookup,
+    PythonTimeout,
+    RoceDscp,
+    Set,
+    overrides,
+    settings,
+)
 from xoff.results import AuditError, Result
 from xoff.sizing import size
 from xoff.version import __version__, documentation
@@ -130,6 +144,8 @@ def run(
         bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Prints no table of the result.")] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
@@ -137,7 +153,8 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed)
+    with Functions(allow_python, python_timeout) as functions:
+        prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed, functions=functions)
     if out is not None:
         from xoff.replacing import check_result
 
@@ -216,6 +233,8 @@ def check(
         bool,
         typer.Option("--estimate", help="Estimates packet-hops, CPU-seconds and memory, from a sample of the run."),
     ] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Validates a scenario without running it and describes its network; validates each variant of a study.
@@ -227,8 +246,9 @@ def check(
     if sonic is not None:
         from xoff.sonic import check_command
 
-        if file is not None or set or seed is not None or deadlock is not None or estimate:
-            raise InputError("--sonic: not allowed with a scenario, --set, --seed, --deadlock and --estimate")
+        if file is not None or set or seed is not None or deadlock is not None or estimate or allow_python:
+            others = "--set, --seed, --deadlock, --estimate and --allow-python"
+            raise InputError(f"--sonic: not allowed with a scenario, {others}")
         found = check_command.context(
             sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
         )
@@ -239,7 +259,17 @@ def check(
         raise InputError("no scenario: give FILE, or --sonic DIR")
     from xoff.check_command import command
 
-    raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, estimates=estimate, as_json=as_json))
+    with Functions(allow_python, python_timeout, is_checked=True) as functions:
+        code = command(
+            file,
+            settings(set),
+            seed,
+            functions,
+            deadlock=deadlock,
+            estimates=estimate,
+            as_json=as_json,
+        )
+    raise typer.Exit(code)
 
 
 @app.command()

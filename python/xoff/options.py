@@ -32,6 +32,22 @@ Force = Annotated[
     bool, typer.Option("--force", help="Replaces the result of another scenario or study in the directory.")
 ]
 
+AllowPython = Annotated[
+    bool,
+    typer.Option(
+        "--allow-python",
+        help="Calls the Python functions that the file names. Read their code first: it may do anything.",
+    ),
+]
+PythonTimeout = Annotated[
+    float,
+    typer.Option(
+        "--python-timeout",
+        metavar="SECONDS",
+        help="Interrupts a Python function that does not return within this time.",
+    ),
+]
+
 Asic = Annotated[
     str | None,
     typer.Option(
