@@ -45,7 +45,7 @@ def command(
                 "--set, --seed, --deadlock and --estimate: not allowed with a study; "
                 "set seeds and settings in the study"
             )
-        return check_study(file, as_json=as_json)
+        return check_study(file, functions, as_json=as_json)
     source = running.source(file)
     prepared = running.prepare(source, overrides=changes, seed=seed, functions=functions)
     report = running.check_prepared(prepared)

@@ -28,12 +28,16 @@ from xoff.options import (
     AllowPython,
     Asic,
     CnpDscp,
+    File,
     Force,
     Json,
     Lookup,
     PythonTimeout,
     RoceDscp,
+    ScenarioOrStudy,
+    Seed,
     Set,
+    Threads,
     overrides,
     settings,
 )
@@ -84,26 +88,6 @@ def _complete_result(incomplete: str) -> list[str]:
     from xoff.completion import results
 
     return results(incomplete)
-
-
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="The scenario: a TOML file, or a JSON file; - reads TOML from standard input.",
-        show_default=False,
-    ),
-]
-ScenarioOrStudy = Annotated[
-    Path | None,
-    typer.Argument(metavar="[FILE]", help="The scenario, or the study: a TOML or JSON file.", show_default=False),
-]
-Seed = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
-]
-Threads = Annotated[
-    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; results are equal for any number.")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -323,6 +307,8 @@ def sweep(
     everything: Annotated[
         bool, typer.Option("--all", help="Prints every point and comparison, not the first 30.")
     ] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Runs one scenario with many settings and seeds; a restart does only the missing runs."""
@@ -340,6 +326,8 @@ def sweep(
         as_json=as_json,
         keep=keep or (),
         force=force,
+        allow_python=allow_python,
+        python_timeout=python_timeout,
     )
     raise typer.Exit(code)
 
@@ -370,12 +358,25 @@ def tune(
         str | None,
         typer.Option(metavar="ADDRESS", help="Runs on the workers of a Dask scheduler.", show_default=False),
     ] = None,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Searches for the best settings within limits; a restart continues the search."""
     from xoff.study.tune_command import command
 
-    code = command(file, out=out, force=force, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
+    code = command(
+        file,
+        out=out,
+        force=force,
+        runs=runs,
+        workers=workers,
+        threads=threads,
+        dask=dask,
+        as_json=as_json,
+        allow_python=allow_python,
+        python_timeout=python_timeout,
+    )
     raise typer.Exit(code)
 
 

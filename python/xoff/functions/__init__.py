@@ -22,7 +22,7 @@ import pyarrow as pa
 from xoff._core import InputError
 from xoff.functions.process import Answer, Interpreter
 
-__all__ = ["TIMEOUT_SECONDS", "Functions", "Hosts", "Metric", "check_reference"]
+__all__ = ["TIMEOUT_SECONDS", "FunctionError", "Functions", "Hosts", "Metric", "check_reference"]
 
 TIMEOUT_SECONDS = 60.0
 """Default limit of the time of a call, and of the import of a module: long for a list of rows, short for a wait."""
@@ -30,6 +30,14 @@ _MAX_SECONDS = 1e6
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(rf"{_NAME}(\.{_NAME})*:{_NAME}")
 _MAX_LENGTH = 255
+
+
+class FunctionError(InputError):
+    """A Python function failed, or may not be called. No other setting of a study is at fault."""
+
+
+class NotAllowedError(FunctionError):
+    """A Python function may not be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class Metric:
     function: str
     """The function as ``module:function``."""
     digest: str = ""
-    """A hash of the function's name, the module, and the modules that it imports from its folder."""
+    """A hash of the code: `xoff.functions.code.code_digest`."""
 
 
 def check_reference(reference: object, key: str) -> str:
@@ -110,7 +118,7 @@ class Functions:
         """Raises `InputError` with the key and the remedy unless functions may be called."""
         if not self.allowed:
             where = f"the files in {_shown(directory)}" if str(directory) != "." else "files of this directory"
-            raise InputError(
+            raise NotAllowedError(
                 f"{key}: `{reference}` is Python code, in {where} or installed; read the code, then allow it with "
                 "--allow-python (allow_python=True from Python)"
             )
@@ -140,7 +148,7 @@ class Functions:
         if self.is_checked:
             again = self._ask(key, reference, directory, {"ask": "rows", **arguments}).tables
             if found.keys() != again.keys() or not all(found[name].equals(again[name]) for name in found):
-                raise InputError(f"{key}: {other_rows(reference)}")
+                raise FunctionError(f"{key}: {other_rows(reference)}")
         return found
 
     def measure(self, key: str, metric: Metric, directory: Path, result: Path) -> int | float | None:
@@ -150,14 +158,14 @@ class Functions:
         """
         answer = self._ask(key, metric.function, directory, {"ask": "value", "result": str(result.absolute())})
         if answer.digest != metric.digest:
-            raise InputError(f"{key}: the code of `{metric.function}` changed during the study; run the study again")
+            raise FunctionError(f"{key}: the code of `{metric.function}` changed during the study; run the study again")
         value = answer.value
         if value is None or (isinstance(value, int | float) and math.isfinite(value)):
             return value
-        raise InputError(f"{key}: `{metric.function}` returned {value}; a finite number or None is needed")
+        raise FunctionError(f"{key}: `{metric.function}` returned {value}; a finite number or None is needed")
 
     def digest(self, key: str, reference: str, directory: Path) -> str:
-        """Returns a hash of a function's name, its module, and the modules that the module imports from its folder.
+        """Returns a hash of the code of a function, as `xoff.functions.code.code_digest`.
 
         Raises `InputError` with the key if there is no such function.
         """
@@ -178,7 +186,7 @@ class Functions:
                 if process in self._all:
                     self._idle.setdefault(place, []).append(process)
         if answer.why:
-            raise InputError(f"{key}: `{reference}` {answer.why}")
+            raise FunctionError(f"{key}: `{reference}` {answer.why}")
         return answer
 
     def _taken(self, place: Path) -> Interpreter:

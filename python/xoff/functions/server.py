@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import hashlib
 import importlib
 import inspect
 import json
@@ -26,6 +25,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from xoff.functions import Hosts
+from xoff.functions.code import code_digest
 from xoff.functions.rows import tables
 from xoff.results import NotRecordedError, load
 
@@ -73,7 +73,8 @@ class _Server:
         try:
             with self._watched(end):
                 function = self._function(str(request["module"]), str(request["function"]))
-                digest = self._digest(f"{request['module']}:{request['function']}")
+                own = getattr(sys.modules[request["module"]], "__file__", None)
+                digest = code_digest(request["module"], request["function"], self._directory, own and Path(own))
         except _UserError as error:
             return {"why": str(error)}
         except BaseException as error:
@@ -116,15 +117,6 @@ class _Server:
         if not callable(function):
             raise _UserError(f"is no function, but of type {type(function).__name__}")
         return function  # type: ignore[no-any-return]
-
-    def _digest(self, reference: str) -> str:
-        """Returns a hash of a reference, and of the files of its folder that are imported."""
-        found = hashlib.sha256(reference.encode())
-        for name in sorted(sys.modules):
-            file = getattr(sys.modules[name], "__file__", None)
-            if file and (Path(file).is_relative_to(self._directory) or name == reference.partition(":")[0]):
-                found.update(f"\0{name}\0".encode() + Path(file).read_bytes())
-        return found.hexdigest()
 
     @contextlib.contextmanager
     def _watched(self, end: float) -> Any:

@@ -6,11 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from xoff import _core
-from xoff._core import InputError
-from xoff.functions import Functions, Hosts
+from xoff.functions import FunctionError, Functions, Hosts, NotAllowedError, other_rows
 
 ROWS = ".python.rows"
 """End of the key of the rows of a function. A scenario whose function was not called names no file at this key."""
@@ -28,8 +27,15 @@ def seed_of(seed: int, workload: int) -> int:
 
 
 def has_function(document: Mapping[str, Any]) -> bool:
-    """Whether a function gives the rows of a workload of a resolved scenario, and is called in each run."""
-    return any("python" in one and "rows" not in one["python"] for one in document.get("workload", ()))
+    """Whether a function gives the rows of a workload of a resolved scenario."""
+    return any("python" in one for one in document.get("workload", ()))
+
+
+def refuse_other_rows(document: Mapping[str, Any]) -> NoReturn:
+    """Raises the error on a scenario whose functions returned other rows when called again."""
+    called = ((number, one["python"]) for number, one in enumerate(document["workload"]) if "python" in one)
+    number, python = next(called)
+    raise FunctionError(f"workload[{number}].python: {other_rows(python['function'])}")
 
 
 def call(
@@ -52,7 +58,7 @@ def call(
     named = {key: document["workload"][_number(key)]["python"] for key in keys}
     if functions is None:
         key, python = next(iter(named.items()))
-        raise InputError(
+        raise NotAllowedError(
             f"{key.removesuffix('.rows')}: `{python['function']}` is Python code, which this command does not call; "
             "run the scenario with `xoff run --allow-python --out DIR`, and use DIR/scenario.json"
         )
