@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xoff._core import InputError
+    from xoff.functions import Hosts
     from xoff.nccl import nccl_tests
     from xoff.results import AuditError, Result, load
     from xoff.running import Progress, check, resolve, run
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # modules of a run are loaded.
 _FROM = {
     "AuditError": "xoff.results",
+    "Hosts": "xoff.functions",
     "InputError": "xoff._core",
     "Progress": "xoff.running",
     "Result": "xoff.results",
@@ -49,6 +51,7 @@ _FROM = {
 
 __all__ = [
     "AuditError",
+    "Hosts",
     "InputError",
     "Progress",
     "Result",

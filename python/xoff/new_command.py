@@ -14,9 +14,9 @@ from xoff.options import Json
 
 
 def _kinds() -> list[str]:
-    from xoff.new import DOCUMENTS, KINDS
+    from xoff.new import DOCUMENTS, KINDS, PYTHON
 
-    return [*DOCUMENTS, *KINDS]
+    return [*DOCUMENTS, PYTHON, *KINDS]
 
 
 def _examples() -> list[str]:
@@ -30,7 +30,7 @@ def new(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="scenario, study, training, serving or graph; in a source checkout also mechanism, transport, "
+            help="scenario, study, training, serving, graph or python; in a source checkout also mechanism, transport, "
             "congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
@@ -40,7 +40,7 @@ def new(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The file, for the first five; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
+            help="The file, for the first six; the slug of a part, such as [b]my_scheme[/b]; an experiment is "
             "DOCUMENT/NAME.",
             show_default=False,
         ),
@@ -56,7 +56,7 @@ def new(
     ] = None,
 ) -> None:
     """Writes a scenario, a study or a job that is ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.new import DOCUMENTS, create, write_document
+    from xoff.new import DOCUMENTS, PYTHON, create, write_document, write_python
 
     if example is not None:
         from xoff.shipped import write_one
@@ -67,7 +67,8 @@ def new(
     elif not kind:
         raise InputError("new: a KIND is needed, such as `xoff new scenario`, or `--example NAME`")
     else:
-        paths = write_document(kind, name) if kind in DOCUMENTS else create(kind, name)
+        write = write_document if kind in DOCUMENTS else write_python if kind == PYTHON else create
+        paths = write(kind, name)
     for path in paths:
         print(formatting.plain(str(path)))
 

@@ -469,6 +469,15 @@ def test_the_key_of_a_run_covers_the_rows_and_not_the_code(place: Path) -> None:
     assert key("traffic:web") != known
 
 
+def test_a_module_that_runs_xoff_begins_no_processes_without_end(place: Path) -> None:
+    text = "import xoff\nxoff.run('scenario.toml', allow_python=True)\n" + MODULE
+    (place / "traffic.py").write_text(text, "utf-8")
+    message = refused(written(place, "traffic:web"))
+    assert 'put the call under `if __name__ == "__main__":` (traffic.py, line 2)' in message
+    (place / "traffic.py").write_text("if __name__ == '__main__':\n    import missing\n" + MODULE, "utf-8")
+    assert xoff.run(written(place, "traffic:web"), allow_python=True).ok
+
+
 def test_no_process_and_no_folder_is_left(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = place / "tmp"
     kept.mkdir()

@@ -30,6 +30,8 @@ sys.path[:] = json.loads(sys.argv[1])
 from xoff.functions.server import main
 main(*sys.argv[2:])
 """
+# Set in processes of functions.
+_INSIDE = "XOFF_IN_PYTHON_FUNCTION"
 _POLL_SECONDS = 0.1
 _SHOWN = 500
 
@@ -51,6 +53,9 @@ class Interpreter:
     def __init__(self, directory: Path) -> None:
         if not hasattr(os, "fork"):
             raise InputError("--allow-python: Python functions need a system with fork, such as Linux or macOS")
+        if _INSIDE in os.environ:
+            # A module that runs a study when imported would begin processes without end.
+            raise InputError('a Python function calls xoff; put the call under `if __name__ == "__main__":`')
         self._directory = directory
         self._work = Path(tempfile.mkdtemp(prefix="xoff-python-"))
         # The process imports xoff from where this process did; the empty entry stands for the current directory.
@@ -60,7 +65,7 @@ class Interpreter:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # The order of a set of texts is part of the rows of many a function.
-            env={**os.environ, "PYTHONHASHSEED": "0"},
+            env={**os.environ, "PYTHONHASHSEED": "0", _INSIDE: "1"},
             # A group of its own, so that everything that a function starts can be killed; Ctrl-C goes to xoff alone.
             start_new_session=True,
         )

@@ -19,6 +19,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,7 +28,10 @@ import pyarrow as pa
 from xoff.functions import Hosts
 from xoff.functions.code import code_digest
 from xoff.functions.rows import tables
+from xoff.reading import declared
 from xoff.results import NotRecordedError, load
+from xoff.summary import Summary
+from xoff.type_check import mismatch
 
 _ANSWER = "answer.json"
 # Waits of the process beyond the limit: xoff interrupts first, and this alarm ends a process whose xoff was killed.
@@ -52,8 +56,10 @@ def main(directory: str, work: str) -> None:
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
     server = _Server(Path(directory), Path(work), (requests, replies))
     replies.write(b"ready\n")
-    for line in requests:
-        replies.write(json.dumps(server.reply(json.loads(line))).encode() + b"\n")
+    # A reader that is gone is the end, too.
+    with contextlib.suppress(BrokenPipeError):
+        for line in requests:
+            replies.write(json.dumps(server.reply(json.loads(line))).encode() + b"\n")
     # What functions began and left is ended, too.
     os.killpg(0, signal.SIGKILL)
 
@@ -81,6 +87,7 @@ class _Server:
             return {"why": self._raised(error, "cannot be imported: the module raised")}
         if request["ask"] == "digest":
             return {"digest": digest}
+        _warm_up(str(request["ask"]))
         child = os.fork()
         if child == 0:
             for pipe in self._pipes:
@@ -194,6 +201,18 @@ class _Server:
             where = f" ({shown}, line {line})"
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         return f"{what} {type(error).__name__}{f': {text}' if text else ''}{where}"
+
+
+@cache
+def _warm_up(ask: str) -> None:
+    """Imports here, once, the modules that each fork would import."""
+    if ask == "rows":
+        # Arrow imports pandas with the first array.
+        pa.array([0])
+    else:
+        importlib.import_module("pyarrow.parquet")
+        declared()
+        mismatch({}, Summary)
 
 
 def _bound(function: Callable[..., Any], *arguments: Any, **parameters: Any) -> Callable[[], Any]:
