@@ -16,7 +16,7 @@ import pytest
 import xoff
 from patience import wait_until
 from small import Command
-from xoff import running
+from xoff import _core, running
 from xoff.functions import Functions, Hosts
 from xoff.functions.rows import tables
 from xoff.functions.workloads import seed_of
@@ -291,6 +291,32 @@ def test_a_command_without_the_option_names_another_way(place: Path, xoff_here: 
     assert not (place / "called").exists()
 
 
+def test_the_core_alone_refuses_a_function_that_was_not_called(place: Path) -> None:
+    prepared = running.prepare(written(place, "traffic:marks"), read=None)
+    with pytest.raises(xoff.InputError, match=r"^workload\[0\]\.python: `traffic:marks` was not called"):
+        _core.check(prepared.resolved, prepared.tables)
+    hosts = json.loads(_core.hosts(prepared.resolved, {}))
+    assert hosts == {
+        "names": ["host0", "host1", "host2", "host3"], "rates_bps": [10**11] * 4, "switches": ["switch0"] * 4,
+    }  # fmt: skip
+    assert xoff.resolve(place / "scenario.toml")["workload"][0]["python"] == {"function": "traffic:marks"}
+    assert not (place / "called").exists()
+
+
+def test_hosts_may_stand_in_tables(place: Path) -> None:
+    (place / "nodes.csv").write_text("name,kind\na,host\nb,host\nc,host\nd,host\nhub,switch\n", "utf-8")
+    links = "".join(
+        f"{one},hub,{rate}Gbps,1us\n" for one, rate in (("a", 100), ("a", 100), ("b", 40), ("c", 1), ("d", 1))
+    )
+    (place / "links.csv").write_text(f"a,b,rate,delay\n{links}", "utf-8")
+    text = '[network.explicit]\nnodes_table = "nodes.csv"\nlinks_table = "links.csv"\n'
+    text += '[[workload]]\npython = { function = "traffic:told" }\n'
+    (place / "tables.toml").write_text(text, "utf-8")
+    with Functions(True) as functions:
+        prepared = running.prepare(place / "tables.toml", functions=functions)
+    assert prepared.tables["workload[0].python.rows"]["size"].to_pylist()[1:] == [200, 40, 1, 1]
+
+
 def test_a_file_cannot_permit_itself(place: Path) -> None:
     for key in ("allow_python", "python_timeout"):
         file = written(place, "traffic:marks", more="")
@@ -326,6 +352,7 @@ def test_parameters_are_names_that_the_function_has(place: Path) -> None:
         ("seed = 1", "workload[0].python.parameters.seed: the function gets `seed` in any case"),
         ("hosts = 1", "workload[0].python.parameters.hosts: the function gets `hosts` in any case"),
         ('"a b" = 1', "workload[0].python.parameters: `a b` cannot name an argument"),
+        ("largest = 1979-05-27", "workload[0].python.parameters.largest: a date is not allowed; give a text"),
         ("cuont = 1", "`traffic:web` cannot be called with (hosts, seed, cuont): got an unexpected keyword"),
     ):
         assert why in refused(written(place, "traffic:web", given))

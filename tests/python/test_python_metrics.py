@@ -121,6 +121,11 @@ def test_an_axis_and_seeds_reach_the_function() -> None:
     assert len(set(column(found, "fingerprint"))) == 4
     assert column(found, "sent_bytes") == [pc.sum(one.flows["size_bytes"]).as_py() for *_, one in found.results()]
     assert pq.read_table("out/runs.parquet").equals(found.runs)
+    # A run is repeated from the store, without the function.
+    Path("lab.py").unlink()
+    for _, _, result in found.results():
+        assert result.directory is not None
+        assert xoff.run(result.directory / "scenario.json").fingerprint == result.fingerprint
 
 
 @pytest.mark.usefixtures("place")
@@ -172,12 +177,12 @@ def test_an_opened_study_and_its_page_need_no_code(place: Path, xoff_here: Comma
 
 
 def test_metrics_are_listed_beside_those_of_summaries(place: Path, xoff_here: Command) -> None:
-    document = {**study(), "metrics": ["flows_fct_mean_ps", {"worst_ps": "lab:worst", "none": "lab:nothing"}]}
+    document = {**study(), "metrics": ["workload_flows_fct_mean_ps", {"worst_ps": "lab:worst", "none": "lab:nothing"}]}
     (place / "study.json").write_text(json.dumps(document), "utf-8")
     done = xoff_here("sweep", "study.json", "--allow-python", "--json", "--out", "out")
     assert done.returncode == 0, done.stderr
     means = json.loads(done.stdout)["means"]
-    assert [one["metric"] for one in means] == ["flows_fct_mean_ps"] * 2 + ["worst_ps"] * 2
+    assert [one["metric"] for one in means] == ["workload_flows_fct_mean_ps"] * 2 + ["worst_ps"] * 2
     assert column(Study.open("out"), "none") == [None] * 4
 
 

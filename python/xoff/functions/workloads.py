@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from xoff import _core
 from xoff.functions import FunctionError, Functions, Hosts, NotAllowedError, other_rows
+from xoff.tables import read_table
 
 ROWS = ".python.rows"
 """End of the key of the rows of a function. A scenario whose function was not called names no file at this key."""
@@ -78,9 +79,10 @@ def call(
             python.get("parameters", {}),
             is_job="graph" in document["workload"][number],
         )
-        found[key] = made["rows"]
-        if "groups" in made:
-            found[key.removesuffix(ROWS) + GROUPS] = made["groups"]
+        for end, name in ((ROWS, "rows"), (GROUPS, "groups")):
+            if name in made:
+                place = key.removesuffix(ROWS) + end
+                found[place] = read_table(place, made[name])
     return found
 
 

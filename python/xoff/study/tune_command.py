@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from xoff import display, formatting, plots, running
 from xoff.functions import TIMEOUT_SECONDS, Functions
+from xoff.functions.workloads import has_function
 from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
@@ -152,4 +153,5 @@ def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
     base = tuning.plan.base
     name = str(base.path) if isinstance(base, running.Text) else str(file)
     pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]
-    return " ".join([f"xoff run {shlex.quote(name)}", *pairs])
+    allowed = ["--allow-python"] if has_function(tuning.plan.document["scenario"]) else []
+    return " ".join([f"xoff run {shlex.quote(name)}", *allowed, *pairs])

@@ -12,6 +12,8 @@ type Problem = (String, String);
 
 /// Names of arguments that the function gets in any case.
 const TAKEN: [&str; 2] = ["hosts", "seed"];
+/// The key by which the reader of TOML passes dates on.
+const DATE: &str = "$__toml_private_datetime";
 /// Longest reference to a function; file systems have no longer names.
 const LONGEST: usize = 255;
 
@@ -41,13 +43,16 @@ impl Params {
             let form = "is not of the form module:function, such as traffic:all_to_one";
             return wrong("function", format!("`{}` {form}", self.function.escape_debug()));
         }
-        for name in self.parameters.keys() {
+        for (name, value) in &self.parameters {
             if !is_name(name) {
                 return wrong("parameters", format!("`{}` cannot name an argument", name.escape_debug()));
             }
             if TAKEN.contains(&name.as_str()) {
                 let why = format!("the function gets `{name}` in any case; choose another name");
                 return wrong(&format!("parameters.{name}"), why);
+            }
+            if has_date(value) {
+                return wrong(&format!("parameters.{name}"), "a date is not allowed; give a text".into());
             }
         }
         if self.groups.is_some() && !is_graph {
@@ -63,6 +68,15 @@ pub fn is_reference(text: &str) -> bool {
         && text
             .split_once(':')
             .is_some_and(|(module, function)| module.split('.').all(is_name) && is_name(function))
+}
+
+/// True for a value with a date of TOML, for which JSON has no type.
+fn has_date(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.iter().any(has_date),
+        Value::Object(table) => table.keys().any(|key| key == DATE) || table.values().any(has_date),
+        _ => false,
+    }
 }
 
 /// True for a Python identifier in ASCII.
@@ -103,5 +117,23 @@ mod tests {
             assert!(!is_reference(text), "{text}");
         }
         assert!(!is_reference(&format!("{}:b", "a".repeat(LONGEST))));
+    }
+
+    #[test]
+    fn arguments_are_named_and_have_types_of_json() {
+        let of = |name: &str, value: Value| Params {
+            function: "a:b".into(),
+            parameters: BTreeMap::from([(name.to_string(), value)]),
+            ..Params::default()
+        };
+        let check = |name: &str, value: Value| of(name, value).check("w", false).map_err(|wrong| wrong.0);
+        assert_eq!(check("load", serde_json::json!([1, "x", { "y": 0.5 }])), Ok(()));
+        assert_eq!(check("seed", Value::Null), Err("w.python.parameters.seed".into()));
+        assert_eq!(check("a b", Value::Null), Err("w.python.parameters".into()));
+        let date = serde_json::json!([{ "$__toml_private_datetime": "1979-05-27" }]);
+        assert_eq!(check("day", date), Err("w.python.parameters.day".into()));
+        let groups =
+            |is_graph| Params { groups: Some("x.csv".into()), ..of("x", Value::Null) }.check("w", is_graph);
+        assert!(groups(true).is_ok() && groups(false).is_err());
     }
 }
