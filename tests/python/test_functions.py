@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import xoff
@@ -46,6 +47,13 @@ def told(hosts, seed):
 def ring(hosts, seed, ranks=4):
     names = [{"rank": rank, "kind": "all_reduce", "group": "dp", "size": "100KB"} for rank in range(ranks)]
     return {"operations": names, "groups": {"dp": list(range(ranks))}}
+
+calls = 0
+
+def counts(hosts, seed):
+    global calls
+    calls += 1
+    return [{"src": 0, "dst": 1, "size": calls}]
 
 def undeclared(hosts, seed):
     return [{"src": random.randrange(4), "dst": 1 - random.randrange(2), "size": 1000} for _ in range(9)][:0] + [
@@ -101,6 +109,14 @@ def nonsense(hosts, seed, value=None):
     return {"none": None, "number": 3, "text": "abc", "mixed": [1], "key": [{1: 2}], "object": [{"src": object()}],
             "nan": [{"src": 0, "dst": 1, "size": float("nan")}], "short": {"src": [0], "dst": [1, 2]},
             "columns": {"src": 3}, "big": [{"src": 2**70}]}[value]
+
+def yields(hosts, seed):
+    yield {"src": 0, "dst": 1, "size": 1}
+    raise ValueError("later")
+
+def frame(hosts, seed):
+    import pandas
+    return pandas.DataFrame({"src": [0, 1], "dst": [1, 0], "size": [b"x", 3]})
 
 def faulty(hosts, seed, rows=()):
     return [dict(row) for row in rows]
@@ -203,6 +219,22 @@ def test_random_numbers_without_a_generator_are_repeatable_and_others_are_found(
     assert len({xoff.run(file, allow_python=True).fingerprint for _ in range(2)}) == 1
     with pytest.raises(xoff.InputError, match=r"workload\[0\]\.python: `traffic:unseeded` returned other rows"):
         xoff.check(written(place, "traffic:unseeded"), allow_python=True)
+
+
+def test_no_call_sees_an_earlier_call(place: Path) -> None:
+    file = written(place, "traffic:counts", more='[[workload]]\npython = { function = "traffic:counts" }\n')
+    assert xoff.run(file, allow_python=True).flows["size_bytes"].to_pylist() == [1, 1]
+    assert xoff.check(file, allow_python=True)["workload"]["bytes"] == 2
+
+
+def test_given_rows_take_the_place_of_a_call(place: Path) -> None:
+    rows = pa.table({"src": [0], "dst": [1], "size": [5]})
+    file = written(place, "traffic:marks")
+    assert xoff.run(file, tables={"workload[0].python.rows": rows}).flows["size_bytes"].to_pylist() == [5]
+    document = {**running.parse_toml(file.read_text("utf-8"))}
+    document["workload"][0]["python"]["rows"] = rows
+    assert xoff.run(document).flows["size_bytes"].to_pylist() == [5]
+    assert not (place / "called").exists()
 
 
 def test_a_function_writes_a_job_with_groups(place: Path) -> None:
@@ -374,6 +406,8 @@ def test_parameters_are_names_that_the_function_has(place: Path) -> None:
             "traffic:deep",
             f"raised ValueError: Sample larger than population or is negative (traffic.py, line {line('sample([1]')})",
         ),
+        ("traffic:yields", f"raised ValueError: later (traffic.py, line {line('later')})"),
+        ("traffic:frame", "returned a DataFrame that is no table: "),
         ("traffic:leaves", f"raised SystemExit: 0 (traffic.py, line {line('sys.exit')})"),
         ("traffic:dies", "ended its process with exit code 3"),
         ("traffic:crashes", "ended its process with signal SIGSEGV"),

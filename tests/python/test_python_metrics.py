@@ -18,6 +18,7 @@ from patience import wait_until
 from small import Command
 from xoff.functions.code import code_digest
 from xoff.study import Study
+from xoff.study.tune_command import repeat
 
 MODULE = """
 import os, random, time
@@ -198,6 +199,7 @@ def test_a_search_minimises_a_metric_of_a_function(place: Path) -> None:
     }
     found = xoff.tune(document, out="out", allow_python=True)
     assert found.best[0].settings == {size: 90_000}
+    assert repeat(found, found.best[0], place / "x").startswith("xoff run base.toml --allow-python --set ")
     runs = found.study.runs.to_pylist()
     assert all(row["worst_ps"] is not None for row in runs)
     # Each run is measured once, also the runs with unseen seeds.
@@ -353,6 +355,8 @@ def test_the_hash_covers_imports_of_the_folder_alone(tmp_path: Path) -> None:
     def now() -> str:
         return code_digest("one", "f", tmp_path, tmp_path / "one.py")
 
+    (tmp_path / "one.py").write_text("import json\nfrom two import x\nimport package.three\nimport odd\n", "utf-8")
+    (tmp_path / "odd.py").write_text("no Python\n", "utf-8")
     known = now()
     assert code_digest("one", "g", tmp_path, None) != known
     (tmp_path / "other.py").write_text("z = 2\n", "utf-8")

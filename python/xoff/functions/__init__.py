@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from xoff import formatting
 from xoff._core import InputError
 from xoff.functions.process import Answer, Interpreter
 
@@ -117,10 +118,10 @@ class Functions:
     def check_allowed(self, key: str, reference: str, directory: Path) -> None:
         """Raises `InputError` with the key and the remedy unless functions may be called."""
         if not self.allowed:
-            where = f"the files in {_shown(directory)}" if str(directory) != "." else "files of this directory"
+            where = "this directory" if str(directory) == "." else formatting.plain(str(directory))
             raise NotAllowedError(
-                f"{key}: `{reference}` is Python code, in {where} or installed; read the code, then allow it with "
-                "--allow-python (allow_python=True from Python)"
+                f"{key}: `{reference}` is Python code, looked up in {where} and then among installed modules; read the "
+                "code, then allow it with --allow-python (allow_python=True from Python)"
             )
 
     def rows(
@@ -205,9 +206,3 @@ def other_rows(reference: str) -> str:
         f"`{reference}` returned other rows when called again with the same arguments; draw random numbers from `seed` "
         "alone, and read neither clock nor files that change"
     )
-
-
-def _shown(directory: Path) -> str:
-    from xoff import formatting
-
-    return formatting.plain(str(directory))

@@ -46,7 +46,11 @@ def _parents(module: str) -> list[str]:
 
 def _imports(text: bytes, package: str) -> Iterator[str]:
     """Yields the modules that a text may import; `package` is the base of relative imports."""
-    for node in ast.walk(ast.parse(text)):
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return  # No module imports this text.
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

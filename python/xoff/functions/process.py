@@ -69,7 +69,6 @@ class Interpreter:
             # A group of its own, so that everything that a function starts can be killed; Ctrl-C goes to xoff alone.
             start_new_session=True,
         )
-
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the process of Python functions has no pipes")
         self._pipes = (self._process.stdin, self._process.stdout)

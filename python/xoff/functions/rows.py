@@ -16,13 +16,17 @@ _OPERATIONS = ("rank", "kind")
 _SHOWN = 60
 
 
+class RowsError(ValueError):
+    """A function returned no rows: the rest of a sentence about the function."""
+
+
 def tables(value: Any, *, is_job: bool) -> dict[str, pa.Table]:
     """Returns the tables ``rows`` and, for a job that returned groups, ``groups``.
 
     is_job: true for rows of operations. A job may also return ``{"operations": rows, "groups": groups}``, with groups
         as rows or as ``{name: [rank, …]}``.
 
-    Raises `ValueError` with the rest of a sentence about the function.
+    Raises `RowsError` with the rest of a sentence about the function.
     """
     empty = _OPERATIONS if is_job else _FLOWS
     if is_job and isinstance(value, Mapping) and "operations" in value and set(value) <= {"operations", "groups"}:
@@ -30,7 +34,7 @@ def tables(value: Any, *, is_job: bool) -> dict[str, pa.Table]:
         groups = value.get("groups")
         if isinstance(groups, Mapping) and set(groups) != {"group", "rank"}:
             if wrong := next((name for name, ranks in groups.items() if not isinstance(ranks, Iterable)), None):
-                raise ValueError(f"returned the group {_shown(wrong)} = {_shown(groups[wrong])}; a list is needed")
+                raise RowsError(f"returned the group {_shown(wrong)} = {_shown(groups[wrong])}; a list is needed")
             groups = [{"group": name, "rank": rank} for name, ranks in groups.items() for rank in ranks]
         return found if groups is None else {**found, "groups": _table(groups, ("group", "rank"))}
     return {"rows": _table(value, empty)}
@@ -38,26 +42,29 @@ def tables(value: Any, *, is_job: bool) -> dict[str, pa.Table]:
 
 def _table(value: Any, empty: tuple[str, ...]) -> pa.Table:
     kind = type(value)
-    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame":
-        # The index of a frame is no column.
-        return pa.Table.from_pandas(value, preserve_index=False).replace_schema_metadata(None)
-    if hasattr(value, "__arrow_c_stream__"):
-        return pa.table(value)
+    try:
+        if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame":
+            # The index of a frame is no column.
+            return pa.Table.from_pandas(value, preserve_index=False).replace_schema_metadata(None)
+        if hasattr(value, "__arrow_c_stream__"):
+            return pa.table(value)
+    except pa.ArrowException as error:
+        raise RowsError(f"returned a {kind.__name__} that is no table: {error}") from None
     if isinstance(value, Mapping):
         return _columns(value)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"returned a value of type {kind.__name__}; {_NEEDED}")
+        raise RowsError(f"returned a value of type {kind.__name__}; {_NEEDED}")
     columns: dict[str, list[Any]] = {}
     count = 0
     for count, row in enumerate(value, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"returned row {count - 1} of type {type(row).__name__}; {_NEEDED}")
+            raise RowsError(f"returned row {count - 1} of type {type(row).__name__}; {_NEEDED}")
         if count > MAX_ROWS:
-            raise ValueError(f"returned more than {MAX_ROWS:,} rows")
+            raise RowsError(f"returned more than {MAX_ROWS:,} rows")
         for name, cell in row.items():
             if name not in columns:
                 if not isinstance(name, str):
-                    raise ValueError(f"returned row {count - 1} with the key {_shown(name)}; keys are text")
+                    raise RowsError(f"returned row {count - 1} with the key {_shown(name)}; keys are text")
                 columns[name] = [None] * (count - 1)
             columns[name].append(cell)
         for cells in columns.values():
@@ -70,12 +77,12 @@ def _columns(columns: Mapping[Any, Any]) -> pa.Table:
     arrays = {}
     for name, cells in columns.items():
         if not isinstance(name, str) or isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
-            raise ValueError(f"returned {_shown(name)}: {_shown(cells)}; {_NEEDED}")
+            raise RowsError(f"returned {_shown(name)}: {_shown(cells)}; {_NEEDED}")
         arrays[name] = _array([_cell(cell, name, row) for row, cell in enumerate(cells)])
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} {count}" for name, count in lengths.items())
-        raise ValueError(f"returned columns of different lengths: {told}")
+        raise RowsError(f"returned columns of different lengths: {told}")
     return pa.table(arrays)
 
 
@@ -94,16 +101,16 @@ def _cell(cell: Any, name: str, row: int) -> str | int | float | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, int) and not -(2**63) <= cell < 2**63:
-        raise ValueError(f"{where}; whole numbers go up to {2**63 - 1}")
+        raise RowsError(f"{where}; whole numbers go up to {2**63 - 1}")
     if isinstance(cell, float) and not math.isfinite(cell):
-        raise ValueError(f"{where}; a finite number is needed, or None for an empty cell")
+        raise RowsError(f"{where}; a finite number is needed, or None for an empty cell")
     if isinstance(cell, list | tuple):
         # Names in `after` and `via` are separated by semicolons in a table.
         return ";".join(str(one) for one in cell)
     if cell is None or isinstance(cell, str | int | float):
         # Subclasses, as of enumerations, are taken by their value.
         return cell if cell is None else next(kind for kind in (str, int, float) if isinstance(cell, kind))(cell)
-    raise ValueError(f"{where}, of type {type(cell).__name__}; numbers, texts, lists of names and None are allowed")
+    raise RowsError(f"{where}, of type {type(cell).__name__}; numbers, texts, lists of names and None are allowed")
 
 
 def _shown(value: object) -> str:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from xoff.functions import Hosts
 from xoff.functions.code import code_digest
-from xoff.functions.rows import tables
+from xoff.functions.rows import RowsError, tables
 from xoff.reading import declared
 from xoff.results import NotRecordedError, load
 from xoff.summary import Summary
@@ -178,7 +178,7 @@ class _Server:
         value = call()
         try:
             found = tables(value, is_job=bool(request["is_job"]))
-        except ValueError as error:
+        except RowsError as error:
             raise _UserError(str(error)) from None
         for name, table in found.items():
             with pa.OSFile(str(self._work / f"{name}.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
