@@ -561,6 +561,7 @@ _GROUPS = {
         "parameter_server",
         "permutation",
         "poisson",
+        "python",
         "repeated_incast",
         "serving",
         "training",

@@ -19,6 +19,7 @@ from xoff import own_core
 
 if TYPE_CHECKING:
     from xoff._core import InputError
+    from xoff.functions import Hosts
     from xoff.nccl import nccl_tests
     from xoff.results import AuditError, Result, load
     from xoff.running import Progress, check, resolve, run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # modules of a run are loaded.
 _FROM = {
     "AuditError": "xoff.results",
+    "Hosts": "xoff.functions",
     "InputError": "xoff._core",
     "Progress": "xoff.running",
     "Result": "xoff.results",
@@ -51,6 +53,7 @@ _FROM = {
 
 __all__ = [
     "AuditError",
+    "Hosts",
     "InputError",
     "Progress",
     "Result",

@@ -9,6 +9,7 @@ from typing import Any
 from xoff import formatting, running
 from xoff._core import InputError
 from xoff.estimate import Estimate, estimate
+from xoff.functions import Functions
 from xoff.results import write_new
 
 
@@ -16,6 +17,7 @@ def command(
     file: Path,
     changes: list[tuple[str, Any]],
     seed: int | None,
+    functions: Functions,
     *,
     deadlock: Path | None,
     estimates: bool,
@@ -24,6 +26,7 @@ def command(
     """Checks a scenario or a study, prints the report, and returns the exit code.
 
     changes: settings that replace those of the file.
+    functions: the permission to call Python functions.
     deadlock: the file for a scenario with the cyclic buffer dependency, if a deadlock is possible.
     estimates: simulate the first part of the run, and estimate the costs of the whole run.
     """
@@ -42,15 +45,15 @@ def command(
                 "--set, --seed, --deadlock and --estimate: not allowed with a study; "
                 "set seeds and settings in the study"
             )
-        return check_study(file, as_json=as_json)
+        return check_study(file, functions, as_json=as_json)
     source = running.source(file)
-    report = running.check(source, overrides=changes, seed=seed)
+    prepared = running.prepare(source, overrides=changes, seed=seed, functions=functions)
+    report = running.check_prepared(prepared)
     found = report["deadlock"] or {}
     if deadlock is not None and found.get("possible"):
         write_new(deadlock, json.dumps(found["scenario"], indent=2) + "\n")
     costs = None
     if estimates:
-        prepared = running.prepare(source, overrides=changes, seed=seed)
         costs = estimate(prepared, report["workload"]["packet_hops"])
         report["estimate"] = costs.to_dict()
     if as_json:

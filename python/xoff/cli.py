@@ -19,10 +19,28 @@ from typer.core import TyperGroup
 from xoff import _core, formatting, running
 from xoff._core import InputError
 from xoff.failures import Aside, guarded
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.importing.app import importing
 from xoff.nccl_command import nccl_tests
 from xoff.new_command import examples, new
-from xoff.options import AdapterFile, Asic, CnpDscp, Force, Json, Lookup, RoceDscp, Set, overrides, settings
+from xoff.options import (
+    AdapterFile,
+    AllowPython,
+    Asic,
+    CnpDscp,
+    File,
+    Force,
+    Json,
+    Lookup,
+    PythonTimeout,
+    RoceDscp,
+    ScenarioOrStudy,
+    Seed,
+    Set,
+    Threads,
+    overrides,
+    settings,
+)
 from xoff.plugins.command import app as plugins
 from xoff.results import AuditError, Result
 from xoff.sizing import size
@@ -74,26 +92,6 @@ def _complete_result(incomplete: str) -> list[str]:
     return results(incomplete)
 
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE",
-        help="The scenario: a TOML file, or a JSON file; - reads TOML from standard input.",
-        show_default=False,
-    ),
-]
-ScenarioOrStudy = Annotated[
-    Path | None,
-    typer.Argument(metavar="[FILE]", help="The scenario, or the study: a TOML or JSON file.", show_default=False),
-]
-Seed = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
-]
-Threads = Annotated[
-    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; results are equal for any number.")
-]
-
-
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[
@@ -132,6 +130,8 @@ def run(
         bool, typer.Option("--no-fast-forward", help="Simulates traffic that repeats, too. The result is the same.")
     ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Prints no table of the result.")] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Simulates one scenario."""
@@ -139,7 +139,8 @@ def run(
 
     from xoff.display import run_bar
 
-    prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed)
+    with Functions(allow_python, python_timeout) as functions:
+        prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed, functions=functions)
     if out is not None:
         from xoff.replacing import check_result
 
@@ -218,6 +219,8 @@ def check(
         bool,
         typer.Option("--estimate", help="Estimates packet-hops, CPU-seconds and memory, from a sample of the run."),
     ] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Validates a scenario without running it and describes its network; validates each variant of a study.
@@ -229,8 +232,9 @@ def check(
     if sonic is not None:
         from xoff.sonic import check_command
 
-        if file is not None or set or seed is not None or deadlock is not None or estimate:
-            raise InputError("--sonic: not allowed with a scenario, --set, --seed, --deadlock and --estimate")
+        if file is not None or set or seed is not None or deadlock is not None or estimate or allow_python:
+            others = "--set, --seed, --deadlock, --estimate and --allow-python"
+            raise InputError(f"--sonic: not allowed with a scenario, {others}")
         found = check_command.context(
             sonic, chip=asic, lookup=lookup, settings=adapter, roce_dscp=roce_dscp, cnp_dscp=cnp_dscp
         )
@@ -241,7 +245,17 @@ def check(
         raise InputError("no scenario: give FILE, or --sonic DIR")
     from xoff.check_command import command
 
-    raise typer.Exit(command(file, settings(set), seed, deadlock=deadlock, estimates=estimate, as_json=as_json))
+    with Functions(allow_python, python_timeout, is_checked=True) as functions:
+        code = command(
+            file,
+            settings(set),
+            seed,
+            functions,
+            deadlock=deadlock,
+            estimates=estimate,
+            as_json=as_json,
+        )
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -295,6 +309,8 @@ def sweep(
     everything: Annotated[
         bool, typer.Option("--all", help="Prints every point and comparison, not the first 30.")
     ] = False,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Runs one scenario with many settings and seeds; a restart does only the missing runs."""
@@ -312,6 +328,8 @@ def sweep(
         as_json=as_json,
         keep=keep or (),
         force=force,
+        allow_python=allow_python,
+        python_timeout=python_timeout,
     )
     raise typer.Exit(code)
 
@@ -342,12 +360,25 @@ def tune(
         str | None,
         typer.Option(metavar="ADDRESS", help="Runs on the workers of a Dask scheduler.", show_default=False),
     ] = None,
+    allow_python: AllowPython = False,
+    python_timeout: PythonTimeout = TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Searches for the best settings within limits; a restart continues the search."""
     from xoff.study.tune_command import command
 
-    code = command(file, out=out, force=force, runs=runs, workers=workers, threads=threads, dask=dask, as_json=as_json)
+    code = command(
+        file,
+        out=out,
+        force=force,
+        runs=runs,
+        workers=workers,
+        threads=threads,
+        dask=dask,
+        as_json=as_json,
+        allow_python=allow_python,
+        python_timeout=python_timeout,
+    )
     raise typer.Exit(code)
 
 

@@ -1,4 +1,4 @@
-"""``xoff new``: writes a first scenario, study or job, or the skeleton of a part into a source checkout.
+"""``xoff new``: writes a first scenario, study, job or Python module, or the skeleton of a part into a source checkout.
 
 Scenarios, studies and jobs are commented templates, ready to run. A skeleton is registered, compiles, and has a test. A
 skeleton is a file of ``templates/`` and a list of edits for registration. All edits are computed before the first file
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
@@ -122,6 +123,8 @@ PARTS_OF_PLUGINS = {
 """The parts of plug-ins: the list in the plug-in, the table of xoff's parts, and the table of plug-ins' parts."""
 
 
+PYTHON = "python"
+"""The kind of a scenario whose traffic a Python function writes."""
 DOCUMENTS = {"scenario": (), "study": (), "training": (), "serving": (), "graph": ("operations", "groups")}
 """Kinds of ready-to-run files, and the tables of each."""
 
@@ -153,13 +156,46 @@ def write_document(kind: str, name: str = "") -> list[Path]:
     return [file, *tables.values()]
 
 
+def write_python(kind: str = PYTHON, name: str = "") -> list[Path]:
+    """Writes a scenario, the module that it calls, and a study of it, all ready to run; returns the paths.
+
+    name: the name of the files, which is the name of a Python module; ``python_idea`` if empty.
+
+    Raises `InputError` if one of the files exists, or Python has no such module, or has another of the name.
+    """
+    place = Path(name or f"{kind}_idea")
+    place = place.with_suffix("") if place.suffix in {".toml", ".py"} else place
+    module = place.name
+    files = {
+        f"{module}.toml": "python.toml",
+        f"{module}.py": "python.py.txt",
+        f"{module}-study.toml": "python-study.toml",
+    }
+    paths = [place.with_name(file) for file in files]
+    for path in paths:
+        if path.exists():
+            raise InputError(f"{path}: exists; choose another name")
+    if not _is_slug(module) or find_spec(module) is not None:
+        why = "is the name of an installed module" if _is_slug(module) else "is not the name of a module"
+        raise InputError(
+            f"new: `{formatting.plain(module)}` {why}; allowed are lower-case letters, digits and underscores: my_idea"
+        )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    for path, template in zip(paths, files.values(), strict=True):
+        text = (_TEMPLATES / template).read_text("utf-8").replace("{name}", module).replace("{module}", module)
+        address = schema_address() if template == "python.toml" else ""
+        text = f"#:schema {address}\n{text}" if address else text
+        write_new(path, text.replace("{file}", shlex.quote(formatting.plain(str(path)))))
+    return paths
+
+
 def create(kind: str, name: str, root: Path | None = None) -> list[Path]:
     """Writes a part of a kind; returns the paths of the files that were written or changed.
 
     Raises `InputError` if the kind or the name is not valid, the part exists, or the checkout has an unexpected layout.
     """
     if kind not in KINDS:
-        allowed = ", ".join((*DOCUMENTS, *KINDS))
+        allowed = ", ".join((*DOCUMENTS, PYTHON, *KINDS))
         raise InputError(f"new: `{kind}` is not a kind of file or part; allowed are {allowed}")
     document, _, slug = name.rpartition("/")
     if kind == "experiment" and not _is_slug(document):

@@ -14,9 +14,9 @@ from xoff.options import Json
 
 
 def _kinds() -> list[str]:
-    from xoff.new import DOCUMENTS, KINDS
+    from xoff.new import DOCUMENTS, KINDS, PYTHON
 
-    return [*DOCUMENTS, "plugin", *KINDS]
+    return [*DOCUMENTS, PYTHON, "plugin", *KINDS]
 
 
 def _parts() -> list[str]:
@@ -36,7 +36,7 @@ def new(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="scenario, study, training, serving, graph or plugin; in a source checkout also mechanism, transport, "
+            help="scenario, study, training, serving, graph, python or plugin; in a source checkout also mechanism, transport, "
             "congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
@@ -46,7 +46,7 @@ def new(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The file, for the first five; the new folder of a plug-in; the slug of a part, such as "
+            help="The file, for the first six; the new folder of a plug-in; the slug of a part, such as "
             "[b]my_scheme[/b]; an experiment is DOCUMENT/NAME.",
             show_default=False,
         ),
@@ -72,11 +72,10 @@ def new(
     ] = None,
 ) -> None:
     """Writes a scenario, a study, a job or a plug-in, ready to run; in a source checkout, the skeleton of a part."""
-    from xoff.new import DOCUMENTS, create, create_plugin, write_document
+    from xoff.new import DOCUMENTS, PYTHON, create, create_plugin, write_document, write_python
 
     if part and kind != "plugin":
         raise InputError("new: --part is for plug-ins: xoff new plugin NAME --part mechanism")
-
     if example is not None:
         from xoff.shipped import write_one
 
@@ -88,7 +87,8 @@ def new(
     elif kind == "plugin":
         paths = create_plugin(name or "my_plugin", part or ["mechanism"])
     else:
-        paths = write_document(kind, name) if kind in DOCUMENTS else create(kind, name)
+        write = write_document if kind in DOCUMENTS else write_python if kind == PYTHON else create
+        paths = write(kind, name)
     for path in paths:
         print(formatting.plain(str(path)))
 

@@ -27,9 +27,43 @@ Set = Annotated[
         autocompletion=_complete_setting,
     ),
 ]
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The scenario: a TOML file, or a JSON file; - reads TOML from standard input.",
+        show_default=False,
+    ),
+]
+ScenarioOrStudy = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FILE]", help="The scenario, or the study: a TOML or JSON file.", show_default=False),
+]
+Seed = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Replaces the seed of the scenario.", show_default=False)
+]
+Threads = Annotated[
+    int, typer.Option(min=1, max=running.MAX_THREADS, metavar="N", help="Threads; results are equal for any number.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Prints one JSON object alone on standard output.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replaces the result of another scenario or study in the directory.")
+]
+
+AllowPython = Annotated[
+    bool,
+    typer.Option(
+        "--allow-python",
+        help="Calls the Python functions that the file names. Read their code first: it may do anything.",
+    ),
+]
+PythonTimeout = Annotated[
+    float,
+    typer.Option(
+        "--python-timeout",
+        metavar="SECONDS",
+        help="Interrupts a Python function that does not return within this time.",
+    ),
 ]
 
 Asic = Annotated[

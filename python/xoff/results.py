@@ -63,6 +63,17 @@ class AuditError(RuntimeError):
         super().__init__("\n".join(lines))
 
 
+class NotRecordedError(LookupError):
+    """A result has no such table."""
+
+    def __init__(self, table: str, recorded: list[str]) -> None:
+        super().__init__(_not_recorded(table, recorded))
+        self.table = table
+        """The name of the missing table."""
+        self.recorded = recorded
+        """The names of the recorded tables."""
+
+
 class Result:
     """The measurements of a run. Tables are Arrow tables, which polars, pandas and DuckDB read without copying."""
 
@@ -96,7 +107,7 @@ class Result:
         """Returns a table by name. Raises `LookupError` if the run did not record it."""
         if name not in self._cache:
             if name not in self._readers:
-                raise LookupError(_not_recorded(name, self.tables))
+                raise NotRecordedError(name, self.tables)
             self._cache[name] = self._readers[name]()
         return self._cache[name]
 

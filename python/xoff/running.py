@@ -19,6 +19,8 @@ import pyarrow as pa
 
 from xoff import _core, formatting
 from xoff._core import InputError
+from xoff.functions import TIMEOUT_SECONDS, Functions
+from xoff.functions import workloads as functions_of_workloads
 from xoff.results import AuditError, DirectoryWriter, Result
 from xoff.tables import is_table, read_table
 
@@ -171,6 +173,8 @@ def run(
     tables: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> Result:
     """Simulates a scenario and returns its result.
 
@@ -185,11 +189,15 @@ def run(
     out: a directory for the result, written during the run. The directory appears under this name only when complete.
         If the run violates an audit, the tables go to a directory with ``.failed`` appended to the name.
     progress: called with a `Progress` at most ten times a second; an exception from the callback stops the run.
+    allow_python: allows the Python functions that the scenario names as workloads. Read their code first.
+    python_timeout: the longest time of a call of a Python function, in seconds.
 
     Raises `InputError` for bad input, and `AuditError` for a run without a result because of a violated audit.
     """
+    with Functions(allow_python, python_timeout) as functions:
+        prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables, functions=functions)
     return run_prepared(
-        prepare(scenario, overrides=overrides, seed=seed, tables=tables),
+        prepared,
         threads=threads,
         fast_forward=fast_forward,
         out=out,
@@ -267,6 +275,8 @@ def check(
     overrides: Overrides = (),
     seed: int | None = None,
     tables: Mapping[str, Any] | None = None,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Validates a scenario without running it, and describes its network.
 
@@ -280,9 +290,17 @@ def check(
     - ``deadlock`` is None if no mechanism pauses. Otherwise ``{"possible"}``; for a possible deadlock also the
       ``cycle`` of ports, the ``flows`` that close the cycle, and a ``scenario`` of these flows.
 
+    With ``allow_python``, each Python function of a workload is called twice: equal arguments must give equal rows.
+
     Raises `InputError` if the scenario is not valid.
     """
-    prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)
+    with Functions(allow_python, python_timeout, is_checked=True) as functions:
+        prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables, functions=functions)
+    return check_prepared(prepared)
+
+
+def check_prepared(prepared: Prepared) -> dict[str, Any]:
+    """Returns the description of a scenario that `prepare` returned, as `check`. Raises `InputError` as well."""
     report: dict[str, Any] = json.loads(_core.check(prepared.resolved, prepared.tables))
     return report
 
@@ -294,15 +312,19 @@ def resolve(
     seed: int | None = None,
     tables: Mapping[str, Any] | None = None,
     settled: bool = False,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Returns a scenario's document with all defaults. Raises `InputError` if the scenario is not valid.
 
     settled: if true, adds values from the network or from presets, such as a bandwidth-delay product, a window, or an
-        increase. The function then builds the network, and reads the tables of the scenario.
+        increase. The function then builds the network, reads the tables of the scenario, and calls Python functions,
+        for which `allow_python` and `python_timeout` are as for `run`.
     """
     if not settled:
         return prepare(scenario, overrides=overrides, seed=seed, read=None).document
-    prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables)
+    with Functions(allow_python, python_timeout) as functions:
+        prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables, functions=functions)
     document: dict[str, Any] = json.loads(_core.settle(prepared.resolved, prepared.tables))
     return document
 
@@ -338,11 +360,13 @@ def prepare(
     tables: Mapping[str, Any] | None = None,
     directory: Path | None = None,
     read: Callable[[str, Any], pa.Table] | None = read_table,
+    functions: Functions | None = None,
 ) -> Prepared:
     """Reads a scenario and the input tables; other arguments as for `run`.
 
     directory: base of relative paths of table files. None: the directory of the document, or the current directory.
-    read: the function to read a table. None: no table is read.
+    read: the function to read a table. None: no table is read, and no Python function is called.
+    functions: the permission to call Python functions. None: a scenario whose rows a function gives is refused.
     """
     try:
         given = dict(tables or {})
@@ -390,19 +414,43 @@ def prepare(
             setattr(placed, "errors", [one])  # noqa: B010 (its type declares none)
             raise placed from None
         raise
-    unknown = sorted(set(given) - {part for pair in named for part in pair})
+    known = json.loads(resolved)
+    base = base if directory is None else directory
+    found, called = _read_tables(named, given, base, read)
+    if called and read is not None:
+        found |= functions_of_workloads.call(functions, known, resolved, found, called, base)
+    return Prepared(resolved, found, str(known.get("name") or name), known)
+
+
+def _read_tables(
+    named: Sequence[tuple[str, str]],
+    given: Mapping[str, Any],
+    directory: Path,
+    read: Callable[[str, Any], pa.Table] | None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Returns the tables of a scenario by key, and the keys whose rows a Python function gives.
+
+    named: key and file of each table.
+    given: data frames in the place of files, by key or file.
+    """
+    rows, groups = functions_of_workloads.ROWS, functions_of_workloads.GROUPS
+    # Groups that a function returned have a table, and no file.
+    returned = [(key.removesuffix(rows) + groups, "") for key, _ in named if key.endswith(rows)]
+    unknown = sorted(set(given) - {part for pair in (*named, *returned) for part in pair})
     if unknown:
         allowed = ", ".join(f"`{key}`" for key, _ in named) or "none: the scenario names no table"
         raise InputError(f"tables: `{unknown[0]}` is not a table of this scenario; allowed are {allowed}")
     found: dict[str, Any] = {}
-    for key, file in named:
-        source = given.get(key, given.get(file))
+    called = []
+    for key, file in dict([*returned, *named]).items():
+        source = given.get(key, given.get(file) if file else None)
         if source is not None:
             found[key] = (read or read_table)(key, source)
-        elif read is not None:
-            found[key] = read(key, (base if directory is None else directory) / file)
-    known = json.loads(resolved)
-    return Prepared(resolved, found, str(known.get("name") or name), known)
+        elif file and read is not None:
+            found[key] = read(key, directory / file)
+        elif not file and key.endswith(rows):
+            called.append(key)
+    return found, called
 
 
 def _study_command(file: Text) -> str:

@@ -95,6 +95,7 @@ __all__ = [
     "Probe",
     "Processor",
     "Profile",
+    "Python",
     "Qcn",
     "Rail",
     "Rccc",
@@ -2909,6 +2910,26 @@ class Flow(_Part):
 
 
 @dataclass(kw_only=True)
+class Python(_Part):
+    """`workload[…].python`."""
+
+    function: str
+    """The function as `module:function`, called as `function(hosts, seed, **parameters)`. The module is looked up
+    beside the file of the scenario, then among the installed modules.
+    """
+
+    parameters: Mapping[str, Any] | None = None
+    """Further arguments of the function, by name."""
+
+    rows: str | None = None
+    """A CSV or Parquet file with the rows, which takes the place of the call. Results of runs have this key."""
+
+    groups: str | None = None
+    """Beside `graph`: a CSV or Parquet file with the groups that the function returned. Results of runs have this key.
+    """
+
+
+@dataclass(kw_only=True)
 class Workload(_Part):
     """`[[workload]]`: exactly one kind of traffic."""
 
@@ -2979,6 +3000,11 @@ class Workload(_Part):
     table: str | None = None
     """A CSV or Parquet file with a list: columns src, dst, size and optionally start, id, after, via (both separated
     by `;`).
+    """
+
+    python: Python | None = None
+    """A Python function that returns the rows: flows as in `table`, or beside `graph` the operations of the job.
+    Called with `--allow-python` alone.
     """
 
 

@@ -19,6 +19,7 @@ import typer
 
 import xoff
 from xoff import InputError, _core, cli, failures, formatting, options, report, running
+from xoff.functions import Functions
 from xoff.study import Study
 
 THREADS = (1, 2, 3, 7)
@@ -92,7 +93,7 @@ def _check_study(file: str) -> int:
     """``xoff check`` of a study; a study with few small runs is swept."""
     from xoff.study import command
 
-    code = command.check(Path(file), as_json=True)
+    code = command.check(Path(file), Functions(), as_json=True)
     study = Study(Path(file), Path("swept"))
     runs = study.plan.runs
     if code == 0 and len(runs) <= _MAX_RUNS:

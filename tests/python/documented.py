@@ -1,8 +1,8 @@
 """Follows a page of the documentation: writes the printed files, and types the printed commands.
 
 A block of ``sh`` is typed. A block of ``toml`` is written into the file named in bold by the text before; a block
-without a name is an excerpt. A block of ``python`` is run. A block of ``text`` is the output of the preceding
-command or code. A block of ``bash`` needs a cluster or a build, and is only parsed.
+without a name is an excerpt. A block of ``python`` is written likewise, and run without a name. A block of ``text`` is
+the output of the preceding command or code. A block of ``bash`` needs a cluster or a build, and is only parsed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def follow(page: Path, folder: Path, command: Command, python: Callable[[str], s
         shipped.write(folder / "examples")
     printed = ""
     for language, content, file in _blocks(page):
-        if language == "toml" and file:
+        if file and file.endswith((".toml", ".py")[language == "python"]) and language in {"toml", "python"}:
             (folder / file).write_text(content, "utf-8")
         elif language == "toml":
             tomllib.loads(content)
@@ -74,7 +74,7 @@ def _blocks(page: Path) -> list[tuple[str, str, str]]:
     text = page.read_text("utf-8")
     found, end = [], 0
     for block in _BLOCK.finditer(text):
-        named = re.findall(r"\*\*([\w-]+\.toml)\*\*", text[end : block.start()])
+        named = re.findall(r"\*\*([\w-]+\.(?:toml|py))\*\*", text[end : block.start()])
         found.append((block[2], re.sub(f"^{block[1]}", "", block[3], flags=re.M), named[-1] if named else ""))
         end = block.end()
     return found

@@ -52,6 +52,45 @@ def test_a_new_study_runs_as_it_is(xoff_here: Command, tmp_path: Path) -> None:
     assert study.warnings == {}
 
 
+def test_new_functions_run_as_they_are(xoff_here: Command, tmp_path: Path) -> None:
+    assert xoff_here("new", "python", "lab/fanout").stdout == "lab/fanout.toml\nlab/fanout.py\nlab/fanout-study.toml\n"
+    refused = xoff_here("run", "lab/fanout.toml")
+    assert (refused.returncode, "--allow-python" in refused.stderr) == (2, True)
+    for words in (["check", "lab/fanout.toml"], ["check", "lab/fanout-study.toml"]):
+        done = xoff_here(*words, "--allow-python")
+        assert (done.returncode, done.stderr) == (0, "")
+    result = xoff.run(tmp_path / "lab/fanout.toml", allow_python=True)
+    assert result.summary["warnings"] == []
+    # The load of the rows is the load that the scenario asks for, within the variance of some 70 requests.
+    offered = xoff.check(tmp_path / "lab/fanout.toml", allow_python=True)["load"]["layers"][0]["mean"]
+    assert 0.2 < offered < 0.45
+    done = xoff_here("sweep", "lab/fanout-study.toml", "--allow-python", "--out", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    means = json.loads(done.stdout)["means"]
+    assert {one["metric"] for one in means} == {"fct_p99_ps", "request_p99_ps"}
+    assert all(one["seeds"] == 3 for one in means)
+    # Wider requests take longer at the same load.
+    longer = {
+        (one["point"]["load"], one["point"]["fanout"]): one["mean"] for one in means if "request" in one["metric"]
+    }
+    assert all(longer[load, 6] > longer[load, 1] for load in (0.2, 0.4, 0.6))
+    # The commented objective is valid, too.
+    text = (tmp_path / "lab/fanout-study.toml").read_text().replace("# [objective]", "[objective]")
+    (tmp_path / "lab/fanout-study.toml").write_text(text.replace("# minimise", "minimise"))
+    assert xoff_here("check", "lab/fanout-study.toml", "--allow-python").returncode == 0
+
+
+def test_new_functions_have_a_name_that_python_can_import(xoff_here: Command, tmp_path: Path) -> None:
+    for name in ("my idea", "3rd", "json", "numpy", "class", "a-b", "Idea"):
+        done = xoff_here("new", "python", name)
+        assert (done.returncode, done.stdout) == (2, ""), name
+        assert "allowed are lower-case letters, digits and underscores" in done.stderr
+    assert xoff_here("new", "python").stdout.splitlines()[1] == "python_idea.py"
+    (tmp_path / "one-study.toml").touch()
+    assert "one-study.toml: exists" in xoff_here("new", "python", "one.py").stderr
+    assert not (tmp_path / "one.py").exists()
+
+
 NEEDS = {
     "host.congestion_control.dcqcn": {"switch.ecn"},
     "host.congestion_control.hpcc": {"switch.telemetry", "framing.header", "framing.control_frame_size"},

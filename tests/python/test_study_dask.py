@@ -144,3 +144,28 @@ def test_a_search_is_the_same_on_a_cluster(cluster: Any, place: Path) -> None:
     assert [(one.shares, one.values) for one in far.tried] == [(one.shares, one.values) for one in near.tried]
     assert far.to_dict() | {"directory": ""} == near.to_dict() | {"directory": ""}
     assert far.report.simulated > 16
+
+
+def test_functions_are_called_where_the_study_was_begun_alone(cluster: Any, place: Path) -> None:
+    """Workers get rows, and need neither the module nor the permission."""
+    calling = "def web(hosts, seed):\n"
+    calling += "    return [{'src': 0, 'dst': 1, 'size': 1 + seed % 10**5}]\n"
+    calling += "def flows(result):\n    return result.flows.num_rows\n"
+    (place / "lab.py").write_text(calling, "utf-8")
+    text = TOML.partition("[[workload]]")[0] + '[[workload]]\npython = { function = "lab:web" }\n'
+    (place / "base.toml").write_text(text, "utf-8")
+    (place / "called.toml").write_text('base = "base.toml"\nseeds = 4\nmetrics = { count = "lab:flows" }\n', "utf-8")
+    study = Study(place / "called.toml", place / "out", allow_python=True)
+
+    def forbid() -> None:
+        import xoff.functions
+
+        vars(xoff.functions)["Interpreter"] = None
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.run(forbid)
+    with connected(cluster.scheduler_address) as executor:
+        assert study.run(executor=executor).failures == {}
+    alone = xoff.sweep(place / "called.toml", out=place / "alone", allow_python=True)
+    assert study.runs == alone.runs
+    assert study.runs["count"].to_pylist() == [1] * 4

@@ -47,7 +47,8 @@ CHOICES = [
 # Keys of a table outside its choices.
 BESIDE = {
     "network": {"planes", "overrides", "failover", "link_retry", "reducers", "servers"},
-    "workload": {"name", "start", "class", "connections", "connections_per_channel", "nccl"},
+    # The rows of `python` are those of `table`, which is drawn; `tests/python/test_functions.py` holds both equal.
+    "workload": {"name", "start", "class", "connections", "connections_per_channel", "nccl", "python"},
     "switch.ecn": {"scope", "classes"},
 }
 

@@ -352,6 +352,16 @@ fn settle(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> P
     settled.map(|v| v.to_string()).map_err(bad)
 }
 
+/// Returns the hosts of a resolved scenario, as JSON: names, rates and first switches, in the order of the numbers.
+#[pyfunction]
+fn hosts(py: Python<'_>, resolved: &str, tables: HashMap<String, PyTable>) -> PyResult<String> {
+    let scenario = scenario(resolved)?;
+    let mut tables = inputs(tables)?;
+    let found = Caller::default()
+        .wait_for(py, move |_| xoff_scenario::hosts(scenario, |path| tables.remove(path)))?;
+    serde_json::to_string(&found.map_err(bad)?).map_err(broken)
+}
+
 fn request<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     xoff_scenario::request(text).map_err(bad)
 }
@@ -412,6 +422,7 @@ pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyRe
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(settle, module)?)?;
+    module.add_function(wrap_pyfunction!(hosts, module)?)?;
     module.add_function(wrap_pyfunction!(size_pfc, module)?)?;
     module.add_function(wrap_pyfunction!(size_sfc, module)?)?;
     module.add_function(wrap_pyfunction!(self::plugins, module)?)?;

@@ -41,15 +41,15 @@ pub struct Runner {
 
 impl Runner {
     /// Builds network and flows. Refuses impossible scenarios.
-    pub fn new(
-        mut scenario: Scenario,
-        tables: impl FnMut(&str) -> Option<Input>,
-    ) -> Result<Self, InputError> {
+    pub fn new(scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
+        let functions = functions(&scenario);
+        Self::build(scenario, tables).map_err(|error| of_function(error, &functions))
+    }
+
+    fn build(mut scenario: Scenario, tables: impl FnMut(&str) -> Option<Input>) -> Result<Self, InputError> {
         let began = (Instant::now(), ProcessTime::now());
         fill(&mut scenario, tables)?;
-        let topology = scenario.network.build().map_err(|(key, why)| {
-            InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why)
-        })?;
+        let topology = topology(&scenario)?;
         limits::check_network(&scenario, &topology)?;
         let framing = scenario.framing.on_wire();
         let plan = workload::make(
@@ -110,6 +110,40 @@ impl Runner {
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
+}
+
+/// Builds the network of a scenario.
+pub fn topology(scenario: &Scenario) -> Result<Topology, InputError> {
+    scenario.network.build().map_err(|(key, why)| {
+        InputError::new(if key.is_empty() { "network".into() } else { format!("network.{key}") }, why)
+    })
+}
+
+/// Returns the Python function of each workload that has one.
+fn functions(scenario: &Scenario) -> Vec<(usize, String)> {
+    let workloads = scenario.workload.iter().enumerate();
+    workloads.filter_map(|(i, one)| Some((i, one.python.as_ref()?.function.clone()))).collect()
+}
+
+/// Returns an error on a row with the key of the Python function that returned the row, and the name of the function.
+fn of_function(mut error: InputError, functions: &[(usize, String)]) -> InputError {
+    const ROWS: [(&str, &str); 5] = [
+        ("python.rows", "python.rows"),
+        ("python.groups", "python.groups"),
+        ("flows", "python.rows"),
+        ("graph.operations", "python.rows"),
+        ("graph.groups", "python.groups"),
+    ];
+    for (workload, function) in functions {
+        let at = format!("workload[{workload}].");
+        let Some(key) = error.path.strip_prefix(&at) else { continue };
+        if let Some((own, called)) = ROWS.iter().find(|(own, _)| key.starts_with(own)) {
+            error.path = format!("{at}{called}{}", &key[own.len()..]);
+            error.message = format!("{} (returned by `{function}`)", error.message);
+            break;
+        }
+    }
+    error
 }
 
 /// Refuses `probe.delays` of unknown flows.

@@ -551,6 +551,8 @@ fn run(s: &Scenario) -> Result<(), InputError> {
     if s.workload.len() > MAX_WORKLOADS {
         return wrong("workload", format!("{} are listed; {MAX_WORKLOADS} are possible", s.workload.len()));
     }
+    let checked = s.workload.iter().enumerate().map(|(i, one)| one.check_python(&format!("workload[{i}]")));
+    checked.collect::<Result<(), _>>()?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +26,14 @@ import pyarrow as pa
 from xoff import counts, locks, statistics
 from xoff._core import InputError
 from xoff.formatting import file_name
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.reading import declared
 from xoff.results import Result, check_name, synchronise
 from xoff.safe_read import read_bytes, read_json
 from xoff.statistics import Comparison
-from xoff.study import dataset
+from xoff.study import dataset, python_metrics
 from xoff.study.axes import VARIANT, Column
-from xoff.study.execution import Advance, Report, Task, execute
+from xoff.study.execution import Advance, Report, Task, Watch, cores, execute
 from xoff.study.metrics import sizes_differ, unknown
 from xoff.study.plan import Plan, Run, read
 from xoff.study.store import Store, write_text
@@ -109,6 +110,8 @@ class Study:
     out: the directory for runs and tables. The directory need not exist.
     progress: called during planning with the number of combinations examined and the number of all combinations.
     keep: tables of each run to keep, in addition to the study's ``keep``.
+    allow_python: allows the Python functions that study and base name as workloads and metrics. Read their code first.
+    python_timeout: the longest time of a call of a Python function, in seconds.
 
     Raises `InputError` with the key if the study or the base is wrong. A combination with an invalid scenario raises no
     error: ``plan.impossible`` lists the combination, and all other combinations run.
@@ -121,8 +124,11 @@ class Study:
         *,
         progress: Callable[[int, int], None] | None = None,
         keep: Sequence[str] = (),
+        allow_python: bool = False,
+        python_timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        self.plan: Plan = read(source, progress, keep)
+        with Functions(allow_python, python_timeout) as functions:
+            self.plan: Plan = read(source, progress, keep, functions)
         """The runs to do."""
         self.directory = Path(out)
         """The directory of the study."""
@@ -173,31 +179,59 @@ class Study:
         shard: ``(i, n)`` does the i-th of n parts of the study, 1 ≤ i ≤ n; the n processes need no communication.
         progress: called a few times a second with an `Advance`.
 
-        Raises `KeyboardInterrupt` when interrupted and `OSError` when the disk is full; complete runs stay in the
-        store.
+        Raises `KeyboardInterrupt` when interrupted, `OSError` when the disk is full, and `InputError` if a Python
+        function fails; complete runs stay in the store.
         """
         if self.plan.base is None:
             raise InputError(f"{self.directory}: opened read-only; run the study from its file")
         self.begin()
         tasks = [
-            Task(run.key, run.point.index, partial(self.plan.prepare, run.point, run.seed), self.plan.keep)
+            Task(
+                run.key, run.point.index, partial(self.plan.prepare_again, run.point, run.seed, run.key), self.plan.keep
+            )
             for run in self.part(*shard)
         ]
-        report = execute(
-            tasks,
-            self.store,
-            executor=executor,
-            workers=workers,
-            threads=threads,
-            progress=progress,
-        )
-        # Another process may have removed or damaged runs meanwhile. Such runs are repeated once.
-        if lost := [task for task in tasks if not self._knows(task.key, report)]:
-            again = execute(lost, self.store, executor=executor, workers=workers, threads=threads)
-            report.simulated += again.simulated
-            report.failures |= again.failures
+        watch = Watch()
+        do = partial(execute, executor=executor, workers=workers, threads=threads, watch=watch, kept=self.measure)
+        with self.calling(watch):
+            report = do(tasks, self.store, progress=progress)
+            # Another process may have removed or damaged runs meanwhile. Such runs are repeated once.
+            if lost := [task for task in tasks if not self._knows(task.key, report)]:
+                again = do(lost, self.store)
+                report.simulated += again.simulated
+                report.failures |= again.failures
+            self.measure(*(run.key for run in self.plan.runs), workers=workers or cores())
         self.write()
         return report
+
+    @contextlib.contextmanager
+    def calling(self, watch: Watch) -> Iterator[None]:
+        """Lets a watch interrupt Python functions, and ends their processes at the end."""
+        self.plan.functions.poll = watch.poll
+        try:
+            yield
+        finally:
+            self.plan.functions.poll = None
+            self.plan.functions.close()
+
+    def measure(self, *keys: str, workers: int = 1) -> None:
+        """Computes the metrics of Python functions for these runs, where a run has a result and lacks a value.
+
+        workers: number of concurrent calls.
+        """
+        if not self.plan.measured:
+            return
+        plan = self.plan
+        ready = [key for key in dict.fromkeys(keys) if self._has_result(key)]
+        python_metrics.measure(plan.measured, self.store, ready, self._words, plan.functions, plan.folder, workers)
+
+    def _words(self, key: str) -> str:
+        """Returns a run in words, for messages: the point and the seed."""
+        run = next((run for run in self.plan.runs if run.key == key), None)
+        return f"run {key}" if run is None else self.plan.coordinates(run.point, run.seed)
+
+    def _has_result(self, key: str) -> bool:
+        return self.store.holds(key, self.plan.keep) and self.store.failure(key) is None
 
     def begin(self) -> None:
         """Writes the study's document before the runs: other processes then can read the progress."""
@@ -504,12 +538,14 @@ def sweep(
     workers: int | None = None,
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> Study:
     """Runs a study, and returns the study. Existing runs are not repeated. Arguments as for `Study` and `Study.run`.
 
     source: such as ``{"base": "incast.toml", "axes": {"switch.flow_control.sfc.pause": ["5us", "10us"]}, "seeds": 5}``.
     """
-    study = Study(source, out)
+    study = Study(source, out, allow_python=allow_python, python_timeout=python_timeout)
     study.run(executor=executor, workers=workers, threads=threads, progress=progress)
     return study
 

@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from xoff import _core, display, formatting
 from xoff._core import InputError
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.replacing import check_study
 from xoff.statistics import Interval
 from xoff.study import Report, Status, Study, effects
@@ -45,6 +46,8 @@ def command(
     as_json: bool,
     keep: Sequence[str] = (),
     force: bool = False,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> int:
     """Runs ``xoff sweep``; returns the exit code: 0 if every run has a result, else 1.
 
@@ -52,7 +55,14 @@ def command(
     """
     part = _shard(shard)
     with display.PlanBar() as planning:
-        study = Study(file, out if out is not None else place_of(file), progress=planning.report, keep=keep)
+        study = Study(
+            file,
+            out if out is not None else place_of(file),
+            progress=planning.report,
+            keep=keep,
+            allow_python=allow_python,
+            python_timeout=python_timeout,
+        )
     if status:
         _show_status(study, as_json)
         return 0
@@ -86,9 +96,9 @@ def place_of(file: Path) -> Path:
     return Path("out") / "-".join([*known, file.stem])
 
 
-def check(file: Path, *, as_json: bool) -> int:
+def check(file: Path, functions: Functions, *, as_json: bool) -> int:
     """Checks each point of a study without running it; returns the exit code: 1 if some points are impossible."""
-    plan = begin(file)
+    plan = begin(file, functions=functions)
     with display.PlanBar() as planning:
         looked_at = plan.look_at(_LOOKED_AT, planning.report)
     whole = len(looked_at) == len(plan.points)
@@ -98,7 +108,7 @@ def check(file: Path, *, as_json: bool) -> int:
     with display.PlanBar("Checking", "points") as checking:
         for number, point in enumerate(point for point in looked_at if point.index in first):
             checking.report(number, len(first))
-            prepared = plan.prepare(point, first[point.index].seed)
+            prepared = plan.prepare_again(point, first[point.index].seed, first[point.index].key)
             report = json.loads(_core.check(prepared.resolved, prepared.tables))
             reports.append({"point": plan.values(point), **{key: report[key] for key in ("network", "workload")}})
             for one in report["warnings"]:

@@ -17,6 +17,7 @@ from xoff._core import InputError
 from xoff.formatting import plain
 from xoff.results import synchronise
 from xoff.safe_read import named
+from xoff.study import python_metrics
 from xoff.study.metrics import metrics
 from xoff.study.plan import Plan, Run
 from xoff.study.store import Store, is_whole
@@ -46,7 +47,7 @@ def runs_table(plan: Plan, store: Store) -> pa.Table:
                 rows.append(row | {"status": failure[0], "message": failure[1]})
             elif run.key in known:
                 summary = store.summary(run.key)
-                measured = metrics(summary)
+                measured = metrics(summary) | python_metrics.values(plan.measured, store, run.key)
                 names |= dict.fromkeys(measured)
                 rows.append(row | {"status": "ok", "fingerprint": plain(summary["fingerprint"])} | measured)
     taken = {"run", "seed", "status", "message", "fingerprint", *(column.name for column in plan.columns)}

@@ -12,7 +12,7 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,6 +193,7 @@ def execute(
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
     watch: Watch | None = None,
+    kept: Callable[[str], None] | None = None,
 ) -> Report:
     """Does the runs that the store lacks.
 
@@ -201,6 +202,7 @@ def execute(
     threads: number of threads that simulate each run.
     progress: called a few times a second.
     watch: stops the execution from another thread.
+    kept: called with the key of each run with a result that is new in the store; an exception stops the execution.
 
     Raises `KeyboardInterrupt` when interrupted, and `OSError` when the store cannot be written: complete runs stay.
     """
@@ -219,10 +221,7 @@ def execute(
     random.shuffle(todo)
     if workers is None and executor is None:
         workers = max(1, cores() // threads)
-    estimate = Estimate(len(todo), workers)
-    for key in sorted(known):
-        if store.failure(key) is None:
-            estimate.known(distinct[key].kind, store.summary(key)["performance"]["wall_seconds"])
+    estimate = _estimate(Estimate(len(todo), workers), {key: distinct[key].kind for key in sorted(known)}, store)
     watch = watch or Watch()
     told = time.monotonic() - _TELL_SECONDS
     pending: dict[Future[Outcome], Task] = {}
@@ -245,6 +244,8 @@ def execute(
                     if outcome.files is not None:
                         store.adopt(outcome.key, outcome.files, task.keep or ())
                     report.take(outcome)
+                    if kept is not None and outcome.status == "ok":
+                        kept(outcome.key)
                     estimate.done(task.kind, outcome.seconds if outcome.status == "ok" else None)
                 # An estimate reads all runs, which takes time.
                 if progress is not None and (time.monotonic() >= told + _TELL_SECONDS or not (todo or pending)):
@@ -263,6 +264,14 @@ def execute(
                 pool.shutdown(wait=True, cancel_futures=True)
             restore()
     return report
+
+
+def _estimate(estimate: Estimate, known: Mapping[str, int], store: Store) -> Estimate:
+    """Returns an estimate that knows the times of complete runs; `known` has the kind of each by key."""
+    for key, kind in known.items():
+        if store.failure(key) is None:
+            estimate.known(kind, store.summary(key)["performance"]["wall_seconds"])
+    return estimate
 
 
 def _job(task: Task, threads: int, store: Store, mark: str) -> Job:

@@ -19,6 +19,8 @@ _LEFT_OUT = {
 # Keys of words, which may be null.
 _WORDS = {"algorithm", "protocol"}
 _NAMED = 12
+# Tables of a workload that are no kind of traffic.
+_BESIDE = frozenset({"nccl", "python"})
 _UNITS = ("_ps", "_bytes", "_bps")
 
 
@@ -109,8 +111,8 @@ def unknown(name: str, names: Collection[str]) -> str:
 
 
 def _traffic(workload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields each kind of traffic of a workload and its parameters; none if the parameters are in a table."""
-    return ((key, value) for key, value in workload.items() if isinstance(value, dict | list))
+    """Yields each kind of traffic of a workload and its parameters; none for the rows of a table or function."""
+    return ((key, value) for key, value in workload.items() if isinstance(value, dict | list) and key not in _BESIDE)
 
 
 def _like(kind: Any, workloads: list[str], bounds: list[int]) -> Any:

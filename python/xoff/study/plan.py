@@ -20,9 +20,11 @@ import pyarrow as pa
 
 from xoff import running
 from xoff._core import InputError
+from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
+from xoff.functions import workloads as functions_of_workloads
 from xoff.reading import declared
 from xoff.study import design as designs
-from xoff.study import metrics
+from xoff.study import metrics, python_metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
@@ -43,7 +45,7 @@ KEYS = {
     "objective": "goals, limits and number of runs of `xoff tune`",
     "seeds": "the number of seeds, or a list of seeds",
     "keep": "the tables to keep of each run",
-    "metrics": "the columns of the runs to show first",
+    "metrics": "the columns of the runs to show first, and Python functions that compute further columns",
 }
 _KEPT = ["flows", "links"]
 _SHOWN = 100
@@ -71,6 +73,7 @@ class _Document(TypedDict):
     columns: list[dict[str, str | None]]
     keep: list[str]
     metrics: list[str]
+    functions: list[list[str]]
     seeds: list[int]
     points: list[_Settings]
     runs: list[list[int | str]]
@@ -167,6 +170,12 @@ class Plan:
     """The argument of `running.prepare`: a text or a document; None in a plan from `from_dict`, which cannot run."""
     directory: Path | None = None
     """The base directory of paths of table files in a document."""
+    measured: tuple[Metric, ...] = ()
+    """The metrics that Python functions compute."""
+    folder: Path = Path()
+    """The directory of the study's file, in which the modules of these functions are looked up first."""
+    functions: Functions = field(default_factory=Functions)
+    """The permission to call Python functions."""
     runs: list[Run] = field(default_factory=list)
     impossible: list[Impossible] = field(default_factory=list)
     _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
@@ -176,21 +185,36 @@ class Plan:
 
     def prepare(self, point: Point, seed: int) -> running.Prepared:
         """Returns the prepared scenario of a run. Raises `InputError` if the combination is impossible."""
-        prepared = running.prepare(
-            self.base,
-            overrides=[*((path, None) for path in self.document.get("unset", ())), *point.settings],
-            seed=seed,
-            directory=self.directory,
-            read=self._read,
-        )
+        try:
+            prepared = running.prepare(
+                self.base,
+                overrides=[*((path, None) for path in self.document.get("unset", ())), *point.settings],
+                seed=seed,
+                directory=self.directory,
+                read=self._read,
+                functions=self.functions,
+            )
+        except NotAllowedError:
+            raise
+        except FunctionError as error:
+            raise FunctionError(f"{error}; at {self.coordinates(point, seed)}") from None
         stored = {key: input_file(self._digest(table)) for key, table in prepared.tables.items()}
         return replace(prepared, stored=stored) if stored else prepared
+
+    def prepare_again(self, point: Point, seed: int, key: str) -> running.Prepared:
+        """Returns the prepared scenario of a run with a known key. Raises `InputError` for rows other than planned."""
+        prepared = self.prepare(point, seed)
+        if functions_of_workloads.has_function(prepared.document) and run_key(prepared, self._digest) != key:
+            functions_of_workloads.refuse_other_rows(prepared.document)
+        return prepared
 
     def key(self, point: Point, seed: int) -> str | None:
         """Returns the key of a run, even if its seed is not in the plan; None if the run is impossible."""
         if (point.index, seed) not in self._keys:
             try:
                 found: str | None = run_key(self.prepare(point, seed), self._digest)
+            except FunctionError:
+                raise
             except InputError:
                 found = None
             self._keys[point.index, seed] = found
@@ -220,6 +244,7 @@ class Plan:
             "columns": [asdict(column) | {"type": str(column.type)} for column in self.columns],
             "keep": self.keep,
             "metrics": self.metrics,
+            "functions": [[one.name, one.function, one.digest] for one in self.measured],
             "seeds": self.seeds,
             "points": [{"settings": point.settings, "labels": point.labels} for point in self.points],
             "runs": [[run.point.index, run.seed, run.key] for run in self.runs],
@@ -256,6 +281,7 @@ class Plan:
             ),
             keep=tuple(found["keep"]),
             metrics=tuple(found["metrics"]),
+            measured=python_metrics.from_rows(found.get("functions", [])),
             points=points,
             seeds=tuple(found["seeds"]),
             document=found["document"],
@@ -345,6 +371,8 @@ class Plan:
                 progress(number, total)
             try:
                 prepared = self.prepare(point, seed)
+            except FunctionError:
+                raise
             except InputError as error:
                 self.impossible.append(Impossible(point, seed, str(error)))
                 continue
@@ -354,15 +382,22 @@ class Plan:
                 raise InputError(
                     f"keep: the runs do not record `{lacking}`; set `probe.{key} = {value}` in the scenario"
                 )
-            if not self._possible.issuperset(self.metrics):
+            if not self._possible or not self._possible.issuperset(self._of_summaries()):
                 self._possible |= metrics.possible(prepared.document)
             self.runs.append(Run(point, seed, run_key(prepared, self._digest)))
 
     def check_metrics(self) -> None:
         """Raises `InputError` for a metric that no run can have, if any run is possible."""
-        wrong = next((name for name in self.metrics if name not in self._possible), None)
+        wrong = next((name for name in self._of_summaries() if name not in self._possible), None)
         if self.runs and wrong is not None:
             raise InputError(f"metrics: {metrics.unknown(wrong, sorted(self._possible))}")
+        if taken := next((one.name for one in self.measured if one.name in self._possible), None):
+            raise InputError(f"metrics.{taken}: runs have this metric without a function; choose another name")
+
+    def _of_summaries(self) -> list[str]:
+        """Returns the metrics that no function computes."""
+        measured = {one.name for one in self.measured}
+        return [name for name in self.metrics if name not in measured]
 
     def _check_blocks(self, design: Design) -> None:
         """Raises `InputError` if too few points of a design are possible for an effect, before it is run."""
@@ -380,15 +415,17 @@ class Plan:
         return {input_file(self._digest(table)): table for table in self._tables.values()}
 
     def _digest(self, table: pa.Table) -> str:
+        # Only shared tables stay: the rows of a function may get the address of rows that are gone.
         if id(table) not in self._digests:
-            self._digests[id(table)] = table_digest(table)
+            return table_digest(table)
         return self._digests[id(table)]
 
     def _read(self, key: str, source: Any) -> pa.Table:
         # All runs share a table; the key is part of the lookup because messages name it.
         known = (key, str(source) if isinstance(source, str | Path) else id(source))
         if known not in self._tables:
-            self._tables[known] = read_table(key, source)
+            table = self._tables[known] = read_table(key, source)
+            self._digests[id(table)] = table_digest(table)
         return self._tables[known]
 
 
@@ -396,19 +433,21 @@ def read(
     source: str | Path | Mapping[str, Any],
     progress: Callable[[int, int], None] | None = None,
     keep: Sequence[str] = (),
+    functions: Functions | None = None,
 ) -> Plan:
     """Returns the plan of a study, from its file or as a dictionary; `progress` as for `Plan.enumerate`.
 
     keep: tables of each run that are kept in addition to those of the study's ``keep``.
+    functions: the permission to call Python functions; none if None.
 
     Raises `InputError` with the key.
     """
-    plan = begin(source, keep)
+    plan = begin(source, keep, functions)
     plan.enumerate(progress)
     return plan
 
 
-def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> Plan:
+def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = (), functions: Functions | None = None) -> Plan:
     """Returns the plan of a study without examining its combinations; arguments as for `read`."""
     document, directory, name = _opened(source)
     if keep:
@@ -417,10 +456,12 @@ def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = ()) -> P
         named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
         why = f"`{named}` runs the search; `xoff sweep` needs a study without [objective]"
         raise InputError(f"objective: {why}")
-    return _begun(document, directory, name, lambda seeds, taken: _layout(document, seeds, taken))
+    return _begun(document, directory, name, functions, lambda seeds, taken: _layout(document, seeds, taken))
 
 
-def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Factor, ...]]:
+def read_factors(
+    source: str | Path | Mapping[str, Any], functions: Functions | None = None
+) -> tuple[Plan, tuple[Factor, ...]]:
     """Returns a plan without points, and the factors of a study whose points are chosen later.
 
     Raises `InputError` with the key.
@@ -429,7 +470,7 @@ def read_factors(source: str | Path | Mapping[str, Any]) -> tuple[Plan, tuple[Fa
     varied = factors(document)
     # A range between two whole numbers may hold fractions: inner places decide on the type of the column.
     shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
-    return _begun(document, directory, name, lambda _, taken: (columns(shown, taken), (), None)), varied
+    return _begun(document, directory, name, functions, lambda _, taken: (columns(shown, taken), (), None)), varied
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
@@ -457,6 +498,7 @@ def _begun(
     document: Mapping[str, Any],
     directory: Path,
     name: str,
+    functions: Functions | None,
     layout: Callable[[int, frozenset[str]], tuple[tuple[Column, ...], Sequence[Point], Design | None]],
 ) -> Plan:
     """Returns the plan of a study without its runs; `layout` gets the number of seeds and the taken column names."""
@@ -465,13 +507,19 @@ def _begun(
         check_path(path, "unset")
     seeds = _seeds(document.get("seeds"), base, base_directory)
     keep = _keep(document.get("keep", _KEPT))
-    varied, points, design = layout(len(seeds), _TAKEN.union(*(declared()[name] for name in keep)))
+    functions = functions or Functions()
+    taken = _TAKEN.union(*(declared()[name] for name in keep))
+    shown, measured = python_metrics.read(document.get("metrics", []), taken)
+    varied, points, design = layout(len(seeds), taken.union(one.name for one in measured))
     return Plan(
         name=_text(document, "name", name),
         description=_text(document, "description", ""),
         columns=varied,
         keep=keep,
-        metrics=tuple(_texts(document.get("metrics", []), "metrics")),
+        metrics=shown,
+        measured=python_metrics.with_digests(measured, functions, directory),
+        folder=directory,
+        functions=functions,
         points=points,
         seeds=seeds,
         document={

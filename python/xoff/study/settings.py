@@ -15,6 +15,10 @@ from typing import Any
 from xoff import _core
 
 _UNITS = {"Time": "ps", "Bytes": "bytes", "Rate": "bps"}
+ANY = "any"
+"""The kind of a value that no type limits."""
+_FREE = ("workload[].python.parameters",)
+"""Tables with keys of the user's own."""
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -32,7 +36,14 @@ def kinds() -> dict[str, str]:
 
 def kind(path: str) -> str | None:
     """Returns the kind of the value at a path such as ``workload[0].poisson.load``; None for an unknown path."""
-    return kinds().get(_INDEX.sub("[]", path))
+    plain = _INDEX.sub("[]", path)
+    return kinds().get(plain) or (ANY if any(_is_below(plain, table) for table in _FREE) else None)
+
+
+def _is_below(path: str, table: str) -> bool:
+    """Whether a path is a key of a table."""
+    rest = path.removeprefix(f"{table}.")
+    return path != rest and rest.isidentifier()
 
 
 def nearest(path: str) -> str | None:

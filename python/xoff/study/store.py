@@ -72,6 +72,12 @@ class _Failure(TypedDict):
     audits: dict[str, str]
 
 
+class _Value(TypedDict):
+    """The file of a value that a Python function computed."""
+
+    value: int | float | None
+
+
 class Store:
     """The runs of a study, by key.
 
@@ -148,6 +154,25 @@ class Store:
         tables: names of the tables to read; all if None.
         """
         return load(self.directory / key, tables)
+
+    def metric(self, key: str, digest: str) -> tuple[int | float | None] | None:
+        """Returns the value that a Python function computed for a run, or None if no value is kept.
+
+        digest: a hash of the code of the function.
+        """
+        found = _object(self._of_metric(key, digest))
+        return None if mismatch(found, _Value) or "value" not in found else (found["value"],)
+
+    def keep_metric(self, key: str, digest: str, value: int | float | None) -> None:
+        """Keeps the value that a Python function computed for a run."""
+        with self.workspace() as work:
+            write_text(work / "value", json.dumps({"value": value}))
+            # Another process may have removed the run meanwhile.
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                (work / "value").rename(self._of_metric(key, digest))
+
+    def _of_metric(self, key: str, digest: str) -> Path:
+        return self.directory / key / f"metric-{digest[:24]}.json"
 
     def summary(self, key: str) -> dict[str, Any]:
         """Returns the summary of a run. Raises `OSError` if there is none."""

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 
 from xoff import statistics
 from xoff._core import InputError
+from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.statistics import Comparison, Interval
-from xoff.study import Advance, Report, Study
+from xoff.study import Advance, Report, Study, python_metrics
 from xoff.study.axes import Factor, Level
-from xoff.study.execution import Task, execute
+from xoff.study.execution import Task, Watch, execute
 from xoff.study.figures import point_words
 from xoff.study.metrics import metrics as metrics_of
 from xoff.study.objective import Objective, read
@@ -101,8 +102,17 @@ class Setting:
 class Tuning:
     """A search and its directory; arguments as for `xoff.tune`."""
 
-    def __init__(self, source: str | Path | Mapping[str, Any], out: str | Path, *, runs: int | None = None) -> None:
-        self.plan, self.factors = read_factors(source)
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, Any],
+        out: str | Path,
+        *,
+        runs: int | None = None,
+        allow_python: bool = False,
+        python_timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        with Functions(allow_python, python_timeout) as functions:
+            self.plan, self.factors = read_factors(source, functions)
         self.objective: Objective = read(self.plan.document, len(self.plan.seeds), runs)
         if not self.factors:
             raise InputError('axes: missing; give ranges, such as { from = "5KB", to = "400KB" }')
@@ -156,13 +166,15 @@ class Tuning:
 
         Raises `InputError` if no run can have a metric of the objective, or no setting is possible.
         """
-        do = partial(execute, executor=executor, workers=workers, threads=threads)
+        watch = Watch()
+        do = partial(execute, executor=executor, workers=workers, threads=threads, watch=watch, kept=self.study.measure)
         self.study.store.open()
-        base = self.plan.add([])
-        self._do([base], self.plan.seeds, do, progress)
-        self._search(do, progress)
-        finalists = self._finalists()
-        self._do([one.point for one in finalists] + [base], self.unseen, do, progress)
+        with self.study.calling(watch):
+            base = self.plan.add([])
+            self._do([base], self.plan.seeds, do, progress)
+            self._search(do, progress)
+            finalists = self._finalists()
+            self._do([one.point for one in finalists] + [base], self.unseen, do, progress)
         self._judge(base, finalists)
         self.study.write()
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
@@ -232,7 +244,8 @@ class Tuning:
         for point in {one.index: one for one in points}.values():
             for seed in seeds:
                 if (key := self.plan.key(point, seed)) is not None:
-                    tasks.append(Task(key, point.index, partial(self.plan.prepare, point, seed), self.plan.keep))
+                    prepare = partial(self.plan.prepare_again, point, seed, key)
+                    tasks.append(Task(key, point.index, prepare, self.plan.keep))
         done = self._report.simulated + self._report.found
         total = self.objective.runs + len(self.plan.seeds) + (_FINALISTS + 1) * len(self.unseen)
 
@@ -241,6 +254,7 @@ class Tuning:
                 progress(Advance(max(total, done + advance.complete), done + advance.complete))
 
         report = do(tasks, self.study.store, progress=told)
+        self.study.measure(*dict.fromkeys(task.key for task in tasks))
         self._report.simulated += report.simulated
         self._report.found += report.found
         self.lost |= {key: outcome.message for key, outcome in report.failures.items()}
@@ -254,7 +268,7 @@ class Tuning:
             key = self.plan.key(point, seed)
             if key is None or key in self.lost or not store.holds(key, ()) or store.failure(key) is not None:
                 continue
-            measured = metrics_of(store.summary(key))
+            measured = metrics_of(store.summary(key)) | python_metrics.values(self.plan.measured, store, key)
             found[seed] = {
                 name: float(value) for name in self.objective.metrics if (value := measured.get(name)) is not None
             }
@@ -429,6 +443,8 @@ def tune(
     workers: int | None = None,
     threads: int = 1,
     progress: Callable[[Advance], None] | None = None,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> Tuning:
     """Searches for the best settings of a study and returns the search; existing runs are not repeated.
 
@@ -437,9 +453,9 @@ def tune(
     out: the directory of its runs and tables, which need not exist.
     runs: replaces ``objective.runs``, the number of runs of the search.
 
-    The other arguments are those of `Study.run`. Raises `InputError` as `xoff.sweep` does.
+    The other arguments are those of `Study` and `Study.run`. Raises `InputError` as `xoff.sweep` does.
     """
-    tuning = Tuning(source, out, runs=runs)
+    tuning = Tuning(source, out, runs=runs, allow_python=allow_python, python_timeout=python_timeout)
     tuning.run(executor=executor, workers=workers, threads=threads, progress=progress)
     return tuning
 

@@ -10,6 +10,8 @@ from typing import Any
 from rich.markup import escape
 
 from xoff import display, formatting, plots, running
+from xoff.functions import TIMEOUT_SECONDS, Functions
+from xoff.functions.workloads import has_function
 from xoff.replacing import check_study
 from xoff.study.command import executor_of, kept, measured, place_of
 from xoff.study.figures import words
@@ -28,9 +30,12 @@ def command(
     threads: int,
     dask: str | None,
     as_json: bool,
+    allow_python: bool = False,
+    python_timeout: float = TIMEOUT_SECONDS,
 ) -> int:
     """Runs ``xoff tune``; returns the exit code: 0, or 1 if no setting keeps the limits with every seed."""
-    tuning = Tuning(file, out if out is not None else place_of(file), runs=runs)
+    place = out if out is not None else place_of(file)
+    tuning = Tuning(file, place, runs=runs, allow_python=allow_python, python_timeout=python_timeout)
     check_study(tuning.directory, tuning.plan.name, force=force)
     display.err.print(f"xoff: {escape(_asked(tuning))}", soft_wrap=True)
     try:
@@ -52,9 +57,9 @@ def command(
     return 0 if any(one.confirmed for one in tuning.best) else 1
 
 
-def check(file: Path, *, as_json: bool) -> int:
+def check(file: Path, functions: Functions, *, as_json: bool) -> int:
     """Prints the plan of a search, without runs, after reading objective, ranges and base. Returns 0."""
-    tuning = Tuning(file, place_of(file))
+    tuning = Tuning(file, place_of(file), allow_python=functions.allowed, python_timeout=functions.timeout)
     if as_json:
         found = tuning.to_dict()
         keys = ("name", "goals", "constraints", "factors", "seeds", "unseen_seeds")
@@ -148,4 +153,5 @@ def repeat(tuning: Tuning, one: Setting, file: Path) -> str:
     base = tuning.plan.base
     name = str(base.path) if isinstance(base, running.Text) else str(file)
     pairs = [f"--set {shlex.quote(f'{path}={running.given(value)}')}" for path, value in one.settings.items()]
-    return " ".join([f"xoff run {shlex.quote(name)}", *pairs])
+    allowed = ["--allow-python"] if has_function(tuning.plan.document["scenario"]) else []
+    return " ".join([f"xoff run {shlex.quote(name)}", *allowed, *pairs])

@@ -10,6 +10,7 @@ mod library;
 mod nccl;
 mod nvlink;
 mod placement;
+pub mod python;
 mod row;
 pub mod sizes;
 mod warm_start;
@@ -114,11 +115,15 @@ macro_rules! registry {
             /// (both separated by `;`).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub table: Option<String>,
+            /// A Python function that returns the rows: flows as in `table`, or beside `graph` the operations of the
+            /// job. Called with `--allow-python` alone.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub python: Option<python::Params>,
         }
 
         impl Workload {
-            /// Names of the kinds. A table becomes a list of flows when flows are made.
-            const KINDS: &str = concat!($(stringify!($kind), ", ",)* "table");
+            /// Names of the kinds. A table becomes a list of flows when flows are made, and so do rows of `python`.
+            const KINDS: &str = concat!($(stringify!($kind), ", ",)* "table, python");
 
             /// The given kinds.
             fn given(&self) -> Vec<(&'static str, &dyn Traffic)> {
@@ -202,6 +207,18 @@ impl Workload {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a function that Python cannot have, and a function beside another kind of traffic than `graph`.
+    pub fn check_python(&self, at: &str) -> Result<(), Problem> {
+        let Some(python) = &self.python else { return Ok(()) };
+        let of_table = self.table.as_ref().map(|_| "table");
+        let other = self.given().iter().map(|kind| kind.0).chain(of_table).find(|kind| *kind != "graph");
+        if let Some(other) = other {
+            let why = format!("{other} and python are given; `python` is allowed alone, or beside `graph`");
+            return Err((at.to_string(), why));
+        }
+        python.check(at, self.graph.is_some())
     }
 
     /// The given kind of traffic, by name.

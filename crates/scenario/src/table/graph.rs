@@ -11,7 +11,7 @@ use crate::error::InputError;
 /// Inserts the rows of a table at the key of the job.
 pub fn fill(graph: &mut Params, path: &str, table: &Input) -> Result<(), InputError> {
     table.bounded(path, MAX_OPERATIONS)?;
-    if path.ends_with("groups_table") {
+    if path.ends_with("groups_table") || path.ends_with(".python.groups") {
         alone(path, "groups", graph.groups.is_empty())?;
         table.allow(path, &["group", "rank"])?;
         let (group, rank) = (table.column(path, "group")?, table.column(path, "rank")?);

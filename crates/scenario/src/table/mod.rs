@@ -72,7 +72,8 @@ pub struct Table {
     pub columns: Vec<Column>,
 }
 
-/// Returns the files that a scenario names, as path of the key and file.
+/// Returns the files that a scenario names, as path of the key and file. The rows of a Python function that was not
+/// called have no file: the name is empty.
 pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
     let mut list = Vec::new();
     if let Some(explicit) = &s.network.explicit {
@@ -82,6 +83,10 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
         );
     }
     for (i, w) in s.workload.iter().enumerate() {
+        if let Some(python) = &w.python {
+            list.push((format!("workload[{i}].python.rows"), python.rows.clone().unwrap_or_default()));
+            list.extend(python.groups.clone().map(|file| (format!("workload[{i}].python.groups"), file)));
+        }
         if let Some(file) = &w.table {
             list.push((format!("workload[{i}].table"), file.clone()));
         }
@@ -112,24 +117,13 @@ pub fn table_files(s: &Scenario) -> Vec<(String, String)> {
 
 /// Inserts the rows of tables at the keys that name the tables.
 pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
+    fill_network(s, &mut tables)?;
     for (path, file) in table_files(s) {
-        let table = tables(&path)
-            .ok_or_else(|| InputError::new(&path, format!("the table `{file}` was not given")))?;
-        if let Some(rest) = path.strip_prefix("network.explicit.") {
-            let Some(explicit) = &mut s.network.explicit else { continue };
-            if rest == "nodes_table" {
-                alone(&path, "nodes", explicit.nodes.is_empty())?;
-                table.bounded(&path, MAX_NODES)?;
-                explicit.nodes = nodes(&path, &table)?;
-            } else {
-                alone(&path, "links", explicit.links.is_empty())?;
-                table.bounded(&path, 4 * MAX_NODES)?;
-                explicit.links = links(&path, &table)?;
-            }
+        if path.starts_with(OF_NETWORK) {
             continue;
         }
-        let index: usize =
-            path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0);
+        let table = tables(&path).ok_or_else(|| not_given(s, &path, &file))?;
+        let index = workload_of(&path);
         if path.ends_with("cdf_file") {
             table.allow(&path, &["bytes", "percent"])?;
             let (bytes, percent) = (table.column(&path, "bytes")?, table.column(&path, "percent")?);
@@ -145,7 +139,12 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
                 alone(&path, "cdf", poisson.cdf.is_none())?;
                 poisson.cdf = Some(points);
             }
-        } else if let Some(graph) = s.workload[index].graph.as_mut().filter(|_| path.contains("].graph.")) {
+        } else if let Some(graph) = s.workload[index]
+            .graph
+            .as_mut()
+            .filter(|_| path.contains("].graph.") || path.contains("].python."))
+        {
+            // Beside a job, the rows of a function are operations.
             graph::fill(graph, &path, &table)?;
         } else if let Some(serving) =
             s.workload[index].serving.as_mut().filter(|_| path.contains("].serving."))
@@ -157,7 +156,60 @@ pub fn fill(s: &mut Scenario, mut tables: impl FnMut(&str) -> Option<Input>) -> 
             s.workload[index].flows = Some(flows(&path, &table)?);
         }
     }
+    called_groups(s, &mut tables)
+}
+
+/// Inserts the groups of jobs that functions returned; these have no file.
+fn called_groups(s: &mut Scenario, tables: &mut impl FnMut(&str) -> Option<Input>) -> Result<(), InputError> {
+    for (i, w) in s.workload.iter_mut().enumerate() {
+        let path = format!("workload[{i}].python.groups");
+        let is_called = w.python.as_ref().is_some_and(|python| python.groups.is_none());
+        if let (true, Some(graph)) = (is_called, &mut w.graph)
+            && let Some(table) = tables(&path)
+        {
+            graph::fill(graph, &path, &table)?;
+        }
+    }
     Ok(())
+}
+
+/// Start of the paths of tables of the network.
+const OF_NETWORK: &str = "network.explicit.";
+
+/// Inserts the rows of the network's tables, without which no host is known.
+pub fn fill_network(
+    s: &mut Scenario,
+    tables: &mut impl FnMut(&str) -> Option<Input>,
+) -> Result<(), InputError> {
+    for (path, file) in table_files(s) {
+        let Some(rest) = path.strip_prefix(OF_NETWORK) else { continue };
+        let table = tables(&path).ok_or_else(|| not_given(s, &path, &file))?;
+        let Some(explicit) = &mut s.network.explicit else { continue };
+        if rest == "nodes_table" {
+            alone(&path, "nodes", explicit.nodes.is_empty())?;
+            table.bounded(&path, MAX_NODES)?;
+            explicit.nodes = nodes(&path, &table)?;
+        } else {
+            alone(&path, "links", explicit.links.is_empty())?;
+            table.bounded(&path, 4 * MAX_NODES)?;
+            explicit.links = links(&path, &table)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the number of the workload in a path.
+fn workload_of(path: &str) -> usize {
+    path.trim_start_matches("workload[").split(']').next().and_then(|i| i.parse().ok()).unwrap_or(0)
+}
+
+/// Returns the error on a missing table.
+fn not_given(s: &Scenario, path: &str, file: &str) -> InputError {
+    let Some(at) = path.strip_suffix(".rows").filter(|_| file.is_empty()) else {
+        return InputError::new(path, format!("the table `{file}` was not given"));
+    };
+    let function = s.workload[workload_of(path)].python.as_ref().map_or("", |python| &python.function);
+    InputError::new(at, format!("`{function}` was not called; `xoff run --allow-python` calls the function"))
 }
 
 fn host(cells: &Cells, row: usize) -> Option<Host> {
