@@ -36,8 +36,8 @@ def new(
         str,
         typer.Argument(
             metavar="[KIND]",
-            help="scenario, study, training, serving, graph, python or plugin; in a source checkout also mechanism, transport, "
-            "congestion_control, routing, topology, workload or experiment.",
+            help="scenario, study, training, serving, graph, python or plugin; in a source checkout also mechanism, "
+            "transport, congestion_control, routing, topology, workload or experiment.",
             show_default=False,
             autocompletion=_kinds,
         ),
