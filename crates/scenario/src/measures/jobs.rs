@@ -16,7 +16,7 @@ use xoff_models::job::{Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
 use xoff_models::nccl::Protocol;
 use xoff_models::workload::{AllFlows, Over as Ends, Together};
-use xoff_units::{index, wide};
+use xoff_units::{index, number, wide};
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
@@ -132,9 +132,9 @@ impl Job {
     fn new(graph: Arc<Graph>) -> Self {
         let done = graph.ranks[..index(graph.processors)]
             .iter()
-            .map(|rank| vec![None; rank.operations().len()])
+            .map(|rank| vec![None; index(rank.count())])
             .collect();
-        let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; graph.shared.len()];
+        let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; index(graph.count_shared())];
         let mut iterations = vec![(0, graph.start.ps()); usize::from(graph.iterations)];
         for operation in graph.ranks[..index(graph.processors)].iter().flat_map(Rank::operations) {
             iterations[usize::from(operation.iteration)].0 += 1;
@@ -151,7 +151,7 @@ impl Job {
         let posted = ended.by.filter(|by| by.arrived).map_or(start, |by| by.posted.ps());
         self.done[index(ended.rank)][index(ended.place)] =
             Some(Done { start, end, after: ended.after, posted });
-        let operation = self.graph.ranks[index(ended.rank)].operations()[index(ended.place)];
+        let operation = self.graph.ranks[index(ended.rank)].operation(ended.place);
         let iteration = &mut self.iterations[usize::from(operation.iteration)];
         *iteration = (iteration.0 - 1, iteration.1.max(end));
         if let Work::Collective { number, .. } = operation.work {
@@ -161,7 +161,7 @@ impl Job {
 
     /// A rank is through with a collective.
     fn meet(&mut self, number: u32, start: u64, end: u64) {
-        let shared = self.graph.shared[index(number)];
+        let shared = self.graph.shared(number);
         let What::Collective { shape, group } = shared.what else { return };
         let meeting = &mut self.meetings[index(number)];
         meeting.first = meeting.first.min(start);
@@ -305,10 +305,11 @@ impl<'a> Cutting<'a> {
     fn cut(mut self) -> BTreeMap<(u16, Kind), u64> {
         let Some(end) = self.ends.last().copied() else { return self.found };
         let done = &self.job.done[self.rank];
-        let operations = self.job.graph.ranks[self.rank].operations();
+        let rank = &self.job.graph.ranks[self.rank];
         let known = || done.iter().enumerate().filter_map(|(place, done)| done.map(|done| (place, done)));
-        let mut computed: Vec<(usize, Done)> =
-            known().filter(|(place, _)| matches!(operations[*place].work, Work::Compute(_))).collect();
+        let mut computed: Vec<(usize, Done)> = known()
+            .filter(|(place, _)| matches!(rank.operation(number(*place)).work, Work::Compute(_)))
+            .collect();
         computed.sort_by_key(|(place, done)| (done.start, done.end, *place));
         let mut at = self.job.graph.start.ps();
         for (_, one) in computed {
@@ -339,7 +340,7 @@ impl<'a> Cutting<'a> {
             && at > from
         {
             let start = one.start.clamp(from, at);
-            let work = self.job.graph.ranks[self.rank].operations()[place].work;
+            let work = self.job.graph.ranks[self.rank].operation(number(place)).work;
             let moves = match work {
                 Work::Compute(_) => at,
                 Work::Send(_) => start,
@@ -348,7 +349,7 @@ impl<'a> Cutting<'a> {
             };
             self.add(Kind::Bubble, start, moves);
             if let Some(number) = work.number() {
-                self.add(Kind::Exposed(self.job.graph.shared[index(number)].label), moves, at);
+                self.add(Kind::Exposed(self.job.graph.shared(number).label), moves, at);
             }
             (at, next) = (start, before(one.after));
         }
