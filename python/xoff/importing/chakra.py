@@ -111,7 +111,7 @@ def convert(
         if len(members) > 1:
             job.groups[f"g{number}"] = members
     if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
-        raise InputError(f"{paths[lone.rank]}: {lone.name}: the group has no other rank")
+        raise InputError(f"{paths[lone.rank or 0]}: {lone.name}: the group has no other rank")
     text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
     notes.add(Source(paths[0], b""), (), text)
     tables = [
@@ -125,7 +125,7 @@ def convert(
 
     def place(_: int, row: int) -> str:
         one = job.operations[row]
-        return f"{paths[one.rank]}: node {one.where}"
+        return f"{paths[one.rank or 0]}: node {one.where}"
 
     found.file, found.place = paths[0], place
     return found
