@@ -56,8 +56,8 @@ struct Job {
     meetings: Vec<Meeting>,
     /// Unfinished operations of each iteration, and the end of the last finished operation.
     iterations: Vec<(u64, u64)>,
-    /// Finished collectives.
-    collectives: Vec<Measured>,
+    /// Numbers of finished collectives, in the order of their ends.
+    finished: Vec<u32>,
 }
 
 /// Part of the time of a rank.
@@ -123,7 +123,7 @@ impl Measure for Jobs {
             job.parts(&mut |rank, iteration, kind, time| {
                 rows.jobs.push(job.row(rank, iteration, kind, time));
             });
-            rows.collectives.extend(job.collectives.iter().cloned());
+            rows.collectives.extend(job.finished.iter().filter_map(|number| job.measured(*number)));
         }
     }
 }
@@ -139,7 +139,7 @@ impl Job {
         for operation in graph.ranks[..index(graph.processors)].iter().flat_map(Rank::operations) {
             iterations[usize::from(operation.iteration)].0 += 1;
         }
-        Self { graph, done, meetings, iterations, collectives: Vec::new() }
+        Self { graph, done, meetings, iterations, finished: Vec::new() }
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -162,17 +162,22 @@ impl Job {
     /// A rank is through with a collective.
     fn meet(&mut self, number: u32, start: u64, end: u64) {
         let shared = self.graph.shared(number);
-        let What::Collective { shape, group } = shared.what else { return };
+        let What::Collective { group, .. } = shared.what else { return };
         let meeting = &mut self.meetings[index(number)];
         meeting.first = meeting.first.min(start);
         meeting.last = meeting.last.max(start);
         meeting.end = meeting.end.max(end);
         meeting.ranks += 1;
-        let group = &self.graph.groups[index(group)];
-        if index(meeting.ranks) < group.ranks.len() {
-            return;
+        if index(meeting.ranks) == self.graph.groups[index(group)].ranks.len() {
+            self.finished.push(number);
         }
-        let of = &self.graph.shapes[index(shape)];
+    }
+
+    /// Returns a finished collective.
+    fn measured(&self, number: u32) -> Option<Measured> {
+        let (shared, meeting) = (self.graph.shared(number), self.meetings[index(number)]);
+        let What::Collective { shape, group } = shared.what else { return None };
+        let (of, group) = (&self.graph.shapes[index(shape)], &self.graph.groups[index(group)]);
         let together = Together {
             workload: self.graph.workload,
             operation: of.of.operation.name(),
@@ -185,7 +190,7 @@ impl Job {
             channels: of.of.channels as u32,
             over: Ends::Messages(wide(of.pieces().len())),
         };
-        self.collectives.push(Measured {
+        Some(Measured {
             arrived: together.over.count(),
             of: together,
             start: Some(meeting.first),
@@ -197,7 +202,7 @@ impl Job {
                 iteration: shared.iteration,
                 joined: meeting.last,
             }),
-        });
+        })
     }
 
     /// Returns the end of each finished iteration; at least the end of the previous iteration.
@@ -279,10 +284,15 @@ impl Job {
     /// Returns the bus bandwidth of the collectives of each label: bytes of their links divided by time.
     fn bus(&self) -> BTreeMap<&str, f64> {
         let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for one in &self.collectives {
-            let Some((of, time)) = one.job.as_ref().zip(one.moving()) else { continue };
-            let sum = sums.entry(&of.label).or_default();
-            *sum = (sum.0 + one.of.bytes as f64 * one.of.bus * 8e12, sum.1 + time as f64);
+        for number in &self.finished {
+            let shared = self.graph.shared(*number);
+            let What::Collective { shape, group } = shared.what else { continue };
+            let (of, ranks) =
+                (&self.graph.shapes[index(shape)].of, self.graph.groups[index(group)].ranks.len());
+            let Meeting { last, end, .. } = self.meetings[index(*number)];
+            let sum = sums.entry(&self.graph.labels[usize::from(shared.label)]).or_default();
+            let bits = of.size.0 as f64 * of.operation.bus(ranks) * 8e12;
+            *sum = (sum.0 + bits, sum.1 + (end - last) as f64);
         }
         sums.into_iter().map(|(label, (bits, time))| (label, bits / time.max(1.0))).collect()
     }
