@@ -45,6 +45,7 @@ __all__ = [
     "ExpertTraffic",
     "Explicit",
     "Failover",
+    "Family",
     "FatTree",
     "Fault",
     "Faults",
@@ -2095,8 +2096,10 @@ class Collective(_Part):
 class Row(_Part):
     """An operation of a rank: a row of `operations`, or of the table."""
 
-    rank: int
-    """The rank of the operation."""
+    rank: int | None = None
+    """The rank of the operation. Without ranks, all operations are those of every rank (SPMD: single program, multiple
+    data).
+    """
 
     kind: Literal[
         "compute",
@@ -2150,7 +2153,7 @@ class Row(_Part):
     """Payload of a message; of a collective as `collective.size`."""
 
     group: str | None = None
-    """The group of a collective."""
+    """The group of a collective, or the family of groups."""
 
     algorithm: (
         Literal[
@@ -2207,6 +2210,20 @@ class Row(_Part):
 
 
 @dataclass(kw_only=True)
+class Family(_Part):
+    """`workload[…].graph.families`: groups of ranks a stride apart. Group i begins at rank (i ÷ stride) × stride ×
+    count + i mod stride. Example: stride 2 and count 3 divide 12 ranks into the groups 0 2 4, 1 3 5, 6 8 10 and 7 9
+    11.
+    """  # noqa: D205
+
+    stride: int | None = None
+    """Distance between neighbours of a group. Stride × count divides the ranks. Default: 1."""
+
+    count: int
+    """Ranks of a group."""
+
+
+@dataclass(kw_only=True)
 class Processor(_Part):
     """`workload[…].graph.processor`: the processor of operations with FLOP or memory traffic instead of a duration."""
 
@@ -2233,11 +2250,16 @@ class Graph(_Part):
     groups_table: str | None = None
     """The same as a CSV or Parquet file with the columns group and rank, members of a group in order."""
 
+    families: Mapping[str, Family] | None = None
+    """Families of groups, for operations of every rank: `TP = { stride = 1, count = 2 }` divides the ranks into groups
+    of `count` ranks that are `stride` apart (default: 1).
+    """
+
     library: Literal["textbook", "nccl"] | None = None
     """The library of collectives. Default: `textbook`."""
 
     ranks: int | None = None
-    """Number of ranks. Default: up to the last rank with an operation or in a group."""
+    """Number of ranks. Default: up to the last rank with an operation or in a group; required with families."""
 
     hosts: Sequence[int | str] | None = None
     """The hosts of the ranks, in order. Default: by `placement`."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from imports import CONFIG, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of
+from imports import CONFIG, EXAMPLES, FLOWS, MATRIX, TOPO, TOPOLOGY, Import, document_of
 from small import Command
 from xoff import InputError
-from xoff.importing import hpcc, hpcc_topology, htsim, notes, requests, source
+from xoff.importing import chakra, goal, hpcc, hpcc_topology, htsim, notes, requests, simai, source
 from xoff.importing.source import Source, read
 
 _STAR = "5 1 4\n4\n" + "".join(f"{host} 4 100Gbps 1000ns 0\n" for host in range(4))
@@ -171,3 +171,76 @@ def test_files_that_are_cut_off_are_imported_or_refused(xoff_here: Command, tmp_
                 assert done.stderr.count("\n") == 1
                 assert str(cut) in done.stderr or hit in {TOPO, CONFIG}, done.stderr
                 assert sorted(tmp_path.iterdir()) == before
+
+
+def _refuses_beyond(module: Any, name: str, count: int, convert: Callable[[], Any]) -> str:
+    """Imports files with this many operations at the limit, and returns the refusal one below the limit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, name, count)
+        convert()
+        patch.setattr(module, name, count - 1)
+        with pytest.raises(InputError) as error:
+            convert()
+    return str(error.value)
+
+
+def test_operations_are_counted_before_any_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    schedule = """num_ranks 2
+rank 0 { // calc 1
+  a: calc 5 cpu 1
+  /* send 5b to 1
+  calc 7 */
+\tsend 5b to 1
+  calc: recv 5b from 1
+  calc requires a
+}
+rank 1 {
+l2:  send 5b to 0
+recv 5b from 0
+}
+"""
+    file = _file(tmp_path / "job.goal", schedule)
+
+    def made() -> object:
+        return goal.convert(read(file))
+
+    said = _refuses_beyond(goal, "_MAX_OPERATIONS", 5, made)
+    assert said == f"{file}: has 5 operations; at most 4 are allowed"
+    monkeypatch.setattr(goal, "_MAX_OPERATIONS", 4)
+    monkeypatch.setattr(goal, "_operation", None)
+    with pytest.raises(InputError):
+        made()
+
+
+def test_nodes_of_traces_are_counted_before_any_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = [EXAMPLES / f"chakra.{rank}.json" for rank in range(2)]
+    counts = [path.read_text().count('"NodeType"') for path in traces]
+
+    def made() -> object:
+        return chakra.convert(paths=traces, groups=None)
+
+    said = _refuses_beyond(chakra, "MAX_OPERATIONS", sum(counts), made)
+    assert said.startswith(f"{traces[1]}: the traces up to this file have {sum(counts)} nodes; ")
+    said = _refuses_beyond(chakra, "_MAX_NODES", max(counts), made)
+    assert f"has {max(counts)} nodes; at most" in said
+    monkeypatch.setattr(chakra, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(chakra, "_read", None)
+    with pytest.raises(InputError):
+        made()
+
+
+def test_a_job_of_simai_beyond_the_limit_is_refused_with_its_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    head = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 all_gpus: 16"
+    file = _file(tmp_path / "layers.txt", f"{head}\n2\n" + 2 * "a -1 1 ALLREDUCE 9 1 NONE 0 1 NONE 0 1\n")
+
+    def made() -> object:
+        return simai.convert(read(file), None, None, 8)
+
+    # Three computations and a collective for each layer, at each of 16 GPUs.
+    said = _refuses_beyond(simai, "MAX_SHARED", 2 * 4 * 16, made)
+    assert "8 operations of 16 GPUs are 128; at most 127 are allowed" in said
+    monkeypatch.setattr(simai, "MAX_SHARED", 2 * 3 * 16 - 1)
+    with pytest.raises(InputError, match="line 2: 2 layers on 16 GPUs are 96 operations or more; at most 95"):
+        made()

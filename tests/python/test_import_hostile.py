@@ -144,7 +144,7 @@ GOAL = "num_ranks 2\nrank 0 {{\n{0}\n}}\nrank 1 {{\n{1}\n}}\n"
         ("goal", "num_ranks 2\n", "line 2", "no operations"),
         ("goal", "num_ranks 20000\n", "line 1", "is not a whole number from 0 to 16000"),
         ("simai", "HYBRID all_gpus: 4\n0\n", "line 3", "no layers"),
-        ("simai", "HYBRID all_gpus: 65536\n65536\n", "line 2", "8,388,608 operations"),
+        ("simai", "HYBRID all_gpus: 65536\n65536\n", "line 2", "12,884,901,888 operations or more"),
         ("chakra", [{"Id": 3, "NodeType": 4, "data_deps": [3]}], "node 3", "would wait for itself"),
         ("chakra", [{"Id": 3, "NodeType": 4, "runtime": 10**9}], "node 3", "is not a number of microseconds"),
         ("chakra", [{"Id": 3, "NodeType": 5, "comm_dst": 0, "comm_size": 1}], "node 3", "no other rank"),

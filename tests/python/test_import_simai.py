@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xoff
-from imports import Import, messages, refused
+from imports import Import, document_of, messages, refused
 from small import Command
-from xoff.importing.simai import _groups, _Header
+from xoff.importing.simai import _families, _Header
 
 KINDS = ("TP", "DP", "EP", "DP_EP")
 HEAD = (
@@ -29,13 +28,8 @@ grad -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 67108864 1
 def test_replicas_are_of_one_stage(imported: Import) -> None:
     """TP 4, PP 2, 32 GPUs: a ring of 4 moves 2 * 3/4 of 64 MiB over 50 GB/s in 2.013 ms; a ring of 8, 2.349 ms."""
     said = imported("simai", PIPELINE, options=("--library", "textbook"))
-    with Path(said["scenario"]).with_name("groups.csv").open() as file:
-        groups: dict[str, list[int]] = {}
-        for row in csv.DictReader(file):
-            groups.setdefault(row["group"], []).append(int(row["rank"]))
-    assert len(groups) == 8
-    assert groups["DP0"] == [0, 4, 8, 12]
-    assert groups["DP4"] == [16, 20, 24, 28]
+    families = document_of(said)["workload"][0]["graph"]["families"]
+    assert families == {"DP": {"stride": 4, "count": 4}}
     job: dict[str, Any] = {**xoff.run(said["scenario"]).summary["workloads"]["job"]["job"]}
     line = 2 * 3 / 4 * 2**26 / 50e9 * 1e12
     # Headers of 48 B in frames of 9048 B, and the latency of six steps.
@@ -60,7 +54,8 @@ def test_groups_are_those_of_the_rank_order(tensor: int, expert: int, replicas: 
         for place, rank in ranks.items():
             alike = tuple(one for axis, one in enumerate(place) if axis not in varied[name])
             expected.setdefault(alike, []).append(rank)
-        found = _groups(name, _Header(len(ranks), tensor, expert, stages, 1))
+        families = {one.name: one for one in _families(_Header(len(ranks), tensor, expert, stages, 1))}
+        found = [list(group) for group in families[name].groups(len(ranks))]
         assert found == sorted(map(sorted, expected.values()))
         assert sorted(rank for group in found for rank in group) == list(range(len(ranks)))
 

@@ -46,6 +46,8 @@ _BY_NAME = {
 }  # fmt: skip
 _ALL = "all"
 _WHOLE = re.compile("[0-9]{1,19}")
+# Each node of a JSON file has this key; a quote within a text has a backslash before.
+_NODE_TYPE = re.compile(rb'"NodeType"\s*:')
 
 
 @dataclass(slots=True)
@@ -89,12 +91,14 @@ def convert(
     job = Job("job")
     if flops is not None:
         job.processor = {"flops": flops} if memory is None else {"flops": flops, "memory": memory}
+    _count(paths)
     names = _groups(groups, len(paths))
     for rank, path in enumerate(paths):
         source = Source(path, b"")
         nodes = sorted(_read(path), key=lambda node: node.id)
-        if len(job.operations) + len(nodes) > MAX_OPERATIONS:
-            raise InputError(f"{path}: the traces up to this file have more than {MAX_OPERATIONS:,} nodes")
+        # A hostile file may hide nodes from the count: JSON allows escapes in keys.
+        if (total := len(job.operations) + len(nodes)) > MAX_OPERATIONS:
+            raise InputError(f"{path}: {_too_many(total)}")
         known = {node.id for node in nodes}
         if len(known) != len(nodes):
             raise InputError(f"{path}: two nodes have the same number")
@@ -111,7 +115,7 @@ def convert(
         if len(members) > 1:
             job.groups[f"g{number}"] = members
     if (lone := next((one for one in job.operations if one.group and one.group not in job.groups), None)) is not None:
-        raise InputError(f"{paths[lone.rank]}: {lone.name}: the group has no other rank")
+        raise InputError(f"{paths[lone.rank or 0]}: {lone.name}: the group has no other rank")
     text = f"the network is not in the files: a star of {len(paths):,} hosts at {RATE} with {DELAY} a link"
     notes.add(Source(paths[0], b""), (), text)
     tables = [
@@ -125,10 +129,29 @@ def convert(
 
     def place(_: int, row: int) -> str:
         one = job.operations[row]
-        return f"{paths[one.rank]}: node {one.where}"
+        return f"{paths[one.rank or 0]}: node {one.where}"
 
     found.file, found.place = paths[0], place
     return found
+
+
+def _count(paths: Sequence[Path]) -> None:
+    """Raises `InputError` with the number of nodes if the traces have too many, before a node is made."""
+    total = 0
+    for path in paths:
+        content = read_bytes(path, MAX_JOB_BYTES)
+        is_json = content[:1] in {b"{", b"["}
+        # The first message describes the file.
+        count = sum(1 for _ in _NODE_TYPE.finditer(content)) if is_json else sum(1 for _ in _bounds(path, content)) - 1
+        total += count
+        if count > _MAX_NODES:
+            raise InputError(f"{path}: has {count:,} nodes; at most {_MAX_NODES:,} are allowed")
+        if total > MAX_OPERATIONS:
+            raise InputError(f"{path}: {_too_many(total)}")
+
+
+def _too_many(total: int) -> str:
+    return f"the traces up to this file have {total:,} nodes; at most {MAX_OPERATIONS:,} are allowed"
 
 
 def _groups(file: Path | None, ranks: int) -> dict[str, tuple[int, list[int]]]:
@@ -231,11 +254,7 @@ def _data(kind: str, given: int, ranks: int) -> int:
 
 def _read(path: Path) -> Iterator[_Node]:
     content = read_bytes(path, MAX_JOB_BYTES)
-    nodes = _of_json(path) if content[:1] in {b"{", b"["} else _of_protobuf(path, content)
-    for count, node in enumerate(nodes):
-        if count >= _MAX_NODES:
-            raise InputError(f"{path}: has more than {_MAX_NODES:,} nodes")
-        yield node
+    return _of_json(path) if content[:1] in {b"{", b"["} else _of_protobuf(path, content)
 
 
 def _json(path: Path) -> Any:
@@ -282,15 +301,11 @@ def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
         from xoff.importing.chakra_messages import METADATA, NODE
     except ImportError:
         raise InputError("chakra: traces are read by the library protobuf (pip install 'xoff[chakra]')") from None
-    at, is_first = 0, True
-    while at < len(content):
-        length, start = _length(path, content, at)
-        at = start + length
-        if at > len(content):
-            raise InputError(f"{path}: ends within a message, at byte {start}")
+    is_first = True
+    for start, end in _bounds(path, content):
         message = (METADATA if is_first else NODE)()
         try:
-            message.ParseFromString(content[start:at])
+            message.ParseFromString(content[start:end])
         except DecodeError:
             raise InputError(f"{path}: the message at byte {start} is not a message of a Chakra trace") from None
         if not is_first:
@@ -300,6 +315,17 @@ def _of_protobuf(path: Path, content: bytes) -> Iterator[_Node]:
             time = _micro(path, message.id, message.duration_micros)
             yield _Node(message.id, _NODE_TYPES[message.type], message.name, time, after, _values(message.attr))
         is_first = False
+
+
+def _bounds(path: Path, content: bytes) -> Iterator[tuple[int, int]]:
+    """Yields begin and end of each message."""
+    at = 0
+    while at < len(content):
+        length, start = _length(path, content, at)
+        at = start + length
+        if at > len(content):
+            raise InputError(f"{path}: ends within a message, at byte {start}")
+        yield start, at
 
 
 def _values(attributes: Sequence[Any]) -> dict[str, Any]:

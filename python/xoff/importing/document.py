@@ -18,15 +18,17 @@ from xoff.importing.notes import HEADINGS, Notes
 Value: TypeAlias = "str | int | float | bool | Sequence[Value] | Mapping[str, Value]"
 
 SCENARIO = "scenario.toml"
-# Of all ranks of a job.
+# Listed operations of a job.
 MAX_OPERATIONS = 2**23
+# Operations of all ranks together, of a job whose ranks share a program.
+MAX_SHARED = 2**31
 # Hosts of a star.
 MAX_STAR = 16_000
 _WIDTH = 118
 # The core's message on a row of a table. The name of an operation is one that the importer generated.
 _ROW = re.compile(
     r"workload\[(\d+)\]\.(?:table|graph\.operations_table)\[(\d+)\]\.(\w+): "
-    r"(?:`\w+` \(\w+\) of rank \d+, line \d+ of the file: )?(.*)",
+    r"(?:`\w+` \(\w+\) of (?:every rank|rank \d+), line \d+ of the file: )?(.*)",
     re.S,
 )
 
@@ -77,7 +79,8 @@ class Workload:
 class Operation:
     """An operation of a rank of a job; `xoff.scenario.GraphOperation` describes each value."""
 
-    rank: int
+    rank: int | None
+    """None for an operation of every rank."""
     kind: str
     name: str
     after: Sequence[str] = ()
@@ -105,7 +108,8 @@ class Operation:
         size = "" if self.size is None else f"{self.size}B"
         peer = "" if self.peer is None else self.peer
         after = ";".join(self.after)
-        cells = (self.rank, self.kind, self.name, after, self.stream, self.unit, duration, peer, self.tag or "", size)
+        rank = () if self.rank is None else (self.rank,)
+        cells = (*rank, self.kind, self.name, after, self.stream, self.unit, duration, peer, self.tag or "", size)
         more: tuple[str | int, ...] = ()
         if is_computed:
             more = "" if self.flop is None else self.flop, "" if self.memory is None else f"{self.memory}B"
@@ -119,6 +123,8 @@ class Job:
     name: str
     operations: list[Operation] = field(default_factory=list)
     groups: dict[str, list[int]] = field(default_factory=dict)
+    families: dict[str, dict[str, Value]] = field(default_factory=dict)
+    """Stride and count of each family of groups, for operations of every rank."""
     settings: dict[str, Value] = field(default_factory=dict)
     processor: dict[str, Value] = field(default_factory=dict)
     """The speed of the ranks' processor, for operations without a duration."""
@@ -126,7 +132,8 @@ class Job:
     def tables(self) -> dict[str, Iterable[str]]:
         """Returns the tables of the job by file name."""
         is_computed = bool(self.processor)
-        head = "rank,kind,name,after,stream,unit,duration,peer,tag,size,group,label"
+        rank = "rank," if self.operations and self.operations[0].rank is not None else ""
+        head = f"{rank}kind,name,after,stream,unit,duration,peer,tag,size,group,label"
         rows = (one.row(is_computed=is_computed) for one in self.operations)
         tables: dict[str, Iterable[str]] = {
             "operations.csv": (f"{head},flop,memory\n" if is_computed else f"{head}\n", *rows)
@@ -142,7 +149,8 @@ class Job:
         if self.groups:
             values["groups_table"] = "groups.csv"
         found = [Table("workload", {"name": self.name}, is_listed=True), Table("workload.graph", values)]
-        return [*found, Table("workload.graph.processor", self.processor)] if self.processor else found
+        more = {"families": dict[str, Value](self.families), "processor": self.processor}
+        return [*found, *(Table(f"workload.graph.{key}", values) for key, values in more.items() if values)]
 
 
 @dataclass(slots=True)

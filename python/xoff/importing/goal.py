@@ -10,11 +10,13 @@ The parameters of LogGOPS (latency, gaps, overheads, rendezvous) are not importe
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from xoff._core import InputError
 from xoff.importing.document import MAX_STAR, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
 from xoff.importing.source import MAX_MESSAGE, MAX_NS, Source, shown
@@ -24,6 +26,8 @@ _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # With more requirements than this, the beginning of an operation is a separate operation for others to wait for.
 _SHORT = 4
 _OPTIONS = ("tag", "cpu", "nic")
+# An operation stands at the beginning of a line, after its label; a number follows.
+_COUNTED = re.compile(r"^[^\S\n]*(?:\w+:[^\S\n]+)?(?:send|recv|calc)[^\S\n]+[0-9]", re.M)
 _REMARK = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 # The file has no rates: these are defaults.
 RATE, DELAY = "400Gbps", "500ns"
@@ -206,7 +210,6 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
     current: int | None = None
     labels: dict[str, int] = {}
     requirements: list[tuple[int, list[str]]] = []
-    total = 0
     for line, words in _statements(file):
         if count is None:
             if words[0] != "num_ranks" or len(words) != 2:
@@ -229,9 +232,6 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
         elif len(words) == 3 and words[1] in {"requires", "irequires"}:
             requirements.append((line, words))
         else:
-            total += 1
-            if total > _MAX_OPERATIONS:
-                file.wrong(line, f"more than {_MAX_OPERATIONS:,} operations")
             _operation(file, line, words, ranks[current], labels, count, notes)
     if count is None or current is not None:
         file.wrong(file.last, "the file ends within a rank")
@@ -241,9 +241,16 @@ def _ranks(file: Source, notes: Notes) -> dict[int, list[_One]]:
 
 
 def _statements(file: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yields number and words of each line that has words; braces are words, comments are not."""
-    text = _REMARK.sub(lambda found: "\n" * found[0].count("\n"), file.content.decode())
-    for number, line in enumerate(text.split("\n"), 1):
+    """Yields number and words of each line that has words; braces are words, comments are not.
+
+    Raises `InputError` with the number of operations at once if the file has too many.
+    """
+    text = file.content.decode()
+    if "/*" in text or "//" in text:
+        text = _REMARK.sub(lambda found: "\n" * found[0].count("\n"), text)
+    if (total := sum(1 for _ in _COUNTED.finditer(text))) > _MAX_OPERATIONS:
+        raise InputError(f"{file.path}: has {total:,} operations; at most {_MAX_OPERATIONS:,} are allowed")
+    for number, line in enumerate(io.StringIO(text), 1):
         if words := line.replace("{", " { ").replace("}", " } ").split():
             yield number, words
 

@@ -6,6 +6,9 @@ collective, which is waited for; then the gradient of the weights and its collec
 Forward and input-gradient collectives are of tensor-parallel ranks, weight-gradient collectives of replicas, unless
 their names say otherwise.
 
+A job of all ranks is written as the program of every rank (SPMD), with families of groups: the 8,670 operations of a
+rank in the place of the 79.9 million operations of 9,216 ranks.
+
 Groups never cross a stage of the pipeline. A stage is W / PP consecutive ranks, in Megatron's rank order
 ``tp-cp-ep-dp-pp`` (``RankGenerator`` in ``parallel_state.py``). Within a stage, TP ranks are consecutive. Replicas (DP)
 are a stride of TP apart; there are W / (TP PP), as in SimAI's ``Layer.cc``. An EP group has one rank, in equal place,
@@ -17,10 +20,11 @@ a fault.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from xoff.importing.document import MAX_OPERATIONS, Imported, Job, Operation, Table
+from xoff.importing.document import MAX_SHARED, Imported, Job, Operation, Table
 from xoff.importing.notes import Notes
 from xoff.importing.simai_network import Fabric, of_template, of_topology
 from xoff.importing.source import MAX_NS, Source, shown
@@ -33,8 +37,8 @@ _KINDS = {
 }
 _POLICY = "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
 _MAX_LAYERS = 2**16
-# The largest number of operations of a rank for a layer.
-_MOST_OF_A_LAYER = 6
+# Computations of a layer at each rank: forward, for the gradient of the input, and for that of the weights.
+_COMPUTATIONS = 3
 _LEAST = 4096
 """The least size in bytes to which forward collectives are rounded up."""
 
@@ -47,6 +51,21 @@ class _Part:
     """Empty without a collective."""
     group: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Groups that divide the ranks: `count` ranks of a group are `stride` apart."""
+
+    name: str
+    stride: int
+    count: int
+
+    def groups(self, ranks: int) -> Iterator[range]:
+        """Yields the ranks of each group, in the order of the first ranks."""
+        block = self.stride * self.count
+        for first in range(0, ranks, block):
+            yield from (range(first + place, first + block, self.stride) for place in range(self.stride))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +87,23 @@ def convert(
     Raises `InputError` if the workload is not valid, or the number of GPUs is unknown.
     """
     notes = Notes()
-    lines = list(file.lines())
+    lines = file.lines()
     header = _header(file, lines, gpus, notes)
-    layers = [_layer(file, line, words, notes) for line, words in lines[2 : 2 + header.layers]]
+    layers = [_layer(file, line, words, notes) for line, words in islice(lines, header.layers)]
     if len(layers) < header.layers:
         file.wrong(file.last, f"{header.layers} layers are announced, and {len(layers)} are in the file")
-    for line, _ in lines[2 + header.layers :]:
+    for line, _ in lines:
         notes.add(file, line, "is after the last layer, and left out", matters=False)
-    job = Job("job")
-    groups = {name: _groups(name, header) for name in ("TP", "DP", "EP", "DP_EP")}
-    own = {name: _of_ranks(found) for name, found in groups.items()}
-    for rank in range(header.ranks):
-        _program(job, rank, layers, {name: (numbers[rank], sizes[rank]) for name, (numbers, sizes) in own.items()})
-    used = {one.group for one in job.operations if one.group}
-    for name, found in groups.items():
-        for number, ranks in enumerate(found):
-            if f"{name}{number}" in used:
-                job.groups[f"{name}{number}"] = ranks
-    fabric = _fabric(file, topology, header.ranks, per_server, library, job, notes)
+    job = Job("job", settings={"ranks": header.ranks})
+    families = {one.name: one for one in _families(header)}
+    job.operations = _program(layers, families)
+    if (total := len(job.operations) * header.ranks) > MAX_SHARED:
+        why = f"{len(job.operations):,} operations of {header.ranks:,} GPUs are {total:,}"
+        file.wrong(file.last, f"{why}; at most {MAX_SHARED:,} are allowed")
+    used = [family for name, family in families.items() if any(one.group == name for one in job.operations)]
+    job.families = {one.name: {"stride": one.stride, "count": one.count} for one in used}
+    groups = (group for family in used for group in family.groups(header.ranks))
+    fabric = _fabric(file, topology, (header.ranks, per_server, groups), library, job, notes)
     tables = [*fabric.tables, Table("framing", {"payload": "9000B"}), Table("switch.flow_control.pfc")]
     if not job.operations:
         file.wrong(file.last, "the workload has no layers")
@@ -98,17 +116,20 @@ def convert(
 def _fabric(
     file: Source,
     topology: Source | None,
-    ranks: int,
-    per_server: int,
+    gpus: tuple[int, int, Iterator[range]],
     library: str | None,
     job: Job,
     notes: Notes,
 ) -> Fabric:
-    """Returns the network, and sets the library of the job."""
+    """Returns the network, and sets the library of the job.
+
+    gpus: number of GPUs, GPUs of a server without a topology, and the groups of collectives.
+    """
+    ranks, per_server, groups = gpus
     given = None if topology is None else of_topology(topology, ranks, notes)
     per_server = per_server if given is None else given.per_server
     has_servers = given is not None or (ranks % per_server == 0 and ranks > per_server)
-    is_even = all(_is_even(group, per_server) for group in job.groups.values())
+    is_even = all(_is_even(group, per_server) for group in groups)
     is_nccl = library != "textbook" and has_servers and is_even
     if library == "nccl" and not is_nccl:
         why = "a group shares its servers unevenly" if has_servers else "the GPUs do not fill several servers"
@@ -134,16 +155,17 @@ def _fabric(
     return given or of_template(ranks, per_server, is_nccl=is_nccl)
 
 
-def _is_even(group: list[int], per_server: int) -> bool:
+def _is_even(group: range, per_server: int) -> bool:
     """Whether a group has as many ranks in each of its servers."""
     counts = Counter(rank // per_server for rank in group)
     return len(set(counts.values())) == 1
 
 
-def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
-    if len(lines) < 2:
+def _header(file: Source, lines: Iterator[tuple[int, list[str]]], gpus: int | None, notes: Notes) -> _Header:
+    head = list(islice(lines, 2))
+    if len(head) < 2:
         file.wrong(file.last, "the file ends before the layers")
-    line, words = lines[0]
+    line, words = head[0]
     policy, *rest = words
     if policy != _POLICY:
         notes.add(file, line, f"is of the policy {shown(policy)}, and is taken for one of {_POLICY}")
@@ -171,10 +193,11 @@ def _header(file: Source, lines: list[tuple[int, list[str]]], gpus: int | None, 
     if ranks % (tensor * expert * stages):
         why = f"{stages} stages with EP groups of {expert} TP groups of {tensor} ranks"
         file.wrong(line, f"{ranks} GPUs do not make {why}; TP x EP x PP has to divide the GPUs")
-    number, count = lines[1]
+    number, count = head[1]
     layers = file.whole(count[0], number, "layers", _MAX_LAYERS)
-    if ranks * layers * _MOST_OF_A_LAYER > MAX_OPERATIONS:
-        file.wrong(number, f"{layers:,} layers on {ranks:,} GPUs may be more than {MAX_OPERATIONS:,} operations")
+    if (least := ranks * layers * _COMPUTATIONS) > MAX_SHARED:
+        why = f"{layers:,} layers on {ranks:,} GPUs are {least:,} operations or more"
+        file.wrong(number, f"{why}; at most {MAX_SHARED:,} are allowed")
     return _Header(ranks, tensor, expert, stages, layers)
 
 
@@ -199,46 +222,34 @@ def _layer(file: Source, line: int, words: list[str], notes: Notes) -> tuple[_Pa
     return parts[0], parts[1], parts[2]
 
 
-def _groups(name: str, header: _Header) -> list[list[int]]:
-    """Returns the groups of a kind, in the order of the first ranks. Each rank is in exactly one group."""
-    ranks, tensor, expert = header.ranks, header.tensor, header.expert
-    stage = ranks // header.stages
-    # The ranks of a group are `stride` apart, within blocks of `block` consecutive ranks.
-    stride, block = {
-        "TP": (1, tensor),
-        "DP": (tensor, stage),
-        "EP": (tensor, tensor * expert),
-        "DP_EP": (tensor * expert, stage),
-    }[name]
-    blocks = range(0, ranks, block)
-    return [list(range(first + place, first + block, stride)) for first in blocks for place in range(stride)]
+def _families(header: _Header) -> list[_Family]:
+    """Returns the groups of each kind. Each rank is in exactly one group of a kind."""
+    tensor, expert, stage = header.tensor, header.expert, header.ranks // header.stages
+    return [
+        _Family("TP", 1, tensor),
+        _Family("DP", tensor, stage // tensor),
+        _Family("EP", tensor, expert),
+        _Family("DP_EP", tensor * expert, stage // (tensor * expert)),
+    ]
 
 
-def _of_ranks(groups: list[list[int]]) -> tuple[dict[int, int], dict[int, int]]:
-    """Returns the number and the size of each rank's group."""
-    numbers = {rank: number for number, ranks in enumerate(groups) for rank in ranks}
-    return numbers, {rank: len(groups[number]) for rank, number in numbers.items()}
-
-
-def _program(job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], groups: dict[str, tuple[int, int]]) -> None:
-    """Adds the operations of a rank to the job. `groups`: number and size of the rank's group of each kind."""
-    last, number = "", 0
+def _program(layers: list[tuple[_Part, _Part, _Part]], families: dict[str, _Family]) -> list[Operation]:
+    """Returns the operations of every rank."""
+    found: list[Operation] = []
+    last = ""
 
     def add(kind: str, part: _Part, after: str) -> str:
-        nonlocal number
-        name = f"o{number}"
-        number += 1
+        name = f"o{len(found)}"
         before = (after,) if after else ()
         if kind == "compute":
-            job.operations.append(Operation(rank, kind, name, before, duration=part.time_ns * 1000, where=part.line))
+            one = Operation(None, kind, name, before, duration=part.time_ns * 1000, where=part.line)
         else:
-            group = f"{part.group}{groups[part.group][0]}"
-            one = Operation(rank, kind, name, before, size=part.size, group=group, label=part.group, where=part.line)
-            job.operations.append(one)
+            one = Operation(None, kind, name, before, size=part.size, group=part.group, where=part.line)
+        found.append(one)
         return name
 
     def sends(part: _Part) -> bool:
-        return bool(part.kind) and groups[part.group][1] > 1
+        return bool(part.kind) and families[part.group].count > 1
 
     for forward, _, _ in layers:
         last = add("compute", forward, last)
@@ -251,3 +262,4 @@ def _program(job: Job, rank: int, layers: list[tuple[_Part, _Part, _Part]], grou
         last = add("compute", weights, last)
         if sends(weights):
             add(weights.kind, weights, last)
+    return found

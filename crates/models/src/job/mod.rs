@@ -6,23 +6,30 @@
 //! due. Simplifications: a rank is a host; a receiver has room for unexpected messages; reducing takes no
 //! time.
 
+mod builder;
 pub mod collective;
+mod connections;
 pub mod experts;
 pub mod graph;
 mod handover;
 pub mod nccl;
+mod operation;
+mod pattern;
 mod piece;
 pub mod program;
 mod progress;
+mod rank;
 pub mod repetition;
 pub mod shape;
 
-pub use self::graph::{
-    Builder, Connection, Graph, Lines, OnServers, Operation, Outside, Rank, Shared, What, Work,
-};
+pub use self::builder::Builder;
+pub use self::connections::Connection;
+pub use self::graph::{Graph, Lines, OnServers, Outside};
 pub use self::handover::QueueKey;
+pub use self::operation::{Operation, Shared, What, Work};
 pub use self::piece::{Costs, Messages, Piece, Way};
 pub use self::program::{Ended, Program, Programs};
 pub use self::progress::{CollectiveProgress, Cycle, RankProgress};
+pub use self::rank::Rank;
 pub use self::repetition::{LoopRegion, SeriesStride};
 pub use self::shape::Shape;

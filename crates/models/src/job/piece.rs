@@ -3,7 +3,7 @@
 use xoff_units::{Duration, Rate};
 
 /// The way of a message from its sender to its receiver. Ranks are places among the ranks of the collective.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     /// Over the network, from the NIC of this rank. If another rank sends the message, the message first goes
     /// over NVLink to the rank of the NIC (NCCL's PXN).

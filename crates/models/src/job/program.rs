@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use xoff_units::{Duration, Moment, index, number};
+use xoff_units::{Duration, Moment, index};
 
-use super::graph::{Graph, Operation, Rank, What, Work};
+use super::graph::Graph;
 use super::handover::{Delay, Handover, Handovers, QueueKey, Work as BlockWork};
+use super::operation::{Operation, What, Work};
 use super::piece::{Costs, Way};
+use super::rank::Rank;
 use super::repetition::LoopRegion;
 use super::shape::Shape;
 use crate::effects::{Effect, Effects};
@@ -120,7 +122,7 @@ impl Program {
         connections.sort_unstable();
         let handovers =
             queues.map(|queues| Box::new(Handovers::new(connections.iter().map(|c| c.1), queues)));
-        let whole = LoopRegion::whole(number(graph.ranks[index(rank)].operations().len()));
+        let whole = LoopRegion::whole(graph.ranks[index(rank)].count());
         let stretches = [whole.clone(), whole];
         let (waiting, active, early, over) =
             (BTreeMap::new(), FxHashMap::default(), FxHashMap::default(), (0, BTreeSet::new()));
@@ -213,7 +215,7 @@ impl Program {
 
     /// Returns a message of a shared operation.
     fn outgoing(&self, number: u32, place: u32) -> Outgoing {
-        match self.graph.shared[index(number)].what {
+        match self.graph.shared(number).what {
             What::Message { from, to, channel, bytes } => Outgoing {
                 to,
                 line: self.graph.line(None, channel, number, 0),
@@ -343,7 +345,7 @@ impl Program {
     }
 
     pub(super) fn shape(&self, number: u32) -> Option<&Shape> {
-        match self.graph.shared[index(number)].what {
+        match self.graph.shared(number).what {
             What::Collective { shape, .. } => Some(&self.graph.shapes[index(shape)]),
             What::Message { .. } => None,
         }
@@ -353,7 +355,7 @@ impl Program {
     fn begin(&mut self, of: u8, place: u32, after: After, effects: &mut Effects) {
         let start = effects.now;
         let (mut missing, mut to_come, mut to_leave) = (Box::default(), 0, 0);
-        let Operation { work, unit, .. } = self.own().operations()[index(place)];
+        let Operation { work, unit, .. } = self.own().operation(place);
         if unit > 0 {
             let (is_busy, queue) = self.units.entry(unit).or_default();
             if *is_busy {
@@ -391,7 +393,7 @@ impl Program {
         if let Some(active) = self.active.get_mut(&place) {
             active.is_launched = true;
         }
-        match self.own().operations()[index(place)].work {
+        match self.own().operation(place).work {
             Work::Send(number) => self.send(number, 0, After::Begun, effects),
             Work::Collective { number, place: own } => {
                 let mut due = std::mem::take(&mut self.due);
@@ -422,8 +424,8 @@ impl Program {
         active.to_come -= 1;
         let is_over = active.to_come == 0 && active.to_leave == 0;
         if let Work::Collective { number, place: own } =
-            self.graph.ranks[index(self.rank)].operations()[index(place)].work
-            && let What::Collective { shape, .. } = self.graph.shared[index(number)].what
+            self.graph.ranks[index(self.rank)].operation(place).work
+            && let What::Collective { shape, .. } = self.graph.shared(number).what
         {
             let shape = &self.graph.shapes[index(shape)];
             let first = shape.sends(own).start;
@@ -461,7 +463,7 @@ impl Program {
         while self.over.1.remove(&self.over.0) {
             self.over.0 += 1;
         }
-        let unit = self.own().operations()[index(place)].unit;
+        let unit = self.own().operation(place).unit;
         if let Some((is_busy, queue)) = self.units.get_mut(&unit) {
             *is_busy = false;
             self.ready.extend(queue.pop_front().map(|next| (next, After::Operation(place))));

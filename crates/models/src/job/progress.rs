@@ -8,9 +8,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use xoff_engine::state::{Counter, Offsets, PeriodKind, Row, State, StateVisitor};
-use xoff_units::{Duration, index, number, wide};
+use xoff_units::{Duration, index, wide};
 
-use super::graph::{Graph, What, Work};
+use super::graph::Graph;
+use super::operation::{What, Work};
 use super::program::{Active, Ended, Program, Programs};
 use super::repetition::LoopRegion;
 use super::shape::Shape;
@@ -140,7 +141,7 @@ impl Program {
         let (first, mut at_least, mut cost) = (self.over.0, 1, 0);
         // A region without a longer region around counts as the longer region, because another rank may have
         // a longer region.
-        let mut shorter = LoopRegion::whole(number(self.own().operations().len()));
+        let mut shorter = LoopRegion::whole(self.own().count());
         for region in &mut self.stretches[..=level(kind)] {
             if first >= region.end {
                 *region = LoopRegion::whole(u32::MAX);
@@ -191,8 +192,8 @@ impl Program {
 
     /// Returns the cycle of the present loop region, if a whole period is left.
     fn cycle(&self, kind: PeriodKind, framing: &Framing) -> Option<Cycle> {
-        let of = |place: u32| match self.own().operations()[index(place)].work {
-            Work::Send(number) => match self.graph.shared[index(number)].what {
+        let of = |place: u32| match self.own().operation(place).work {
+            Work::Send(number) => match self.graph.shared(number).what {
                 What::Message { bytes, .. } => framing.packets(bytes),
                 What::Collective { .. } => 0,
             },
@@ -214,9 +215,8 @@ impl Program {
     fn walk_messages(&mut self, walk: &mut StateVisitor<'_>) {
         let Self { graph, job, rank, active, .. } = self;
         walk.keyed(active, |walk, place, active| {
-            if let Work::Collective { number, place: own } =
-                graph.ranks[index(*rank)].operations()[index(*place)].work
-                && let What::Collective { shape, .. } = graph.shared[index(number)].what
+            if let Work::Collective { number, place: own } = graph.ranks[index(*rank)].operation(*place).work
+                && let What::Collective { shape, .. } = graph.shared(number).what
             {
                 let shape = &graph.shapes[index(shape)];
                 for run in shape.runs(own) {
@@ -236,7 +236,7 @@ impl Program {
 
     /// Returns the packets that the NIC of this rank sends in a loop of its active collectives.
     fn packets_in_loop(&self, framing: &Framing) -> u64 {
-        let of = |place: &u32| match self.own().operations()[index(*place)].work {
+        let of = |place: &u32| match self.own().operation(*place).work {
             Work::Collective { number, place: own } => self.shape(number).map_or(0, |shape| {
                 shape.in_loop(own).iter().map(|bytes| framing.packets(*bytes)).sum::<u64>()
             }),
@@ -248,7 +248,7 @@ impl Program {
     /// Returns the progress in active collectives.
     fn collectives(&self) -> impl Iterator<Item = CollectiveProgress> {
         self.active.iter().flat_map(move |(place, active)| {
-            let collective = match self.own().operations()[index(*place)].work {
+            let collective = match self.own().operation(*place).work {
                 Work::Collective { number, place: own } => {
                     self.shape(number).map(|shape| (number, own, shape))
                 }

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use xoff_units::{index, number};
 
-use super::graph::{Graph, What, Work};
+use super::graph::Graph;
+use super::operation::{What, Work};
 
 /// Most operations of a period.
 const LONGEST: u32 = 16_384;
@@ -59,17 +60,23 @@ impl LoopRegion {
 impl Graph {
     /// Returns the series of a shared operation, and the index in the series.
     pub fn turn(&self, number: u32) -> (u32, u32) {
-        self.strides[index(number)]
+        match &self.pattern {
+            Some(pattern) => pattern.turn(number),
+            None => self.strides[index(number)],
+        }
     }
 
     /// Returns the number of the shared operation at an index of a series.
     pub fn numbered(&self, series: u32, place: u32) -> Option<u32> {
-        self.series[index(series)].get(index(place)).copied()
+        match &self.pattern {
+            Some(pattern) => pattern.numbered(series, place),
+            None => self.series[index(series)].get(index(place)).copied(),
+        }
     }
 
     /// Returns the number of ranks that take part in a series.
     pub fn members(&self, series: u32) -> u32 {
-        match self.series[index(series)].first().map(|first| self.shared[index(*first)].what) {
+        match self.numbered(series, 0).map(|first| self.shared(first).what) {
             Some(What::Collective { group, .. }) => {
                 let group = &self.groups[index(group)];
                 number(group.ranks.len()) + u32::from(group.reducer.is_some())
@@ -83,7 +90,7 @@ impl Graph {
     /// the largest number without a common successor; `None` for operations that are not alike.
     fn is_like(&self, rank: u32, place: u32, by: u32) -> Option<u32> {
         let rank = &self.ranks[index(rank)];
-        let (a, b) = (rank.operations()[index(place - by)], rank.operations()[index(place)]);
+        let (a, b) = (rank.operation(place - by), rank.operation(place));
         let is_alike = match (a.work, b.work) {
             (Work::Compute(a), Work::Compute(b)) => a == b,
             (Work::Send(a), Work::Send(b)) | (Work::Receive(a), Work::Receive(b)) => self.are_like(a, b),
@@ -121,9 +128,9 @@ impl Graph {
         by: u32,
         strides: impl Fn(u32) -> u32,
     ) -> bool {
-        let operations = self.ranks[index(rank)].operations();
-        let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
-        places.end <= number(operations.len())
+        let own = &self.ranks[index(rank)];
+        let turn = |place: u32| Some(self.turn(own.operation(place).work.number()?));
+        places.end <= own.count()
             && places.all(|place| {
                 let goes_on = match (turn(place - by), turn(place)) {
                     (Some(before), Some(now)) => now == (before.0, before.1 + strides(before.0)),
@@ -141,32 +148,39 @@ impl Graph {
 
     /// Returns the number of series.
     pub fn series(&self) -> u32 {
-        number(self.series.len())
+        self.pattern.as_ref().map_or(number(self.series.len()), |pattern| pattern.series())
     }
 
     /// Returns the number of operations of a series that its first member has finished. `over` returns the
     /// finished operations of a rank.
     pub fn behind(&self, series: u32, over: impl Fn(u32) -> Option<u32>) -> Option<u32> {
-        let numbers = &self.series[index(series)];
-        let first = match self.shared[index(*numbers.first()?)].what {
+        let first = match self.shared(self.numbered(series, 0)?).what {
             What::Collective { group, .. } => *self.groups[index(group)].ranks.first()?,
             What::Message { from, .. } => from,
         };
         let (over, rank) = (over(first)?, &self.ranks[index(first)]);
-        Some(number(
-            numbers.partition_point(|number| rank.place_of(*number).is_some_and(|place| place < over)),
-        ))
+        let is_over = |turn| {
+            let place = self.numbered(series, turn).and_then(|number| rank.place_of(number));
+            place.is_some_and(|place| place < over)
+        };
+        // The first operation that is not over lies between both.
+        let (mut least, mut most) = (0, rank.count());
+        while least < most {
+            let middle = u32::midpoint(least, most);
+            (least, most) = if is_over(middle) { (middle + 1, most) } else { (least, middle) };
+        }
+        Some(least)
     }
 
     /// True for equal shared operations of the same ranks by the same connections.
     fn are_like(&self, a: u32, b: u32) -> bool {
-        self.shared[index(a)].what == self.shared[index(b)].what && self.are_on_one_line(a, b)
+        self.shared(a).what == self.shared(b).what && self.are_on_one_line(a, b)
     }
 
     /// Returns the region from `start` with the shortest period among `periods`, and the number of compared
     /// operations. A region has at least two periods.
     pub fn region(&self, rank: u32, start: u32, periods: Range<u32>) -> (Option<LoopRegion>, u64) {
-        let operations = number(self.ranks[index(rank)].operations().len());
+        let operations = self.ranks[index(rank)].count();
         let mut cost = 0;
         for by in periods.start.max(1)..periods.end.min(LONGEST).min((operations - start) / 2 + 1) {
             let (mut place, mut end) = (start + by, operations);
@@ -189,9 +203,9 @@ impl Graph {
 
     /// Returns the strides of all series in a region, and the end of the part with constant strides.
     fn turns_of(&self, rank: u32, start: u32, by: u32, end: u32) -> Option<(u32, Vec<SeriesStride>)> {
-        let operations = self.ranks[index(rank)].operations();
+        let own = &self.ranks[index(rank)];
         let mut strides: Vec<SeriesStride> = Vec::new();
-        let turn = |place: u32| Some(self.turn(operations[index(place)].work.number()?));
+        let turn = |place: u32| Some(self.turn(own.operation(place).work.number()?));
         for place in start + by..end {
             let (Some((series, now)), Some((_, before))) = (turn(place), turn(place - by)) else { continue };
             let further = now.checked_sub(before)?;

@@ -362,6 +362,7 @@ impl<'a> Making<'a> {
     /// Lists the connections of a job. Messages are made during the run.
     pub fn add_job(&mut self, graph: Graph) -> Result<(), Problem> {
         let (job, at) = (number(self.jobs.len()), self.at());
+        self.check_room(graph.least_connections(), &at)?;
         let connections = graph.connections(self.framing);
         self.check_room(wide(connections.len()), &at)?;
         for (place, one) in (0..).zip(&connections) {

@@ -40,8 +40,7 @@ impl Dependencies {
             }
             let Some(known) = graph.names.iter().position(|other| other == name) else { continue };
             for (rank, one) in (0..graph.processors).zip(&graph.ranks).filter(|(_, rank)| rank.node == node) {
-                let operations = one.operations();
-                if let Some(place) = operations.iter().position(|one| index(one.name) == known) {
+                if let Some(place) = one.operations().position(|one| index(one.name) == known) {
                     // The last number stands for NVLink in messages.
                     let next = Post::NVLINK - 1 - number(self.numbers.len());
                     return Some(*self.numbers.entry((job, rank, number(place))).or_insert(next));

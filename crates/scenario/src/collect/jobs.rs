@@ -68,7 +68,7 @@ impl Collector {
         let (job, mut rank) = *first;
         let graph = &jobs[index(job)];
         let name = |rank: u32, place: u32| {
-            let operation = graph.ranks[index(rank)].operations()[index(place)];
+            let operation = graph.ranks[index(rank)].operation(place);
             format!("`{}` of rank {rank}", graph.names[index(operation.name)])
         };
         let (mut words, mut seen) = (Vec::new(), BTreeSet::new());
@@ -76,9 +76,9 @@ impl Collector {
             && words.len() < MOST
             && let Some(place) = waiting.get(&(job, rank))
         {
-            let number = graph.ranks[index(rank)].operations()[index(*place)].work.number()?;
+            let number = graph.ranks[index(rank)].operation(*place).work.number()?;
             // A rank of the operation that waits for another operation, and has not begun its part.
-            let others = match graph.shared[index(number)].what {
+            let others = match graph.shared(number).what {
                 What::Message { from, .. } => vec![from],
                 What::Collective { group, .. } => graph.groups[index(group)].ranks.clone(),
             };
@@ -149,7 +149,7 @@ pub(super) const fn cut(one: &Delivered) -> delays::Delivered {
 fn row(plan: &AllFlows, one: &Delivered, flow: Option<u32>, (workload, src): (u32, u32)) -> Message {
     let (post, message) = (one.message.post, one.message);
     let job = &plan.jobs[index(post.id.job)];
-    let shared = job.shared[index(post.id.number)];
+    let shared = job.shared(post.id.number);
     let (from, to, step, channel) = match shared.what {
         What::Message { from, to, channel, .. } => (from, to, 0, channel),
         What::Collective { shape, group } => {
@@ -183,9 +183,9 @@ fn row(plan: &AllFlows, one: &Delivered, flow: Option<u32>, (workload, src): (u3
 fn operation(plan: &AllFlows, one: &Ended) -> Operation {
     let job = &plan.jobs[index(one.job)];
     let rank = &job.ranks[index(one.rank)];
-    let what = rank.operations()[index(one.place)];
+    let what = rank.operation(one.place);
     let number = what.work.number();
-    let shared = number.map(|number| job.shared[index(number)]);
+    let shared = number.map(|number| job.shared(number));
     Operation {
         workload: job.workload,
         iteration: what.iteration,

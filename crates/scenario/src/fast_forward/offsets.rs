@@ -288,7 +288,7 @@ impl Progress {
 
     fn shape(&self, job: u32, number: u32) -> Option<&Shape> {
         let graph = self.graphs.get(&job)?;
-        match graph.shared[index(number)].what {
+        match graph.shared(number).what {
             What::Collective { shape, .. } => Some(&graph.shapes[index(shape)]),
             What::Message { .. } => None,
         }
@@ -302,7 +302,7 @@ impl Progress {
     /// Returns the completed operations, and the operations of all jobs.
     pub fn operations_begun(&self) -> (u64, u64) {
         let of = |rank: &RankProgress| {
-            (u64::from(rank.begun), wide(self.graphs[&rank.job].ranks[index(rank.rank)].operations().len()))
+            (u64::from(rank.begun), u64::from(self.graphs[&rank.job].ranks[index(rank.rank)].count()))
         };
         self.ranks.values().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }

@@ -16,7 +16,7 @@ use xoff_models::job::{Ended, Graph, Rank, What, Work};
 use xoff_models::message::After;
 use xoff_models::nccl::Protocol;
 use xoff_models::workload::{AllFlows, Over as Ends, Together};
-use xoff_units::{index, wide};
+use xoff_units::{index, number, wide};
 
 use super::{Group, Measure, Over, Say};
 use crate::document::Scenario;
@@ -56,8 +56,8 @@ struct Job {
     meetings: Vec<Meeting>,
     /// Unfinished operations of each iteration, and the end of the last finished operation.
     iterations: Vec<(u64, u64)>,
-    /// Finished collectives.
-    collectives: Vec<Measured>,
+    /// Numbers of finished collectives, in the order of their ends.
+    finished: Vec<u32>,
 }
 
 /// Part of the time of a rank.
@@ -123,7 +123,7 @@ impl Measure for Jobs {
             job.parts(&mut |rank, iteration, kind, time| {
                 rows.jobs.push(job.row(rank, iteration, kind, time));
             });
-            rows.collectives.extend(job.collectives.iter().cloned());
+            rows.collectives.extend(job.finished.iter().filter_map(|number| job.measured(*number)));
         }
     }
 }
@@ -132,14 +132,14 @@ impl Job {
     fn new(graph: Arc<Graph>) -> Self {
         let done = graph.ranks[..index(graph.processors)]
             .iter()
-            .map(|rank| vec![None; rank.operations().len()])
+            .map(|rank| vec![None; index(rank.count())])
             .collect();
-        let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; graph.shared.len()];
+        let meetings = vec![Meeting { first: NEVER, last: 0, end: 0, ranks: 0 }; index(graph.count_shared())];
         let mut iterations = vec![(0, graph.start.ps()); usize::from(graph.iterations)];
         for operation in graph.ranks[..index(graph.processors)].iter().flat_map(Rank::operations) {
             iterations[usize::from(operation.iteration)].0 += 1;
         }
-        Self { graph, done, meetings, iterations, collectives: Vec::new() }
+        Self { graph, done, meetings, iterations, finished: Vec::new() }
     }
 
     fn end(&mut self, ended: &Ended) {
@@ -151,7 +151,7 @@ impl Job {
         let posted = ended.by.filter(|by| by.arrived).map_or(start, |by| by.posted.ps());
         self.done[index(ended.rank)][index(ended.place)] =
             Some(Done { start, end, after: ended.after, posted });
-        let operation = self.graph.ranks[index(ended.rank)].operations()[index(ended.place)];
+        let operation = self.graph.ranks[index(ended.rank)].operation(ended.place);
         let iteration = &mut self.iterations[usize::from(operation.iteration)];
         *iteration = (iteration.0 - 1, iteration.1.max(end));
         if let Work::Collective { number, .. } = operation.work {
@@ -161,18 +161,23 @@ impl Job {
 
     /// A rank is through with a collective.
     fn meet(&mut self, number: u32, start: u64, end: u64) {
-        let shared = self.graph.shared[index(number)];
-        let What::Collective { shape, group } = shared.what else { return };
+        let shared = self.graph.shared(number);
+        let What::Collective { group, .. } = shared.what else { return };
         let meeting = &mut self.meetings[index(number)];
         meeting.first = meeting.first.min(start);
         meeting.last = meeting.last.max(start);
         meeting.end = meeting.end.max(end);
         meeting.ranks += 1;
-        let group = &self.graph.groups[index(group)];
-        if index(meeting.ranks) < group.ranks.len() {
-            return;
+        if index(meeting.ranks) == self.graph.groups[index(group)].ranks.len() {
+            self.finished.push(number);
         }
-        let of = &self.graph.shapes[index(shape)];
+    }
+
+    /// Returns a finished collective.
+    fn measured(&self, number: u32) -> Option<Measured> {
+        let (shared, meeting) = (self.graph.shared(number), self.meetings[index(number)]);
+        let What::Collective { shape, group } = shared.what else { return None };
+        let (of, group) = (&self.graph.shapes[index(shape)], &self.graph.groups[index(group)]);
         let together = Together {
             workload: self.graph.workload,
             operation: of.of.operation.name(),
@@ -185,7 +190,7 @@ impl Job {
             channels: of.of.channels as u32,
             over: Ends::Messages(wide(of.pieces().len())),
         };
-        self.collectives.push(Measured {
+        Some(Measured {
             arrived: together.over.count(),
             of: together,
             start: Some(meeting.first),
@@ -197,7 +202,7 @@ impl Job {
                 iteration: shared.iteration,
                 joined: meeting.last,
             }),
-        });
+        })
     }
 
     /// Returns the end of each finished iteration; at least the end of the previous iteration.
@@ -279,10 +284,15 @@ impl Job {
     /// Returns the bus bandwidth of the collectives of each label: bytes of their links divided by time.
     fn bus(&self) -> BTreeMap<&str, f64> {
         let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for one in &self.collectives {
-            let Some((of, time)) = one.job.as_ref().zip(one.moving()) else { continue };
-            let sum = sums.entry(&of.label).or_default();
-            *sum = (sum.0 + one.of.bytes as f64 * one.of.bus * 8e12, sum.1 + time as f64);
+        for number in &self.finished {
+            let shared = self.graph.shared(*number);
+            let What::Collective { shape, group } = shared.what else { continue };
+            let (of, ranks) =
+                (&self.graph.shapes[index(shape)].of, self.graph.groups[index(group)].ranks.len());
+            let Meeting { last, end, .. } = self.meetings[index(*number)];
+            let sum = sums.entry(&self.graph.labels[usize::from(shared.label)]).or_default();
+            let bits = of.size.0 as f64 * of.operation.bus(ranks) * 8e12;
+            *sum = (sum.0 + bits, sum.1 + (end - last) as f64);
         }
         sums.into_iter().map(|(label, (bits, time))| (label, bits / time.max(1.0))).collect()
     }
@@ -305,10 +315,11 @@ impl<'a> Cutting<'a> {
     fn cut(mut self) -> BTreeMap<(u16, Kind), u64> {
         let Some(end) = self.ends.last().copied() else { return self.found };
         let done = &self.job.done[self.rank];
-        let operations = self.job.graph.ranks[self.rank].operations();
+        let rank = &self.job.graph.ranks[self.rank];
         let known = || done.iter().enumerate().filter_map(|(place, done)| done.map(|done| (place, done)));
-        let mut computed: Vec<(usize, Done)> =
-            known().filter(|(place, _)| matches!(operations[*place].work, Work::Compute(_))).collect();
+        let mut computed: Vec<(usize, Done)> = known()
+            .filter(|(place, _)| matches!(rank.operation(number(*place)).work, Work::Compute(_)))
+            .collect();
         computed.sort_by_key(|(place, done)| (done.start, done.end, *place));
         let mut at = self.job.graph.start.ps();
         for (_, one) in computed {
@@ -339,7 +350,7 @@ impl<'a> Cutting<'a> {
             && at > from
         {
             let start = one.start.clamp(from, at);
-            let work = self.job.graph.ranks[self.rank].operations()[place].work;
+            let work = self.job.graph.ranks[self.rank].operation(number(place)).work;
             let moves = match work {
                 Work::Compute(_) => at,
                 Work::Send(_) => start,
@@ -348,7 +359,7 @@ impl<'a> Cutting<'a> {
             };
             self.add(Kind::Bubble, start, moves);
             if let Some(number) = work.number() {
-                self.add(Kind::Exposed(self.job.graph.shared[index(number)].label), moves, at);
+                self.add(Kind::Exposed(self.job.graph.shared(number).label), moves, at);
             }
             (at, next) = (start, before(one.after));
         }

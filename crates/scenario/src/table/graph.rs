@@ -146,7 +146,7 @@ impl<'a> Columns<'a> {
         };
         let after = self.text(row, "after").unwrap_or_default();
         Ok(Row {
-            rank: self.whole(row, "rank")?.ok_or_else(|| lacks("rank"))?,
+            rank: self.whole(row, "rank")?,
             kind: self.choice(row, "kind")?.ok_or_else(|| lacks("kind"))?,
             name: self.text(row, "name"),
             after: after

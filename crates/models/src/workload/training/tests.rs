@@ -40,7 +40,7 @@ fn made(params: Params) -> Result<std::sync::Arc<Graph>, Problem> {
 /// The number and the sizes of collectives, by label and kind.
 fn collectives(graph: &Graph) -> BTreeMap<(String, &'static str), (u32, Vec<u64>)> {
     let mut found: BTreeMap<_, (u32, Vec<u64>)> = BTreeMap::new();
-    for shared in &graph.shared {
+    for shared in (0..graph.count_shared()).map(|number| graph.shared(number)) {
         let (kind, bytes) = match shared.what {
             What::Message { bytes, .. } => ("message", bytes),
             What::Collective { shape, .. } => {
@@ -128,13 +128,13 @@ fn every_message_is_sent_and_received_by_the_ranks_that_it_names() {
             ..training(Preset::Gpt13b, parallel)
         };
         let graph = made(params).unwrap();
-        let mut seen = vec![0; graph.shared.len()];
+        let mut seen = vec![0; index(graph.count_shared())];
         for (number, rank) in (0..).zip(&graph.ranks) {
             assert_eq!(rank.circle(), None);
             for operation in rank.operations() {
                 let Some(shared) = operation.work.number() else { continue };
                 seen[index(shared)] += 1;
-                match (operation.work, graph.shared[index(shared)].what) {
+                match (operation.work, graph.shared(shared).what) {
                     (Work::Send(_), What::Message { from, .. }) => assert_eq!(from, number),
                     (Work::Receive(_), What::Message { to, .. }) => assert_eq!(to, number),
                     (Work::Collective { place, .. }, What::Collective { group, .. }) => {
@@ -144,7 +144,7 @@ fn every_message_is_sent_and_received_by_the_ranks_that_it_names() {
                 }
             }
         }
-        for (shared, seen) in graph.shared.iter().zip(seen) {
+        for (shared, seen) in (0..).map(|number| graph.shared(number)).zip(seen) {
             let ranks = match shared.what {
                 What::Message { .. } => 2,
                 What::Collective { group, .. } => graph.groups[index(group)].ranks.len(),
@@ -161,7 +161,6 @@ fn a_gpt_computes_what_its_operations_take() {
         made(training(Preset::Gpt13b, Parallel { tensor: 8, data: 2, ..Parallel::default() })).unwrap();
     let time: u64 = graph.ranks[3]
         .operations()
-        .iter()
         .map(|o| if let Work::Compute(time) = o.work { time.ps() } else { 0 })
         .sum();
     let flops = graph.flops.unwrap();

@@ -1,0 +1,227 @@
+//! The connections of a job, with the sums of their messages.
+//!
+//! Collectives with equal messages are added up before groups are considered: the work grows with the
+//! connections and with the kinds of collectives, and not with the number of collectives.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rustc_hash::FxHashMap;
+use xoff_units::{index, number, wide};
+
+use super::graph::{CLASS, Graph, Lines};
+use super::handover::QueueKey;
+use super::operation::What;
+use super::piece::Way;
+use crate::framing::Framing;
+
+/// A connection between two ranks, with its total traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    /// The sending rank.
+    pub from: u32,
+    /// Receiving rank.
+    pub to: u32,
+    /// Number among several connections between the ranks.
+    pub line: u64,
+    /// Messages.
+    pub messages: u32,
+    /// Payload of the messages.
+    pub bytes: u64,
+    /// Packets of the messages.
+    pub packets: u64,
+    /// Priority class of the packets; `None` for the class of the workload.
+    pub class: Option<u8>,
+}
+
+/// The sum of messages with equal ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    messages: u64,
+    bytes: u64,
+    packets: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self, times: u64) {
+        self.messages += other.messages * times;
+        self.bytes += other.bytes * times;
+        self.packets += other.packets * times;
+    }
+}
+
+/// Sender, receiver, line and way of a message.
+type Ends = (u32, u32, u64, Way);
+
+/// What decides the messages of a collective of a group, and their connections: shape, class, and the turn
+/// among the connections of a channel.
+type Alike = (u32, Option<u8>, u32);
+
+/// The collectives of a group: the number of one collective of each kind, and how many there are.
+type Collectives = BTreeMap<Alike, (u32, u64)>;
+
+impl Graph {
+    /// Adds a collective to those of its group.
+    fn count(&self, collectives: &mut Collectives, number: u32) {
+        let shared = self.shared(number);
+        let What::Collective { shape, .. } = shared.what else { return };
+        let turn = match self.lines {
+            Lines::Shared(spread) => number % u32::from(spread),
+            Lines::Own => number,
+        };
+        collectives.entry((shape, shared.class, turn)).or_insert((number, 0)).1 += 1;
+    }
+
+    /// Returns the messages of the collectives of any group, by places among the ranks of the group and lines
+    /// among those of the group.
+    fn sums(&self, collectives: &Collectives, packets: &dyn Fn(u64) -> u64) -> Vec<(Ends, Sum)> {
+        let mut places: FxHashMap<Ends, usize> = FxHashMap::default();
+        let mut sums: Vec<(Ends, Sum)> = Vec::new();
+        for ((shape, ..), (number, times)) in collectives {
+            for (place, piece) in (0..).zip(self.shapes[index(*shape)].pieces()) {
+                let ends = (piece.from, piece.to, self.line(None, piece.channel, *number, place), piece.way);
+                let at = *places.entry(ends).or_insert(sums.len());
+                if at == sums.len() {
+                    sums.push((ends, Sum::default()));
+                }
+                let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
+                sums[at].1.add(sum, *times);
+            }
+        }
+        sums
+    }
+
+    /// Returns the collectives of groups, with the groups that have such collectives.
+    fn collectives(&self) -> Vec<(Collectives, Vec<u32>)> {
+        let mut of_group: BTreeMap<u32, Collectives> = BTreeMap::new();
+        // Groups with equal collectives, by their first group.
+        let mut like: Vec<(u32, Vec<u32>)> = Vec::new();
+        if let Some(pattern) = &self.pattern {
+            for family in pattern.families() {
+                // A turn of the group's first number decides the turns of the others.
+                let mut known: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+                for (group, kind) in (0..).zip(&family.kinds) {
+                    let first = family.number(group, 0);
+                    let turn = match self.lines {
+                        Lines::Shared(spread) => first % u32::from(spread),
+                        Lines::Own => first,
+                    };
+                    let at = *known.entry((*kind, turn)).or_insert(like.len());
+                    if at == like.len() {
+                        like.push((family.group + group, Vec::new()));
+                        let collectives = of_group.entry(family.group + group).or_default();
+                        (0..number(family.slots().len()))
+                            .for_each(|slot| self.count(collectives, family.number(group, slot)));
+                    }
+                    like[at].1.push(family.group + group);
+                }
+            }
+        } else {
+            for number in 0..self.count_shared() {
+                if let What::Collective { group, .. } = self.shared(number).what {
+                    self.count(of_group.entry(group).or_default(), number);
+                }
+            }
+            let mut known: HashMap<Vec<(Alike, u64)>, usize> = HashMap::new();
+            for (group, collectives) in &of_group {
+                let kinds = collectives.iter().map(|(alike, (_, times))| (*alike, *times)).collect();
+                let at = *known.entry(kinds).or_insert(like.len());
+                if at == like.len() {
+                    like.push((*group, Vec::new()));
+                }
+                like[at].1.push(*group);
+            }
+        }
+        like.into_iter()
+            .map(|(first, groups)| (of_group.remove(&first).unwrap_or_default(), groups))
+            .collect()
+    }
+
+    /// Calls back with the messages that differ in sender, receiver, line or way by the ranks of the job.
+    fn each_message(&self, packets: &dyn Fn(u64) -> u64, found: &mut dyn FnMut(Ends, Sum)) {
+        for (number, one) in (0..).zip(&self.listed) {
+            if let What::Message { from, to, channel, bytes } = one.what {
+                let line = self.line(None, channel, number, 0);
+                let sum = Sum { messages: 1, bytes, packets: packets(bytes) };
+                found((from, to, line, self.way(from, to)), sum);
+            }
+        }
+        for (collectives, groups) in self.collectives() {
+            let sums = self.sums(&collectives, packets);
+            for group in groups {
+                let members = &self.groups[index(group)];
+                for ((from, to, line, way), sum) in &sums {
+                    let way = match way {
+                        Way::Nic(via) => Way::Nic(members.at(*via)),
+                        way => *way,
+                    };
+                    let line = line + self.lines_before(group);
+                    found((members.at(*from), members.at(*to), line, way), *sum);
+                }
+            }
+        }
+    }
+
+    /// Returns the needed connections, by the rank of the sending NIC, receiving rank and line.
+    pub fn connections(&self, framing: &Framing) -> Vec<Connection> {
+        let mut found: Vec<Connection> = Vec::new();
+        self.each_message(&|bytes| framing.packets(bytes), &mut |(_, to, line, way), sum| {
+            if let Way::Nic(from) = way {
+                let class = ((line >> CLASS) as u8).checked_sub(1);
+                // A connection has at least as many packets as messages, and too many packets are refused.
+                let messages = u32::try_from(sum.messages).unwrap_or(u32::MAX);
+                found.push(Connection {
+                    from,
+                    to,
+                    line,
+                    messages,
+                    bytes: sum.bytes,
+                    packets: sum.packets,
+                    class,
+                });
+            }
+        });
+        found.sort_unstable_by_key(|one| (one.from, one.to, one.line));
+        found.dedup_by(|next, one| {
+            let is_same = (next.from, next.to, next.line) == (one.from, one.to, one.line);
+            if is_same {
+                one.messages = one.messages.saturating_add(next.messages);
+                one.bytes += next.bytes;
+                one.packets += next.packets;
+            }
+            is_same
+        });
+        found
+    }
+
+    /// Returns a lower bound of the number of connections, before connections are made: the messages over the
+    /// network if each message has a connection, and otherwise 0.
+    pub fn least_connections(&self) -> u64 {
+        if self.lines != Lines::Own {
+            return 0;
+        }
+        let over_network = |shape: u32| {
+            let pieces = self.shapes[index(shape)].pieces();
+            wide(pieces.iter().filter(|piece| matches!(piece.way, Way::Nic(_))).count())
+        };
+        let of_shapes: Vec<u64> = (0..).zip(&self.shapes).map(|(shape, _)| over_network(shape)).collect();
+        let of = |number| match self.shared(number).what {
+            What::Message { from, to, .. } => u64::from(matches!(self.way(from, to), Way::Nic(_))),
+            What::Collective { shape, .. } => of_shapes[index(shape)],
+        };
+        (0..self.count_shared()).map(of).sum()
+    }
+
+    /// Returns the queues of slices over NVLink that a rank needs, for a job with a library.
+    pub fn queues(&self) -> BTreeSet<(u32, QueueKey)> {
+        let mut found = BTreeSet::new();
+        self.each_message(&|_| 0, &mut |(from, to, line, way), _| {
+            let end = match way {
+                Way::Nic(via) if via == from => return,
+                Way::Nic(via) => via,
+                Way::NvLink | Way::Reduce | Way::Multicast => to,
+            };
+            found.insert((from, (end, line, way.kind())));
+        });
+        found
+    }
+}
