@@ -189,7 +189,7 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
     # A study varies a key of the plug-in, and has the counts of the plug-in.
     study = tmp_path / "study.toml"
     study.write_text(
-        f'base = {json.dumps(str(scenario))}\nmetrics = ["early_warning.marks", "fct_max_us"]\n'
+        f'base = {json.dumps(str(scenario))}\nmetrics = ["early_warning_marks", "fct_max_ps"]\n'
         '[axes]\n"switch.plugins.early_warning.threshold" = ["20KB", "400KB"]\n',
         "utf-8",
     )
