@@ -194,6 +194,25 @@ def test_equal_layers_are_fast_forwarded_as_in_the_listed_job() -> None:
     assert all(found.table(name).equals(expected.table(name)) for name in expected.tables)
 
 
+@pytest.mark.slow
+def test_replays_of_many_rows_equal_a_full_run() -> None:
+    """2,304 ranks on eight rails have 2,304 rows a step: a replay writes more rows than the least bound, 500,000."""
+    rows = [{"kind": "all_reduce", "name": "sum", "group": "DP", "size": f"{288 * 180_000}B"}]
+    graph = {"ranks": 2304, "families": {"DP": {"stride": 8, "count": 288}}, "operations": rows}
+    rail = {"servers": 288, "gpus_per_server": 8, "rail": LINK, "scale_up": {"rate": "1Tbps", "delay": "25ns"}}
+    scenario = {
+        "network": {"rail": rail},
+        "framing": {"payload": "9000B"},
+        "switch": {"flow_control": {"pfc": {}}},
+        "workload": [{"name": "job", "graph": graph}],
+    }
+    found, expected = xoff.run(scenario), xoff.run(scenario, fast_forward=False)
+    performance = found.summary["performance"]
+    assert performance["fast_forward"]["packet_hops"] > 0.97 * performance["data_packet_hops"]
+    assert without_performance(found) == without_performance(expected)
+    assert all(found.table(name).equals(expected.table(name)) for name in expected.tables)
+
+
 def test_operations_of_every_rank_wait_for_other_jobs() -> None:
     scenario = pattern()
     first = scenario["workload"][0]
