@@ -18,7 +18,7 @@ import xoff
 from patience import PATIENCE_SECONDS, wait_until
 from small import Command
 from xoff import _core
-from xoff.bench import building, cases, measure, misses, processes
+from xoff.bench import building, cases, measure, misses, processes, training
 from xoff.bench import kernel as beside_kernel
 
 _PACKAGE = Path(xoff.__file__).parent
@@ -360,3 +360,16 @@ def test_a_program_that_fails_says_why() -> None:
     assert (done.code, done.reason()) == (1, "error: one")
     done = processes.run([sys.executable, "-c", "raise SystemExit(7)"], environment=os.environ)
     assert done.reason() == "exit code 7"
+
+
+def test_cases_of_training_are_valid_in_small() -> None:
+    """A part of each case is a valid scenario, with fewer bytes; of the whole dense job all ranks run one program."""
+    for name, (_, make) in training.CASES.items():
+        found = xoff.check(make(training.PART))["workload"]
+        assert found["bytes"] > 0, name
+    graph = training.CASES["dense-9216"][1](1)["workload"][0]["graph"]
+    assert (graph["ranks"], graph["families"]["DP"]) == (9216, {"stride": 8, "count": 1152})
+    # Two layers forward and backward, each half with an all-reduce, and that of the gradients.
+    assert len(graph["operations"]) == 2 * 2 * 2 * 2 + 1
+    # Steps of equal shares repeat.
+    assert int(graph["operations"][-1]["size"].removesuffix("B")) % 1152 == 0

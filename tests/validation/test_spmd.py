@@ -14,7 +14,7 @@ from tests.validation.test_ends import without_performance
 
 import xoff
 
-DRAWS = 24
+DRAWS = 60
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]
 TEXTBOOK = {kind: [None, "ring", "in_network"] for kind in REDUCES} | {
@@ -99,7 +99,7 @@ def program(rng: Random, graph: dict[str, Any], classes: int) -> list[dict[str, 
 def draw(seed: int, library: str) -> dict[str, Any]:
     """Draws a scenario with a program of every rank."""
     rng = Random(f"{library} {seed}")
-    servers, gpus = rng.choice([2, 3, 4]), rng.choice([1, 2, 4])
+    servers, gpus = rng.choice([2, 3, 6]), rng.choice([1, 2, 4])
     ranks = servers * gpus
     classes = rng.choice([1, 2])
     graph: dict[str, Any] = {"ranks": ranks, "families": families_of(rng, ranks), "groups": {}}
@@ -129,9 +129,12 @@ def draw(seed: int, library: str) -> dict[str, Any]:
 
 
 def outcome(scenario: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]] | str:
-    """Returns summary and tables; for a refused scenario the reason without place and names."""
+    """Returns summary and tables; for a refused scenario the reason without place and names, for a lock the ranks."""
     try:
         result = xoff.run(scenario)
+    except xoff.AuditError as error:
+        # Ranks may take a unit in different orders, and wait for one another.
+        return str(error)
     except xoff.InputError as error:
         return str(error).rsplit(": ", 1)[-1]
     return without_performance(result), {name: result.table(name) for name in result.tables}
@@ -190,6 +193,25 @@ def test_equal_layers_are_fast_forwarded_as_in_the_listed_job() -> None:
     forward, expected_forward = (one.summary["performance"]["fast_forward"] for one in (found, expected))
     assert forward == expected_forward
     assert forward["packet_hops"] > found.summary["performance"]["data_packet_hops"] / 2
+    assert without_performance(found) == without_performance(expected)
+    assert all(found.table(name).equals(expected.table(name)) for name in expected.tables)
+
+
+@pytest.mark.slow
+def test_replays_of_many_rows_equal_a_full_run() -> None:
+    """2,304 ranks on eight rails have 2,304 rows a step: a replay writes more rows than the least bound, 500,000."""
+    rows = [{"kind": "all_reduce", "name": "sum", "group": "DP", "size": f"{288 * 180_000}B"}]
+    graph = {"ranks": 2304, "families": {"DP": {"stride": 8, "count": 288}}, "operations": rows}
+    rail = {"servers": 288, "gpus_per_server": 8, "rail": LINK, "scale_up": {"rate": "1Tbps", "delay": "25ns"}}
+    scenario = {
+        "network": {"rail": rail},
+        "framing": {"payload": "9000B"},
+        "switch": {"flow_control": {"pfc": {}}},
+        "workload": [{"name": "job", "graph": graph}],
+    }
+    found, expected = xoff.run(scenario), xoff.run(scenario, fast_forward=False)
+    performance = found.summary["performance"]
+    assert performance["fast_forward"]["packet_hops"] > 0.97 * performance["data_packet_hops"]
     assert without_performance(found) == without_performance(expected)
     assert all(found.table(name).equals(expected.table(name)) for name in expected.tables)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rich.markup import escape
@@ -20,6 +21,7 @@ _CONTROLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "HPCC": ({"telemetry": {}}, {"congestion_control": {"hpcc": {}}}),
     "TIMELY": ({}, {"congestion_control": {"timely": {}}}),
 }
+_HALVES = ("attention", "network")
 PART = 64
 """The speed without fast-forward is measured with this fraction of the data (1/64)."""
 
@@ -119,6 +121,52 @@ def _job(preset: str, gpus: int, parallel: dict[str, int], batch: int, **model: 
     }
 
 
+def _dense(gpus: int, layers: int) -> Any:
+    """Returns layers of GPT-13B as a program of every rank: 8-fold tensor parallel in a server, replicas on rails."""
+    parts = [f"{way} {n} {half}" for way in ("forward", "backward") for n in range(layers) for half in _HALVES]
+
+    def scenario(part: int) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        for name in parts:
+            rows.append({"kind": "compute", "name": name, "duration": "1ms"})
+            # An all-reduce of 2048 tokens x 5120 numbers of 2 B.
+            rows.append(
+                {"kind": "all_reduce", "name": f"sum of {name}", "group": "TP", "size": f"{20_971_520 // part}B"}
+            )
+        # The gradients of 13 billion parameters with 2 B each, of which a rank has an eighth. Shares of one size
+        # repeat: the size is a multiple of 1,152 ranks.
+        rows.append({"kind": "all_reduce", "name": "gradients", "group": "DP", "size": f"{3_251_404_800 // part}B"})
+        rows = [{**row, "stream": "all"} for row in rows]
+        families = {"TP": {"stride": 1, "count": 8}, "DP": {"stride": 8, "count": gpus // 8}}
+        graph = {"library": "textbook", "ranks": gpus, "families": families, "operations": rows}
+        return {
+            "network": _rails(gpus),
+            "framing": {"payload": "9000B", "header": "48B"},
+            "switch": _PFC,
+            "workload": [{"name": "job", "graph": graph}],
+            "probe": {"flows": False},
+        }
+
+    return scenario
+
+
+def _all_to_all(gpus: int) -> Any:
+    """Returns an all-to-all of messages of one packet. A part of the data has fewer GPUs, and messages as large."""
+
+    def scenario(part: int) -> dict[str, Any]:
+        ranks = gpus // math.isqrt(part)
+        size = {"operation": "all_to_all", "library": "textbook", "size": f"{4096 * ranks}B"}
+        return {
+            "network": _rails(ranks),
+            "framing": {"payload": "4096B"},
+            "switch": _PFC,
+            "workload": [{"name": "job", "collective": size}],
+            "probe": {"flows": False},
+        }
+
+    return scenario
+
+
 CASES: dict[str, tuple[str, Any]] = {
     **{f"rails-{gpus}": _collective(gpus, "none") for gpus in (64, 128, 256, 1024)},
     "rails-128-reduce-scatter": _collective(128, "none", "reduce_scatter"),
@@ -130,6 +178,11 @@ CASES: dict[str, tuple[str, Any]] = {
         "an iteration of GPT-13B on 128 GPUs, 8-fold tensor parallel, packets of 9000 B",
         _job("gpt_13b", 128, {"tensor": 8, "data": 16}, 16),
     ),
+    "dense-9216": (
+        "two of the 40 layers of GPT-13B on 9,216 GPUs as a program of every rank, packets of 9000 B",
+        _dense(9216, 2),
+    ),
+    "all-to-all-2048": ("2,048 GPUs on rails, all-to-all of messages of one packet of 4096 B", _all_to_all(2048)),
     # The case of SimAI's issue 293.
     "mixtral-8x7b-64": (
         "an iteration of Mixtral 8x7B on 64 GPUs, tensor parallel by 8, context by 4, experts by 4, packets of 9000 B",

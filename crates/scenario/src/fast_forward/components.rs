@@ -17,7 +17,7 @@ use xoff_units::{Duration, Moment, index, wide};
 
 use super::budget::WORDS_PER_ENTRY;
 use super::level::{LAYERS, PACKETS};
-use super::replay::ROWS;
+use super::replay::most_rows;
 use super::scope::Scope;
 use super::search::{Repetition, Search};
 use super::shared::Shared;
@@ -110,7 +110,8 @@ impl Components {
     /// True if rows must be collected before more rows are written.
     pub fn is_full(&self, cp: &Checkpoint<'_, Node>) -> bool {
         !self.suspended.is_empty()
-            && (self.rows > ROWS || cp.statistics.events > self.collected_at + COLLECTION)
+            && (self.rows > most_rows(index(cp.nodes()))
+                || cp.statistics.events > self.collected_at + COLLECTION)
     }
 
     /// Notes the collection of all rows.

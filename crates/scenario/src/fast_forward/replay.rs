@@ -9,7 +9,7 @@ use xoff_engine::state::{Counter, Offsets, PeriodKind, StateVisitor, Totals};
 use xoff_engine::{Checkpoint, Fingerprint};
 use xoff_models::endpoint::Endpoint;
 use xoff_models::node::Node;
-use xoff_units::Moment;
+use xoff_units::{Moment, wide};
 
 use super::offsets::NetworkOffsets;
 use super::period::Period;
@@ -20,6 +20,14 @@ use crate::audit::{STILL, find_deadlock, may_stand_still};
 /// Maximum number of rows written by one replay, for a bound of memory. With a fifth: 1.08 times the
 /// packet-hops.
 pub const ROWS: u64 = 500_000;
+/// The same for each node of a large network. A step of a ring has a row for each rank: with 500,000 rows in
+/// all, 9,216 ranks would repeat 54 steps, and then simulate some steps to find the period again.
+const ROWS_OF_NODE: u64 = 256;
+
+/// Returns the maximum number of rows written by one replay of this many nodes.
+pub fn most_rows(nodes: usize) -> u64 {
+    ROWS.max(ROWS_OF_NODE * wide(nodes))
+}
 
 /// A confirmed period at its end.
 pub struct Replay {
@@ -30,7 +38,7 @@ pub struct Replay {
     offsets: NetworkOffsets,
     /// Repetitions before the next change.
     fits: u64,
-    /// Repetitions with at most [`ROWS`] rows.
+    /// Repetitions with at most [`most_rows`].
     pub times: u64,
     /// Rows of each repetition.
     pub rows: u64,
@@ -64,7 +72,7 @@ impl Replay {
             times: 0,
         };
         replay.fits = replay.count(scope, shared, &totals, bounds, cp)?;
-        replay.times = replay.fits.min((ROWS / replay.rows.max(1)).max(1));
+        replay.times = replay.fits.min((most_rows(scope.nodes.len()) / replay.rows.max(1)).max(1));
         // The audit of deadlocks must see ports that send nothing for a whole period, and rings of pauses
         // that last for a part of a long period.
         let has_deadlock = find_deadlock(cp, replay.start.at, |id| scope.place(id).is_some()).is_some();
