@@ -144,8 +144,8 @@ fn every_message_is_sent_and_received_by_the_ranks_that_it_names() {
                 }
             }
         }
-        for (shared, seen) in (0..).map(|number| graph.shared(number)).zip(seen) {
-            let ranks = match shared.what {
+        for (shared, seen) in (0..).zip(seen) {
+            let ranks = match graph.shared(shared).what {
                 What::Message { .. } => 2,
                 What::Collective { group, .. } => graph.groups[index(group)].ranks.len(),
             };
