@@ -13,7 +13,10 @@ pub fn watch(crates: Vec<&'static str>) {
     panic::set_hook(Box::new(move |info| {
         let running = Backtrace::force_capture().to_string();
         let Some((name, function)) = function_of(&running, &crates) else { return usual(info) };
-        let said = info.payload_as_str().unwrap_or("no message");
+        let payload = info.payload();
+        let said = payload.downcast_ref::<&str>().copied();
+        let said =
+            said.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
         let at = info.location().map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));
         FIRST
             .lock()
