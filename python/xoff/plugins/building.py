@@ -120,13 +120,10 @@ def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
     workspace.mkdir(parents=True, exist_ok=True)
     with locks.held(workspace):
         _write(workspace, root, found)
-        # Beside a checkout, the crates that the checkout has compiled are used.
-        is_checkout = (root / "tests").is_dir()
-        target = Path(os.environ.get("CARGO_TARGET_DIR") or (root if is_checkout else workspace) / "target")
-        environment = {"CARGO_TARGET_DIR": str(target)}
+        target = _target(root, workspace)
         profile = "debug" if is_debug else "release"
         command = ["build", *(() if is_debug else ("--release",))]
-        _cargo(command, workspace / "Cargo.toml", found, environment)
+        _cargo(command, workspace / "Cargo.toml", found, target)
         compiled = next(
             file for file in (target / profile).glob("*xoff_core.*") if file.suffix in {".so", ".dylib", ".dll"}
         )
@@ -151,8 +148,7 @@ def test(folder: Path) -> None:
     root = sources()
     patch = [f"patch.crates-io.xoff-{crate}.path={json.dumps(str(root / 'crates' / crate))}" for crate in _CRATES[:-1]]
     options = [option for one in patch for option in ("--config", one)]
-    environment = {"CARGO_TARGET_DIR": str(_cache() / "tests")}
-    _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, environment)
+    _cargo(["test", *options], folder.absolute() / "Cargo.toml", found, _target(root, _cache()))
 
 
 def remove() -> bool:
@@ -171,6 +167,12 @@ def _cache() -> Path:
     place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "xoff", "plugins")
     place.mkdir(parents=True, exist_ok=True)
     return place
+
+
+def _target(root: Path, workspace: Path) -> Path:
+    """Returns the folder of compiled crates; beside a checkout, the folder with the crates of the checkout."""
+    is_checkout = (root / "tests").is_dir()
+    return Path(os.environ.get("CARGO_TARGET_DIR") or (root if is_checkout else workspace) / "target")
 
 
 def _write(workspace: Path, root: Path, found: Sequence[Package]) -> None:
@@ -213,12 +215,12 @@ def _replace(file: Path, text: str) -> None:
         file.write_text(text, "utf-8")
 
 
-def _cargo(command: list[str], manifest: Path, found: Sequence[Package], environment: dict[str, str]) -> None:
+def _cargo(command: list[str], manifest: Path, found: Sequence[Package], target: Path) -> None:
     cargo = shutil.which("cargo")
     if cargo is None:
         raise InputError("plugins: cargo is not there; install a Rust toolchain (https://rustup.rs)")
     full = [cargo, *command, "--manifest-path", str(manifest)]
-    done = subprocess.run(full, env=os.environ | environment, stdout=sys.stderr, check=False)
+    done = subprocess.run(full, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, stdout=sys.stderr, check=False)
     if done.returncode:
         names = ", ".join(f"`{one.name}`" for one in found)
         raise InputError(f"plugins: cargo {command[0]} failed for {names}; the messages of cargo are above")
