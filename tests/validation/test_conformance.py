@@ -61,6 +61,7 @@ def test_strategies_are_of_registered_parts() -> None:
         "faults",
         "strict_priority_classes",
         "overrides",
+        "plugins",
     }
     paths = {"first_hop", "relay", "acks", "overrides"}
     assert keys("host") == {"transport", "congestion_control", "classify", "jitter"} | paths
