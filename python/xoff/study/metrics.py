@@ -9,7 +9,7 @@ import typing
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from xoff import renames
+from xoff import counts, renames
 from xoff.summary import Summary
 
 # Keys of a summary that are not measurements of the network.
@@ -20,7 +20,7 @@ _LEFT_OUT = {
 _WORDS = {"algorithm", "protocol"}
 _NAMED = 12
 # Tables of a workload that are no kind of traffic.
-_BESIDE = frozenset({"nccl", "python"})
+_BESIDE = frozenset({"nccl", "plugins", "python"})
 _UNITS = ("_ps", "_bytes", "_bps")
 
 
@@ -63,6 +63,9 @@ def possible(document: Mapping[str, Any]) -> set[str]:
     classes = document.get("probe", {}).get("size_classes")
     bounds = [0, *classes] if classes else []
     like = _like(Summary, names, bounds)
+    # The types of a summary lack the counts of plug-ins.
+    for group in counts.groups():
+        like.setdefault(group.name, {count.name: 0 for count in group.counts})
     for name in set(names) - collectives:
         del like["workloads"][name]["collective"]
     for name in set(names):
@@ -112,7 +115,8 @@ def unknown(name: str, names: Collection[str]) -> str:
 
 def _traffic(workload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yields each kind of traffic of a workload and its parameters; none for the rows of a table or function."""
-    return ((key, value) for key, value in workload.items() if isinstance(value, dict | list) and key not in _BESIDE)
+    kinds = {**workload, **workload.get("plugins", {})}
+    return ((key, value) for key, value in kinds.items() if isinstance(value, dict | list) and key not in _BESIDE)
 
 
 def _like(kind: Any, workloads: list[str], bounds: list[int]) -> Any:
