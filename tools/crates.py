@@ -16,10 +16,9 @@ _ARCHIVE = Path("python", "xoff", "plugins", "crates.tar.gz")
 
 
 def files(root: Path) -> list[Path]:
-    """Returns the files of the archive, relative to the root: manifests and sources, without tests of crates."""
-    crates = [file for crate in sorted((root / "crates").iterdir()) for file in crate.glob("src/**/*.rs")]
-    manifests = [root / "Cargo.toml", root / "Cargo.lock", *(root / "crates").glob("*/Cargo.toml")]
-    return sorted(file.relative_to(root) for file in (*manifests, *crates))
+    """Returns the files of the archive, relative to the root: manifests and crates, without the folders of tests."""
+    crates = [file.relative_to(root) for file in (root / "crates").rglob("*") if file.is_file()]
+    return sorted([Path("Cargo.toml"), Path("Cargo.lock"), *(file for file in crates if file.parts[2] != "tests")])
 
 
 def write(root: Path) -> Path:

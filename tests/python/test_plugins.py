@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -119,6 +120,13 @@ def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> Non
     for file in tmp_path.rglob("*"):
         if file.is_file():
             assert file.read_bytes() == (_ROOT / file.relative_to(tmp_path)).read_bytes()
+    included = [
+        file.parent / name
+        for file in tmp_path.rglob("*.rs")
+        for name in re.findall(r'include_(?:str|bytes)!\("([^"]+)"\)', file.read_text("utf-8"))
+    ]
+    assert included
+    assert [file for file in included if not file.is_file()] == []
     command = ["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"]
     found = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout)
     assert {package["name"] for package in found["packages"]} >= {"xoff-models", "xoff-scenario", "xoff-python"}
