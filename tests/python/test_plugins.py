@@ -143,6 +143,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     """A folder with two plug-ins, and the environment in which their core is used."""
     place = tmp_path_factory.mktemp("plugins")
     environment = {"XOFF_PLUGINS": str(place / "core"), "XDG_CACHE_HOME": str(place / "cache")}
+    # The build of the checkout has fetched every crate.
+    environment["CARGO_NET_OFFLINE"] = "true"
     parts = [kind for kind in PARTS_OF_PLUGINS if kind != "routing"]
     options = [option for kind in parts for option in ("--part", kind)]
     assert _xoff("new", "plugin", "early_warning", *options, cwd=place, environment=environment).returncode == 0
