@@ -273,7 +273,7 @@ pub const fn fit(fields: &[(u32, u32)]) -> bool {
 /// The kind of a frame, one of 64.
 ///
 /// The numbers below [`Kind::OF_PLUGINS`] are kinds of xoff, with a line each in [`frames!`]. The numbers from there on
-/// are kinds of plug-ins: a range of eight numbers for each pair of scope and owner in [`RANGES`].
+/// are kinds of plug-ins: a range of five numbers for each pair of scope and owner in [`RANGES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kind(u8);
 
@@ -287,9 +287,9 @@ pub(crate) const RANGES: [(Scope, Owner); 4] = [
 
 impl Kind {
     /// The first number of a plug-in's kind.
-    pub const OF_PLUGINS: u8 = 32;
+    pub const OF_PLUGINS: u8 = 44;
     /// The kinds of all plug-ins with the same scope and owner.
-    pub(crate) const IN_A_RANGE: u8 = 8;
+    pub(crate) const IN_A_RANGE: u8 = 5;
     /// One past the highest number.
     pub(crate) const END: u8 = 64;
 
