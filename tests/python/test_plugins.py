@@ -154,8 +154,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     head = "\n    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {\n"
     assert head in text
     file.write_text(text.replace(head, _PANIC), "utf-8")
+    # A file of somebody else in the folder of the core stays.
+    (place / "core").mkdir()
+    (place / "core" / "mine.txt").write_text("mine", "utf-8")
     done = _xoff("plugins", "build", "early_warning", "wrong", "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
+    assert (place / "core" / "mine.txt").read_text("utf-8") == "mine"
     return place, environment
 
 

@@ -127,18 +127,19 @@ def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
         compiled = next(
             file for file in (target / profile).glob("*xoff_core.*") if file.suffix in {".so", ".dylib", ".dll"}
         )
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent) as work:
-            new = Path(work, "new")
-            new.mkdir()
+        with tempfile.TemporaryDirectory(dir=workspace) as work:
+            new = Path(work)
             shutil.copyfile(compiled, new / own_core.CORE)
             listed = [{"name": one.name, "version": one.version, "folder": str(one.folder)} for one in found]
             text = json.dumps({"xoff": __version__, "beside": own_core.beside(), "packages": listed}, indent=2)
             (new / own_core.MANIFEST).write_text(text + "\n", "utf-8")
             _try(new)
-            if place.exists():
-                place.rename(Path(work, "old"))
-            new.rename(place)
+            # The folder may have files of others, which stay. A process that runs keeps the core of before.
+            place.mkdir(parents=True, exist_ok=True)
+            for name in (own_core.CORE, own_core.MANIFEST):
+                beside = place / f".{name}"
+                shutil.copyfile(new / name, beside)
+                beside.replace(place / name)
     return found
 
 
@@ -228,8 +229,8 @@ def _cargo(command: list[str], manifest: Path, found: Sequence[Package], target:
 
 def _try(folder: Path) -> None:
     """Loads a core in a process of its own: plug-ins that cannot stand beside one another say so."""
-    command = [sys.executable, "-c", "from xoff import plugins; plugins.installed()"]
-    environment = os.environ | {"XOFF_PLUGINS": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-P", "-c", "from xoff import plugins; plugins.installed()"]
+    environment = os.environ | {"XOFF_PLUGINS": str(folder), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["the core cannot be loaded"]
