@@ -23,7 +23,7 @@ def build(
     folders: Folders,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="Compiles in less time, with checks of arithmetic; runs take ten times as long."),
+        typer.Option("--debug", help="Compiles in less time, with checks of arithmetic; runs take longer."),
     ] = False,
 ) -> None:
     """Builds the core of this environment with these plug-ins, and no others. Needs a Rust toolchain."""
