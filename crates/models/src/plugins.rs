@@ -53,9 +53,9 @@ impl Plugin {
 
     /// Returns the groups of counts of the parts at switches and at hosts.
     fn groups(&self) -> impl Iterator<Item = Group> {
-        let mechanisms = self.mechanisms.iter().map(Entry::<mechanisms::Vtable>::group);
-        let transports = self.transports.iter().map(Entry::<transport::Vtable>::group);
-        let controls = self.congestion_controls.iter().map(Entry::<congestion_control::Vtable>::group);
+        let mechanisms = self.mechanisms.iter().map(|entry| entry.part.group);
+        let transports = self.transports.iter().map(|entry| entry.part.group);
+        let controls = self.congestion_controls.iter().map(|entry| entry.part.group);
         mechanisms.chain(transports).chain(controls)
     }
 

@@ -187,7 +187,7 @@ macro_rules! registry {
                 match self {
                     Self::None => false,
                     $(Self::$name(_) => $module::$name::hears(notice),)*
-                    Self::Plugin(c) => c.hears(notice),
+                    Self::Plugin(c) => (c.entry.part.hears)(notice),
                 }
             }
 

@@ -1,13 +1,14 @@
 //! Congestion controls of plug-ins.
 
 use std::fmt::Debug;
+use std::ops::Deref;
 
 use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use xoff_units::{Duration, Moment};
 
-use crate::congestion_control::contract::{Ack, Control, Count, Echo, Hosts, Line, Loss, Sent, Tag};
+use crate::congestion_control::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
 use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -19,13 +20,12 @@ static REGISTRY: Registry<Vtable> = Registry::new();
 /// What the core does with a congestion control of a plug-in.
 #[derive(Debug)]
 pub struct Vtable {
-    label: &'static str,
-    counts: &'static [Count],
+    pub(crate) group: Group,
     pub(crate) listens_to: Option<(&'static str, &'static str)>,
     pub(crate) pulls: bool,
     pub(crate) hears_acks: bool,
     pub(crate) tag: Tag,
-    hears: fn(&Packet) -> bool,
+    pub(crate) hears: fn(&Packet) -> bool,
     rules: fn(&dyn Params, Line) -> Option<Rules>,
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
     new: fn(&dyn Params, Line) -> Box<dyn AnyControl>,
@@ -41,12 +41,6 @@ impl PartKind for Vtable {
 }
 
 impl Entry<Vtable> {
-    /// Returns the counts of the part.
-    pub fn group(&self) -> Group {
-        let Vtable { label, counts, listens_to, .. } = self.part;
-        Group { name: self.name, label, counts, listens_to: listened(listens_to) }
-    }
-
     /// A congestion control with the key `host.congestion_control.plugins.NAME`.
     pub const fn congestion_control<C>(name: &'static str, about: &'static str) -> Self
     where
@@ -55,8 +49,7 @@ impl Entry<Vtable> {
         C::State: Clone + Send + Sync + 'static,
     {
         let part = Vtable {
-            label: C::LABEL,
-            counts: C::COUNTS,
+            group: Group { name, label: C::LABEL, counts: C::COUNTS, listens_to: listened(C::LISTENS_TO) },
             listens_to: C::LISTENS_TO,
             pulls: C::PULLS,
             hears_acks: C::HEARS_ACKS,
@@ -150,41 +143,10 @@ where
     }
 }
 
-impl Foreign {
-    #![allow(missing_docs, reason = "the methods are those of `Control`")]
-    pub(crate) fn start(&self) -> FlowState {
-        self.control.start()
-    }
+impl Deref for Foreign {
+    type Target = dyn AnyControl;
 
-    pub(crate) fn hears(&self, notice: &Packet) -> bool {
-        (self.entry.part.hears)(notice)
-    }
-
-    pub(crate) fn echo(&self) -> Option<Echo> {
-        self.control.echo()
-    }
-
-    pub(crate) fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration {
-        self.control.on_sent(state, packet, sent)
-    }
-
-    pub(crate) fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>) {
-        self.control.on_ack(state, ack);
-    }
-
-    pub(crate) fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment) {
-        self.control.on_loss(state, loss, now);
-    }
-
-    pub(crate) fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment) {
-        self.control.on_notice(state, notice, now);
-    }
-
-    pub(crate) fn window(&self, state: &FlowState) -> u64 {
-        self.control.window(state)
-    }
-
-    pub(crate) fn due(&self, state: &FlowState, due: Moment) -> Moment {
-        self.control.due(state, due)
+    fn deref(&self) -> &Self::Target {
+        &*self.control
     }
 }

@@ -17,7 +17,7 @@ use xoff_engine::state::{State, StateVisitor};
 use xoff_units::Moment;
 
 use crate::core::{Core, Queueing};
-use crate::count::{Count, Group, Tally, listened};
+use crate::count::{Group, Tally, listened};
 use crate::effects::Effects;
 use crate::framing::Framing;
 use crate::mechanism::{
@@ -367,9 +367,7 @@ static REGISTRY: Registry<Vtable> = Registry::new();
 /// What the core does with a mechanism of a plug-in.
 #[derive(Debug)]
 pub struct Vtable {
-    label: &'static str,
-    counts: &'static [Count],
-    listens_to: Option<(&'static str, &'static str)>,
+    pub(crate) group: Group,
     part: for<'a> fn(&'static str, &'a dyn Params) -> Box<dyn Part + 'a>,
     properties: fn(&dyn Params) -> Properties,
 }
@@ -390,9 +388,7 @@ impl Entry<Vtable> {
         M::Params: Params + DeserializeOwned + JsonSchema,
     {
         let part = Vtable {
-            label: M::LABEL,
-            counts: M::COUNTS,
-            listens_to: M::LISTENS_TO,
+            group: Group { name, label: M::LABEL, counts: M::COUNTS, listens_to: listened(M::LISTENS_TO) },
             part: |name, params| {
                 let wrap = |name, mechanism| Mechanism::Plugin(Foreign::new(name, mechanism));
                 let mine = |mechanism: &mut Mechanism, call: &mut dyn FnMut(&mut M)| {
@@ -408,12 +404,6 @@ impl Entry<Vtable> {
             properties: |params| M::properties(params.get()),
         };
         Self::of::<M::Params>(name, about, part)
-    }
-
-    /// Returns the counts of the mechanism.
-    pub fn group(&self) -> Group {
-        let Vtable { label, counts, listens_to, .. } = self.part;
-        Group { name: self.name, label, counts, listens_to: listened(listens_to) }
     }
 
     /// Returns the mechanism with given parameters.

@@ -28,7 +28,7 @@ use crate::mechanism::{Ends, Ingress, Levels, PortShape, Site};
 use crate::mechanisms::{self, Mechanisms, Part};
 use crate::node::failing::Failing;
 use crate::node::{self, Node};
-use crate::plugin_parts::{Entry, PartKind};
+use crate::plugin_parts::PartKind;
 use crate::queueing::buffer::{Buffer, Params as BufferParams};
 use crate::queueing::port::{Port, Purpose, QueuePlan, QueueSpec, Turns};
 use crate::relay::Scheduler;
@@ -43,10 +43,9 @@ use crate::workload::AllFlows;
 
 /// Returns the counts of all components, given or not.
 pub fn groups() -> impl Iterator<Item = Group> {
-    let mechanisms = mechanisms::Vtable::registry().iter().map(Entry::<mechanisms::Vtable>::group);
-    let transports = transport::Vtable::registry().iter().map(Entry::<transport::Vtable>::group);
-    let controls =
-        congestion_control::Vtable::registry().iter().map(Entry::<congestion_control::Vtable>::group);
+    let mechanisms = mechanisms::Vtable::registry().iter().map(|entry| entry.part.group);
+    let transports = transport::Vtable::registry().iter().map(|entry| entry.part.group);
+    let controls = congestion_control::Vtable::registry().iter().map(|entry| entry.part.group);
     own_groups().chain(mechanisms).chain(transports).chain(controls)
 }
 

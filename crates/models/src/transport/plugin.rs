@@ -1,13 +1,14 @@
 //! Transports of plug-ins.
 
 use std::fmt::Debug;
+use std::ops::Deref;
 
 use dyn_clone::{DynClone, clone_trait_object};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use xoff_units::{Duration, Moment};
 
-use crate::count::{Count, Group, listened};
+use crate::count::{Group, listened};
 use crate::framing::Framing;
 use crate::line::Line;
 use crate::packet::Packet;
@@ -21,8 +22,7 @@ static REGISTRY: Registry<Vtable> = Registry::new();
 /// What the core does with a transport of a plug-in.
 #[derive(Debug)]
 pub struct Vtable {
-    label: &'static str,
-    counts: &'static [Count],
+    pub(crate) group: Group,
     pub(crate) listens_to: Option<(&'static str, &'static str)>,
     pub(crate) acknowledges: bool,
     pub(crate) bears_reordering: bool,
@@ -42,12 +42,6 @@ impl PartKind for Vtable {
 }
 
 impl Entry<Vtable> {
-    /// Returns the counts of the part.
-    pub fn group(&self) -> Group {
-        let Vtable { label, counts, listens_to, .. } = self.part;
-        Group { name: self.name, label, counts, listens_to: listened(listens_to) }
-    }
-
     /// A transport with the key `host.transport.plugins.NAME`.
     pub const fn transport<T>(name: &'static str, about: &'static str) -> Self
     where
@@ -57,8 +51,7 @@ impl Entry<Vtable> {
         T::Receiver: Clone + Send + Sync + 'static,
     {
         let part = Vtable {
-            label: T::LABEL,
-            counts: T::COUNTS,
+            group: Group { name, label: T::LABEL, counts: T::COUNTS, listens_to: listened(T::LISTENS_TO) },
             listens_to: T::LISTENS_TO,
             acknowledges: T::ACKNOWLEDGES,
             bears_reordering: T::BEARS_REORDERING,
@@ -94,6 +87,14 @@ pub struct Foreign {
     /// The part.
     pub entry: &'static Entry<Vtable>,
     transport: Box<dyn AnyTransport>,
+}
+
+impl Deref for Foreign {
+    type Target = dyn AnyTransport;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.transport
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -148,34 +149,6 @@ macro_rules! erased {
             })*
             $(fn $changes(&self, progress: &mut Progress, sender: &mut FlowState $(, $c: $ct)*) -> $cr {
                 self.0.$changes(progress, sender.get_mut() $(, $c)*)
-            })*
-        }
-
-        impl Foreign {
-            pub(crate) fn sender(&self) -> FlowState {
-                self.transport.sender()
-            }
-
-            pub(crate) fn receiver(&self) -> FlowState {
-                self.transport.receiver()
-            }
-
-            pub(crate) fn on_data(&self, received: &mut Received, receiver: &mut FlowState, packet: &Packet, replies: &mut Replies) -> Arrival {
-                self.transport.on_data(received, receiver, packet, replies)
-            }
-
-            pub(crate) fn on_header(&self, received: &mut Received, receiver: &mut FlowState, header: &Packet, replies: &mut Replies) {
-                self.transport.on_header(received, receiver, header, replies);
-            }
-
-            $(pub(crate) fn $alone(&self, $($a: $at),*) -> $ar {
-                self.transport.$alone($($a),*)
-            })*
-            $(pub(crate) fn $reads(&self, progress: &Progress, sender: &FlowState $(, $r: $rt)*) -> $rr {
-                self.transport.$reads(progress, sender $(, $r)*)
-            })*
-            $(pub(crate) fn $changes(&self, progress: &mut Progress, sender: &mut FlowState $(, $c: $ct)*) -> $cr {
-                self.transport.$changes(progress, sender $(, $c)*)
             })*
         }
     };
