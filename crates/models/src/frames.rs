@@ -41,6 +41,8 @@ pub trait Payload: Copy {
     fn pack(self) -> u64;
     /// Unpacks the fields of a packet of this kind.
     fn unpack(bits: u64) -> Self;
+    /// Returns the packet of the frame's flow that a field of type [`Index`] names.
+    fn named(&self) -> Option<u32>;
     /// Shows each field by its class of state.
     fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
@@ -58,6 +60,7 @@ pub struct Frame {
     /// The part that handles a frame at its last node.
     pub owner: Owner,
     pub(crate) walk: fn(u64, &mut StateVisitor<'_>) -> u64,
+    pub(crate) named: fn(u64) -> Option<u32>,
     pub(crate) number: AtomicU8,
 }
 
@@ -69,8 +72,9 @@ impl Frame {
             payload.walk(walk);
             payload.pack()
         };
+        let named = |bits| P::unpack(bits).named();
         // A number that no packet has.
-        Self { name, scope, owner, walk, number: AtomicU8::new(Kind::END) }
+        Self { name, scope, owner, walk, named, number: AtomicU8::new(Kind::END) }
     }
 
     /// Returns the kind in packets.
@@ -110,6 +114,10 @@ pub trait Field: Copy {
     fn pack(self) -> u64;
     /// Unpacks the field from the lowest bits.
     fn unpack(bits: u64) -> Self;
+    /// Returns the packet of the frame's flow, for a field that names a packet.
+    fn named(&self) -> Option<u32> {
+        None
+    }
     /// Shows the field.
     fn walk(&mut self, walk: &mut StateVisitor<'_>);
 }
@@ -169,7 +177,7 @@ impl Field for bool {
 }
 
 macro_rules! of_the_flow {
-    ($($(#[$about:meta])* $name:ident as $walk:ident;)*) => {
+    ($($(#[$about:meta])* $name:ident as $walk:ident $(named $named:ident)?;)*) => {
         $($(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct $name(pub u32);
@@ -185,6 +193,11 @@ macro_rules! of_the_flow {
                 Self(bits as u32)
             }
 
+            $(fn named(&self) -> Option<u32> {
+                let $named = self.0;
+                Some($named)
+            })?
+
             fn walk(&mut self, walk: &mut StateVisitor<'_>) {
                 walk.$walk(&mut self.0);
             }
@@ -194,7 +207,7 @@ macro_rules! of_the_flow {
 
 of_the_flow! {
     /// The index of a packet in the frame's flow.
-    Index as packet;
+    Index as packet named packet;
     /// The total grant of the receiver since the flow began, or the total demand of the flow.
     Granted as granted;
 }
@@ -370,6 +383,10 @@ macro_rules! frames {
                 #[inline]
                 fn unpack(bits: u64) -> Self {
                     Self { $($field: Field::unpack(bits >> $at)),* }
+                }
+
+                fn named(&self) -> Option<u32> {
+                    None$(.or_else(|| Field::named(&self.$field)))*
                 }
 
                 fn walk(&mut self, walk: &mut StateVisitor<'_>) {

@@ -37,6 +37,7 @@ pub mod plugin_parts;
 pub mod plugins;
 pub mod pulls;
 pub mod queueing;
+pub mod receiving;
 pub mod record;
 pub mod relay;
 pub mod retry;

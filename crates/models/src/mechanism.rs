@@ -61,6 +61,9 @@ impl Watches {
     /// [`Hooks::on_link`]
     pub const LINK: Self = Self(4096);
 
+    /// [`Hooks::on_answer_departure`]
+    pub const ANSWER_DEPARTURE: Self = Self(8192);
+
     /// Maximum number of hooks.
     pub const HOOKS: usize = u16::BITS as usize;
 
@@ -114,16 +117,16 @@ pub struct Dequeued<'a> {
     pub is_whole: bool,
 }
 
-/// A data packet at its departure from any node, forwarded or sent by a flow of the node.
+/// A data packet or an acknowledgement at its departure from any node, forwarded or sent by the node.
 #[derive(Debug)]
 pub struct Departure<'a> {
-    /// The packet, which may be stamped.
+    /// The packet, which may be stamped. [`Packet::in_port`] is the port of its arrival at a forwarding node.
     pub packet: &'a mut Packet,
     /// Output port; counters of the port include the packet.
     pub port: PortId,
     /// Queue of the port that held the packet.
     pub queue: QueueId,
-    /// The packet belongs to a flow of this node.
+    /// The node sends the packet, and does not forward the packet.
     pub is_own: bool,
     /// Side records of packets at this node; see [`Packet::record`].
     pub records: &'a mut Records,
@@ -216,6 +219,9 @@ pub trait Hooks: State {
     fn on_whole(&mut self, _event: &Dequeued<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet starts on the wire, at any node.
     fn on_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
+    /// An acknowledgement starts on the wire, at any node. On a path of its own flow the acknowledgement came by
+    /// the port by which data of the flow departs.
+    fn on_answer_departure(&mut self, _event: &mut Departure<'_>, _core: &Core, _effects: &mut Effects) {}
     /// A data packet reached its destination host by a port.
     fn on_delivered(&mut self, _packet: &Packet, _port: PortId, _core: &Core, _effects: &mut Effects) {}
     /// An acknowledgement reached a flow of this node; the flow may be finished.

@@ -173,6 +173,11 @@ impl Packet {
         (self.kind() == P::kind()).then(|| P::unpack(self.bits()))
     }
 
+    /// Returns the packet of the flow that a plug-in's frame names with a field [`crate::frames::Index`].
+    pub fn named(&self) -> Option<u32> {
+        of_plugins(self.kind()).and_then(|frame| (frame.named)(self.bits()))
+    }
+
     #[inline]
     const fn bits(&self) -> u64 {
         self.seq() as u64 | (self.word() as u64) << 32

@@ -203,6 +203,10 @@ macro_rules! plugin_frames {
                     Self { $($field: $crate::frames::Field::unpack(bits >> $at)),* }
                 }
 
+                fn named(&self) -> Option<u32> {
+                    None$(.or_else(|| $crate::frames::Field::named(&self.$field)))*
+                }
+
                 fn walk(&mut self, walk: &mut $crate::state::StateVisitor<'_>) {
                     $($crate::frames::Field::walk(&mut self.$field, walk);)*
                 }

@@ -10,8 +10,8 @@ pub const RTO: u64 = 2;
 pub const HOLD: u64 = 3;
 /// The next of the flows' first timeouts.
 pub const FIRST_RTO: u64 = 4;
-/// The host pulls again.
-pub const PULL: u64 = 5;
+/// The timer of the receiver's half.
+pub const RECEIVER: u64 = 5;
 /// The last bit of a frame has arrived whose header was handled before.
 pub const TAIL: u64 = 6;
 /// A flow starts that waited for no other flow.
@@ -45,6 +45,9 @@ pub const HANDOVER: u64 = 18;
 pub const SERVING: u64 = 19;
 /// A control message of serving from the same node is here.
 pub const CONTROL: u64 = 20;
+
+/// The timer of a flow's congestion control.
+pub const RATE: u64 = 21;
 
 /// Packs a kind, an owner and a payload.
 pub const fn pack(kind: u64, owner: u8, payload: u32) -> u64 {

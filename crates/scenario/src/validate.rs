@@ -288,10 +288,11 @@ fn of_classes(s: &Scenario, change: &Override, path: &str) -> Result<(), InputEr
     }
     let line = Line::nominal(s.framing.on_wire());
     let bases = [change.congestion_control.as_ref(), Some(&s.host.congestion_control)];
-    let pulls = bases.into_iter().flatten().any(|control| control.pulls(line).is_some())
+    let has_half = bases.into_iter().flatten().any(|control| has_receiver(control, line))
         || Protocol::new(&s.host.transport, line).pulls(line).is_some();
-    if pulls {
-        return wrong("classes", "pulls are the same for all classes; remove the override".into());
+    if has_half {
+        let why = "the receivers of one of the two schedule the flows of all classes; remove the override";
+        return wrong("classes", why.into());
     }
     let mechanisms = s.switch.mechanisms();
     let changes = |part: &Properties| part.assigns_queues || part.interface_queues > 1;
@@ -396,6 +397,10 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
     let listens_to = control.listens_to().map(|(name, _)| name);
     let scheme = Scheme::new(control, line);
     let by_pulls = control.pulls(line).map(|pulls| pulls.part);
+    if let (Some(pulls), Some(_), Some(name)) = (by_pulls, scheme.receiving(0), scheme.name()) {
+        let why = format!("has receivers that schedule the senders, as has {pulls}; remove one of the two");
+        return wrong(&format!("host.congestion_control.{}", control.plugins.key(name)), why);
+    }
     let by_control = scheme.name().filter(|_| scheme.tag() != Tag::Unused);
     let by_mechanism = mechanisms
         .parts()
@@ -425,6 +430,11 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
     Ok(())
 }
 
+/// True for a congestion control with a half at receivers.
+fn has_receiver(control: &CongestionControl, line: Line) -> bool {
+    control.pulls(line).is_some() || Scheme::new(control, line).receiving(0).is_some()
+}
+
 /// Checks hosts with different stacks: each stack alone, and together with the most common stack.
 pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
     let line = Line::nominal(s.framing.on_wire());
@@ -452,18 +462,17 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
             let why = "host.transport.raw must be set for all hosts or for none";
             return Err(InputError::new(&paths[0], why));
         }
-        let pulls = |stack: &Stack| {
+        let halves = |stack: &Stack| {
             [
                 Protocol::new(&stack.transport, line).pulls(line).is_some(),
-                stack.congestion_control.pulls(line).is_some(),
+                has_receiver(&stack.congestion_control, line),
             ]
         };
         let is_other =
             [base.transport != other.transport, base.congestion_control != other.congestion_control];
-        let (here, there) = (pulls(other), pulls(base));
+        let (here, there) = (halves(other), halves(base));
         if let Some(place) = (0..2).find(|place| (here[*place] || there[*place]) && is_other[*place]) {
-            let why =
-                "pulls must be the same at all hosts; remove the override, or give all hosts this setting";
+            let why = "receivers must be the same at all hosts; remove the override, or give all hosts this setting";
             return Err(InputError::new(&paths[place], why));
         }
     }

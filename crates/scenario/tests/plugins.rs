@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::Plan;
 use xoff_engine::state;
-use xoff_models::congestion_control::contract::{Control, Line, Sent};
+use xoff_models::congestion_control::contract::{Control, Line, NewFlow, Notice, Sent};
 use xoff_models::congestion_control::{dcqcn::Dcqcn, dctcp::Dctcp};
 use xoff_models::core::Core;
 use xoff_models::count::{Count, Tally};
@@ -136,7 +136,7 @@ impl Control for Heed {
         Self { share: params.share, line: line.rate }
     }
 
-    fn start(&self) -> Heeding {
+    fn start(&self, _: &NewFlow) -> Heeding {
         Heeding { is_slow: false }
     }
 
@@ -149,8 +149,8 @@ impl Control for Heed {
         notice.payload::<Waiting>().is_some()
     }
 
-    fn on_notice(&self, state: &mut Heeding, notice: &Packet, _: Moment) {
-        state.is_slow |= notice.payload::<Waiting>().is_some_and(|hint| hint.bytes > 0);
+    fn on_notice(&self, state: &mut Heeding, notice: &Notice<'_>) {
+        state.is_slow |= notice.frame.payload::<Waiting>().is_some_and(|hint| hint.bytes > 0);
     }
 }
 

@@ -15,7 +15,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
 
-use super::contract::{Control, Hosts, Line, Sent, Tag};
+use super::contract::{Control, Hosts, Line, NewFlow, Notice, Sent, Tag};
 use super::limiter::{Law, Limiter};
 use crate::frames::{self, Kind};
 use crate::packet::Packet;
@@ -142,7 +142,7 @@ impl Control for Bcn {
         Ok(())
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         self.start()
     }
 
@@ -161,9 +161,9 @@ impl Control for Bcn {
         notice.kind() == Kind::Bcn
     }
 
-    fn on_notice(&self, s: &mut State, notice: &Packet, now: Moment) {
-        if let Some(frames::Bcn { feedback, point }) = notice.payload() {
-            self.on_feedback(s, Feedback { value: feedback, point }, now);
+    fn on_notice(&self, s: &mut State, notice: &Notice<'_>) {
+        if let Some(frames::Bcn { feedback, point }) = notice.frame.payload() {
+            self.on_feedback(s, Feedback { value: feedback, point }, notice.now);
         }
     }
 

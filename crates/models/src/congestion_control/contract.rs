@@ -1,7 +1,7 @@
 //! The contract of a congestion control: the rate and the window of a flow.
 //!
 //! A congestion control lives at the source of a flow and reacts to packets sent, answers, losses and
-//! messages of the network. This file knows no congestion control; the registry in
+//! messages of the network. A control may have a half at the destination ([`Receiving`]). This file knows no congestion control; the registry in
 //! `congestion_control/mod.rs` lists all congestion controls.
 
 use schemars::JsonSchema;
@@ -9,13 +9,14 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
 
-pub use crate::count::Count;
+pub use crate::count::{Count, Tally};
 use crate::framing::Framing;
 pub use crate::line::{Line, check_round_trip};
 use crate::packet::Packet;
 use crate::packet_metadata::Metadata;
 use crate::param_error::ParamError;
 use crate::pulls::Rules;
+pub use crate::receiving::{Outbox, Peer, Receiving};
 pub use crate::transport::contract::Loss;
 
 /// Messages of the network to the sources of flows. Endpoints count the messages for every congestion
@@ -59,6 +60,27 @@ pub enum Tag {
     Echoed,
 }
 
+/// A flow that starts.
+#[derive(Debug, Clone, Copy)]
+pub struct NewFlow {
+    /// The key of the flow, which draws depend on ([`crate::streams`]).
+    pub key: u32,
+    /// Payload of the flow; none for a connection, whose messages are posted later.
+    pub size: Option<u64>,
+    /// The priority class.
+    pub class: u8,
+    /// The destination node.
+    pub destination: u32,
+}
+
+impl NewFlow {
+    /// A flow of 1 MB.
+    #[cfg(any(test, feature = "testing"))]
+    pub const fn for_tests() -> Self {
+        Self { key: 1, size: Some(1_000_000), class: 0, destination: 2 }
+    }
+}
+
 /// A packet of a flow at its start on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
@@ -68,6 +90,8 @@ pub struct Sent {
     pub bytes: u64,
     /// True when the flow has no further packet.
     pub is_queue_empty: bool,
+    /// Payload that was never sent, after the packet; at most [`Control::looks_ahead`].
+    pub left: u64,
     /// The time of the start.
     pub now: Moment,
 }
@@ -95,6 +119,19 @@ pub struct Ack<'a> {
     pub beside: Option<&'a Metadata>,
     /// The tag of the answered packet, for controls with echoed tags ([`Control::TAG`]).
     pub tag: u32,
+    /// The time of the arrival.
+    pub now: Moment,
+}
+
+/// A message of the network or of the receiver to the source of a flow, or an ACK with an echoed mark.
+#[derive(Debug, Clone, Copy)]
+pub struct Notice<'a> {
+    /// The frame.
+    pub frame: &'a Packet,
+    /// The start of the packet that the frame names with a field [`crate::frames::Index`]. The copy of the
+    /// packet is that of the frame ([`Packet::set_copy`]). None for an answered packet, and for controls that
+    /// need no [`Control::on_ack`].
+    pub sent: Option<Moment>,
     /// The time of the arrival.
     pub now: Moment,
 }
@@ -163,8 +200,18 @@ pub trait Control: Sized {
     fn validate(_params: &Self::Params, _hosts: &Hosts<'_>) -> Result<(), ParamError> {
         Ok(())
     }
+    /// Returns the receiver's half of a host, for a control that needs a half at the destination. Such a
+    /// control stands alone: no part of the scenario pulls.
+    fn receiving(&self, _host: u32) -> Option<Box<dyn Receiving>> {
+        None
+    }
+    /// Returns the payload before the end of the posted data up to which a flow acts by what is left
+    /// ([`Sent::left`]). Fast-forward ends that far before the end.
+    fn looks_ahead(&self) -> u64 {
+        0
+    }
     /// State of a flow that starts.
-    fn start(&self) -> Self::State;
+    fn start(&self, flow: &NewFlow) -> Self::State;
     /// Records the start of a packet on the wire and may tag the packet. Returns the time until the next
     /// packet may start.
     fn on_sent(&self, state: &mut Self::State, packet: &mut Packet, sent: Sent) -> Duration;
@@ -176,12 +223,25 @@ pub trait Control: Sized {
     fn hears(_notice: &Packet) -> bool {
         false
     }
-    /// Handles a message of the network, or a mark that the receiver echoes.
-    fn on_notice(&self, _state: &mut Self::State, _notice: &Packet, _now: Moment) {}
+    /// Handles a message of the network or of the receiver's half, or a mark that the receiver echoes.
+    fn on_notice(&self, _state: &mut Self::State, _notice: &Notice<'_>) {}
     /// Returns the payload bytes that may be in flight.
     fn window(&self, _state: &Self::State) -> u64 {
         u64::MAX
     }
+    /// Returns the number of packets, from the first of the flow, that may be sent.
+    fn limit(&self, _state: &Self::State) -> u32 {
+        u32::MAX
+    }
+    /// Returns the moment of the next call of [`Self::on_timer`]; read after each other call.
+    fn timer(&self, _state: &Self::State) -> Moment {
+        Moment::NEVER
+    }
+    /// The timer of the flow expired. `peer` is the destination of frames to the receiver's half.
+    fn on_timer(&self, _state: &mut Self::State, _flow: u32, _peer: Peer, _outbox: &mut Outbox) {}
+    /// Adds the counts of a flow to [`Self::COUNTS`], except [`NOTIFICATIONS`]. Called at the end of the flow,
+    /// and for flows under way at the end of the run.
+    fn counts(&self, _state: &Self::State, _tally: &mut dyn Tally) {}
     /// Returns the start of the waiting packet after a notification; `due` is the start so far. By default
     /// the wait stays, and a new rate applies from the next packet on.
     fn due(&self, _state: &Self::State, due: Moment) -> Moment {

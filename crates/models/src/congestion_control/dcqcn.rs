@@ -14,7 +14,7 @@ use xoff_engine::state;
 use xoff_engine::state::{StateVisitor, Word};
 use xoff_units::{Bytes, Duration, Moment, Rate};
 
-use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, Sent};
+use super::contract::{Control, Echo, Form as Cnp, Hosts, Line, NewFlow, Notice, Sent};
 use super::limiter::{Law, Limiter};
 use crate::frames::Kind;
 use crate::packet::Packet;
@@ -385,7 +385,7 @@ impl Control for Dcqcn {
         Ok(())
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         self.start()
     }
 
@@ -407,9 +407,9 @@ impl Control for Dcqcn {
         notice.kind() == Kind::Cnp || notice.has(Packet::ECHO)
     }
 
-    fn on_notice(&self, s: &mut State, _: &Packet, now: Moment) {
-        s.limiter = s.limiter.settle(s, self, now);
-        self.on_cnp(s, now);
+    fn on_notice(&self, s: &mut State, notice: &Notice<'_>) {
+        s.limiter = s.limiter.settle(s, self, notice.now);
+        self.on_cnp(s, notice.now);
     }
 
     fn due(&self, s: &State, due: Moment) -> Moment {
@@ -665,7 +665,7 @@ mod tests {
             ..d.start()
         };
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1048, 0);
-        d.on_sent(&mut s, &mut packet, Sent { key: 0, bytes: 1048, is_queue_empty: false, now })
+        d.on_sent(&mut s, &mut packet, Sent { key: 0, bytes: 1048, is_queue_empty: false, left: 0, now })
     }
 
     #[test]
@@ -694,10 +694,10 @@ mod tests {
         let d = Params { preset: Preset::Paper, ..Params::default() }.resolve(Rate::gbps(100));
         let mut s = d.start();
         let mut packet = Packet::new(Kind::Data, 0, 0, 0, 1250, 0);
-        let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
+        let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, left: 0, now: Moment::ZERO };
         assert_eq!(d.on_sent(&mut s, &mut packet, sent), Duration::ns(100));
         let cnp = Packet::new(Kind::Cnp, 0, 0, 0, 64, 0);
-        d.on_notice(&mut s, &cnp, Moment::ns(20));
+        d.on_notice(&mut s, &Notice { frame: &cnp, sent: None, now: Moment::ns(20) });
         // The paper cuts at once, by half: what is left of the packet, 80 ns at 100 Gb/s, takes twice as
         // long.
         assert_eq!(d.due(&s, Moment::ns(100)), Moment::ns(180));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Rate};
 
-use super::contract::{Ack, Control, Echo, Hosts, Line, Sent, check_bounds};
+use super::contract::{Ack, Control, Echo, Hosts, Line, NewFlow, Sent, check_bounds};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -113,7 +113,7 @@ impl Control for Dctcp {
         hosts.must_answer("no mark")
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State { rate: self.line, alpha: 1.0, marked: 0, batch: 0, until: 0, cut_until: None }
     }
 
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn without_marks_alpha_decays_by_its_gain_once_a_round_trip() {
-        let (d, mut s) = (dctcp(), dctcp().start());
+        let (d, mut s) = (dctcp(), dctcp().start(&NewFlow::for_tests()));
         // The first ACK sees 151 packets sent; a round trip ends with the ACK beyond them, and lasts 151
         // ACKs.
         let round = WINDOW + 1;
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn alpha_is_the_average_share_of_marked_answers() {
         // A third of all ACKs: α tends to 1/3, from above by 15/16 of the difference a round trip.
-        let (d, mut s) = (dctcp(), dctcp().start());
+        let (d, mut s) = (dctcp(), dctcp().start(&NewFlow::for_tests()));
         let round = WINDOW + 1;
         let k = 40;
         hear(&d, &mut s, 0, 1 + k * round, |seq| seq % 3 == 0);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn when_all_is_marked_the_rate_halves_once_a_window() {
-        let (d, mut s) = (dctcp(), dctcp().start());
+        let (d, mut s) = (dctcp(), dctcp().start(&NewFlow::for_tests()));
         hear(&d, &mut s, 0, 1, |_| true);
         assert!(near(s.rate, C / 2.0), "α is 1 at first");
         hear(&d, &mut s, 1, 1 + WINDOW, |_| true);
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_without_a_cut_adds_a_step() {
-        let (d, mut s) = (dctcp(), dctcp().start());
+        let (d, mut s) = (dctcp(), dctcp().start(&NewFlow::for_tests()));
         hear(&d, &mut s, 0, 1, |_| true);
         let round = WINDOW + 1;
         // The ACK that ends the window of the cut ends a round trip as well.
@@ -260,7 +260,7 @@ mod tests {
     fn one_step_by_hand() {
         // After two round trips of which one answer in four was marked: the marks of the first count with the
         // second's.
-        let (d, mut s) = (dctcp(), dctcp().start());
+        let (d, mut s) = (dctcp(), dctcp().start(&NewFlow::for_tests()));
         hear(&d, &mut s, 0, 2 + WINDOW, |seq| seq % 4 == 3);
         // 38 of 152 answers, in a batch of 152: α = 15/16 + 1/16·(38/152) of what it was, 1.
         assert!(near(s.alpha, 15.0 / 16.0 + 38.0 / 152.0 / 16.0), "{}", s.alpha);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
 
-use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
+use super::contract::{Ack, Control, Count, Hosts, Line, NewFlow, Sent, check_bounds};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 use crate::telemetry::Hop;
@@ -232,7 +232,7 @@ impl Control for Hpcc {
         hosts.must_answer("no telemetry")
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State { pace: self.law.start(), utilisation: 1.0, last: Vec::new() }
     }
 
@@ -275,7 +275,7 @@ mod tests {
     fn rate_after(apart: Duration, eta: f64) -> f64 {
         let params = Params { eta, round_trip: Some(T), ..Params::default() };
         let hpcc = Hpcc::new(&params, line());
-        let mut s = hpcc.start();
+        let mut s = hpcc.start(&NewFlow::for_tests());
         let mut ack = |at: Moment, sent: u64, acknowledged: u32| {
             let telemetry = Metadata { hops: vec![hop(at, sent, 150_000)], ..Metadata::default() };
             let ack = Ack {

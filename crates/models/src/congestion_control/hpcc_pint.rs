@@ -13,7 +13,7 @@ use xoff_engine::random::Stream;
 use xoff_engine::state;
 use xoff_units::{Duration, Moment, Rate};
 
-use super::contract::{Ack, Control, Count, Hosts, Line, Sent};
+use super::contract::{Ack, Control, Count, Hosts, Line, NewFlow, Sent};
 use super::hpcc::{self, Hpcc, Law, Pace};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -106,7 +106,7 @@ impl Control for HpccPint {
         Hpcc::validate(&params.law(), hosts)
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State { pace: self.law.start(), draws: None }
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn rates_of_a_round_trip_follow_from_one_and_the_next_round_trip_from_the_last() {
         let hpcc = control(&Params::default());
-        let mut s = hpcc.start();
+        let mut s = hpcc.start(&NewFlow::for_tests());
         let mut hear = |utilisation, acknowledged| hear(&hpcc, &mut s, utilisation, acknowledged);
         assert_eq!(hear(2.0, 1), 100_000_000_000, "the first answer only begins a round trip, to packet 101");
         assert_eq!(hear(2.0, 2), 47_540_000_000, "100 Gb/s · 0.95/2 and 40 Mb/s");
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn an_answer_without_a_number_tells_nothing() {
         let hpcc = control(&Params::default());
-        let mut s = hpcc.start();
+        let mut s = hpcc.start(&NewFlow::for_tests());
         assert_eq!([1, 2, 3].map(|n| hear(&hpcc, &mut s, 0.0, n)), [100_000_000_000; 3]);
         hear(&hpcc, &mut s, 2.0, 4);
         assert_eq!(hear(&hpcc, &mut s, 0.0, 5), 100_000_000_000);
@@ -197,8 +197,8 @@ mod tests {
     fn some_answers_are_used_and_the_same_ones_each_time() {
         let hpcc = control(&Params { probability: 0.25, ..Params::default() });
         let used = || {
-            let mut s = hpcc.start();
-            let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, now: Moment::ZERO };
+            let mut s = hpcc.start(&NewFlow::for_tests());
+            let sent = Sent { key: 0, bytes: 1250, is_queue_empty: false, left: 0, now: Moment::ZERO };
             hpcc.on_sent(&mut s, &mut Packet::new(Kind::Data, 3, 0, 9, 1250, 0), sent);
             // All in one round trip, so that the rate after each answer that is used is one of its own.
             (1..=40_000).map(|n| hear(&hpcc, &mut s, 1.0 + f64::from(n) / 40_000.0, 1)).collect::<Vec<_>>()

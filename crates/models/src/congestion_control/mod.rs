@@ -8,7 +8,9 @@ pub(crate) mod plugin;
 use xoff_engine::state::{self, StateVisitor};
 use xoff_units::{Duration, Moment};
 
-use self::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
+use self::contract::{
+    Ack, Control, Echo, Hosts, Line, Loss, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tag, Tally,
+};
 use self::plugin::Foreign;
 pub use self::plugin::Vtable;
 use crate::count::{Group, listened};
@@ -155,11 +157,11 @@ macro_rules! registry {
             }
 
             /// State of a flow that starts.
-            pub fn start(&self) -> State {
+            pub fn start(&self, flow: &NewFlow) -> State {
                 match self {
                     Self::None => State::None,
-                    $(Self::$name(c) => State::$name(Box::new(c.start())),)*
-                    Self::Plugin(c) => State::Plugin(Box::new(c.start())),
+                    $(Self::$name(c) => State::$name(Box::new(Control::start(c, flow))),)*
+                    Self::Plugin(c) => State::Plugin(Box::new(c.start(flow))),
                 }
             }
 
@@ -188,6 +190,25 @@ macro_rules! registry {
                     Self::None => false,
                     $(Self::$name(_) => $module::$name::hears(notice),)*
                     Self::Plugin(c) => (c.entry.part.hears)(notice),
+                }
+            }
+
+            /// See [`Control::receiving`].
+            pub fn receiving(&self, host: u32) -> Option<Box<dyn Receiving>> {
+                match self {
+                    Self::None => None,
+                    $(Self::$name(c) => c.receiving(host),)*
+                    Self::Plugin(c) => c.receiving(host),
+                }
+            }
+
+            /// See [`Control::looks_ahead`].
+            #[inline]
+            pub fn looks_ahead(&self) -> u64 {
+                match self {
+                    Self::None => 0,
+                    $(Self::$name(c) => c.looks_ahead(),)*
+                    Self::Plugin(c) => c.looks_ahead(),
                 }
             }
 
@@ -260,14 +281,42 @@ impl Scheme {
     }
 
     /// See [`Control::on_notice`].
-    pub fn on_notice(&self, state: &mut State, notice: &Packet, now: Moment) {
-        each!(self, state, (c, s) => c.on_notice(s, notice, now), ());
+    pub fn on_notice(&self, state: &mut State, notice: &Notice<'_>) {
+        each!(self, state, (c, s) => c.on_notice(s, notice), ());
     }
 
     /// See [`Control::window`].
     #[inline]
     pub fn window(&self, state: &State) -> u64 {
         each!(self, state, (c, s) => c.window(s), u64::MAX)
+    }
+
+    /// True when the window and the limit allow a packet with `in_flight` bytes of payload under way.
+    #[inline]
+    pub fn allows(&self, state: &State, seq: u32, in_flight: u64) -> bool {
+        each!(self, state, (c, s) => in_flight < c.window(s) && seq < c.limit(s), true)
+    }
+
+    /// See [`Control::limit`].
+    #[inline]
+    pub fn limit(&self, state: &State) -> u32 {
+        each!(self, state, (c, s) => c.limit(s), u32::MAX)
+    }
+
+    /// See [`Control::timer`].
+    #[inline]
+    pub fn timer(&self, state: &State) -> Moment {
+        each!(self, state, (c, s) => c.timer(s), Moment::NEVER)
+    }
+
+    /// See [`Control::on_timer`].
+    pub fn on_timer(&self, state: &mut State, flow: u32, peer: Peer, outbox: &mut Outbox) {
+        each!(self, state, (c, s) => c.on_timer(s, flow, peer, outbox), ());
+    }
+
+    /// See [`Control::counts`].
+    pub fn counts(&self, state: &State, tally: &mut dyn Tally) {
+        each!(self, state, (c, s) => c.counts(s, tally), ());
     }
 
     /// See [`Control::due`].

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state::{self, StateVisitor, Word};
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent};
+use super::contract::{Ack, Control, Echo, Hosts, Line, Loss, NewFlow, Sent};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -341,7 +341,7 @@ impl Control for Nscc {
         hosts.must_answer("neither mark nor delay")
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State {
             window: (self.maximum * self.round_trip).max(self.packet),
             base: self.round_trip,
@@ -414,7 +414,7 @@ mod tests {
 
     /// A flow with a smallest round trip of 12 us and a last step at 100 us.
     fn flow(c: &Nscc, window: f64) -> State {
-        State { window, base: 12.0 * US, last_step: Moment::us(100), ..c.start() }
+        State { window, base: 12.0 * US, last_step: Moment::us(100), ..c.start(&NewFlow::for_tests()) }
     }
 
     /// An answer at 100 us and `at_ns`, to a packet with a delay of `delay_ns`.
@@ -441,9 +441,9 @@ mod tests {
     #[test]
     fn a_flow_begins_with_one_and_a_half_products() {
         let c = nscc(true);
-        assert!(near(c.start().window, 225_000.0) && near(c.target, 9.0 * US));
+        assert!(near(c.start(&NewFlow::for_tests()).window, 225_000.0) && near(c.target, 9.0 * US));
         // 180 packets of 1250 bytes.
-        assert_eq!(c.window(&c.start()), 180_000);
+        assert_eq!(c.window(&c.start(&NewFlow::for_tests())), 180_000);
         // A smaller round trip bounds it further.
         let mut s = flow(&c, 225_000.0);
         c.on_ack(&mut s, &Ack { rtt: Some(Duration::us(6)), ..answer(0, 0, false) });

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use xoff_units::{Duration, Moment};
 
-use crate::congestion_control::contract::{Ack, Control, Echo, Hosts, Line, Loss, Sent, Tag};
+use crate::congestion_control::contract::{
+    Ack, Control, Echo, Hosts, Line, Loss, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tag, Tally,
+};
 use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
@@ -91,12 +93,18 @@ pub struct Foreign {
 /// A congestion control with states of any type; the methods are those of [`Control`].
 pub trait AnyControl: Debug + Send + Sync + DynClone {
     #![allow(missing_docs, reason = "the methods are those of `Control`")]
-    fn start(&self) -> FlowState;
+    fn start(&self, flow: &NewFlow) -> FlowState;
+    fn receiving(&self, host: u32) -> Option<Box<dyn Receiving>>;
+    fn looks_ahead(&self) -> u64;
     fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration;
     fn on_ack(&self, state: &mut FlowState, ack: &Ack<'_>);
     fn on_loss(&self, state: &mut FlowState, loss: Loss, now: Moment);
-    fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment);
+    fn on_notice(&self, state: &mut FlowState, notice: &Notice<'_>);
     fn window(&self, state: &FlowState) -> u64;
+    fn limit(&self, state: &FlowState) -> u32;
+    fn timer(&self, state: &FlowState) -> Moment;
+    fn on_timer(&self, state: &mut FlowState, flow: u32, peer: Peer, outbox: &mut Outbox);
+    fn counts(&self, state: &FlowState, tally: &mut dyn Tally);
     fn due(&self, state: &FlowState, due: Moment) -> Moment;
     fn echo(&self) -> Option<Echo>;
 }
@@ -110,8 +118,16 @@ impl<C: Control + Debug + Clone + Send + Sync> AnyControl for Erased<C>
 where
     C::State: Clone + Send + Sync + 'static,
 {
-    fn start(&self) -> FlowState {
-        FlowState::new(self.0.start())
+    fn start(&self, flow: &NewFlow) -> FlowState {
+        FlowState::new(self.0.start(flow))
+    }
+
+    fn receiving(&self, host: u32) -> Option<Box<dyn Receiving>> {
+        self.0.receiving(host)
+    }
+
+    fn looks_ahead(&self) -> u64 {
+        self.0.looks_ahead()
     }
 
     fn on_sent(&self, state: &mut FlowState, packet: &mut Packet, sent: Sent) -> Duration {
@@ -126,12 +142,28 @@ where
         self.0.on_loss(state.get_mut(), loss, now);
     }
 
-    fn on_notice(&self, state: &mut FlowState, notice: &Packet, now: Moment) {
-        self.0.on_notice(state.get_mut(), notice, now);
+    fn on_notice(&self, state: &mut FlowState, notice: &Notice<'_>) {
+        self.0.on_notice(state.get_mut(), notice);
     }
 
     fn window(&self, state: &FlowState) -> u64 {
         self.0.window(state.get())
+    }
+
+    fn limit(&self, state: &FlowState) -> u32 {
+        self.0.limit(state.get())
+    }
+
+    fn timer(&self, state: &FlowState) -> Moment {
+        self.0.timer(state.get())
+    }
+
+    fn on_timer(&self, state: &mut FlowState, flow: u32, peer: Peer, outbox: &mut Outbox) {
+        self.0.on_timer(state.get_mut(), flow, peer, outbox);
+    }
+
+    fn counts(&self, state: &FlowState, tally: &mut dyn Tally) {
+        self.0.counts(state.get(), tally);
     }
 
     fn due(&self, state: &FlowState, due: Moment) -> Moment {

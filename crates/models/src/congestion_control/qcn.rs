@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment, Rate};
 
-use super::contract::{Control, Hosts, Line, Sent};
+use super::contract::{Control, Hosts, Line, NewFlow, Notice, Sent};
 use super::limiter::{Law, Limiter};
 use crate::frames::{Cnm, Kind};
 use crate::packet::Packet;
@@ -123,7 +123,7 @@ impl Control for Qcn {
         Ok(())
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         self.start()
     }
 
@@ -139,9 +139,9 @@ impl Control for Qcn {
         notice.kind() == Kind::Cnm
     }
 
-    fn on_notice(&self, s: &mut State, notice: &Packet, now: Moment) {
-        if let Some(Cnm { feedback, .. }) = notice.payload() {
-            self.on_feedback(s, feedback, now);
+    fn on_notice(&self, s: &mut State, notice: &Notice<'_>) {
+        if let Some(Cnm { feedback, .. }) = notice.frame.payload() {
+            self.on_feedback(s, feedback, notice.now);
         }
     }
 

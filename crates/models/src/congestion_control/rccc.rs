@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_units::{Bytes, Duration};
 
-use super::contract::{Control, Count, Hosts, Line, Sent};
+use super::contract::{Control, Count, Hosts, Line, NewFlow, Sent};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 use crate::pulls::{Adaption, Demand, GRANTED, LAPSED, PULLS, REQUESTS, Rules, SLOW, SPENT, Targets};
@@ -165,7 +165,7 @@ impl Control for Rccc {
         Ok(())
     }
 
-    fn start(&self) {}
+    fn start(&self, _: &NewFlow) {}
 
     fn on_sent(&self, (): &mut (), _: &mut Packet, _: Sent) -> Duration {
         Duration::ZERO

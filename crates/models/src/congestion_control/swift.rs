@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Moment};
 
-use super::contract::{Ack, Control, Count, Hosts, Line, Loss, Sent};
+use super::contract::{Ack, Control, Count, Hosts, Line, Loss, NewFlow, Sent};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -218,7 +218,7 @@ impl Control for Swift {
         hosts.must_answer("no delay")
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State {
             window: self.initial,
             rtt: self.round_trip,
@@ -320,14 +320,14 @@ mod tests {
     #[test]
     fn one_increase_is_a_share_of_a_packet_for_each_acknowledged() {
         let c = swift(100.0);
-        let mut s = c.start();
+        let mut s = c.start(&NewFlow::for_tests());
         // 100 packets of a round trip add one.
         for k in 0..100 {
             hear(&c, &mut s, Duration::us(12), Moment::us(12 + k));
         }
         assert!((s.window - 101.0).abs() < 0.01, "{}", s.window);
         // Below one packet each adds a whole step.
-        let mut s = swift(0.25).start();
+        let mut s = swift(0.25).start(&NewFlow::for_tests());
         assert!(near(hear(&c, &mut s, Duration::us(12), Moment::us(12)), 1.25));
     }
 
@@ -341,7 +341,7 @@ mod tests {
             (Duration::ms(9), 0.5),
         ] {
             let c = swift(1000.0);
-            let mut s = c.start();
+            let mut s = c.start(&NewFlow::for_tests());
             assert!(near(hear(&c, &mut s, rtt, Moment::us(100)), 1000.0 * share), "{rtt}");
             let before = s.window;
             assert!(near(hear(&c, &mut s, rtt, Moment::us(100) + rtt - Duration(1)), before), "{rtt}");
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn losses_cut_by_the_bound_and_a_row_of_timeouts_to_the_minimum() {
         let c = swift(64.0);
-        let mut s = c.start();
+        let mut s = c.start(&NewFlow::for_tests());
         c.on_loss(&mut s, Loss::Reported, Moment::us(50));
         c.on_loss(&mut s, Loss::Reported, Moment::us(61));
         assert!(near(s.window, 32.0), "one in a round trip of 12 us");
@@ -371,8 +371,8 @@ mod tests {
     #[test]
     fn below_one_packet_a_flow_is_paced_by_its_round_trip() {
         let c = swift(0.05);
-        let mut s = c.start();
-        let sent = Sent { key: 0, bytes: 1048, is_queue_empty: false, now: Moment::ZERO };
+        let mut s = c.start(&NewFlow::for_tests());
+        let sent = Sent { key: 0, bytes: 1048, is_queue_empty: false, left: 0, now: Moment::ZERO };
         assert_eq!(c.on_sent(&mut s, &mut Packet::default(), sent), Duration::us(240));
         assert_eq!(c.window(&s), 1000, "one at a time");
         s.window = 7.9;

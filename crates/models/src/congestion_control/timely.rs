@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use xoff_engine::state;
 use xoff_units::{Duration, Rate};
 
-use super::contract::{Ack, Control, Count, Hosts, Line, Sent, check_bounds};
+use super::contract::{Ack, Control, Count, Hosts, Line, NewFlow, Sent, check_bounds};
 use crate::packet::Packet;
 use crate::param_error::ParamError;
 
@@ -177,7 +177,7 @@ impl Control for Timely {
         hosts.must_answer("no delay")
     }
 
-    fn start(&self) -> State {
+    fn start(&self, _: &NewFlow) -> State {
         State { rate: self.line, last: None, difference: 0.0, stage: 0, until: 0 }
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
     /// A flow at half its line after samples of these round trips, one sample each.
     fn after(c: &Timely, samples: &[u64]) -> State {
-        let mut s = c.start();
+        let mut s = c.start(&NewFlow::for_tests());
         s.rate = 50e9;
         for (k, us) in samples.iter().enumerate() {
             let k = k as u32;

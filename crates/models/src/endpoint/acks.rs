@@ -4,7 +4,7 @@ use xoff_units::{Duration, Moment, index, number};
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, slow};
-use crate::congestion_control::contract::{Ack, Loss};
+use crate::congestion_control::contract::{Ack, Loss, Notice};
 use crate::effects::{Effect, Effects};
 use crate::ids::PortId;
 use crate::packet::Packet;
@@ -77,7 +77,8 @@ impl Sender {
 impl Endpoint {
     /// Passes a message of the network to the flow's congestion control.
     #[inline(never)]
-    pub fn on_notice(&mut self, notice: &Packet, now: Moment) {
+    pub fn on_notice(&mut self, notice: &Packet, effects: &mut Effects) {
+        let now = effects.now;
         let control = self.slot(notice.flow()).and_then(|slot| Some(self.senders[slot].as_ref()?.control));
         if !self.config.schemes.at(control.unwrap_or(0), PortId::at(0)).hears(notice) {
             return;
@@ -87,16 +88,20 @@ impl Endpoint {
         let Some(s) = &mut self.senders[slot] else { return };
         s.told.get_or_insert_default().notifications += 1;
         let scheme = self.config.schemes.at(s.control, s.port);
-        scheme.on_notice(&mut s.rate, notice, now);
+        let start = |seq| s.stamps.as_ref().and_then(|stamps| stamps.start(seq, notice.copy()));
+        let sent = notice.named().and_then(start);
+        scheme.on_notice(&mut s.rate, &Notice { frame: notice, sent, now });
         s.next_send = scheme.due(&s.rate, s.next_send);
+        s.set_timer(&self.config, effects);
     }
 
     /// Handles an answer of the receiver. True when the flow may be able to send again.
     #[inline]
-    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Metadata>, now: Moment) -> bool {
+    pub fn on_answer(&mut self, packet: &Packet, beside: Option<&Metadata>, effects: &mut Effects) -> bool {
+        let now = effects.now;
         let Some(slot) = self.slot(packet.flow()) else { return false };
         if packet.has(Packet::ECHO) {
-            self.on_notice(packet, now);
+            self.on_notice(packet, effects);
         }
         let config = &*self.config;
         let Some(s) = &mut self.senders[slot] else { return false };
@@ -123,6 +128,7 @@ impl Endpoint {
         if s.stamps.is_some() {
             s.hear(packet, before, news, beside, config, now);
         }
+        s.set_timer(config, effects);
         if let Some(messages) = &mut s.messages {
             let count = messages.forget(s.progress.unacknowledged);
             if self.frees_slots {
@@ -142,6 +148,7 @@ impl Endpoint {
     #[cold]
     fn finish(&mut self, slot: usize, now: Moment) {
         let Some(s) = self.senders[slot].take() else { return };
+        self.count_flow(&s);
         self.sent.push(s.record(Some(now), &self.config.framing, now));
         self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.
@@ -171,6 +178,7 @@ impl Endpoint {
             for _ in 0..lost {
                 self.config.schemes.at(s.control, s.port).on_loss(&mut s.rate, Loss::Timeout, now);
             }
+            s.set_timer(&self.config, effects);
         }
         if s.is_idle(&self.config) {
             // The next packet sets its timer anew.

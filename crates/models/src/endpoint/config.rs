@@ -7,7 +7,8 @@ use crate::congestion_control::Scheme;
 use crate::congestion_control::contract::{Echo, Tag};
 use crate::framing::Framing;
 use crate::ids::PortId;
-use crate::pulls::Rules;
+use crate::pulls::{Pacer, Rules};
+use crate::receiving::Receiving;
 use crate::routing::Sources;
 use crate::transport::Protocol;
 use std::sync::Arc;
@@ -34,6 +35,16 @@ pub struct Config {
     pub sources: Arc<Sources>,
     /// The slowest link on the path of a flow.
     pub bottlenecks: Bottlenecks,
+}
+
+impl Config {
+    /// Returns the receiver's half of a host: the pacer of pulls, or the half of a congestion control.
+    pub(super) fn receiving(&self, host: u32) -> Option<Box<dyn Receiving>> {
+        match &self.pulls {
+            Some(rules) => Some(Box::new(Pacer::new(rules, host, self.loses_frames))),
+            None => self.schemes.list.iter().find_map(|scheme| scheme.receiving(host)),
+        }
+    }
 }
 
 /// The congestion controls of a host: of all flows, and of flows of some classes.
@@ -79,6 +90,11 @@ impl Schemes {
     #[inline]
     pub(super) fn echo(&self, class: u8) -> Option<Echo> {
         self.echoes[usize::from(self.of_class(class))]
+    }
+
+    /// Returns the packets before the end of a flow's data up to which a flow acts by what is left.
+    pub(super) fn looks_ahead(&self, payload: u64) -> u32 {
+        self.list.iter().map(|scheme| scheme.looks_ahead().div_ceil(payload)).max().unwrap_or(0) as u32
     }
 
     /// True if answers bring back the tags of packets of a class.

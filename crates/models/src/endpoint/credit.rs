@@ -2,7 +2,7 @@
 
 use xoff_units::Moment;
 
-use super::receive::{all_here, back_of};
+use super::receive::all_here;
 use super::receiver::ALL_HERE;
 use super::sender::Sender;
 use super::{Config, Endpoint};
@@ -12,7 +12,6 @@ use crate::effects::{Effect, Effects};
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
 use crate::pulls::{self, CreditCounters, Demand};
-use crate::token;
 
 impl Sender {
     /// True when the receiver's credit allows a packet.
@@ -41,7 +40,8 @@ impl Sender {
             + config.transport.in_flight(&self.progress, &self.transport);
         let mut waits = u64::from(self.progress.packets.saturating_sub(known)) * framing.largest();
         if let Some(messages) = &self.messages {
-            waits -= messages.short(self.progress.next, framing);
+            let lacks = |last| framing.largest() - u64::from(framing.frame(last));
+            waits -= messages.short(self.progress.next, lacks);
         } else if self.progress.next < self.progress.packets {
             // The last packet is smaller than others.
             waits -= framing.largest() - u64::from(self.wire(self.progress.packets - 1, framing));
@@ -52,17 +52,6 @@ impl Sender {
 }
 
 impl Endpoint {
-    /// Reports an arrival to the pacer.
-    #[cold]
-    pub(super) fn pull(&mut self, packet: &Packet, effects: &mut Effects) {
-        if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
-            let source = self.config.sources.of(packet.flow());
-            if let Some(at) = pacer.on_packet(rules, packet, source, back_of(packet.path()), effects.now) {
-                effects.push(Effect::Alarm(token::PULL, at, 0));
-            }
-        }
-    }
-
     /// True when the flow starts here.
     pub fn is_own(&self, flow: u32) -> bool {
         self.config.sources.of(flow) == self.node
@@ -91,27 +80,26 @@ impl Endpoint {
                 credit.pull(rules, total, &mut self.counters);
             }
         } else if self.receiver(packet.flow()) != ALL_HERE {
-            if let (Some(pacer), Some(frames::Pull { total: Granted(total) }), true) =
-                (&mut self.pacer, packet.payload(), self.config.loses_frames)
-            {
-                pacer.request_again(packet.flow(), total);
-            }
-            self.pull(packet, effects);
+            self.report(packet, false, effects);
         } else if self.config.loses_frames {
             // The answers that said so were lost.
             effects.push(Effect::Answer(all_here(packet, &self.config)));
         }
     }
 
-    /// The part of the scenario that gives the rules of pulls, if any.
-    pub fn pulled_by(&self) -> Option<&'static str> {
-        self.config.pulls.as_ref().map(|rules| rules.part)
+    /// The part of the scenario that has a half at receivers, if any.
+    pub fn receiving_part(&self) -> Option<&'static str> {
+        let of_control = || self.receiving.as_ref().and_then(|_| self.control());
+        self.config.pulls.as_ref().map(|rules| rules.part).or_else(of_control)
     }
 
-    /// Adds up the counts of pulls.
-    pub fn count_pulls(&self, tally: &mut dyn Tally) {
-        if let (Some(rules), Some(pacer)) = (&self.config.pulls, &self.pacer) {
-            pulls::count(rules, &self.counters, pacer, tally);
+    /// Adds up the counts of the receiver's half, and of credit.
+    pub fn count_receiving(&self, tally: &mut dyn Tally) {
+        if let Some(rules) = &self.config.pulls {
+            pulls::count(rules, &self.counters, tally);
+        }
+        if let Some(receiving) = &self.receiving {
+            receiving.half.counts(tally);
         }
     }
 

@@ -103,10 +103,10 @@ impl Messages {
         self.ending(seq).map_or(full, |e| u64::from(e.last))
     }
 
-    /// The bytes by which packets from `from` on fall short of full packets.
-    pub fn short(&self, from: u32, framing: &Framing) -> u64 {
-        let after = self.endings.iter().filter(|e| e.end > from);
-        after.map(|e| framing.largest() - u64::from(framing.frame(u64::from(e.last)))).sum()
+    /// The bytes by which packets from `from` on fall short of full packets; `lacks` returns the bytes of a packet
+    /// with this payload.
+    pub fn short(&self, from: u32, lacks: impl Fn(u64) -> u64) -> u64 {
+        self.endings.iter().filter(|e| e.end > from).map(|e| lacks(u64::from(e.last))).sum()
     }
 
     /// Messages that the other end has not received.

@@ -9,6 +9,7 @@ mod acks;
 mod classify;
 mod config;
 mod credit;
+mod halves;
 mod holds;
 mod jitter;
 mod latest;
@@ -47,12 +48,13 @@ pub use self::sender::Sent;
 pub use self::slow::Bottlenecks;
 pub use self::turn::{Requeue, Turn};
 
+use crate::congestion_control::contract::NOTIFICATIONS;
 use crate::count::{Count, Group, Tally};
 use crate::flow::{Connection, FlowSpec, MessageLog, SourceQueue, Start};
 use crate::ids::PortId;
 use crate::job::{Cycle, Programs};
 use crate::message::{Delivered, MessageId};
-use crate::pulls::{CreditCounters, Demand, Pacer};
+use crate::pulls::{CreditCounters, Demand};
 use crate::routing::ate::Weight;
 use crate::serving::Serving;
 
@@ -110,11 +112,14 @@ pub struct Endpoint {
     held_back: u64,
     /// Messages of the network to congestion control.
     pub notifications: u64,
+    /// The counts of congestion control, over finished flows.
+    counted: BTreeMap<&'static str, u64>,
     /// First timeouts of flows, in the order of their first packets.
     first_timeouts: VecDeque<(Moment, u32)>,
     free: Vec<u32>,
-    /// The pacer of pulls, and the credit of flows that start here.
-    pacer: Option<Box<Pacer>>,
+    /// The receiver's half of the flows that end here.
+    receiving: Option<halves::Receiver>,
+    /// The credit of flows that start here.
     counters: CreditCounters,
     free_receivers: Vec<u32>,
     receiver_of: FxHashMap<u32, u32>,
@@ -164,7 +169,7 @@ impl state::State for Endpoint {
             senders,
             receivers,
             first_timeouts,
-            pacer,
+            receiving,
             free,
             receiver_of,
             homes,
@@ -203,6 +208,7 @@ impl state::State for Endpoint {
             sent,
             arrived,
             late_holds,
+            counted,
         } = self;
         for total in
             [injected_bytes, delivered_bytes, accepted, duplicates, reordered, held_back, notifications]
@@ -212,6 +218,7 @@ impl state::State for Endpoint {
         latest.walk(walk);
         counters.walk(walk);
         walk.total_each(late_holds.values_mut());
+        walk.total_each(counted.values_mut());
         // A flow that ends is no repetition.
         walk.same((wide(sent.len()) << 32) | wide(arrived.len()));
         walk.rows(delivered);
@@ -227,7 +234,7 @@ impl state::State for Endpoint {
             receivers[index(*place)].walk(walk);
         });
         walk_first_timeouts(first_timeouts, walk);
-        walk.within("pulls", |walk| pacer.walk(walk));
+        walk.within("receiver", |walk| receiving.walk(walk));
         weight.walk(walk);
         if !homes.is_empty() {
             walk.refuse();
@@ -301,7 +308,7 @@ impl Endpoint {
         Self {
             node,
             first_flow: config.sources.first[index(node)],
-            pacer: config.pulls.as_ref().map(|rules| Box::new(Pacer::new(rules, node))),
+            receiving: config.receiving(node).map(|half| halves::Receiver { half, timer: None }),
             counters: CreditCounters::default(),
             config,
             slots: Vec::new(),
@@ -339,15 +346,17 @@ impl Endpoint {
             reordered: 0,
             late_holds: BTreeMap::new(),
             notifications: 0,
+            counted: BTreeMap::new(),
             held_back: 0,
         }
     }
 
     /// The progress of the flows that started here.
     pub fn under_way(&self) -> impl Iterator<Item = UnderWay> {
-        // A flow that requests credit reads its remaining packets, up to the maximum request.
-        let ahead =
-            self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(self.config.framing.payload));
+        // A flow that requests credit reads its remaining packets, up to the maximum request. So do some controls.
+        let payload = self.config.framing.payload;
+        let ahead = self.config.pulls.as_ref().map_or(0, |rules| rules.looks_ahead(payload));
+        let ahead = ahead.max(self.config.schemes.looks_ahead(payload));
         let asks = self.config.pulls.as_ref().is_some_and(|rules| matches!(rules.demand, Demand::Targets(_)));
         self.senders.iter().flatten().map(move |s| UnderWay {
             flow: s.flow,
@@ -420,6 +429,24 @@ impl Endpoint {
     /// The name of the congestion control, if any.
     pub fn control(&self) -> Option<&'static str> {
         self.config.schemes.first(0)?.name()
+    }
+
+    /// Adds up the counts of congestion control.
+    pub fn count_control(&self, tally: &mut dyn Tally) {
+        tally.add(NOTIFICATIONS, self.notifications);
+        for (name, n) in &self.counted {
+            tally.add(Count::number(name, ""), *n);
+        }
+        for s in self.senders.iter().flatten() {
+            self.config.schemes.at(s.control, s.port).counts(&s.rate, tally);
+        }
+    }
+
+    /// Adds the counts of a finished flow.
+    fn count_flow(&mut self, s: &Sender) {
+        let counted = &mut self.counted;
+        let mut add = |count: Count, n| *counted.entry(count.name).or_default() += n;
+        self.config.schemes.at(s.control, s.port).counts(&s.rate, &mut add);
     }
 
     /// True when the flow has started and not ended.

@@ -126,7 +126,9 @@ impl Endpoint {
         }
         let tag = config.schemes.echoes_tags(header.class()).then(|| header.tag());
         let answer = complete(*slot, reply, &[], tag, records);
-        self.pull(header, effects);
+        if self.receiving.is_some() {
+            self.report(header, false, effects);
+        }
         answer
     }
 
@@ -179,7 +181,10 @@ impl Endpoint {
                 (Form::Packet, _) => notice = Some(back(Reply { kind: Kind::Cnp, seq: 0, answers: 0 })),
             }
         }
-        let answer = complete(*slot, reply, &replies.also, tag, records);
+        let mut answer = complete(*slot, reply, &replies.also, tag, records);
+        if let (Some(receiving), Some(ack)) = (&mut self.receiving, &mut answer) {
+            receiving.half.on_ack(ack, packet, records);
+        }
         if let Some(frame) = notice {
             effects.push(Effect::Answer(frame));
         }
@@ -194,8 +199,11 @@ impl Endpoint {
         let r = &self.receivers[index(place)];
         if arrival == Arrival::New && r.received.packets == Some(r.received.expected) {
             self.finish_flow(packet.flow(), place, effects);
-        } else if self.pacer.is_some() {
-            self.pull(packet, effects);
+            if self.receiving.is_some() {
+                self.report(packet, true, effects);
+            }
+        } else if self.receiving.is_some() {
+            self.report(packet, false, effects);
         }
         answer
     }
@@ -208,9 +216,6 @@ impl Endpoint {
         self.free_receivers.push(place);
         self.arrived.push((flow, effects.now));
         self.release_after(flow, effects);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.forget(flow);
-        }
     }
 
     /// Starts flows and operations that waited only for this flow, which has arrived here or whose last packet has left,
@@ -234,18 +239,5 @@ impl Endpoint {
     /// A waiting flow, by its place in the list of waiting flows.
     pub fn released(&self, place: u32) -> FlowSpec {
         self.waiting[index(place)].1
-    }
-
-    /// The timer of the pacer expired.
-    pub fn on_pacer(&mut self, effects: &mut Effects) {
-        if let (Some(pacer), Some(rules)) = (&mut self.pacer, &self.config.pulls) {
-            let (frame, again) = pacer.on_timer(rules, self.config.framing.control, effects.now);
-            if let Some(frame) = frame {
-                effects.push(Effect::Answer(frame));
-            }
-            if let Some(at) = again {
-                effects.push(Effect::Alarm(token::PULL, at, 0));
-            }
-        }
     }
 }

@@ -9,7 +9,7 @@ use super::config::Config;
 use super::sender::{Sender, Told};
 use super::turn::{Requeue, Turn};
 use super::{Endpoint, NO_SLOT};
-use crate::congestion_control::contract::Sent as OnWire;
+use crate::congestion_control::contract::{NewFlow, Sent as OnWire};
 use crate::delays::Wait;
 use crate::effects::{Effect, Effects};
 use crate::flow::FlowSpec;
@@ -77,8 +77,9 @@ impl Endpoint {
         spec: &FlowSpec,
         port: PortId,
         queue: QueueId,
-        now: Moment,
+        effects: &mut Effects,
     ) -> (u32, Option<Moment>) {
+        let now = effects.now;
         self.latest.begun_at = now;
         let place = index(spec.flow - self.first_flow);
         if self.slots.len() <= place {
@@ -92,7 +93,13 @@ impl Endpoint {
             .as_ref()
             .map_or_else(|| self.config.framing.packets(spec.size) as u32, |messages| messages.packets());
         let last = spec.size.wrapping_sub(u64::from(packets - 1) * self.config.framing.payload) as u16;
-        let sender = Sender {
+        let new = NewFlow {
+            key: self.config.sources.keys.of(spec.flow),
+            size: messages.is_none().then_some(spec.size),
+            class: spec.class,
+            destination: spec.dst,
+        };
+        let mut sender = Sender {
             flow: spec.flow,
             dst: spec.dst,
             last,
@@ -115,13 +122,14 @@ impl Endpoint {
                 .pulls
                 .as_ref()
                 .map(|rules| Box::new(Credit::new(rules, packets, &mut self.counters))),
-            rate: scheme.start(),
+            rate: scheme.start(&new),
             next_send: now,
             told: held_until
                 .map(|until| Box::new(Told { held_until: until, held: until - now, ..Told::default() })),
             deadline: Moment::NEVER,
             retransmitted: 0,
         };
+        sender.set_timer(&self.config, effects);
         let slot = if let Some(slot) = self.free.pop() {
             self.senders[index(slot)] = Some(sender);
             slot
@@ -179,8 +187,11 @@ impl Endpoint {
             }
             let is_queue_empty = s.arrivals.as_ref().is_none_or(|a| a.arrived() <= s.progress.highest);
             let key = config.sources.keys.of(s.flow);
-            let sent = OnWire { key, bytes: u64::from(bytes), is_queue_empty, now };
+            let ahead = scheme.looks_ahead();
+            let left = if ahead == 0 { 0 } else { s.left(&config.framing).min(ahead) };
+            let sent = OnWire { key, bytes: u64::from(bytes), is_queue_empty, left, now };
             s.next_send = now + scheme.on_sent(&mut s.rate, &mut packet, sent);
+            s.set_timer(config, effects);
             resumes = s.next_send;
         }
         if let Some(jitter) = &config.jitter {
@@ -215,6 +226,7 @@ impl Endpoint {
     /// Ends a flow with its last packet, for transports without answers.
     fn let_go(&mut self, slot: u32, now: Moment) {
         let Some(s) = self.senders[index(slot)].take() else { return };
+        self.count_flow(&s);
         self.sent.push(s.record(None, &self.config.framing, now));
         self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
         self.free.push(slot);

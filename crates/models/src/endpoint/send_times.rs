@@ -77,6 +77,15 @@ impl Stamps {
         copies.last
     }
 
+    /// Returns the start of a copy of a packet; none for copies without a number and for answered packets.
+    pub fn start(&self, seq: u32, copy: u8) -> Option<Moment> {
+        let start = match copy {
+            0 => self.starts.get(index(seq.wrapping_sub(self.first))),
+            _ => self.again.get(&seq).and_then(|copies| copies.starts.get(usize::from(copy) - 1)),
+        };
+        start.copied().filter(|at| *at != Moment::NEVER)
+    }
+
     /// Records the answer to a copy of a packet, and the ACK of all packets before `to`; returns the round
     /// trip.
     pub fn on_answer(&mut self, seq: u32, copy: u8, to: u32, now: Moment) -> Option<Duration> {

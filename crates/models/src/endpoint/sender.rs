@@ -64,10 +64,13 @@ pub(super) struct Told {
     /// The time under hold, up to the end of the hold.
     pub held: Duration,
     pub notifications: u32,
+    /// The time of the control's timer, if a timer is set.
+    pub timer: Option<Moment>,
 }
 
 state!(Told {
     due: held_until;
+    moments: timer;
     total: holds, held, notifications;
 });
 
@@ -172,15 +175,25 @@ impl Sender {
     #[inline]
     pub fn has_window(&self, seq: u32, config: &Config) -> bool {
         let is_held = seq >= self.progress.highest || config.transport.windows_hold_lost();
-        !is_held
-            || self.in_flight(config) * config.framing.payload
-                < config.schemes.at(self.control, self.port).window(&self.rate)
+        let in_flight = || self.in_flight(config) * config.framing.payload;
+        !is_held || config.schemes.at(self.control, self.port).allows(&self.rate, seq, in_flight())
     }
 
     /// Packets under way.
     #[inline]
     pub fn in_flight(&self, config: &Config) -> u64 {
         u64::from(config.transport.in_flight(&self.progress, &self.transport))
+    }
+
+    /// Payload that was never sent.
+    pub fn left(&self, framing: &Framing) -> u64 {
+        let (packets, from) = (self.progress.packets, self.progress.highest);
+        let short = match &self.messages {
+            Some(messages) => messages.short(from, |last| framing.payload - last),
+            None if from < packets => framing.payload - u64::from(self.last),
+            None => 0,
+        };
+        u64::from(packets.saturating_sub(from)) * framing.payload - short
     }
 
     /// Returns the record of a flow. Hold time after `now` does not count.

@@ -53,7 +53,7 @@ fn spec(flow: u32, size: u64) -> FlowSpec {
 
 /// Starts a flow in queue 2 of port 0.
 fn start(e: &mut Endpoint, flow: u32, size: u64, now: Moment) -> u32 {
-    e.start(&spec(flow, size), PortId(0), QueueId(2), now).0
+    e.start(&spec(flow, size), PortId(0), QueueId(2), &mut effects(now)).0
 }
 
 fn effects(now: Moment) -> Effects {
@@ -183,7 +183,7 @@ fn a_flow_that_is_slower_than_its_line_waits_for_its_pace() {
     e.on_pace(7, Moment::ns(150));
     assert_eq!(e.requeue(7, Moment::ns(150)), Requeue::No, "the timer was not that of this packet");
     e.on_pace(7, Moment::ZERO + FULL * 2);
-    e.on_answer(&answer(Kind::Nack, 7, 0), None, Moment::ns(150));
+    e.on_answer(&answer(Kind::Nack, 7, 0), None, &mut effects(Moment::ns(150)));
     assert_eq!(e.requeue(7, Moment::ns(150)), Requeue::At(Moment::ZERO + FULL * 2));
 }
 
@@ -194,11 +194,11 @@ fn a_window_lets_packets_go_until_it_is_full() {
     let slot = start(&mut e, 7, 9000, Moment::ZERO);
     assert_eq!(drain(&mut e, slot, Moment::ZERO), [0, 1, 2]);
     assert_eq!(e.requeue(7, Moment::us(1)), Requeue::No);
-    assert!(e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::us(1)));
+    assert!(e.on_answer(&answer(Kind::Ack, 7, 2), None, &mut effects(Moment::us(1))));
     assert_eq!(e.requeue(7, Moment::us(1)), Requeue::Now { slot, port: PortId(0), queue: QueueId(2) });
     assert_eq!(drain(&mut e, slot, Moment::us(1)), [3, 4]);
     // What was let go before may be sent again, however full the window.
-    e.on_answer(&answer(Kind::Nack, 7, 2), None, Moment::us(2));
+    e.on_answer(&answer(Kind::Nack, 7, 2), None, &mut effects(Moment::us(2)));
     e.requeue(7, Moment::us(2));
     assert_eq!(drain(&mut e, slot, Moment::us(2)), [2, 3, 4]);
     assert_eq!(e.unfinished(Moment::NEVER)[0].retransmitted, 3);
@@ -209,7 +209,7 @@ fn an_answer_tells_the_round_trip_of_the_packet_that_it_answers() {
     let mut e = windowed();
     let slot = start(&mut e, 7, 9000, Moment::ZERO);
     assert_eq!(drain(&mut e, slot, Moment::ZERO), [0, 1, 2]);
-    e.on_answer(&answer(Kind::Ack, 7, 1), None, Moment::us(1));
+    e.on_answer(&answer(Kind::Ack, 7, 1), None, &mut effects(Moment::us(1)));
     // Packet 0 went with its answer. Packet 2 started at 200 ns.
     let mut stamps = e.senders[index(slot)].as_mut().and_then(|s| s.stamps.take()).unwrap();
     assert_eq!(stamps.on_answer(0, 0, 1, Moment::us(1)), None);
@@ -244,7 +244,7 @@ fn a_hold_of_a_flow_that_is_over_came_too_late() {
     let mut e = plain();
     let slot = start(&mut e, 7, 1000, Moment::ZERO);
     drain(&mut e, slot, Moment::ZERO);
-    e.on_answer(&answer(Kind::Ack, 7, 1), None, Moment::us(1));
+    e.on_answer(&answer(Kind::Ack, 7, 1), None, &mut effects(Moment::us(1)));
     assert_eq!(e.hold(7, Moment::us(9), "sfc", Moment::us(2)), None);
     assert_eq!(e.hold(8, Moment::us(9), "sfc", Moment::us(2)), None, "it has not started");
     assert!(e.hold_destination(2, Moment::us(9), "portfc", Moment::us(2)).is_empty());
@@ -258,7 +258,7 @@ fn a_hold_that_outlives_its_flow_counts_to_the_last_answer() {
     let slot = start(&mut e, 7, 1000, Moment::ZERO);
     drain(&mut e, slot, Moment::ZERO);
     assert_eq!(e.hold(7, Moment::us(10), "sfc", Moment::us(1)), Some(Moment::us(10)));
-    e.on_answer(&answer(Kind::Ack, 7, 1), None, Moment::us(3));
+    e.on_answer(&answer(Kind::Ack, 7, 1), None, &mut effects(Moment::us(3)));
     assert_eq!((e.sent[0].holds, e.sent[0].paused), (1, Duration::us(2)));
 }
 
@@ -266,9 +266,9 @@ fn a_hold_that_outlives_its_flow_counts_to_the_last_answer() {
 fn a_destination_is_held_for_flows_now_and_to_come() {
     let mut e = plain();
     start(&mut e, 7, 1000, Moment::ZERO);
-    e.start(&FlowSpec { dst: 1, ..spec(8, 1000) }, PortId(0), QueueId(2), Moment::ZERO);
+    e.start(&FlowSpec { dst: 1, ..spec(8, 1000) }, PortId(0), QueueId(2), &mut effects(Moment::ZERO));
     assert_eq!(e.hold_destination(2, Moment::us(10), "sfc", Moment::us(1)), [7]);
-    let (late, until) = e.start(&spec(9, 1000), PortId(0), QueueId(2), Moment::us(4));
+    let (late, until) = e.start(&spec(9, 1000), PortId(0), QueueId(2), &mut effects(Moment::us(4)));
     assert_eq!(until, Some(Moment::us(10)));
     assert!(matches!(turn(&mut e, late, Moment::us(4)).0, Turn::Leave));
     let paused: Vec<Duration> = e.unfinished(Moment::NEVER).iter().map(|s| s.paused).collect();
@@ -276,7 +276,7 @@ fn a_destination_is_held_for_flows_now_and_to_come() {
     // A moment that has come ends it, for all that go there.
     assert_eq!(e.hold_destination(2, Moment::us(6), "sfc", Moment::us(6)), [7, 9]);
     assert_eq!(e.requeue(9, Moment::us(6)), Requeue::Now { slot: late, port: PortId(0), queue: QueueId(2) });
-    assert_eq!(e.start(&spec(10, 1000), PortId(0), QueueId(2), Moment::us(7)).1, None);
+    assert_eq!(e.start(&spec(10, 1000), PortId(0), QueueId(2), &mut effects(Moment::us(7))).1, None);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn first_timeouts_share_a_timer_and_come_in_order() {
     }
     assert_eq!(timers, [Some(Moment::ZERO + RTO), None, None, None]);
     // Flow 1 is over by then, so that nobody wakes for it.
-    e.on_answer(&answer(Kind::Ack, 1, 1), None, Moment::us(1));
+    e.on_answer(&answer(Kind::Ack, 1, 1), None, &mut effects(Moment::us(1)));
     assert_eq!(next_timeout(&mut e, Moment::ZERO + RTO - Duration::ns(1)), (None, Some(Moment::ZERO + RTO)));
     assert_eq!(next_timeout(&mut e, Moment::ZERO + RTO), (Some(0), None));
     assert_eq!(next_timeout(&mut e, Moment::ZERO + RTO), (None, Some(Moment::ZERO + RTO + FULL * 2)));
@@ -312,7 +312,7 @@ fn a_timeout_restarts_with_each_packet_and_sends_from_the_oldest_again() {
         Requeue::Now { slot, port: PortId(0), queue: QueueId(2) }
     );
     assert_eq!(drain(&mut e, slot, Moment::ZERO + RTO + FULL), [0, 1]);
-    e.on_answer(&answer(Kind::Ack, 7, 2), None, Moment::ZERO + RTO + Duration::us(1));
+    e.on_answer(&answer(Kind::Ack, 7, 2), None, &mut effects(Moment::ZERO + RTO + Duration::us(1)));
     assert_eq!(on_rto(&mut e, 7, Moment::ZERO + RTO * 2 + FULL), (None, false));
     assert_eq!((e.sent[0].packets, e.sent[0].retransmitted), (4, 2));
 }
@@ -323,7 +323,7 @@ fn a_slot_is_used_again_when_its_queue_has_given_it_up() {
     let first = start(&mut e, 7, 3000, Moment::ZERO);
     assert!(matches!(turn(&mut e, first, Moment::ZERO).0, Turn::Send(_)));
     // All is acknowledged while the flow waits for its next turn: its slot is still in the round.
-    assert!(!e.on_answer(&answer(Kind::Ack, 7, u32::MAX), None, Moment::us(1)));
+    assert!(!e.on_answer(&answer(Kind::Ack, 7, u32::MAX), None, &mut effects(Moment::us(1))));
     let second = start(&mut e, 8, 1000, Moment::us(1));
     assert_ne!(second, first);
     assert!(matches!(turn(&mut e, first, Moment::us(1)).0, Turn::Leave));
@@ -331,7 +331,7 @@ fn a_slot_is_used_again_when_its_queue_has_given_it_up() {
     assert_eq!(start(&mut e, 9, 1000, Moment::us(1)), first);
     // Flow 8 leaves the round with its only packet, so that its slot is free with the answer.
     drain(&mut e, second, Moment::us(2));
-    assert!(!e.on_answer(&answer(Kind::Ack, 8, 1), None, Moment::us(3)));
+    assert!(!e.on_answer(&answer(Kind::Ack, 8, 1), None, &mut effects(Moment::us(3))));
     assert_eq!(start(&mut e, 10, 1000, Moment::us(3)), second);
     let over: Vec<_> = e.sent.iter().map(|s| (s.flow, s.size, s.packets, s.acknowledged)).collect();
     assert_eq!(over, [(7, 3000, 1, Some(Moment::us(1))), (8, 1000, 1, Some(Moment::us(3)))]);
@@ -365,11 +365,11 @@ fn what_the_network_says_is_counted_for_the_host_and_for_flows_under_way() {
     let mut e = host(&Table::default(), &control, Vec::new());
     let slot = start(&mut e, 7, 5000, Moment::ZERO);
     assert!(matches!(turn(&mut e, slot, Moment::ZERO).0, Turn::Send(_)));
-    e.on_notice(&answer(Kind::Cnp, 7, 0), Moment::us(1));
+    e.on_notice(&answer(Kind::Cnp, 7, 0), &mut effects(Moment::us(1)));
     let mut marked = answer(Kind::Ack, 7, 1);
     marked.set(Packet::ECHO);
-    e.on_answer(&marked, None, Moment::us(2));
-    e.on_notice(&answer(Kind::Cnp, 8, 0), Moment::us(3));
+    e.on_answer(&marked, None, &mut effects(Moment::us(2)));
+    e.on_notice(&answer(Kind::Cnp, 8, 0), &mut effects(Moment::us(3)));
     assert_eq!((e.unfinished(Moment::NEVER)[0].notifications, e.notifications), (2, 3));
 }
 

@@ -210,6 +210,9 @@ impl Hooks for Mechanism {
     fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_departure(event, core, effects));
     }
+    fn on_answer_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
+        each!(self, m => m.on_answer_departure(event, core, effects));
+    }
     fn on_delivered(&mut self, packet: &Packet, port: PortId, core: &Core, effects: &mut Effects) {
         each!(self, m => m.on_delivered(packet, port, core, effects));
     }

@@ -47,7 +47,7 @@ impl Node {
         let class = probe.class();
         let queue = queue.unwrap_or(QueueId(1 + u16::from(class)));
         let Some(endpoint) = &mut self.endpoint else { return };
-        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port, queue, cx.now());
+        let (slot, held_until) = endpoint.start(&FlowSpec { class, ..*spec }, port, queue, &mut self.effects);
         if let Some(until) = held_until {
             cx.set_timer(until, token::pack(token::HOLD, 0, spec.flow));
         }
@@ -56,6 +56,7 @@ impl Node {
         }
         self.core.ports[port].push_supplier(queue, slot);
         self.kick(port, cx);
+        self.apply(cx);
     }
 
     /// Posts a message to its connection; the first message starts the connection.
@@ -152,13 +153,14 @@ impl Node {
                 self.answer(answer, cx);
             }
             Owner::Transport => {
-                let (now, slot) = (cx.now(), packet.side());
+                let slot = packet.side();
                 let beside = slot.map(|slot| &*cx.sides().get(slot));
                 let packet = beside.map_or(packet, |record| packet.alone(record));
-                let may_send = endpoint.on_answer(&packet, beside, now);
+                let may_send = endpoint.on_answer(&packet, beside, &mut self.effects);
                 if let Some(slot) = slot {
                     cx.sides().give_back(slot);
                 }
+                self.apply(cx);
                 if self.is_watched {
                     self.follow_end(packet.flow());
                 }
@@ -172,8 +174,13 @@ impl Node {
                     self.free_slots(cx);
                 }
             }
+            Owner::Control if !endpoint.is_own(packet.flow()) => {
+                endpoint.on_frame(&packet, &mut self.effects);
+                self.apply(cx);
+            }
             Owner::Control => {
-                endpoint.on_notice(&packet, cx.now());
+                endpoint.on_notice(&packet, &mut self.effects);
+                self.apply(cx);
                 self.requeue(packet.flow(), cx);
             }
             Owner::Pulls => {

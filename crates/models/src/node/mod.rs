@@ -417,11 +417,17 @@ impl EngineNode for Node {
             token::PIPE | token::HEAD | token::SLICE | token::HANDOVER => {
                 self.on_handover(kind, owner, payload, cx);
             }
-            token::PULL => {
-                if let Some(endpoint) = &mut self.endpoint {
-                    endpoint.on_pacer(&mut self.effects);
+            token::RECEIVER | token::RATE => {
+                let Some(endpoint) = &mut self.endpoint else { return };
+                if kind == token::RECEIVER {
+                    endpoint.on_receiver_timer(&mut self.effects);
+                } else {
+                    endpoint.on_rate_timer(payload, &mut self.effects);
                 }
                 self.apply(cx);
+                if kind == token::RATE {
+                    self.requeue(payload, cx);
+                }
             }
             _ => {
                 self.mechanisms

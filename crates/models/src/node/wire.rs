@@ -136,6 +136,9 @@ impl Node {
             }
         } else {
             p.control_bytes += u64::from(frame.bytes());
+            if self.mechanisms.want(Watches::ANSWER_DEPARTURE) && frame.is_answer() {
+                self.answer_departs(port, queue, &mut frame, cx);
+            }
         }
         if self.is_watched {
             self.watch(port, queue, &frame, now, handled);
@@ -161,6 +164,14 @@ impl Node {
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
         self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
             m.on_departure(&mut event, core, fx);
+        });
+    }
+
+    #[cold]
+    fn answer_departs(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
+        let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
+        self.mechanisms.each(Watches::ANSWER_DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
+            m.on_answer_departure(&mut event, core, fx);
         });
     }
 

@@ -156,11 +156,9 @@ impl Credit {
     }
 }
 
-/// Adds up the counts of a host's flows and of its pacer.
-pub fn count(rules: &Rules, counters: &CreditCounters, pacer: &Pacer, tally: &mut dyn Tally) {
-    tally.add(PULLS, pacer.pulls);
+/// Adds up the counts of a host's flows.
+pub fn count(rules: &Rules, counters: &CreditCounters, tally: &mut dyn Tally) {
     if matches!(rules.demand, Demand::Targets(_)) {
-        tally.add(SLOW, pacer.slow);
         tally.add(REQUESTS, counters.requests);
         tally.add(GRANTED, counters.granted);
         tally.add(SPENT, counters.spent);

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xoff_engine::{Checkpoint, Finish};
-use xoff_models::congestion_control::contract::NOTIFICATIONS;
 use xoff_models::count::{LATE, PAUSED, Tally};
 use xoff_models::delays::Traced;
 use xoff_models::endpoint::{self, Sent};
@@ -542,11 +541,11 @@ impl Collector {
             self.counts.of(cause).add(LATE, *holds);
         }
         e.counts(&mut self.counts.of(endpoint::GROUP.name));
-        if let Some(part) = e.pulled_by() {
-            e.count_pulls(&mut self.counts.of(part));
+        if let Some(part) = e.receiving_part() {
+            e.count_receiving(&mut self.counts.of(part));
         }
         if let Some(control) = e.control() {
-            self.counts.of(control).add(NOTIFICATIONS, e.notifications);
+            e.count_control(&mut self.counts.of(control));
         }
     }
 

@@ -1,0 +1,110 @@
+//! The two halves of a congestion control: the timers of flows, and the receiver's half of a host.
+
+use xoff_engine::state;
+use xoff_units::Moment;
+
+use super::receive::back_of;
+use super::receiver::ALL_HERE;
+use super::sender::Sender;
+use super::{Config, Endpoint};
+use crate::effects::{Effect, Effects};
+use crate::packet::Packet;
+use crate::receiving::{Outbox, Peer, Receiving};
+use crate::token;
+
+/// The receiver's half of a host, and the time of its timer, if a timer is set.
+#[derive(Debug, Clone)]
+pub(super) struct Receiver {
+    pub half: Box<dyn Receiving>,
+    pub timer: Option<Moment>,
+}
+
+state!(Receiver {
+    part: half;
+    moments: timer;
+});
+
+/// Sets a timer for `wanted`, unless a timer for the same time or before is set.
+fn arm(timer: &mut Option<Moment>, wanted: Moment, token: u64, subject: u32, effects: &mut Effects) {
+    let at = wanted.max(effects.now);
+    if wanted != Moment::NEVER && timer.is_none_or(|set| at < set) {
+        *timer = Some(at);
+        effects.push(Effect::Alarm(token, at, subject));
+    }
+}
+
+/// Takes a timer that is due. A timer that was set again for a time before has no effect when it expires.
+fn expire(timer: &mut Option<Moment>, now: Moment) -> bool {
+    timer.take_if(|at| *at <= now).is_some()
+}
+
+fn send(outbox: Outbox, effects: &mut Effects) {
+    for frame in outbox.frames() {
+        effects.push(Effect::Answer(frame));
+    }
+}
+
+impl Sender {
+    /// Sets the timer that the flow's congestion control asks for.
+    #[inline]
+    pub(super) fn set_timer(&mut self, config: &Config, effects: &mut Effects) {
+        let wanted = config.schemes.at(self.control, self.port).timer(&self.rate);
+        if wanted != Moment::NEVER {
+            arm(&mut self.told.get_or_insert_default().timer, wanted, token::RATE, self.flow, effects);
+        }
+    }
+}
+
+impl Endpoint {
+    /// The timer of a flow's congestion control expired.
+    pub fn on_rate_timer(&mut self, flow: u32, effects: &mut Effects) {
+        let (config, now) = (&*self.config, effects.now);
+        let Some(slot) = self.slot(flow) else { return };
+        let Some(s) = &mut self.senders[slot] else { return };
+        if !s.told.as_mut().is_some_and(|told| expire(&mut told.timer, now)) {
+            return;
+        }
+        let scheme = config.schemes.at(s.control, s.port);
+        if scheme.timer(&s.rate) <= now {
+            let mut outbox = Outbox::new(now, config.framing.control);
+            scheme.on_timer(&mut s.rate, flow, Peer { node: s.dst, path: s.path }, &mut outbox);
+            send(outbox, effects);
+            s.next_send = scheme.due(&s.rate, s.next_send);
+        }
+        s.set_timer(config, effects);
+    }
+
+    /// Passes an arrival to the receiver's half; `is_end` for the packet that completes a flow.
+    #[cold]
+    pub(super) fn report(&mut self, packet: &Packet, is_end: bool, effects: &mut Effects) {
+        let Some(Receiver { half, timer }) = &mut self.receiving else { return };
+        let node = self.config.sources.of(packet.flow());
+        let source = Peer { node, path: back_of(packet.path()) };
+        let mut outbox = Outbox::new(effects.now, self.config.framing.control);
+        if is_end {
+            half.on_end(packet, source, &mut outbox);
+        } else {
+            half.on_packet(packet, source, &mut outbox);
+        }
+        send(outbox, effects);
+        arm(timer, half.timer(), token::RECEIVER, 0, effects);
+    }
+
+    /// Passes a frame of the sender's half to the receiver's half. A flow that is here whole needs no answer.
+    pub fn on_frame(&mut self, frame: &Packet, effects: &mut Effects) {
+        if self.receiving.is_some() && self.receiver(frame.flow()) != ALL_HERE {
+            self.report(frame, false, effects);
+        }
+    }
+
+    /// The timer of the receiver's half expired.
+    pub fn on_receiver_timer(&mut self, effects: &mut Effects) {
+        let Some(Receiver { half, timer }) = &mut self.receiving else { return };
+        if expire(timer, effects.now) && half.timer() <= effects.now {
+            let mut outbox = Outbox::new(effects.now, self.config.framing.control);
+            half.on_timer(&mut outbox);
+            send(outbox, effects);
+        }
+        arm(timer, half.timer(), token::RECEIVER, 0, effects);
+    }
+}
