@@ -186,6 +186,8 @@ pub trait Control: Sized {
     /// True when receivers pull the packets of flows ([`Self::pulls`]). Such a control sets no rate and no
     /// window, so a second control may be given.
     const PULLS: bool = false;
+    /// True when the flows of a queue of the host go by [`Self::rank`], and not in turn.
+    const RANKED: bool = false;
     /// Returns the rules of pulls; `line` belongs to a host.
     fn pulls(_params: &Self::Params, _line: Line) -> Option<Rules> {
         None
@@ -232,6 +234,11 @@ pub trait Control: Sized {
     /// Returns the number of packets, from the first of the flow, that may be sent.
     fn limit(&self, _state: &Self::State) -> u32 {
         u32::MAX
+    }
+    /// Returns the rank of a flow with `left` bytes of payload that were never sent: the flow of the lowest rank
+    /// sends next ([`Self::RANKED`]).
+    fn rank(&self, _state: &Self::State, left: u64) -> u64 {
+        left
     }
     /// Returns the moment of the next call of [`Self::on_timer`]; read after each other call.
     fn timer(&self, _state: &Self::State) -> Moment {

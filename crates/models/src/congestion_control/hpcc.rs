@@ -164,12 +164,15 @@ state!(State {
 
 impl Hpcc {
     /// Returns the utilisation of the most utilised output since the previous ACK, and the time between the
-    /// records. None without comparable records.
+    /// records. None without comparable records. An output that has the same record as before sent no packet.
     fn measure(&self, last: &[Hop], now: &[Hop]) -> Option<(f64, f64)> {
         let mut most: Option<(f64, f64)> = None;
         for (before, hop) in last.iter().zip(now) {
-            if (before.node, before.port) != (hop.node, hop.port) || hop.at <= before.at {
+            if (before.node, before.port) != (hop.node, hop.port) || hop.at < before.at {
                 return None;
+            }
+            if hop.at == before.at {
+                continue;
             }
             let time = (hop.at - before.at).real();
             let rate = hop.rate.real();
@@ -180,6 +183,19 @@ impl Hpcc {
             }
         }
         most.filter(|_| last.len() == now.len())
+    }
+
+    /// Returns the utilisation of one output since the previous ACK, for laws beside HPCC's; none without comparable
+    /// records.
+    pub fn utilisation(&self, s: &State, hop: &Hop) -> Option<f64> {
+        let before = s.last.iter().find(|before| (before.node, before.port) == (hop.node, hop.port))?;
+        self.measure(std::slice::from_ref(before), std::slice::from_ref(hop)).map(|most| most.0)
+    }
+
+    /// Sets the rate in bits per second and the reference rate, at an answer; the next round trip begins.
+    pub const fn set_rate(&self, s: &mut State, rate: f64, ack: &Ack<'_>) {
+        s.pace.rate = rate.clamp(self.law.minimum, self.law.line);
+        (s.pace.reference, s.pace.stage, s.pace.until) = (s.pace.rate, 0, ack.next);
     }
 
     fn update(&self, s: &mut State, hops: &[Hop], ack: &Ack<'_>) {

@@ -175,6 +175,15 @@ macro_rules! registry {
                 }
             }
 
+            /// See [`Control::RANKED`].
+            pub const fn is_ranked(&self) -> bool {
+                match self {
+                    Self::None => false,
+                    $(Self::$name(_) => $module::$name::RANKED,)*
+                    Self::Plugin(c) => c.entry.part.ranked,
+                }
+            }
+
             /// See [`Control::TAG`].
             pub const fn tag(&self) -> Tag {
                 match self {
@@ -301,6 +310,11 @@ impl Scheme {
     #[inline]
     pub fn limit(&self, state: &State) -> u32 {
         each!(self, state, (c, s) => c.limit(s), u32::MAX)
+    }
+
+    /// See [`Control::rank`].
+    pub fn rank(&self, state: &State, left: u64) -> u64 {
+        each!(self, state, (c, s) => c.rank(s, left), 0)
     }
 
     /// See [`Control::timer`].

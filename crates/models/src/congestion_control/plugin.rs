@@ -27,6 +27,7 @@ pub struct Vtable {
     pub(crate) pulls: bool,
     pub(crate) hears_acks: bool,
     pub(crate) tag: Tag,
+    pub(crate) ranked: bool,
     pub(crate) hears: fn(&Packet) -> bool,
     rules: fn(&dyn Params, Line) -> Option<Rules>,
     settled: fn(&dyn Params, Line) -> Box<dyn Params>,
@@ -56,6 +57,7 @@ impl Entry<Vtable> {
             pulls: C::PULLS,
             hears_acks: C::HEARS_ACKS,
             tag: C::TAG,
+            ranked: C::RANKED,
             hears: C::hears,
             rules: |params, line| C::pulls(params.get(), line),
             settled: |params, line| Box::new(C::settled(params.get(), line)),
@@ -102,6 +104,7 @@ pub trait AnyControl: Debug + Send + Sync + DynClone {
     fn on_notice(&self, state: &mut FlowState, notice: &Notice<'_>);
     fn window(&self, state: &FlowState) -> u64;
     fn limit(&self, state: &FlowState) -> u32;
+    fn rank(&self, state: &FlowState, left: u64) -> u64;
     fn timer(&self, state: &FlowState) -> Moment;
     fn on_timer(&self, state: &mut FlowState, flow: u32, peer: Peer, outbox: &mut Outbox);
     fn counts(&self, state: &FlowState, tally: &mut dyn Tally);
@@ -152,6 +155,10 @@ where
 
     fn limit(&self, state: &FlowState) -> u32 {
         self.0.limit(state.get())
+    }
+
+    fn rank(&self, state: &FlowState, left: u64) -> u64 {
+        self.0.rank(state.get(), left)
     }
 
     fn timer(&self, state: &FlowState) -> Moment {

@@ -57,6 +57,8 @@ pub struct Schemes {
     of_class: [u8; 8],
     /// For each congestion control the notification of senders about marks.
     echoes: Vec<Option<Echo>>,
+    /// True when the flows of a queue go by rank.
+    pub(super) is_ranked: bool,
 }
 
 impl Schemes {
@@ -65,7 +67,8 @@ impl Schemes {
     pub fn new(controls: Vec<Vec<Scheme>>, of_class: [u8; 8], otherwise: Option<Echo>) -> Self {
         let echo = |ports: &Vec<Scheme>| ports.first().and_then(Scheme::echo).or(otherwise);
         let (ports, echoes) = (controls.first().map_or(0, Vec::len), controls.iter().map(echo).collect());
-        Self { list: controls.into_iter().flatten().collect(), ports, of_class, echoes }
+        let is_ranked = controls.iter().flatten().any(Scheme::is_ranked);
+        Self { list: controls.into_iter().flatten().collect(), ports, of_class, echoes, is_ranked }
     }
 
     /// Returns the place of the congestion control of a class.

@@ -1,7 +1,7 @@
 //! The two halves of a congestion control: the timers of flows, and the receiver's half of a host.
 
 use xoff_engine::state;
-use xoff_units::Moment;
+use xoff_units::{Moment, index};
 
 use super::receive::back_of;
 use super::receiver::ALL_HERE;
@@ -56,6 +56,20 @@ impl Sender {
 }
 
 impl Endpoint {
+    /// True when the flows of a queue go by rank.
+    #[inline]
+    pub fn is_ranked(&self) -> bool {
+        self.config.schemes.is_ranked
+    }
+
+    /// The rank of the flow in a slot.
+    pub fn rank(&self, slot: u32) -> u64 {
+        let of_flow = |s: &Sender| {
+            self.config.schemes.at(s.control, s.port).rank(&s.rate, s.left(&self.config.framing))
+        };
+        self.senders[index(slot)].as_ref().map_or(0, of_flow)
+    }
+
     /// The timer of a flow's congestion control expired.
     pub fn on_rate_timer(&mut self, flow: u32, effects: &mut Effects) {
         let (config, now) = (&*self.config, effects.now);

@@ -184,8 +184,8 @@ impl state::State for Endpoint {
             serving,
             connections,
             delivered,
+            config,
             // Constant fields, derived fields, and caches.
-            config: _,
             mixed: _,
             slots: _,
             node: _,
@@ -227,6 +227,12 @@ impl state::State for Endpoint {
         nvlink.walk(walk);
         serving.walk(walk);
         walk_senders(senders, walk);
+        if config.schemes.is_ranked {
+            // The order of flows depends on what is left of each.
+            for sender in senders.iter().flatten() {
+                walk.value(sender.left(&config.framing));
+            }
+        }
         walk.value(free.word());
         // A flow that has arrived whole is told by its sender. The places of the others do not matter.
         walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {

@@ -93,6 +93,9 @@ impl Node {
     /// A flow's turn; true when a packet was sent.
     #[inline]
     pub(super) fn supply(&mut self, port: PortId, queue: QueueId, cx: &mut Cx<'_>) -> bool {
+        if let Some(endpoint) = self.endpoint.as_ref().filter(|endpoint| endpoint.is_ranked()) {
+            self.core.ports[port].promote(queue, |slot| endpoint.rank(slot));
+        }
         let Some(supplier) = self.core.ports[port].pop_supplier(queue) else { return false };
         if self.forwards && self.core.queueing == Queueing::Iq {
             self.supply_from_input(port, queue, index(supplier), cx);

@@ -368,6 +368,17 @@ impl Port {
         self.sending = Sending::Supplier { queue, supplier };
     }
 
+    /// Brings the supplier of the lowest rank to the head of a queue; of equal ranks the first goes first.
+    pub fn promote(&mut self, queue: QueueId, rank: impl Fn(u32) -> u64) {
+        let all = &mut self.queues[queue].suppliers;
+        let lowest =
+            all.iter().copied().enumerate().min_by_key(|(place, supplier)| (rank(*supplier), *place));
+        let Some((place, supplier)) = lowest.filter(|(place, _)| *place > 0) else { return };
+        let rest =
+            all.iter().copied().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other);
+        *all = std::iter::once(supplier).chain(rest).collect();
+    }
+
     /// Moves a supplier to the end of another queue, also a supplier with a frame in transmission.
     pub fn move_supplier(&mut self, supplier: u32, from: QueueId, to: QueueId) {
         if let Sending::Supplier { queue, supplier: sending } = &mut self.sending
