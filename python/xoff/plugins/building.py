@@ -120,7 +120,8 @@ def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
     workspace.mkdir(parents=True, exist_ok=True)
     with locks.held(workspace):
         _write(workspace, root, found)
-        target = _target(root, workspace)
+        # Apart from builds of the checkout: a library for Python has no hash in the name of its file.
+        target = _target(root, workspace) / "plugins"
         profile = "debug" if is_debug else "release"
         command = ["build", *(() if is_debug else ("--release",))]
         _cargo(command, workspace / "Cargo.toml", found, target)
