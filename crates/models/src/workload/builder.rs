@@ -82,6 +82,8 @@ pub struct Made {
     pub start: Duration,
     /// Flows that must arrive at the source, or whose last packet must leave the source.
     pub after: Vec<usize>,
+    /// A name, to be shown in tables (`label`).
+    pub name: Option<String>,
 }
 
 /// A flow without a number yet.
@@ -132,6 +134,8 @@ pub struct Making<'a> {
     pub framing: &'a Framing,
     pub(super) nodes: HashMap<&'a str, u32>,
     pub(super) listed: Vec<Listed<'a>>,
+    /// Names of listed flows by position, beside ids of rows.
+    pub(super) named: HashMap<usize, String>,
     pub(super) drawn: Vec<DrawnAt>,
     pub(super) collectives: Vec<Together>,
     pub(super) jobs: Vec<Arc<Graph>>,
@@ -176,6 +180,7 @@ impl<'a> Making<'a> {
             framing,
             nodes,
             listed,
+            named: HashMap::new(),
             drawn,
             collectives,
             jobs,
@@ -339,6 +344,7 @@ impl<'a> Making<'a> {
         let first = self.listed.len();
         for f in made {
             let after = f.after.iter().map(|a| first + a).collect();
+            self.named.extend(f.name.map(|name| (self.listed.len(), name)));
             self.list(f.src, f.dst, f.size.0, self.workload.start + f.start).after = after;
         }
         Ok(())

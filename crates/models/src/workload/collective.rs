@@ -176,7 +176,7 @@ fn flows(collective: &Collective, nodes: &[u32], ranks: usize) -> Result<Vec<Mad
     let made = collective.messages(ranks)?.into_iter().enumerate().map(|(place, (piece, mut after))| {
         after.extend(last.insert((piece.channel, piece.from, piece.to), place));
         let [src, dst] = [piece.from, piece.to].map(|place| nodes[index(place)]);
-        Made { src, dst, size: Bytes(piece.bytes), start: Duration::ZERO, after }
+        Made { src, dst, size: Bytes(piece.bytes), start: Duration::ZERO, after, name: None }
     });
     Ok(made.collect())
 }

@@ -214,6 +214,7 @@ pub(super) fn number<'a>(
         ports,
         nodes,
         mut listed,
+        named,
         mut drawn,
         collectives,
         jobs,
@@ -258,6 +259,7 @@ pub(super) fn number<'a>(
         ports,
         nodes,
         listed,
+        named,
         paths,
         path_of,
         ids,
@@ -289,6 +291,8 @@ struct Numbering<'a> {
     nodes: HashMap<&'a str, u32>,
     /// By source.
     listed: Vec<Listed<'a>>,
+    /// Names of listed flows by position.
+    named: HashMap<usize, String>,
     paths: Paths,
     /// Pinned paths by their ports there and back.
     path_of: HashMap<(Vec<PortId>, Vec<PortId>), u16>,
@@ -357,6 +361,9 @@ impl<'a> Numbering<'a> {
                     path: 0,
                     class: f.class,
                 };
+                if let Some(name) = self.named.remove(&f.position) {
+                    self.flows.labels.insert(next, name);
+                }
                 if let Some((_, row)) = f.detail {
                     self.label(specs.len(), row, next)?;
                     spec.path = self.pin(specs.len(), row)?;

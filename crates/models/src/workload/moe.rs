@@ -139,7 +139,14 @@ impl Params {
     }
 
     fn flow(&self, src: u32, dst: u32, tokens: u64, after: Vec<usize>) -> Made {
-        Made { src, dst, size: Bytes(self.token_size.0.saturating_mul(tokens)), start: Duration::ZERO, after }
+        Made {
+            src,
+            dst,
+            size: Bytes(self.token_size.0.saturating_mul(tokens)),
+            start: Duration::ZERO,
+            after,
+            name: None,
+        }
     }
 }
 

@@ -54,7 +54,8 @@ impl Params {
         fits(key, self.rounds.saturating_mul(2 * wide(workers.len())))?;
         waits_fit(key, self.rounds.saturating_mul((wide(workers.len()) + 1) * wide(workers.len())))?;
         let mut list: Vec<Made> = Vec::new();
-        let flow = |src, dst, after| Made { src, dst, size: self.size, start: Duration::ZERO, after };
+        let flow =
+            |src, dst, after| Made { src, dst, size: self.size, start: Duration::ZERO, after, name: None };
         for round in 0..self.rounds {
             let pushes = list.len();
             for (i, worker) in workers.iter().enumerate() {

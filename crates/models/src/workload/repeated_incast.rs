@@ -145,6 +145,7 @@ impl Params {
                 size: self.size,
                 start: Duration(start),
                 after: Vec::new(),
+                name: None,
             }));
         }
         Ok(list)

@@ -1,0 +1,228 @@
+//! The contract of plug-ins beyond xoff's own parts: a receiver's half, timers, limits, counts, names of flows, and what
+//! is left of a flow.
+
+use std::sync::Once;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xoff_engine::{Plan, state};
+use xoff_models::congestion_control::contract::{
+    Control, Count, Line, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tally,
+};
+use xoff_models::packet::Packet;
+use xoff_models::plugins::{Entry, Plugin, install};
+use xoff_models::workload::{Made, Making, Problem, Traffic};
+use xoff_scenario::{Outcome, Runner, from_toml};
+use xoff_units::{Bytes, Duration, Moment, Rate};
+
+static HALVES: Plugin = Plugin {
+    congestion_controls: &[Entry::congestion_control::<Polite>("polite", "Waits for the receiver's word.")],
+    workloads: &[Entry::workload::<Calls>("calls", "Requests and replies.")],
+    frames: &[&PLEASE, &GO],
+    ..Plugin::new("halves", "1.0.0")
+};
+
+xoff_models::plugin_frames! {
+    /// The source asks for more packets.
+    PLEASE: Please = "halves.please" Flow Control {
+        /// The packets that may be sent so far.
+        so_far: u32 = 0,
+    }
+    /// The receiver allows more packets.
+    GO: Go = "halves.go" Flow Control {
+        /// The packets that may be sent.
+        limit: u32 = 0,
+    }
+}
+
+const ASKED: Count = Count::number("asked", "requests of sources");
+const ALLOWED: Count = Count::number("allowed", "answers of receivers");
+const LATE: Count = Count::number("near_the_end", "packets with less than 3 KB after them");
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct PoliteParams {}
+
+/// A source asks every 10 us for five packets more. The receiver answers 2 us later.
+#[derive(Debug, Clone)]
+struct Polite {
+    rate: Rate,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    limit: u32,
+    asks: Moment,
+    asked: u64,
+    late: u64,
+}
+
+state!(Waiting { value: limit; due: asks; total: asked, late; });
+
+impl Control for Polite {
+    type Params = PoliteParams;
+    type State = Waiting;
+    const LABEL: &'static str = "Polite";
+    const COUNTS: &'static [Count] = &[ASKED, ALLOWED, LATE];
+
+    fn new(_: &PoliteParams, line: Line) -> Self {
+        Self { rate: line.rate }
+    }
+
+    fn looks_ahead(&self) -> u64 {
+        3_000
+    }
+
+    fn start(&self, flow: &NewFlow) -> Waiting {
+        assert!(flow.size.is_some_and(|size| size > 0));
+        Waiting { limit: 5, asks: Moment::ZERO, asked: 0, late: 0 }
+    }
+
+    fn on_sent(&self, state: &mut Waiting, _: &mut Packet, sent: Sent) -> Duration {
+        assert!(sent.left <= 3_000, "no more than the control declares");
+        state.late += u64::from(sent.left < 3_000);
+        self.rate.serializer().time(sent.bytes)
+    }
+
+    fn limit(&self, state: &Waiting) -> u32 {
+        state.limit
+    }
+
+    fn timer(&self, state: &Waiting) -> Moment {
+        state.asks
+    }
+
+    fn on_timer(&self, state: &mut Waiting, flow: u32, peer: Peer, outbox: &mut Outbox) {
+        state.asked += 1;
+        state.asks = outbox.now + Duration::us(10);
+        outbox.send(Please { so_far: state.limit }, flow, peer, 0);
+    }
+
+    fn hears(notice: &Packet) -> bool {
+        notice.payload::<Go>().is_some()
+    }
+
+    fn on_notice(&self, state: &mut Waiting, notice: &Notice<'_>) {
+        if let Some(Go { limit }) = notice.frame.payload() {
+            state.limit = state.limit.max(limit);
+        }
+    }
+
+    fn receiving(&self, _: u32) -> Option<Box<dyn Receiving>> {
+        Some(Box::new(Answers { waiting: Vec::new(), allowed: 0 }))
+    }
+
+    fn counts(&self, state: &Waiting, tally: &mut dyn Tally) {
+        tally.add(ASKED, state.asked);
+        tally.add(LATE, state.late);
+    }
+}
+
+/// The requests that wait for an answer.
+#[derive(Debug, Clone)]
+struct Answers {
+    waiting: Vec<Answer>,
+    allowed: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    at: Moment,
+    flow: u32,
+    source: Peer,
+    limit: u32,
+}
+
+state!(Answer { due: at; value: flow, limit; part: source; });
+state!(Answers { part: waiting; total: allowed; });
+
+impl Receiving for Answers {
+    fn on_packet(&mut self, packet: &Packet, source: Peer, outbox: &mut Outbox) {
+        if let Some(Please { so_far }) = packet.payload() {
+            let at = outbox.now + Duration::us(2);
+            self.waiting.push(Answer { at, flow: packet.flow(), source, limit: so_far + 5 });
+        }
+    }
+
+    fn on_end(&mut self, packet: &Packet, _: Peer, _: &mut Outbox) {
+        self.waiting.retain(|answer| answer.flow != packet.flow());
+    }
+
+    fn timer(&self) -> Moment {
+        self.waiting.iter().map(|answer| answer.at).min().unwrap_or(Moment::NEVER)
+    }
+
+    fn on_timer(&mut self, outbox: &mut Outbox) {
+        let now = outbox.now;
+        for answer in self.waiting.extract_if(.., |answer| answer.at <= now) {
+            self.allowed += 1;
+            outbox.send(Go { limit: answer.limit }, answer.flow, answer.source, 0);
+        }
+    }
+
+    fn counts(&self, tally: &mut dyn Tally) {
+        tally.add(ALLOWED, self.allowed);
+    }
+}
+
+/// Requests of host 1 to host 0, each with a reply that waits for the request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Calls {
+    count: u32,
+    size: Bytes,
+}
+
+impl Traffic for Calls {
+    fn make<'a>(&'a self, making: &mut Making<'a>) -> Result<(), Problem> {
+        let hosts = making.hosts(None, &making.key())?;
+        let mut made = Vec::new();
+        for call in 0..self.count {
+            let start = Duration::us(100) * u64::from(call);
+            let name = Some(format!("call {call}"));
+            made.push(Made { src: hosts[1], dst: hosts[0], size: Bytes(100), start, after: vec![], name });
+            let (after, name) = (vec![made.len() - 1], Some(format!("reply {call}")));
+            made.push(Made { src: hosts[0], dst: hosts[1], size: self.size, start, after, name });
+        }
+        making.add_made(made)
+    }
+}
+
+fn run(text: &str, plan: Plan) -> Outcome {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| install(vec![&HALVES]).unwrap());
+    let runner = Runner::new(from_toml(text, &[]).unwrap(), |_| None).unwrap();
+    runner.run(plan, &mut ()).unwrap()
+}
+
+const NETWORK: &str = r#"
+network.star = { hosts = 4, link = { rate = "100Gbps", delay = "1us" } }
+host.congestion_control.plugins.polite = {}
+"#;
+
+#[test]
+fn both_halves_of_a_control_speak_by_frames_and_timers() {
+    // 22 packets of 1000 bytes. The source has five packets at once, and asks at 0, 10, 20, 30 and 40 us. An answer takes
+    // 2 us to the receiver, 2 us there, and 2 us back. The last two packets leave after the fourth answer, at 36 us, and
+    // the receiver has the whole flow before the fifth request comes.
+    let text = format!("{NETWORK}workload = [{{ flows = [{{ src = 1, dst = 0, size = \"22KB\" }}] }}]");
+    let one = run(&text, Plan { threads: 1, ..Plan::default() });
+    let counts = &one.summary.counts["polite"];
+    assert_eq!((counts["asked"], counts["allowed"], counts["near_the_end"]), (5, 4, 3));
+    let fct = one.summary.fct_ps.max.unwrap();
+    assert!((36_000_000..39_000_000).contains(&fct), "{fct}");
+    let two = run(&text, Plan { threads: 2, partitions: Some(2), ..Plan::default() });
+    assert_eq!(one.summary.fingerprint, two.summary.fingerprint);
+}
+
+#[test]
+fn flows_of_a_plug_in_have_names() {
+    let text = format!("{NETWORK}workload = [{{ plugins.calls = {{ count = 3, size = \"2KB\" }} }}]");
+    let outcome = run(&text, Plan::default());
+    let flows = outcome.tables.iter().find(|table| table.name == "flows").unwrap();
+    let label = flows.columns.iter().find(|column| column.name == "label").unwrap();
+    let labels = format!("{:?}", label.data);
+    for name in ["call 0", "call 1", "call 2", "reply 0", "reply 1", "reply 2"] {
+        assert_eq!(labels.matches(&format!("\"{name}\"")).count(), 1, "{labels}");
+    }
+}
