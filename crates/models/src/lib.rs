@@ -46,6 +46,7 @@ pub mod serving;
 pub mod sizing;
 pub mod stack;
 pub mod streams;
+pub mod tag;
 pub mod telemetry;
 mod token;
 pub mod topology;

@@ -25,6 +25,7 @@ use crate::routing::{Map, Sources};
 
 use crate::param_error::ParamError;
 use crate::pause_response::Response;
+use crate::tag::TagField;
 use crate::topology::{PortSpec, Wiring};
 
 /// Set of hooks of a mechanism; a node calls no other hooks.
@@ -284,6 +285,8 @@ pub struct Site<'a> {
     pub ends: &'a [Ends<'a>],
     /// For each port the levels of the mechanism with levels, at a forwarding node.
     pub levels: &'a [Option<Levels>],
+    /// The mechanism's bits in the tag of packets ([`Properties::tag_bits`]).
+    pub tag: TagField,
     /// Hosts behind the node, with their ports.
     pub hosts: &'a [(u32, PortId)],
     /// Packet sizes.
@@ -395,9 +398,9 @@ pub struct Properties {
     pub reorders: bool,
     /// The mechanism predicts the ports chosen by ECMP.
     pub foretells_routes: bool,
-    /// The mechanism tags data packets, or reads the tags of its congestion control. At most one component
-    /// may.
-    pub tags_data: bool,
+    /// Bits that the mechanism needs in the tag of data packets ([`Site::tag`]), or reads of the tags of its congestion
+    /// control. All parts together have 32 bits.
+    pub tag_bits: u8,
     /// The mechanism writes side records of data packets; tags are then readable at hosts alone.
     pub writes_beside_data: bool,
     /// The mechanism signals the congestion control of sources; the warning for scenarios without a listening

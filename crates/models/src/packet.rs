@@ -6,6 +6,7 @@ use xoff_engine::state::{State, StateVisitor, Word};
 use crate::frames::{Kind, Owner, Payload, Scope, of_plugins, walk_fields};
 use crate::ids::PortId;
 use crate::packet_metadata::{Metadata, Records};
+use crate::tag::TagField;
 
 /// One bit for each kind that leaves its flow, and for each link-local kind; tested for each packet.
 const SEEN: u64 = LINK_LOCAL | with_scope(Scope::Path);
@@ -225,19 +226,35 @@ impl Packet {
         self.word()
     }
 
-    /// Writes the tag of data. At most one part of a scenario tags data (`Properties::tags_data`), and tags
-    /// data before a record is attached: with a record the word of the tag holds the record's slot.
+    /// Writes the tag of data, for a part that has the whole tag (`Properties::tag_bits`). A part tags data
+    /// before a record is attached: with a record the word of the tag holds the record's slot.
     ///
     /// # Panics
     ///
-    /// Panics if a record is attached: the part that tags has not declared `tags_data`, or tags too late.
+    /// Panics if a record is attached: the part that tags has not declared `tag_bits`, or tags too late.
     #[inline]
     pub const fn set_tag(&mut self, tag: u32) {
         assert!(
             !self.has(Self::SIDE),
-            "a mechanism tags a packet with a record: declare `Properties::tags_data`"
+            "a mechanism tags a packet with a record: declare `Properties::tag_bits`"
         );
         self.set_word(tag);
+    }
+
+    /// Returns a part's field of the tag.
+    #[inline]
+    pub const fn tag_of(&self, field: TagField) -> u32 {
+        field.read(self.word())
+    }
+
+    /// Writes a part's field of the tag, as [`Self::set_tag`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if a record is attached.
+    #[inline]
+    pub const fn set_tag_of(&mut self, field: TagField, value: u32) {
+        self.set_tag(field.write(self.word(), value));
     }
 
     /// Brings a tag back.

@@ -11,6 +11,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::routing::ate::Volume;
 use xoff_models::stack::{Override, Stack};
+use xoff_models::tag;
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
@@ -405,8 +406,10 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
     let by_mechanism = mechanisms
         .parts()
         .into_iter()
-        .find(|p| p.properties().tags_data && Some(p.name()) != listens_to)
+        .find(|p| p.properties().tag_bits > 0 && Some(p.name()) != listens_to)
         .map(|p| p.name());
+    let bits = if by_pulls.is_some() { tag::BITS } else { scheme.tag_bits() };
+    let by_mechanism = by_mechanism.filter(|_| tag::share(bits, listens_to, mechanisms.tag_bits()).is_none());
     if let (Some(own), Some(other)) =
         (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism))
     {

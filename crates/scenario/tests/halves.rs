@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_engine::{Plan, state};
 use xoff_models::congestion_control::contract::{
-    Control, Count, Line, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tally,
+    Ack, Control, Count, Line, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tag, TagField, Tally,
 };
 use xoff_models::packet::Packet;
 use xoff_models::plugins::{Entry, Plugin, install};
@@ -16,7 +16,10 @@ use xoff_scenario::{Outcome, Runner, from_toml};
 use xoff_units::{Bytes, Duration, Moment, Rate};
 
 static HALVES: Plugin = Plugin {
-    congestion_controls: &[Entry::congestion_control::<Polite>("polite", "Waits for the receiver's word.")],
+    congestion_controls: &[
+        Entry::congestion_control::<Polite>("polite", "Waits for the receiver's word."),
+        Entry::congestion_control::<Stamped>("stamped", "Writes five bits onto packets."),
+    ],
     workloads: &[Entry::workload::<Calls>("calls", "Requests and replies.")],
     frames: &[&PLEASE, &GO],
     ..Plugin::new("halves", "1.0.0")
@@ -165,6 +168,55 @@ impl Receiving for Answers {
     }
 }
 
+/// A control that has the lowest five bits of the tag.
+#[derive(Debug, Clone)]
+struct Stamped {
+    rate: Rate,
+}
+
+#[derive(Debug, Clone)]
+struct Echoes {
+    right: u64,
+    wrong: u64,
+}
+
+state!(Echoes { total: right, wrong; });
+
+const RIGHT: Count = Count::number("right", "answers with the five bits");
+const WRONG: Count = Count::number("wrong", "answers with other bits");
+
+impl Control for Stamped {
+    type Params = PoliteParams;
+    type State = Echoes;
+    const LABEL: &'static str = "Stamped";
+    const COUNTS: &'static [Count] = &[RIGHT, WRONG];
+    const HEARS_ACKS: bool = true;
+    const TAG: Tag = Tag::Echoed;
+    const TAG_BITS: u8 = 5;
+
+    fn new(_: &PoliteParams, line: Line) -> Self {
+        Self { rate: line.rate }
+    }
+
+    fn start(&self, _: &NewFlow) -> Echoes {
+        Echoes { right: 0, wrong: 0 }
+    }
+
+    fn on_sent(&self, _: &mut Echoes, packet: &mut Packet, sent: Sent) -> Duration {
+        packet.set_tag_of(TagField::lowest(5), 21);
+        self.rate.serializer().time(sent.bytes)
+    }
+
+    fn on_ack(&self, state: &mut Echoes, ack: &Ack<'_>) {
+        *(if ack.tag == 21 { &mut state.right } else { &mut state.wrong }) += 1;
+    }
+
+    fn counts(&self, state: &Echoes, tally: &mut dyn Tally) {
+        tally.add(RIGHT, state.right);
+        tally.add(WRONG, state.wrong);
+    }
+}
+
 /// Requests of host 1 to host 0, each with a reply that waits for the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -213,6 +265,26 @@ fn both_halves_of_a_control_speak_by_frames_and_timers() {
     assert!((36_000_000..39_000_000).contains(&fct), "{fct}");
     let two = run(&text, Plan { threads: 2, partitions: Some(2), ..Plan::default() });
     assert_eq!(one.summary.fingerprint, two.summary.fingerprint);
+}
+
+const SPRAYED: &str = r#"
+network.leaf_spine = { leaves = 2, spines = 4, hosts_per_leaf = 4, link = { rate = "100Gbps", delay = "1us" } }
+switch.ecn.step = { threshold = "20KB" }
+host.transport.selective = {}
+host.congestion_control.plugins.stamped = {}
+workload = [{ permutation = { size = "300KB" } }]
+"#;
+
+#[test]
+fn parts_that_tag_packets_stand_beside_one_another_while_bits_are_left() {
+    // REPS has 16 bits above the five of the control.
+    let outcome = run(&format!("{SPRAYED}switch.routing.reps = {{}}"), Plan::default());
+    let counts = &outcome.summary.counts["stamped"];
+    assert!(counts["right"] > 2_000 && counts["wrong"] == 0, "{counts:?}");
+    assert!(outcome.summary.counts["reps"]["recycled"] > 0);
+    // BFC needs all bits.
+    let error = from_toml(&format!("{SPRAYED}switch.flow_control.bfc = {{}}"), &[]).unwrap_err().to_string();
+    assert!(error.contains("plugins.stamped: tags packets, as does bfc; remove one of the two"), "{error}");
 }
 
 #[test]

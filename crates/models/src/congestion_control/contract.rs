@@ -17,6 +17,7 @@ use crate::packet_metadata::Metadata;
 use crate::param_error::ParamError;
 use crate::pulls::Rules;
 pub use crate::receiving::{Outbox, Peer, Receiving};
+pub use crate::tag::TagField;
 pub use crate::transport::contract::Loss;
 
 /// Messages of the network to the sources of flows. Endpoints count the messages for every congestion
@@ -48,7 +49,7 @@ impl Echo {
     pub const EVERY: Self = Self { interval: Duration::ZERO, form: Form::Ack };
 }
 
-/// The use of the tag of packets. One part of a scenario may use the tag.
+/// The use of the tag of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     /// The control does not use the tag.
@@ -183,6 +184,9 @@ pub trait Control: Sized {
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
     /// The control's use of [`Packet::set_tag`] when a packet is sent.
     const TAG: Tag = Tag::Unused;
+    /// Bits that the control and the mechanism that the control listens to have in the tag of packets: the lowest
+    /// ([`TagField::lowest`]).
+    const TAG_BITS: u8 = crate::tag::BITS;
     /// True when receivers pull the packets of flows ([`Self::pulls`]). Such a control sets no rate and no
     /// window, so a second control may be given.
     const PULLS: bool = false;

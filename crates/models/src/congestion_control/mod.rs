@@ -193,6 +193,15 @@ macro_rules! registry {
                 }
             }
 
+            /// Bits in the tag of packets; see [`Control::TAG_BITS`].
+            pub const fn tag_bits(&self) -> u8 {
+                match (self.tag(), self) {
+                    (Tag::Unused, _) | (_, Self::None) => 0,
+                    $((_, Self::$name(_)) => $module::$name::TAG_BITS,)*
+                    (_, Self::Plugin(c)) => c.entry.part.tag_bits,
+                }
+            }
+
             /// See [`Control::hears`].
             pub fn hears(&self, notice: &Packet) -> bool {
                 match self {

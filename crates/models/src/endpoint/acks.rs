@@ -4,7 +4,7 @@ use xoff_units::{Duration, Moment, index, number};
 
 use super::sender::Sender;
 use super::{Config, Endpoint, NO_SLOT, slow};
-use crate::congestion_control::contract::{Ack, Loss, Notice};
+use crate::congestion_control::contract::{Ack, Loss, Notice, TagField};
 use crate::effects::{Effect, Effects};
 use crate::ids::PortId;
 use crate::packet::Packet;
@@ -39,6 +39,7 @@ impl Sender {
                 packet.has(Packet::ECHO) || news.loss.is_some() || !self.waits_for_control(config, now);
             self.judge(round_trip, bytes, is_excused, config, now);
         }
+        let scheme = config.schemes.at(self.control, self.port);
         let ack = Ack {
             bytes,
             in_flight: self.in_flight(config) * payload,
@@ -49,10 +50,9 @@ impl Sender {
             rtt,
             hops: number(packet.hops()).saturating_sub(1),
             beside,
-            tag: packet.echoed(beside),
+            tag: TagField::lowest(scheme.tag_bits()).read(packet.echoed(beside)),
             now,
         };
-        let scheme = config.schemes.at(self.control, self.port);
         scheme.on_ack(&mut self.rate, &ack);
         self.next_send = scheme.due(&self.rate, self.next_send);
     }

@@ -20,6 +20,7 @@ use crate::effects::Effects;
 use crate::frames;
 use crate::mechanism::{Enqueued, Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::param_error::ParamError;
+use crate::tag;
 
 const PAGE: u32 = 64;
 
@@ -110,7 +111,7 @@ impl Install for Bcn {
     /// Frames name the congestion point that limits their source.
     fn properties(_: &Params) -> Properties {
         let why = "no host has rate limiters; set host.congestion_control.bcn";
-        Properties { tags_data: true, tells_sources: Some(why), ..Properties::default() }
+        Properties { tag_bits: tag::BITS, tells_sources: Some(why), ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {

@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 
 use crate::ids::{PortId, QueueId};
+use crate::tag;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -223,7 +224,7 @@ impl Install for Bfc {
             can_deadlock: true,
             assigns_queues: true,
             plans_queues: true,
-            tags_data: true,
+            tag_bits: tag::BITS,
             if_frames_are_lost: Some((
                 true,
                 "does not repeat a lost frame, and a queue could stay paused; remove the fault or bfc",

@@ -30,6 +30,7 @@ use crate::pause_response::Response;
 use crate::plugin_parts::{Entry, Given as GivenOf, Params, PartKind, Registry};
 use crate::queueing::buffer::{self, Accounting};
 use crate::queueing::port::QueueSpec;
+use crate::tag;
 use crate::topology::Wiring;
 
 /// Makes the tables of mechanisms, the enum of all mechanisms, and the list of given mechanisms. A line names
@@ -429,11 +430,8 @@ pub fn at(path: &str, key: &str) -> String {
 type Holds = fn(&Properties) -> bool;
 
 /// Actions that at most one mechanism may do, and their names in errors.
-const EXCLUSIVE: [(Holds, &str); 3] = [
-    (|p| p.assigns_queues, "chooses queues for packets"),
-    (|p| p.routes, "chooses ports for packets"),
-    (|p| p.tags_data || p.writes_beside_data, "writes onto packets"),
-];
+const EXCLUSIVE: [(Holds, &str); 2] =
+    [(|p| p.assigns_queues, "chooses queues for packets"), (|p| p.routes, "chooses ports for packets")];
 
 impl Tables {
     /// Returns the given mechanisms with their properties.
@@ -475,6 +473,7 @@ impl Tables {
                 ));
             }
         }
+        self.validate_tags(&parts)?;
         if let (Some(routes), Some(foretells)) =
             (parts.iter().find(|p| p.properties().routes), all.iter().find(|o| o.properties.foretells_routes))
         {
@@ -485,6 +484,28 @@ impl Tables {
             return Err((routes.path().into(), why));
         }
         Ok(())
+    }
+
+    /// Refuses mechanisms that write onto packets and leave no room for one another: a record beside the packet takes the
+    /// place of the tag.
+    fn validate_tags(&self, parts: &[Box<dyn Part + '_>]) -> Result<(), (String, String)> {
+        let properties: Vec<Properties> = parts.iter().map(|part| part.properties()).collect();
+        let has_record = properties.iter().any(|p| p.writes_beside_data);
+        let has_room = tag::share(0, None, self.tag_bits()).is_some();
+        let is_writer = |p: &Properties| p.tag_bits > 0 || p.writes_beside_data;
+        let mut writers = parts.iter().zip(&properties).filter(|(_, p)| is_writer(p)).map(|(part, _)| part);
+        if let (true, Some(first), Some(second)) =
+            (has_record || !has_room, writers.next(), writers.next_back())
+        {
+            let why = format!("writes onto packets, as does {}; remove one of the two", first.name());
+            return Err((second.path().into(), why));
+        }
+        Ok(())
+    }
+
+    /// Returns the bits of each mechanism in the tag of packets.
+    pub fn tag_bits(&self) -> Vec<(&'static str, u8)> {
+        self.parts().iter().map(|part| (part.name(), part.properties().tag_bits)).collect()
     }
 
     /// Returns the levels of an ingress port of a forwarding node.

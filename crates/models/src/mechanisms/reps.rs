@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use crate::ids::PortId;
+use crate::tag::TagField;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,8 @@ pub struct Reps {
     values: u32,
     buffer: usize,
     freeze: Option<Duration>,
+    /// The bits of entropy values in the tag of packets.
+    tag: TagField,
     /// Active flows of this host.
     flows: FxHashMap<u32, Flow>,
     recycled: u64,
@@ -66,8 +69,17 @@ pub struct Reps {
 
 impl State for Reps {
     fn walk(&mut self, walk: &mut StateVisitor<'_>) {
-        let Self { forwards: _, is_host: _, salt: _, values: _, buffer: _, freeze: _, flows, recycled } =
-            self;
+        let Self {
+            forwards: _,
+            is_host: _,
+            salt: _,
+            values: _,
+            tag: _,
+            buffer: _,
+            freeze: _,
+            flows,
+            recycled,
+        } = self;
         walk.total(recycled);
         walk.keyed(flows.iter_mut(), |walk, flow, state| {
             walk.of_flow(*flow);
@@ -156,6 +168,9 @@ impl Flow {
     }
 }
 
+/// Bits of an entropy value.
+const BITS: u8 = 16;
+
 const RECYCLED: Count = Count::number("recycled", "packets with a reused entropy value");
 
 impl Install for Reps {
@@ -171,6 +186,7 @@ impl Install for Reps {
             is_host: site.is_host,
             salt: mix(u64::from(site.id) + 1),
             values: params.entropy_values,
+            tag: site.tag,
             buffer: index(params.buffer),
             freeze: params.freeze,
             flows: FxHashMap::default(),
@@ -179,7 +195,7 @@ impl Install for Reps {
     }
 
     fn properties(_: &Params) -> Properties {
-        Properties { routes: true, scatters: true, tags_data: true, ..Properties::default() }
+        Properties { routes: true, scatters: true, tag_bits: BITS, ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
@@ -225,14 +241,17 @@ impl Hooks for Reps {
         _: &Core,
         effects: &mut Effects,
     ) -> Option<PortId> {
-        let hash =
-            mix(u64::from(effects.key(packet.flow())) ^ mix(u64::from(packet.tag()) + 1) ^ self.salt) >> 32;
+        let hash = mix(u64::from(effects.key(packet.flow()))
+            ^ mix(u64::from(packet.tag_of(self.tag)) + 1)
+            ^ self.salt)
+            >> 32;
         Some(choices[((hash * wide(choices.len())) >> 32) as usize])
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
         if event.is_own {
-            event.packet.set_tag(u32::from(self.choose(event.packet, effects)));
+            let value = u32::from(self.choose(event.packet, effects));
+            event.packet.set_tag_of(self.tag, value);
         }
     }
 
@@ -276,6 +295,7 @@ mod tests {
             salt: mix(7),
             values: 64,
             buffer: 8,
+            tag: TagField::WHOLE,
             freeze: Some(Duration::us(10)),
             flows: FxHashMap::default(),
             recycled: 0,

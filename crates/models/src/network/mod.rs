@@ -16,8 +16,8 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
-use crate::congestion_control::contract::Echo;
-use crate::congestion_control::{self, Scheme};
+use crate::congestion_control::contract::{Echo, Line};
+use crate::congestion_control::{self, CongestionControl, Scheme};
 use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
@@ -36,7 +36,9 @@ use crate::retry::{self, Retry};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, shortest};
 use crate::sizing;
+use crate::stack::Stack;
 use crate::streams;
+use crate::tag::{self, TagField};
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
@@ -171,6 +173,19 @@ impl Configs {
     }
 }
 
+/// Returns the bits of each mechanism in the tag of packets.
+fn tags(settings: &Settings) -> Vec<(&'static str, TagField)> {
+    let line = Line::nominal(settings.framing);
+    let stacks = settings.stacks.list().iter();
+    let controls: Vec<_> = stacks.flat_map(Stack::controls).map(|(_, control)| control).collect();
+    let bits = |control: &&CongestionControl| {
+        if control.pulls(line).is_some() { tag::BITS } else { Scheme::new(control, line).tag_bits() }
+    };
+    let listens_to = controls.iter().find_map(|control| control.listens_to()).map(|(name, _)| name);
+    let bits = controls.iter().map(bits).max().unwrap_or(0);
+    tag::share(bits, listens_to, settings.mechanisms().tag_bits()).unwrap_or_default()
+}
+
 /// Inputs for building nodes.
 struct Builder<'a> {
     topology: &'a Topology,
@@ -180,6 +195,8 @@ struct Builder<'a> {
     round_trip: Duration,
     /// For each of [`Locals::list`].
     parts: Vec<Vec<Box<dyn Part + 'a>>>,
+    /// The bits of mechanisms in the tag of packets.
+    tags: Vec<(&'static str, TagField)>,
 }
 
 impl Builder<'_> {
@@ -275,10 +292,16 @@ impl Builder<'_> {
             round_trip: self.round_trip,
             map: &self.map,
             sources: &plan.sources,
+            tag: TagField::WHOLE,
         };
         let mut list = Vec::new();
         for part in &self.parts[0] {
-            let Some(mut mechanism) = part.install(&site, &mut core) else { continue };
+            let tag = self
+                .tags
+                .iter()
+                .find(|field| field.0 == part.name())
+                .map_or(TagField::WHOLE, |field| field.1);
+            let Some(mut mechanism) = part.install(&Site { tag, ..site }, &mut core) else { continue };
             for port in PortId::all(site.ports.len()) {
                 let place = settings.locals.place(index(node), port);
                 let own = self.parts[place].iter().filter(|p| place > 0 && p.name() == part.name());
@@ -404,7 +427,8 @@ pub fn build(
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
     let lines = Lines::new(topology, &ports, settings);
-    let builder = Builder { topology, ports, settings, map, round_trip: lines.line.round_trip, parts };
+    let (round_trip, tags) = (lines.line.round_trip, tags(settings));
+    let builder = Builder { topology, ports, settings, map, round_trip, parts, tags };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();
     let mut nvlinks = NvLinks::new(&plan.nvlink, &builder.ports);

@@ -77,7 +77,7 @@ impl Install for ConWeave {
         Properties {
             routes: true,
             assigns_queues: true,
-            tags_data: true,
+            tag_bits: crate::tag::BITS,
             reorder_queues: params.queues,
             ..Properties::default()
         }

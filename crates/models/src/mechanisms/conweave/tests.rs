@@ -51,6 +51,7 @@ fn leaf(params: &Params) -> (ConWeave, Core, Effects) {
         relay: &relay::Params::default(),
         round_trip: Duration::ZERO,
         map: &map,
+        tag: crate::tag::TagField::WHOLE,
         sources: &Arc::new(Sources { first: vec![0, 10, 20, 30, 30], ..Sources::default() }),
     };
     let here = ConWeave::install(params, &site, &mut core).unwrap();

@@ -17,6 +17,7 @@ mod proxy;
 mod source;
 
 use crate::ids::{PortId, QueueId};
+use crate::tag;
 use xoff_engine::state;
 use xoff_units::{Bytes, Duration, Moment};
 
@@ -100,7 +101,7 @@ impl Install for Sfc {
             assigns_queues: params.mode == Mode::ProxyIsolation,
             wants_congestion_queues: params.mode == Mode::ProxyIsolation,
             interface_queues: if params.mode == Mode::NicIsolation { params.queues } else { 1 },
-            tags_data: params.mode == Mode::NicIsolation,
+            tag_bits: if params.mode == Mode::NicIsolation { tag::BITS } else { 0 },
             refuses_relayed_sources: (params.mode != Mode::Host).then_some(("mode", why)),
             ..Properties::default()
         }

@@ -11,7 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::contract::{
-    Ack, Control, Count, Hosts, Line, Loss, NOTIFICATIONS, NewFlow, Notice, Sent, Tag,
+    Ack, Control, Count, Hosts, Line, Loss, NOTIFICATIONS, NewFlow, Notice, Sent, Tag, TagField,
 };
 use xoff_models::packet::Packet;
 use xoff_models::param_error::ParamError;
@@ -91,6 +91,7 @@ impl Control for Bolt {
     const COUNTS: &'static [Count] = &[NOTIFICATIONS];
     const HEARS_ACKS: bool = true;
     const TAG: Tag = Tag::Echoed;
+    const TAG_BITS: u8 = bits::COUNT;
     const LISTENS_TO: Option<(&'static str, &'static str)> = Some((
         "bolt",
         "Bolt adds one packet in each round trip alone, as no switch sends signals; set switch.plugins.bolt",
@@ -162,7 +163,7 @@ impl Control for Bolt {
         if std::mem::take(&mut state.adds) {
             tag |= bits::ADDITIVE;
         }
-        packet.set_tag(tag);
+        packet.set_tag_of(TagField::lowest(bits::COUNT), tag);
         state.next = packet.seq() + 1;
         let pace = self.wait(state).unwrap_or_else(|| self.rate.serializer().time(sent.bytes));
         state.resumes = sent.now + pace;

@@ -34,6 +34,8 @@ xoff_models::plugin_frames! {
 
 /// The bits that a packet carries in its tag, and that the acknowledgement returns.
 pub mod bits {
+    /// Bits in all.
+    pub const COUNT: u8 = 5;
     /// The flow sends its first window: no answer has come.
     pub const FIRST: u32 = 1;
     /// The flow sends its last window: all that is left fits into the window.

@@ -22,6 +22,7 @@ use xoff_models::packet::Packet;
 use xoff_models::param_error::ParamError;
 use xoff_models::routing::Sources;
 use xoff_models::state;
+use xoff_models::tag::TagField;
 use xoff_units::{Bytes, Moment};
 
 use crate::{Signal, bits};
@@ -86,13 +87,14 @@ pub struct Bolt {
     largest: u64,
     frame_bytes: u16,
     sources: Arc<Sources>,
+    tag: TagField,
     signals: u64,
 }
 
 state!(Bolt {
     part: outputs;
     total: signals;
-    constant: largest, frame_bytes, sources;
+    constant: largest, frame_bytes, sources, tag;
 });
 
 impl Output {
@@ -154,13 +156,14 @@ impl Install for Bolt {
             largest: site.framing.largest(),
             frame_bytes: site.framing.control,
             sources: site.sources.clone(),
+            tag: site.tag,
             signals: 0,
         })
     }
 
     fn properties(_: &Params) -> Properties {
         let tells = "no host heeds Bolt's signals; set host.congestion_control.plugins.bolt";
-        Properties { tags_data: true, tells_sources: Some(tells), ..Properties::default() }
+        Properties { tag_bits: bits::COUNT, tells_sources: Some(tells), ..Properties::default() }
     }
 
     fn validate(params: &Params, context: &ValidationContext<'_>) -> Result<(), ParamError> {
@@ -189,12 +192,12 @@ impl Hooks for Bolt {
         let output = &mut self.outputs[port.index()];
         let rate = core.ports[port].rate.real();
         output.count(packet.bytes(), rate, effects.now);
-        let (waiting, tag) = (core.waiting_bytes(port), packet.tag());
+        let (waiting, tag) = (core.waiting_bytes(port), packet.tag_of(self.tag));
         if waiting < output.threshold {
-            packet.set_tag(output.match_supply(tag, self.largest as f64));
+            packet.set_tag_of(self.tag, output.match_supply(tag, self.largest as f64));
             return None;
         }
-        packet.set_tag(tag & !bits::INCREASE | bits::DECREASE);
+        packet.set_tag_of(self.tag, tag & !bits::INCREASE | bits::DECREASE);
         if tag & bits::DECREASE == 0 {
             self.signals += 1;
             let drain = (f64::from(waiting) * 8e9 / rate) as u32;
