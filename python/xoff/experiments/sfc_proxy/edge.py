@@ -101,19 +101,19 @@ def memory(runs: Runs) -> Part:
             "congestion queues below other shares of the 32 MB": {
                 f"{100 * share:.0f} %": by_size[share].words for share in _OTHER_SIZES
             },
-            "share of the fullest model (%) with other choices, arrivals for 0.25 ms": _with_choices(runs),
-        },
+        }
+        | _with_choices(runs),
     )
 
 
-def _with_choices(runs: Runs) -> dict[str, Spread]:
-    """Returns the share of the memory that the fullest congestion queues take, by open choice."""
+def _with_choices(runs: Runs) -> dict[str, dict[str, Spread]]:
+    """Returns the share of the memory that the fullest congestion queues take, by open choice; empty for a choice."""
     found: dict[str, Spread] = {}
     for name in dict.fromkeys(map(choice_of, runs.results)):
         if name and not runs.choice:
             with suppress(RunFailed):
                 found[name] = Spread.of(100 * one / _BUFFER_BYTES for one in _fullest(Runs(runs.results, name)))
-    return found
+    return {"share of the fullest model (%) with other choices, arrivals for 0.25 ms": found} if found else {}
 
 
 def _fullest(runs: Runs) -> list[float]:
