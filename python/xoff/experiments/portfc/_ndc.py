@@ -51,8 +51,7 @@ SET_UP = SetUp(
     },
     searched="seeds 1 to 3 in NDC(4, 1): all 32 combinations of these five",
     confirmed="seeds 4 to 13",
-    cost="N.1d fails in it, and is undecided without; and part of N.5t, the throughput of Poisson flows, which holds "
-    "without.",
+    cost="N.1d fails in it, and holds with the one-way BDP; part of N.5t, the throughput of Poisson flows, fails.",
 )
 
 

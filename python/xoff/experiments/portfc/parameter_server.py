@@ -167,7 +167,7 @@ JUDGED = Judged(
     control=SHORT,
     reasons={
         "N.6c": (
-            "In NDC(4, 1) IRN loses nothing, and is 26 to 58 % longer. In NDC(8, 1) it loses 1000 to 2200 "
+            "In NDC(4, 1) IRN loses nothing, and is 42 to 65 % longer. In NDC(8, 1) it loses 1100 to 2200 "
             "packets. The cause is DCQCN: without it all take the same time (N.14)."
         ),
     },

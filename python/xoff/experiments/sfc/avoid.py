@@ -73,9 +73,9 @@ JUDGED = judged(
     readings=READINGS,
     reasons={
         "R": (
-            "Pauses of 3, 6 and 10 µs react too little, over-react nowhere, and the victim takes 2.7, 2.7 and 1.5 "
+            "Pauses of 3, 6 and 10 µs react too little, over-react nowhere, and the victim takes 2.6, 2.6 and 1.5 "
             "times as long as with 15 µs: PFC is in charge, and holds it. No pause that reacts too little is worse "
-            "than PFC alone, though, and 160 µs, which over-reacts, is (mean FCT 1258 µs instead of 987)."
+            "than PFC alone, though, and 160 µs, which over-reacts, is (mean FCT 1248 µs instead of 987)."
         ),
     },
 )
