@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.scenario_schema import registered
 
 import xoff
 import xoff.scenario
 import xoff.summary
 from small import Command
+from xoff.conformance.schema import registered
 from xoff.report import run_page
 
 _ROOT = Path(__file__).resolve().parents[2]
