@@ -114,6 +114,15 @@ def test_a_core_beside_another_build_is_left_out(here: Path) -> None:
     assert not core.exists()
 
 
+@pytest.mark.parametrize(("beside", "is_current"), [("own", True), (None, True), ([1, 2], False), ("missing", False)])
+def test_a_core_is_used_beside_its_package_or_for_itself(here: Path, beside: object, is_current: bool) -> None:
+    """`make try` writes a core for itself, which needs no other core."""
+    (here / "core").mkdir()
+    text = {} if beside == "missing" else {"beside": own_core.beside() if beside == "own" else beside}
+    (here / "core" / own_core.MANIFEST).write_text(json.dumps(text), "utf-8")
+    assert own_core.is_current() == is_current
+
+
 def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, _ROOT / "tools" / "crates.py"], capture_output=True, text=True, check=True)
     with tarfile.open(done.stdout.strip()) as archive:
