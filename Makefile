@@ -13,7 +13,7 @@ export PYTHON
 export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport PYTHONHOME PYTHONPATH
 
-.PHONY: help environment build demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release docs playground generate lock clean
+.PHONY: help environment build try demo test test-all test-browser test-rust fuzz check lint bench wheel wheel-manylinux release docs docs-rust playground generate lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
@@ -23,6 +23,9 @@ environment:
 
 build: environment ## builds everything; the command is then at .venv/bin/xoff
 	@tools/build.sh
+
+try: environment ## compiles a core for trying a changed line, for the command .venv/bin/xoff-try
+	@tools/try.sh
 
 demo: build ## runs a 3-to-1 incast and its victim under four mechanisms
 	@$(BIN)/python -m xoff.demo
@@ -81,6 +84,9 @@ docs: build ## builds the documentation into site/, with the playground
 	@cp -r "$${CARGO_TARGET_DIR:-target}/doc" site/rust
 	@tools/playground.sh site/playground ../playground.html
 	@echo "The documentation is in site/index.html"
+
+docs-rust: ## builds the documentation of the crates into target/doc/, and fails at a warning
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet --exclude xoff-wasm
 
 playground: build ## compiles the core to WebAssembly, and writes a page to try xoff in a browser into out/playground/
 	@tools/playground.sh

@@ -3,6 +3,8 @@
 # On a terminal the compiler's progress is shown; otherwise nothing is, unless something fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tools/lock.sh
+lock --shared
 export VIRTUAL_ENV=$PWD/.venv
 # Cargo uses all cores, however many targets make runs at a time.
 unset MAKEFLAGS MFLAGS

@@ -13,10 +13,15 @@ command -v "$python" >/dev/null || fail "$python is not there; install Python 3.
 python=$("$python" -c 'import sys; print(sys._base_executable)')
 command -v cargo >/dev/null || fail "cargo is not there; install a Rust toolchain (https://rustup.rs)"
 
+# Two builds in one tree: a build holds the shared lock (tools/lock.sh), and who replaces the environment waits for it.
+. tools/lock.sh
 state=$(pwd; "$python" -c 'import sys; print(sys.version, sys.base_prefix)'; cat requirements-dev.lock)
-if [ -f .venv/.state ] && [ -x .venv/bin/python ] && [ "$(cat .venv/.state)" = "$state" ]; then
-    exit 0
-fi
+is_fresh() { [ -f .venv/.state ] && [ -x .venv/bin/python ] && [ "$(cat .venv/.state)" = "$state" ]; }
+lock --shared
+if is_fresh; then exit 0; fi
+lock --exclusive
+# Another build may have made the environment meanwhile.
+if is_fresh; then exit 0; fi
 echo "Creating the development environment in .venv (once; about a minute)"
 rm -rf .venv
 "$python" -m venv .venv || fail "cannot create .venv; on Debian and Ubuntu the package python3-venv is needed"

@@ -40,6 +40,13 @@ def with_urls(project: str, address: str, documentation: str, version: str) -> s
     return project.replace("[project.scripts]", table + "\n[project.scripts]", 1)
 
 
+def crate_with_urls(manifest: str, address: str, documentation: str) -> str:
+    """Returns the text of a crate's ``Cargo.toml`` with the addresses of repository and documentation."""
+    pages = f"{documentation}/rust" if documentation else address
+    lines = f'repository = "{address}"\ndocumentation = "{pages}"\n'
+    return re.sub(r"^license\.workspace = true\n", lambda found: found[0] + lines, manifest, count=1, flags=re.M)
+
+
 def version() -> str:
     """Returns the version of the workspace."""
     found = re.search(r'^version = "([^"]+)"', (_ROOT / "Cargo.toml").read_text("utf-8"), re.M)
@@ -59,6 +66,8 @@ def export(to: Path, address: str, documentation: str = "") -> None:
         archive.extractall(to, filter="data")
     readme, project = to / "README.md", to / "pyproject.toml"
     readme.write_text(absolute(readme.read_text("utf-8"), address, number), "utf-8")
+    for manifest in to.glob("crates/*/Cargo.toml"):
+        manifest.write_text(crate_with_urls(manifest.read_text("utf-8"), address, documentation), "utf-8")
     project.write_text(with_urls(project.read_text("utf-8"), address, documentation, number), "utf-8")
 
 

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from xoff import _core, formatting, running
 from xoff._core import InputError
+from xoff.conformance.command import conformance
 from xoff.failures import Aside, guarded
 from xoff.functions import TIMEOUT_SECONDS, Functions
 from xoff.importing.app import importing
@@ -72,6 +73,7 @@ app.add_typer(plugins, name="plugins")
 app.command("nccl-tests")(nccl_tests)
 app.command("new")(new)
 app.command("examples")(examples)
+app.command("conformance")(conformance)
 
 
 def _complete_claim(incomplete: str) -> list[str]:
@@ -272,8 +274,7 @@ def sweep(
         typer.Option(
             metavar="DIR",
             help="Keeps the study in this directory. Default: out/ and the name of the file, with the folder if "
-            "there is "
-            "one: out/headroom for headroom.toml, out/a-headroom for a/headroom.toml.",
+            "there is one: out/headroom for headroom.toml, out/a-headroom for a/headroom.toml.",
             show_default=False,
         ),
     ] = None,
@@ -301,8 +302,7 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="TABLE",
-            help="Also keeps this table of each run, such as pauses; repeatable. Without the table, xoff "
-            "explain repeats the run.",
+            help="Also keeps this table of each run, such as pauses; repeatable. Else xoff explain repeats the run.",
             show_default=False,
         ),
     ] = None,

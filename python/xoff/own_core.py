@@ -39,8 +39,9 @@ def manifest() -> dict[str, Any]:
 
 
 def is_current() -> bool:
-    """Whether the core with plug-ins was built beside the core of the package."""
-    return manifest().get("beside") == beside()
+    """Whether the core was built beside the core of the package; null says a core for itself (``make try``)."""
+    found = manifest()
+    return "beside" in found and found["beside"] in (None, beside())
 
 
 def use() -> None:

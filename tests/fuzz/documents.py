@@ -12,8 +12,8 @@ from typing import Any
 
 from tests.fuzz import values
 from tests.fuzz.case import Case, steps
-from tests.validation.scenario_drawing import draw_once
 
+from xoff.conformance.drawing import draw_once
 from xoff.study import settings
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.csv
 from tests.fuzz import extremes, values
 from tests.fuzz.case import Case, steps
-from tests.validation.scenario_drawing import draw_scenario
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
 
 # A flow of a published size distribution can have a gigabyte; a collective of chunks of a byte, a million flows.
 _MAX_BYTES, _MAX_FLOWS = 20_000_000, 5_000

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.scenario_schema import registered
 
 import xoff
 import xoff.scenario
 import xoff.summary
 from small import Command
+from xoff.conformance.schema import registered
 from xoff.report import run_page
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -86,12 +86,12 @@ def test_a_run_shows_them(xoff_here: Command, scenario: dict[str, Any], tmp_path
 
 def test_a_measure_has_a_key_and_a_table(scenario: dict[str, Any]) -> None:
     result = xoff.run(scenario)
-    assert {name: one["brand_new_measure"] for name, one in result.summary["workloads"].items()} == {  # type: ignore[typeddict-item]
+    assert {name: one["largest"] for name, one in result.summary["workloads"].items()} == {  # type: ignore[typeddict-item]
         "brand_new_workload": {"bytes": 100_000},
         "incast": {"bytes": 100_000},
     }
-    assert result.table("brand_new_table").to_pylist() == [{"bytes": 100_000}] * 2
-    assert "brand_new_measure" in get_type_hints(xoff.summary.WorkloadSummary)
+    assert result.table("largest_flows").to_pylist() == [{"bytes": 100_000}] * 2
+    assert "largest" in get_type_hints(xoff.summary.WorkloadSummary)
 
 
 def test_a_frame_of_a_new_kind_goes_to_the_neighbour(scenario: dict[str, Any]) -> None:

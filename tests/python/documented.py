@@ -46,7 +46,7 @@ def follow(page: Path, folder: Path, command: Command, python: Callable[[str], s
     if not _WRITES_EXAMPLES.search(page.read_text("utf-8")):
         shipped.write(folder / "examples")
     printed = ""
-    for language, content, file in _blocks(page):
+    for language, content, file in blocks(page):
         if file and file.endswith((".toml", ".py")[language == "python"]) and language in {"toml", "python"}:
             (folder / file).write_text(content, "utf-8")
         elif language == "toml":
@@ -69,7 +69,7 @@ def follow(page: Path, folder: Path, command: Command, python: Callable[[str], s
             assert language in {"bash", "rust"}
 
 
-def _blocks(page: Path) -> list[tuple[str, str, str]]:
+def blocks(page: Path) -> list[tuple[str, str, str]]:
     """Returns the blocks of a page: language, content, and the file named by the text before."""
     text = page.read_text("utf-8")
     found, end = [], 0

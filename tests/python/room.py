@@ -1,7 +1,8 @@
 """Adds to a checkout the extensions without a skeleton, each as a file and a line.
 
-The extensions are a measure of flows with its own table, the 41st kind of frame with fields that a mechanism sends and
-receives, and a congestion control with a packet field that ACKs return. ``brand_new_parts.py`` runs all of them.
+The extensions are the measure and the table of ``docs/how-to/add-a-measure.md``, the 41st kind of frame with fields
+that a mechanism sends and receives, and a congestion control with a packet field that ACKs return.
+``brand_new_parts.py`` runs all of them.
 """
 
 from __future__ import annotations
@@ -9,57 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_MEASURE = """//! The largest flow of a workload.
-
-use serde_json::json;
-use xoff_models::workload::AllFlows;
-
-use super::{Group, Measure, Over, Say};
-use crate::document::Scenario;
-use crate::tables::Rows;
-use crate::tables::brand_new_table::Largest;
-
-pub struct BrandNew(Vec<u64>);
-
-impl Measure for BrandNew {
-    const KEYS: &'static [(&'static str, &'static str)] = &[("brand_new_measure", "The largest of its flows.")];
-
-    fn new(groups: &[Group], _: &AllFlows, _: &Scenario) -> Self {
-        Self(vec![0; groups.len()])
-    }
-
-    fn add(&mut self, group: usize, flow: &Over) {
-        self.0[group] = self.0[group].max(flow.size);
-    }
-
-    fn say(&mut self, group: usize, _: &Group, say: &mut Say<'_>) {
-        say("brand_new_measure", json!({ "bytes": self.0[group] }));
-    }
-
-    fn rows(&self, rows: &mut Rows) {
-        rows.brand_new_table.extend(self.0.iter().map(|bytes| Largest { bytes: *bytes }));
-    }
-}
-"""
-_TABLE = """//! The largest flow of each group.
-
-use super::{Names, Row};
-use crate::table::{Column, Data};
-
-pub struct Largest {
-    pub bytes: u64,
-}
-
-impl Row for Largest {
-    const TABLE: &'static str = "brand_new_table";
-    const ABOUT: &'static str = "One row a group.";
-
-    fn columns(rows: &[Self], _: &Names) -> Vec<Column> {
-        let data = Data::U64(rows.iter().map(|row| row.bytes).collect());
-        vec![Column { name: "bytes", meaning: "Its size.", data }]
-    }
-}
-"""
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "add-a-measure.md"
 _KIND = """    /// A frame of the test.
     BrandNew = 40 "brand_new" Link Mechanism {
         /// Where the packet waited that was marked.
@@ -80,11 +31,12 @@ _HEARS = """    fn on_control(&mut self, frame: &Packet, _: crate::ids::PortId, 
 
 def make_room(checkout: Path) -> None:
     """Adds all extensions to a checkout with the skeletons."""
+    page = _PAGE.read_text("utf-8")
     scenario, models = checkout / "crates" / "scenario" / "src", checkout / "crates" / "models" / "src"
-    (scenario / "measures" / "brand_new_measure.rs").write_text(_MEASURE, "utf-8")
-    _add_a_line(scenario / "measures" / "mod.rs", "brand_new_measure: BrandNew,")
-    (scenario / "tables" / "brand_new_table.rs").write_text(_TABLE, "utf-8")
-    _add_a_line(scenario / "tables" / "mod.rs", "brand_new_table: brand_new_table::Largest,")
+    for folder, name, text in re.findall(r"^`(measures|tables)/(\w+\.rs)`:\n\n```rust\n(.*?)^```$", page, re.M | re.S):
+        (scenario / folder / name).write_text(text, "utf-8")
+    for name, line in re.findall(r"in `registry!` of `(\w+/mod\.rs)`:\n`([^`]+)`\.", page):
+        _add_a_line(scenario / name, line)
     # Kinds have numbers without gaps.
     kinds = [int(n) for n in re.findall(r'^    \w+ = (\d+) "', (models / "frames.rs").read_text("utf-8"), re.MULTILINE)]
     free = range(max(kinds) + 1, 40)

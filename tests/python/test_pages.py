@@ -49,6 +49,17 @@ def _same_figure(drawn: Path, shown: Path) -> None:
     assert len(found) > 8
 
 
+@pytest.mark.parametrize("page", documented.pages(), ids=lambda page: page.stem)
+def test_rust_of_a_page_is_code_that_is_compiled(page: Path) -> None:
+    """A block is a piece of a test in Rust. ``room.py`` compiles the blocks of ``add-a-measure.md``."""
+    blocks = [content for language, content, _ in documented.blocks(page) if language == "rust"]
+    if page.stem == "add-a-measure":
+        assert len(blocks) == 2
+        return
+    sources = [file.read_text("utf-8") for file in _ROOT.glob("crates/*/tests/*.rs")]
+    assert [block for block in blocks if not any(block in source for source in sources)] == []
+
+
 @pytest.mark.parametrize("script", ["slurm_dask", "kubernetes_dask"])
 def test_a_cluster_script_runs_a_study(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster on this machine replaces the cluster that the script starts."""

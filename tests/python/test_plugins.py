@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,6 +114,15 @@ def test_a_core_beside_another_build_is_left_out(here: Path) -> None:
     assert not core.exists()
 
 
+@pytest.mark.parametrize(("beside", "is_current"), [("own", True), (None, True), ([1, 2], False), ("missing", False)])
+def test_a_core_is_used_beside_its_package_or_for_itself(here: Path, beside: object, is_current: bool) -> None:
+    """`make try` writes a core for itself, which needs no other core."""
+    (here / "core").mkdir()
+    text = {} if beside == "missing" else {"beside": own_core.beside() if beside == "own" else beside}
+    (here / "core" / own_core.MANIFEST).write_text(json.dumps(text), "utf-8")
+    assert own_core.is_current() == is_current
+
+
 def test_the_sources_in_a_wheel_are_those_of_the_checkout(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, _ROOT / "tools" / "crates.py"], capture_output=True, text=True, check=True)
     with tarfile.open(done.stdout.strip()) as archive:
@@ -138,6 +148,17 @@ _PANIC = """
 """
 
 
+_CONDITION = "if core.egress_bytes(event.port, event.queue) >= "
+
+
+def _replace(file: Path, changes: dict[str, str]) -> None:
+    text = file.read_text("utf-8")
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    file.write_text(text, "utf-8")
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A folder with two plug-ins, and the environment in which their core is used."""
@@ -149,15 +170,27 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     options = [option for kind in parts for option in ("--part", kind)]
     assert _xoff("new", "plugin", "early_warning", *options, cwd=place, environment=environment).returncode == 0
     assert _xoff("new", "plugin", "wrong", cwd=place, environment=environment).returncode == 0
-    file = place / "wrong" / "src" / "mechanism.rs"
-    text = file.read_text("utf-8")
     head = "\n    fn on_dequeue(&mut self, event: &Dequeued<'_>, core: &Core, effects: &mut Effects) {\n"
-    assert head in text
-    file.write_text(text.replace(head, _PANIC), "utf-8")
+    _replace(place / "wrong" / "src" / "mechanism.rs", {head: _PANIC})
+    # The mark depends on a field that is declared a total.
+    assert _xoff("new", "plugin", "forgetful", cwd=place, environment=environment).returncode == 0
+    _replace(
+        place / "forgetful" / "src" / "mechanism.rs",
+        {
+            "    threshold: u32,\n    marks: u64,\n}": "    threshold: u32,\n    marks: u64,\n    seen: u64,\n}",
+            "marks: 0 }": "marks: 0, seen: 0 }",
+            "total: marks;": "total: marks, seen;",
+            f"{_CONDITION}self.threshold {{": "self.seen += 1;\n        if self.seen.is_multiple_of(7) {",
+        },
+    )
+    # The node never calls the hook that counts.
+    assert _xoff("new", "plugin", "deaf", cwd=place, environment=environment).returncode == 0
+    _replace(place / "deaf" / "src" / "mechanism.rs", {"Watches::DEQUEUE": "Watches::NONE"})
     # A file of somebody else in the folder of the core stays.
     (place / "core").mkdir()
     (place / "core" / "mine.txt").write_text("mine", "utf-8")
-    done = _xoff("plugins", "build", "early_warning", "wrong", "--debug", cwd=place, environment=environment)
+    plug_ins = ("early_warning", "wrong", "forgetful", "deaf")
+    done = _xoff("plugins", "build", *plug_ins, "--debug", cwd=place, environment=environment)
     assert done.returncode == 0, done.stderr
     assert (place / "core" / "mine.txt").read_text("utf-8") == "mine"
     return place, environment
@@ -173,8 +206,8 @@ def test_a_plug_in_is_used_as_a_part_of_xoff(built: tuple[Path, dict[str, str]],
         return found.stdout
 
     listed = json.loads(done("plugins", "list", "--json"))
-    assert [one["name"] for one in listed] == ["early_warning", "wrong"]
-    assert [part["path"] for part in listed[0]["parts"]] == [
+    assert [one["name"] for one in listed] == ["deaf", "early_warning", "forgetful", "wrong"]
+    assert [part["path"] for part in listed[1]["parts"]] == [
         "switch.plugins.early_warning",
         "host.congestion_control.plugins.early_warning",
         "host.transport.plugins.early_warning",
@@ -223,6 +256,28 @@ def test_a_panic_names_the_plug_in_and_leaves_no_result(built: tuple[Path, dict[
     assert "the queue is too long" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.slow
+def test_conformance_finds_the_mistakes_of_plug_ins(built: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    _, environment = built
+
+    def failed(name: str) -> dict[str, dict[str, Any]]:
+        done = _xoff("conformance", name, "--json", cwd=tmp_path, environment=environment)
+        checks = json.loads(done.stdout)["checks"]
+        assert done.returncode == int(any(not check["passed"] for check in checks)), done.stderr
+        return {f"{check['part']} {check['check']}": check for check in checks if not check["passed"]}
+
+    assert failed("early_warning") == {}
+    assert [*failed("plugins.deaf")] == ["switch.plugins.deaf counts"]
+    (differs,) = failed("forgetful").values()
+    assert (differs["check"], differs["part"]) == ("fast-forward", "switch.plugins.forgetful")
+    assert "forgetful.marks" in str(differs["failures"])
+    panics = failed("wrong")
+    assert {"switch.plugins.wrong audits", "switch.plugins.wrong fast-forward"} & panics.keys()
+    assert "plug-in `wrong` panicked in " in json.dumps(panics)
+    (tmp_path / "draw.json").write_text(json.dumps(differs["failures"][0]["scenario"]), "utf-8")
+    assert _xoff("check", "draw.json", cwd=tmp_path, environment=environment).returncode == 0
 
 
 @pytest.mark.slow

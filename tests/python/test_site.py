@@ -115,6 +115,31 @@ def test_links_of_the_package_page_are_absolute() -> None:
     assert tomllib.loads(project)["project"]["scripts"] == {"xoff": "xoff.__main__:main"}
 
 
+@pytest.mark.parametrize("file", sorted(_ROOT.glob("crates/*/Cargo.toml")), ids=lambda file: file.parent.name)
+def test_a_crate_names_what_a_registry_needs(file: Path) -> None:
+    text = package.crate_with_urls(file.read_text("utf-8"), "https://host.test/me/xoff", "https://docs.test/xoff")
+    crate = tomllib.loads(text)["package"]
+    assert (crate["repository"], crate["documentation"]) == ("https://host.test/me/xoff", "https://docs.test/xoff/rust")
+    other = tomllib.loads(package.crate_with_urls(file.read_text("utf-8"), "https://host.test/me/xoff", ""))
+    assert other["package"]["documentation"] == "https://host.test/me/xoff"
+    assert 20 < len(crate["description"]) < 100
+    assert crate["license"] == crate["version"] == {"workspace": True}
+    if file.parent.name in {"python", "wasm"}:
+        assert crate["publish"] is False
+        return
+    assert "publish" not in crate
+    # Files outside of the crate are not in the package.
+    for source in file.parent.rglob("*.rs"):
+        is_kept = "tests" not in source.relative_to(file.parent).parts[:1]
+        for name in re.findall(r'include_(?:str|bytes)!\("([^"]+)"\)', source.read_text("utf-8")) if is_kept else ():
+            assert (source.parent / name).resolve().is_relative_to(file.parent), name
+    assert not (file.parent / "tests").is_dir() or crate["exclude"] == ["/tests"]
+    command = ["cargo", "package", "--list", "--allow-dirty", "--offline", "--package", crate["name"]]
+    listed = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {"Cargo.toml", "src/lib.rs"} <= {*listed}
+    assert not any(name.startswith("tests/") for name in listed)
+
+
 class _Words(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

@@ -21,6 +21,12 @@ def test_the_package_has_the_version_of_the_workspace() -> None:
         assert tomllib.loads(file.read_text("utf-8"))["package"]["version"] == {"workspace": True}, file
 
 
+def test_crates_need_crates_of_the_same_version() -> None:
+    needed = tomllib.loads((_ROOT / "Cargo.toml").read_text("utf-8"))["workspace"]["dependencies"]
+    own = {name: crate["version"] for name, crate in needed.items() if name.startswith("xoff-")}
+    assert own == dict.fromkeys(["xoff-units", "xoff-engine", "xoff-models", "xoff-scenario"], _VERSION)
+
+
 def test_the_citation_has_it() -> None:
     (version,) = re.findall(r"^version: (.+)$", (_ROOT / "CITATION.cff").read_text("utf-8"), re.M)
     assert version == _VERSION

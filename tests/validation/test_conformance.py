@@ -8,20 +8,19 @@ nothing.
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 from tests.validation.breakdown import delays_add_up
 from tests.validation.fault_drawing import with_faults
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.scenario_schema import CHOICES, keys, registered
-from tests.validation.scenario_strategies import STRATEGIES
 
 import xoff
-from xoff import _core, counts
-from xoff.running import prepare
+from xoff import counts
+from xoff.conformance.drawing import draw_scenario, draw_small
+from xoff.conformance.runs import WAYS, same_however_it_runs, unless_doomed
+from xoff.conformance.schema import CHOICES, keys, registered
+from xoff.conformance.strategies import STRATEGIES
 
 DRAWS = 4
 SLOW_DRAWS = 12
@@ -30,15 +29,6 @@ SLOW_FAULTY_DRAWS = 3
 # The same draws each time; other first numbers search beyond these draws.
 FIRST = int(os.environ.get("XOFF_FIRST_DRAW", "0"))
 OPTIONS = [(path, option) for path in CHOICES for option in registered(path)]
-# Run options without an effect on results: threads, and options of `_core` alone.
-PLANS: list[dict[str, Any]] = [
-    {"threads": 2, "fast_forward": False},
-    {"threads": 3, "rows": False},
-    {"threads": 1, "window_ps": 1},
-    {"threads": 2, "window_ps": 7_001, "clusters": False},
-    {"threads": 1, "partitions": 2},
-    {"threads": 2, "partitions": 5, "clusters": False},
-]
 
 
 def test_strategies_are_of_registered_parts() -> None:
@@ -173,49 +163,11 @@ def contract(scenario: dict[str, Any]) -> xoff.Result:
     return result
 
 
-def draw_small(rng: Random, forced: dict[str, str]) -> dict[str, Any] | None:
-    """Draws a scenario that takes seconds at most: published distributions have flows of a gigabyte."""
-    for _ in range(20):
-        scenario = draw_scenario(rng, forced)
-        if "workload.poisson.sizes" not in forced or xoff.check(scenario)["workload"]["bytes"] < 100_000_000:
-            return scenario
-    return None
-
-
-def unless_doomed(
-    scenario: dict[str, Any], run: Callable[[dict[str, Any]], xoff.Result] = contract
-) -> xoff.Result | None:
-    """Checks the contract, or only runs; None for a run without an end because of the mechanism.
-
-    A mechanism may retransmit forever in step with losses (limitations.md; the run is cut off, so that pauses may
-    last). Pauses relayed by relays may close cycles outside the paths of packets. The audits report both, and no
-    parameters exclude either. Outside the handler no reference holds the millions of drops of such a run.
-    """
-    passes_on = scenario["switch"]["flow_control"].get("pfc", {}).get("relays") == "forward"
-    try:
-        return run(scenario)
-    except xoff.AuditError as error:
-        in_step = "each retransmission is lost again" in error.found
-        if not in_step and not (passes_on and "deadlock: " in error.found):
-            raise
-    return None
-
-
-def same_however_it_runs(scenario: dict[str, Any], result: xoff.Result, plans: list[dict[str, Any]]) -> None:
-    """Runs again in other ways; fingerprint, flows and verdicts are the same."""
-    prepared = prepare(scenario)
-    expected = {key: value for key, value in result.summary.items() if key != "performance"}
-    for plan in plans:
-        output = _core.run(prepared.resolved, prepared.tables, **plan)
-        summary = {key: value for key, value in json.loads(output.summary).items() if key != "performance"}
-        assert summary == expected, plan
-
-
 def test_the_cases_are_not_trivial() -> None:
     """Networks without queues, pauses or marks would keep any contract."""
     seen: Counter[str] = Counter()
     for seed in range(400):
-        result = unless_doomed(draw_scenario(Random(seed), {}), xoff.run)
+        result = unless_doomed(draw_scenario(Random(seed), {}))
         if result is None:
             continue
         summary = result.summary
@@ -248,13 +200,13 @@ def conforms(path: str, option: str, numbers: range) -> int:
     for number in numbers:
         scenario = draw_small(Random(f"{path}={option} {number}"), {path: option})
         try:
-            result = None if scenario is None else unless_doomed(scenario)
+            result = None if scenario is None else unless_doomed(scenario, contract)
             if scenario is None or result is None:
                 continue
             finished += 1
             # A flow of a published size distribution can have tens of megabytes: once more is enough.
             is_long = result.summary["performance"]["data_packet_hops"] > 500_000
-            same_however_it_runs(scenario, result, PLANS[3:4] if is_long else PLANS)
+            same_however_it_runs(scenario, result, WAYS[3:4] if is_long else WAYS)
             if not is_long:
                 delays_add_up(scenario, result)
         except Exception as error:
@@ -266,7 +218,7 @@ def conforms(path: str, option: str, numbers: range) -> int:
 def under_faults(scenario: dict[str, Any]) -> xoff.Result | None:
     """Runs a scenario with faults, and checks the losses; None for a run without an end."""
     try:
-        result = unless_doomed(scenario, xoff.run)
+        result = unless_doomed(scenario)
     except xoff.AuditError as error:
         # Lost raw frames are not retransmitted, and a job would wait for them in vain.
         if "raw" in scenario["host"].get("transport", {}) and "and no event is left" in error.found:
@@ -303,7 +255,7 @@ def conforms_under_faults(path: str, option: str, numbers: range) -> None:
         try:
             result = under_faults(scenario)
             if result is not None:
-                same_however_it_runs(scenario, result, PLANS[number % 6 :][:1])
+                same_however_it_runs(scenario, result, WAYS[number % 6 :][:1])
                 # The audit of delays adds up the parts.
                 probed = xoff.run({**scenario, "probe": {**scenario["probe"], "delays": "all"}})
                 assert probed.fingerprint == result.fingerprint

@@ -8,24 +8,16 @@ import json
 from random import Random
 from typing import Any, cast
 
-import pyarrow as pa
 import pytest
 from tests.validation.fault_drawing import with_faults
-from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_conformance import OPTIONS
 
 import xoff
-from xoff import _core
-from xoff.running import prepare
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.loads import RECORDED, lean, lengthen
+from xoff.conformance.runs import FORWARDED, compared
 
 DRAWS = 4
-PLANS: list[dict[str, Any]] = [
-    {"threads": 1},
-    {"threads": 2},
-    {"threads": 1, "partitions": 3},
-    {"threads": 2, "partitions": 3, "window_ps": 77_001},
-]
-RECORDED = dict.fromkeys(["completion", "loss", "deadlock", "pauses"], "record")
 PFC: dict[str, Any] = {"flow_control": {"pfc": {}}}
 CUT: dict[str, Any] = {"ecn": {"step": {"threshold": "100KB"}}, "trimming": {"limit": "200KB"}}
 LINK = {"rate": "100Gbps", "delay": "1us"}
@@ -242,65 +234,13 @@ def stepping(rng: Random) -> dict[str, Any]:
     }
 
 
-def lengthen(scenario: dict[str, Any], rng: Random) -> dict[str, Any]:
-    """Returns the scenario with a few long flows in place of its own traffic."""
-    hosts = xoff.check(scenario)["network"]["hosts"]
-    payload = int(scenario["framing"]["payload"].removesuffix("B"))
-    rows: list[dict[str, Any]] = []
-    receiver = rng.randrange(hosts)
-    for number in range(rng.randint(1, 4)):
-        dst = receiver if rng.random() < 0.5 else rng.randrange(hosts)
-        src = rng.choice([host for host in range(hosts) if host != dst])
-        size = f"{payload * rng.randint(200, 4000) + rng.randint(0, payload)}B"
-        row: dict[str, Any] = {"src": src, "dst": dst, "size": size, "id": f"f{number}"}
-        arriving = [earlier["id"] for earlier in rows if earlier["dst"] == src]
-        if arriving and rng.random() < 0.3:
-            row["after"] = arriving[:1]
-        elif rng.random() < 0.5:
-            row["start"] = f"{rng.randint(1, 200)}us"
-        rows.append(row)
-    # Some scenarios lose packets in step with retransmissions, and would never end.
-    until = f"{rng.randint(50, 300)}us" if rng.random() < 0.2 else "3ms"
-    return {**scenario, "workload": [{"flows": rows}], "audits": RECORDED, "until": until}
-
-
-def plain(scenario: dict[str, Any], path: str) -> dict[str, Any]:
-    """Returns the parts of a scenario that a part at the path needs: as few as possible."""
-    switch = {
-        key: part
-        for key, part in scenario["switch"].items()
-        if key in ("forwarding_latency", "queueing", "classes", "buffer")
-    }
-    base = {key: part for key, part in scenario.items() if key in ("seed", "network", "framing")}
-    section, _, part = path.partition(".")
-    if section not in ("switch", "host"):
-        return {**base, "switch": switch}
-    key = part.split(".")[0]
-    chosen = {key: scenario[section][key]} if key in scenario.get(section, {}) else {}
-    return {**base, "switch": switch} | {section: (switch if section == "switch" else {}) | chosen}
-
-
-def results(prepared: Any, **plan: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, pa.Table]]:
-    """Runs a scenario, and returns the summary, the performance group, and all tables."""
-    output = _core.run(prepared.resolved, prepared.tables, **plan)
-    summary = json.loads(output.summary)
-    performance = summary.pop("performance")
-    return summary, performance, {name: pa.table(output.table(name)) for name in output.tables}
-
-
 ALL = "packet_hops"
 """All fast-forwarded packet-hops."""
 
 
 def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> float:
     """Compares a fast-forwarded run with a full run, and returns the share of fast-forward, or of some kinds."""
-    prepared = prepare(scenario)
-    full, whole, tables = results(prepared, threads=1, fast_forward=False)
-    summary, performance, found = results(prepared, **plan)
-    assert summary == full
-    assert found.keys() == tables.keys()
-    for name, table in tables.items():
-        assert found[name].equals(table), name
+    _, whole, performance = compared(scenario, plan)
     hops: int = performance["data_packet_hops"]
     assert hops == whole["data_packet_hops"]
     assert whole["fast_forward"]["packet_hops"] == 0
@@ -313,7 +253,7 @@ def skipped(scenario: dict[str, Any], plan: dict[str, Any], *which: str) -> floa
 @pytest.mark.parametrize("name", REPEATS)
 def test_what_repeats_itself_is_fast_forwarded(name: str) -> None:
     least, scenario = REPEATS[name]
-    shares = [skipped({"network": STAR, **scenario}, plan) for plan in PLANS]
+    shares = [skipped({"network": STAR, **scenario}, plan) for plan in FORWARDED]
     # With shorter windows, searches are more frequent and fail more often at first.
     assert min(shares[:-1]) > least, shares
 
@@ -340,7 +280,7 @@ def losing(rng: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("group", range(4))
 def test_what_is_given_up_is_given_up_at_the_same_moment(group: int) -> None:
     rngs = [Random(f"given up {group} {number}") for number in range(12)]
-    shares = [skipped(losing(rng), rng.choice(PLANS)) for rng in rngs]
+    shares = [skipped(losing(rng), rng.choice(FORWARDED)) for rng in rngs]
     assert max(shares) > 0.5, shares
 
 
@@ -351,7 +291,7 @@ def test_steps_are_skipped_as_far_as_they_are_alike(group: int) -> None:
         rng = Random(f"steps {group} {number}")
         scenario = stepping(rng)
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS)))
+            shares.append(skipped(scenario, rng.choice(FORWARDED)))
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise
@@ -369,7 +309,7 @@ def test_a_run_is_over_with_its_flows_whenever_timers_would_look_again() -> None
         "host": {"transport": {"irn": {}}},
         "until": "777us",
     }
-    assert skipped(scenario, PLANS[0]) > 0.5
+    assert skipped(scenario, FORWARDED[0]) > 0.5
     assert xoff.run(scenario).summary["simulated_ps"] < 777_000_000
 
 
@@ -417,9 +357,8 @@ def equals_a_full_run(path: str, option: str, numbers: list[int]) -> None:
         try:
             scenario = lengthen(scenario, rng)
             if number < DRAWS:
-                lean = plain(scenario, path) | {key: scenario[key] for key in ("workload", "audits", "until")}
-                scenario = lean if is_allowed(lean) else scenario
-            skipped(scenario, rng.choice(PLANS))
+                scenario = lean(scenario, path)
+            skipped(scenario, rng.choice(FORWARDED))
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise
@@ -460,7 +399,7 @@ def beside_faults(number: int) -> float:
     scenario["workload"] = rng.choice([RING, INCAST])
     scenario |= {"network": STAR, "fault": faults, "audits": RECORDED}
     try:
-        return skipped(scenario, rng.choice(PLANS))
+        return skipped(scenario, rng.choice(FORWARDED))
     except Exception as error:
         error.add_note(f"draw {number}: {json.dumps(scenario)}")
         raise
@@ -473,18 +412,8 @@ def test_no_scenario_that_fails_is_skipped_too_far() -> None:
         rng = Random(f"skip beside faults {number}")
         scenario = with_faults(rng, lengthen(draw_scenario(rng, {}), rng))
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS)))
+            shares.append(skipped(scenario, rng.choice(FORWARDED)))
         except Exception as error:
             error.add_note(json.dumps(scenario))
             raise
     assert max(shares) > 0.5, shares
-
-
-def is_allowed(scenario: dict[str, Any]) -> bool:
-    """True if drawn parts may be combined without the rest of their scenario."""
-    try:
-        prepare(scenario)
-        xoff.check(scenario)
-    except xoff.InputError:
-        return False
-    return True

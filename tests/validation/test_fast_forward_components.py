@@ -5,12 +5,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_drawing import draw_scenario
 from tests.validation.test_audits import ring
-from tests.validation.test_fast_forward import PFC, PLANS, RECORDED, rails, results, skipped
+from tests.validation.test_fast_forward import PFC, rails, skipped
 from tests.validation.test_fast_forward_jobs import LAYERS, job
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.loads import RECORDED
+from xoff.conformance.runs import FORWARDED, results
 from xoff.running import prepare
 
 COMPONENTS = "packet_hops_in_components"
@@ -86,7 +88,9 @@ _SLOW = {"each packet", "credits of links"}
 )
 def test_parts_repeat_themselves_apart_from_others(name: str) -> None:
     least, scenario = PARTS[name]
-    shares = [skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, COMPONENTS) for plan in PLANS]
+    shares = [
+        skipped({"network": leaves(3, 4), "audits": RECORDED, **scenario}, plan, COMPONENTS) for plan in FORWARDED
+    ]
     # With shorter windows searches are earlier, and other messages may reach suspended components.
     assert min(shares[:-1]) >= least, shares
     assert "nothing rests" not in name or max(shares) == 0
@@ -116,7 +120,7 @@ def test_a_deadlock_elsewhere_is_found_at_the_same_moment(judgement: str) -> Non
         network["links"] += [{**network["links"][0], "a": end, "b": switch} for end in (*hosts, "s0")]
         flows += [{"src": host, "dst": hosts[0], "size": size} for host in hosts[1:]]
     scenario["audits"] = {**RECORDED, "deadlock": judgement}
-    shares = [skipped(scenario, plan, COMPONENTS) for plan in PLANS]
+    shares = [skipped(scenario, plan, COMPONENTS) for plan in FORWARDED]
     assert min(shares) > 0.3, shares
 
 
@@ -135,7 +139,7 @@ def test_a_deadlock_is_found_at_the_same_moment_beside_jobs_whose_layers_are_fas
         (made,) = job(1, 4, {"tensor": 4}, 1, model=model)["workload"]
         workload.append({"name": switch, "training": {**made["training"], "hosts": hosts}})
     scenario["audits"] = {**RECORDED, "deadlock": judgement}
-    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS) > 0.6
+    assert min(skipped(scenario, plan, *LAYERS) for plan in FORWARDED) > 0.6
 
 
 # Each of two jobs has its own layers.
@@ -147,21 +151,21 @@ def test_layers_of_jobs_side_by_side_are_skipped_by_each_for_itself() -> None:
         {"name": "a", "training": {**made["training"], "hosts": list(range(8))}},
         {"name": "b", "training": {**made["training"], "model": model, "hosts": list(range(8, 16))}},
     ]
-    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS) > 0.3
+    assert min(skipped(scenario, plan, *LAYERS) for plan in FORWARDED) > 0.3
 
 
 # Servers of a pipeline do different things at a time.
 def test_stages_of_a_pipeline_repeat_their_steps_each_by_itself() -> None:
     model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
     scenario = job(4, 4, {"tensor": 4, "pipeline": 4}, 4, model=model)
-    shares = [skipped(scenario, plan, COMPONENTS) for plan in PLANS[:3]]
+    shares = [skipped(scenario, plan, COMPONENTS) for plan in FORWARDED[:3]]
     assert min(shares) > 0.1, shares
 
 
 # Pipeline stages do not recur. Searches on the stages do not use the budget of other components.
 def test_stages_by_themselves_are_looked_at_whatever_others_cost() -> None:
     model = {"layers": 4, "hidden": 8192, "heads": 32, "sequence": 2048}
-    assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), PLANS[0], COMPONENTS) > 0.35
+    assert skipped(job(4, 8, {"tensor": 8, "pipeline": 4}, 4, model=model), FORWARDED[0], COMPONENTS) > 0.35
 
 
 def drawn(rng: Random) -> dict[str, Any]:
@@ -198,7 +202,7 @@ def drawn(rng: Random) -> dict[str, Any]:
 @pytest.mark.parametrize("group", range(4))
 def test_drawn_parts_are_what_they_are_without_skipping(group: int) -> None:
     rngs = [Random(f"islands {group} {number}") for number in range(10)]
-    shares = [skipped(drawn(rng), rng.choice(PLANS), COMPONENTS) for rng in rngs]
+    shares = [skipped(drawn(rng), rng.choice(FORWARDED), COMPONENTS) for rng in rngs]
     assert max(shares) > 0.3, shares
 
 
@@ -226,7 +230,7 @@ def test_parts_rest_under_every_mechanism_as_if_they_did_not(group: int) -> None
         rng = Random(f"islands of {group} {number}")
         scenario = elsewhere(draw_scenario(rng, {}), rng)
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS), COMPONENTS))
+            shares.append(skipped(scenario, rng.choice(FORWARDED), COMPONENTS))
         except Exception as error:
             error.add_note(json.dumps(scenario))
             raise

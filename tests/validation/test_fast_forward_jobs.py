@@ -5,7 +5,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.test_fast_forward import PFC, PLANS, RECORDED, rails, skipped
+from tests.validation.test_fast_forward import PFC, rails, skipped
+
+from xoff.conformance.loads import RECORDED
+from xoff.conformance.runs import FORWARDED
 
 MODEL = {"layers": 16, "hidden": 512, "heads": 8, "sequence": 128, "vocabulary": 1024}
 # Messages with fewer packets, and collectives with fewer steps, than searches need.
@@ -79,14 +82,14 @@ JOBS: dict[str, tuple[float, dict[str, Any]]] = {
 def test_what_is_spent_within_messages_in_vain_is_not_taken_from_layers() -> None:
     model = {"layers": 20, "hidden": 4096, "sequence": 1024, "vocabulary": 50_000}
     scenario = job(4, 4, {"tensor": 4}, 4, model=model)
-    assert min(skipped(scenario, plan) for plan in PLANS) > 0.9
-    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS[:2]) > 0.6
+    assert min(skipped(scenario, plan) for plan in FORWARDED) > 0.9
+    assert min(skipped(scenario, plan, *LAYERS) for plan in FORWARDED[:2]) > 0.6
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_layers_and_iterations_are_fast_forwarded(name: str) -> None:
     least, scenario = JOBS[name]
-    assert min(skipped(scenario, plan, *LAYERS) for plan in PLANS[:3]) >= least
+    assert min(skipped(scenario, plan, *LAYERS) for plan in FORWARDED[:3]) >= least
 
 
 LARGE = {"hidden": 2048, "sequence": 512}
@@ -118,14 +121,14 @@ QUIET: dict[str, tuple[float, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", QUIET)
 def test_what_comes_again_between_quiet_moments_is_fast_forwarded(name: str) -> None:
     least, scenario = QUIET[name]
-    shares = [skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS]
+    shares = [skipped(scenario, plan, BUSY_PERIODS) for plan in FORWARDED]
     assert min(shares) >= least, shares
 
 
 @pytest.mark.parametrize("until", ["150ms", "150123us"])
 def test_a_busy_period_cut_by_the_end_of_a_run_is_simulated(until: str) -> None:
     scenario = {**QUIET["a pipeline"][1], "until": until}
-    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS[:2]) > 0.4
+    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in FORWARDED[:2]) > 0.4
 
 
 def test_an_external_event_ends_no_busy_period_too_late() -> None:
@@ -133,7 +136,7 @@ def test_an_external_event_ends_no_busy_period_too_late() -> None:
     flows = [{"src": 0, "dst": 3, "size": "200KB", "start": f"{start}us"} for start in (9_001, 15_500, 60_000)]
     scenario = {**QUIET["a pipeline"][1]}
     scenario["workload"] = [*scenario["workload"], {"flows": flows}]
-    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in PLANS) > 0.4
+    assert min(skipped(scenario, plan, BUSY_PERIODS) for plan in FORWARDED) > 0.4
 
 
 def training(rng: Random) -> dict[str, Any]:
@@ -167,7 +170,7 @@ def test_jobs_are_skipped_as_far_as_they_do_the_same(group: int) -> None:
         rng = Random(f"jobs {group} {number}")
         scenario = training(rng)
         try:
-            shares.append(skipped(scenario, rng.choice(PLANS), *LAYERS))
+            shares.append(skipped(scenario, rng.choice(FORWARDED), *LAYERS))
         except Exception as error:
             error.add_note(f"draw {number}: {json.dumps(scenario)}")
             raise

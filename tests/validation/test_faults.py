@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from tests.validation.fault_drawing import with_faults
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.test_conformance import PLANS, same_however_it_runs
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.runs import WAYS, same_however_it_runs
 
 FRAME_PS = 80_000
 """A frame of 1000 B at 100 Gb/s."""
@@ -419,4 +419,4 @@ def test_whatever_fails_the_audits_hold_and_threads_change_nothing(seed: int) ->
     assert {key for key, verdict in result.audits.items() if verdict != "ok"} <= {"loss"}
     lost = [row for row in result.drops.to_pylist() if row["reason"] == "fault"]
     assert sum(row["lost_packets"] for row in faults(result)) == len(lost) == result.summary["fault"]["lost"]
-    same_however_it_runs(scenario, result, PLANS[seed % 6 :][:2])
+    same_however_it_runs(scenario, result, WAYS[seed % 6 :][:2])

@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.test_conformance import PLANS, same_however_it_runs
 from tests.validation.test_faults import FRAME_PS, WAY_PS, star
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.runs import WAYS, same_however_it_runs
 
 Stack = dict[str, Any]
 
@@ -221,4 +221,4 @@ def test_whatever_differs_the_audits_hold_and_threads_change_nothing(seed: int) 
     except xoff.AuditError as error:
         error.add_note(json.dumps(scenario))
         raise
-    same_however_it_runs(scenario, result, PLANS[seed % 6 :][:2])
+    same_however_it_runs(scenario, result, WAYS[seed % 6 :][:2])

@@ -6,11 +6,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.test_conformance import PLANS, same_however_it_runs
 from tests.validation.test_faults import CONTROL_PS, FRAME_PS, LINK_PS, WAY_PS, star
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.runs import WAYS, same_however_it_runs
 
 RAW: dict[str, Any] = {"transport": {"raw": {}}}
 LOOP_PS = 2 * LINK_PS + CONTROL_PS
@@ -149,4 +149,4 @@ def test_whatever_is_damaged_the_audits_hold_and_threads_change_nothing(seed: in
     except xoff.AuditError as error:
         error.add_note(json.dumps(scenario))
         raise
-    same_however_it_runs(scenario, result, PLANS[seed % 6 :][:2])
+    same_however_it_runs(scenario, result, WAYS[seed % 6 :][:2])

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.validation.test_conformance import PLANS, same_however_it_runs
 
 import xoff
+from xoff.conformance.runs import WAYS, same_however_it_runs
 
 FRAME_PS = 80_000
 """A frame of 1000 B at 100 Gb/s; links take 1 us."""
@@ -78,7 +78,7 @@ def test_a_failed_plane_is_left_and_half_the_bandwidth_stays() -> None:
     assert result.audits["conservation"] == "ok"
     # Packets on the link are lost; a frame is on the link from its start until the arrival of its last bit.
     assert result.summary["fault"]["lost"] == before - (CUT_PS - FRAME_PS - 1_000_000) // FRAME_PS - 1
-    same_however_it_runs(planes(2, [cut], {"local_repair_delay": "5us"}), result, PLANS)
+    same_however_it_runs(planes(2, [cut], {"local_repair_delay": "5us"}), result, WAYS)
 
 
 def test_a_flow_goes_back_to_its_plane() -> None:
@@ -107,7 +107,7 @@ def test_all_hosts_leave_a_plane_that_fails_far_away_when_all_know(end: str) -> 
     # Behind the switch all is lost until then.
     lost = result.summary["fault"]["lost"]
     assert lost == by_plane[0] - (CUT_PS - (1 if end == "host0" else 2) * (FRAME_PS + 1_000_000)) // FRAME_PS - 1
-    same_however_it_runs(planes(2, [cut], {"convergence_time": "20us"}), result, PLANS)
+    same_however_it_runs(planes(2, [cut], {"convergence_time": "20us"}), result, WAYS)
 
 
 @pytest.mark.parametrize("transport", ["go_back_n", "irn", "selective", "ndp"])
@@ -117,7 +117,7 @@ def test_flows_that_are_moved_complete_with_every_transport(transport: str) -> N
     result = xoff.run(scenario)
     assert result.summary["flows"]["completed"] == 8
     assert set(result.audits.values()) == {"ok"}
-    same_however_it_runs(scenario, result, PLANS)
+    same_however_it_runs(scenario, result, WAYS)
 
 
 def test_a_plane_is_named_in_overrides_faults_and_errors() -> None:

@@ -4,10 +4,11 @@ from random import Random
 from typing import Any, get_type_hints
 
 import pytest
-from tests.validation.test_fast_forward import PLANS, skipped
+from tests.validation.test_fast_forward import skipped
 
 import xoff
 from xoff import scenario as classes
+from xoff.conformance.runs import FORWARDED
 
 RELAY_BYTES = 4 << 20
 
@@ -149,7 +150,7 @@ def test_holds_do_not_depend_on_threads_partitions_or_fast_forward(seed: int) ->
         "workload": [{"flows": flows}],
     }
     assert sum(xoff.run(scenario).flows["holds"].to_pylist()) > 0
-    for plan in PLANS:
+    for plan in FORWARDED:
         skipped(scenario, plan)
 
 

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_schema import registered
 
 import xoff
+from xoff.conformance.schema import registered
 
 RATE, DELAY_PS, SWITCH_PS = 100e9, 500_000, 300_000
 FULL, CONTROL = 1048, 64

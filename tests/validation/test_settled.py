@@ -6,9 +6,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.validation.scenario_drawing import draw_scenario
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
 from xoff.new import write_document
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.validation.scenario_schema import CHOICES, registered
-from tests.validation.scenario_strategies import STRATEGIES
 
 import xoff
+from xoff.conformance.schema import CHOICES, registered
+from xoff.conformance.strategies import STRATEGIES
 
 TABLE = Path(__file__).parent / "snapshots" / "summary.txt"
 UPDATE = "XOFF_UPDATE_SNAPSHOTS"

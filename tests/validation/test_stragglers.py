@@ -4,11 +4,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.test_conformance import PLANS, same_however_it_runs
 from tests.validation.test_job import ended, row, star, summary_of
 
 import xoff
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.runs import WAYS, same_however_it_runs
 
 US = 1_000_000
 
@@ -84,4 +84,4 @@ def test_whoever_is_slow_threads_change_nothing(seed: int) -> None:
     again = {"time_between_failures": {"exponential": "5us"}, "time_to_repair": {"uniform": ["1us", "20us"]}}
     scenario["fault"] = [{"host": "*", "compute": 1.5}, {"host": "*", "compute": 7.0, **again}]
     result = xoff.run(scenario)
-    same_however_it_runs(scenario, result, PLANS[seed % 6 :][:2])
+    same_however_it_runs(scenario, result, WAYS[seed % 6 :][:2])

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from tests.validation.fault_drawing import draw_fault, links_of
-from tests.validation.job_strategies import MESSAGES
-from tests.validation.scenario_drawing import draw_scenario
-from tests.validation.scenario_schema import registered
 
 import xoff
 from xoff import counts
+from xoff.conformance.drawing import draw_scenario
+from xoff.conformance.jobs import MESSAGES
+from xoff.conformance.schema import registered
 
 DRAWS, JOBS, FAULTS, CUTS = 40, 8, 12, 12
 LARGEST_BYTES, MOST_FLOWS = 3_000_000, 2_000

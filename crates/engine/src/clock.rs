@@ -2,7 +2,7 @@
 //! a clock.
 //!
 //! WebAssembly has no clock of its own, and one thread. The program around the core gives a clock
-//! ([`set`]), which then stands for wall time and for CPU time. Without a given clock no time passes.
+//! (`set`), which then stands for wall time and for CPU time. Without a given clock no time passes.
 
 #[cfg(not(target_family = "wasm"))]
 pub use cpu_time::{ProcessTime, ThreadTime};

@@ -12,6 +12,7 @@ use xoff_models::congestion_control::{dcqcn::Dcqcn, dctcp::Dctcp};
 use xoff_models::core::Core;
 use xoff_models::count::{Count, Tally};
 use xoff_models::effects::Effects;
+use xoff_models::frames::Payload;
 use xoff_models::mechanism::{Enqueued, Hooks, Install, Site, Watches};
 use xoff_models::mechanisms::congestion_point::Points;
 use xoff_models::mechanisms::{credits::Credits, ecn::Ecn, pfc::Pfc};
@@ -49,6 +50,17 @@ xoff_models::plugin_frames! {
     WAITING: Waiting = "hints.waiting" Path Control {
         /// Bytes.
         bytes: u32 = 0,
+        /// The packet that met the queue.
+        packet: u32 = 32,
+    }
+}
+
+// The frame of `docs/how-to/write-a-plugin.md`.
+xoff_models::plugin_frames! {
+    /// The switch asks the source to slow down.
+    SLOW_DOWN: SlowDown = "early_warning.slow_down" Path Control {
+        /// Bytes that wait.
+        waiting: u32 = 0,
         /// The packet that met the queue.
         packet: u32 = 32,
     }
@@ -152,6 +164,13 @@ impl Control for Heed {
     fn on_notice(&self, state: &mut Heeding, notice: &Notice<'_>) {
         state.is_slow |= notice.frame.payload::<Waiting>().is_some_and(|hint| hint.bytes > 0);
     }
+}
+
+#[test]
+fn a_frame_keeps_its_fields() {
+    let frame = SlowDown { waiting: 70_000, packet: 7 };
+    assert_eq!(SlowDown::unpack(frame.pack()), frame);
+    assert_eq!(SLOW_DOWN.name, "early_warning.slow_down");
 }
 
 fn installed() {

@@ -26,17 +26,20 @@ from xoff._core import InputError
 from xoff.version import __version__
 
 _CRATES = ("units", "engine", "models", "scenario", "python")
+REASONS = ("never_repeats", "rare_counts")
+"""Tables of ``package.metadata.xoff``: reasons by part, and reasons by count, ``"PART.COUNT"``."""
 ARCHIVE = Path(__file__).with_name("crates.tar.gz")
 """The sources of xoff's crates in a wheel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The package of a plug-in: folder, name of the crate, and version."""
+    """The package of a plug-in: folder, name of the crate, version, and reasons for ``xoff conformance``."""
 
     folder: Path
     name: str
     version: str
+    reasons: dict[str, dict[str, str]]
 
     @property
     def crate(self) -> str:
@@ -84,7 +87,20 @@ def _package(folder: Path) -> Package:
             f"{shown}: dependencies.xoff-models: {said} is given, and this is xoff {__version__}; "
             f'adapt the plug-in to xoff {here}, and give "{here}"'
         )
-    return Package(folder, name, version)
+    return Package(folder, name, version, _reasons(shown, package))
+
+
+def _reasons(shown: str, package: Any) -> dict[str, dict[str, str]]:
+    """Returns the reasons of a package by kind: parts that never repeat, and counts of rare situations."""
+    metadata = package.get("metadata")
+    given = metadata.get("xoff", {}) if isinstance(metadata, dict) else {}
+    for kind in given if isinstance(given, dict) else [""]:
+        table = given.get(kind) if isinstance(given, dict) else None
+        if kind not in REASONS:
+            raise InputError(f"{shown}: package.metadata.xoff: a table with {' or '.join(REASONS)} is needed")
+        if not isinstance(table, dict) or not all(isinstance(reason, str) for reason in table.values()):
+            raise InputError(f'{shown}: package.metadata.xoff.{kind}: lines such as NAME = "reason" are needed')
+    return {kind: dict(given.get(kind, {})) for kind in REASONS}
 
 
 def sources() -> Path:
@@ -131,7 +147,9 @@ def build(folders: Sequence[Path], *, is_debug: bool = False) -> list[Package]:
         with tempfile.TemporaryDirectory(dir=workspace) as work:
             new = Path(work)
             shutil.copyfile(compiled, new / own_core.CORE)
-            listed = [{"name": one.name, "version": one.version, "folder": str(one.folder)} for one in found]
+            listed = [
+                {"name": one.name, "version": one.version, "folder": str(one.folder)} | one.reasons for one in found
+            ]
             text = json.dumps({"xoff": __version__, "beside": own_core.beside(), "packages": listed}, indent=2)
             (new / own_core.MANIFEST).write_text(text + "\n", "utf-8")
             _try(new)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.validation.scenario_draw import Draw
-from tests.validation.scenario_schema import registered
+from xoff.conformance.draw import Draw
+from xoff.conformance.schema import registered
 
 # Collective operations that reduce or gather; the first has all of their algorithms.
 REDUCES = ["all_reduce", "reduce_scatter", "all_gather"]

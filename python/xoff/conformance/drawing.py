@@ -7,10 +7,12 @@ import re
 from random import Random
 from typing import Any
 
-from tests.validation.job_strategies import MESSAGES
-from tests.validation.scenario_draw import Draw, Forced
-from tests.validation.scenario_schema import registered
-from tests.validation.scenario_strategies import (
+import xoff
+from xoff.conformance.draw import Draw, Forced
+from xoff.conformance.generic import PLUGINS, plugged
+from xoff.conformance.jobs import MESSAGES
+from xoff.conformance.schema import registered
+from xoff.conformance.strategies import (
     AT_HOSTS,
     CONGESTION_POINTS,
     INSTEAD,
@@ -28,8 +30,6 @@ from tests.validation.scenario_strategies import (
     step,
     written,
 )
-
-import xoff
 
 # Parts that every switch has.
 KEPT = {
@@ -97,12 +97,29 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["buffer"] = "unlimited"
         elif "shared" in switch["buffer"]:
             switch["buffer"] = {"per_port": per_port(d)}
+    fit_mechanisms(d, switch, control)
+    if "credits" in control and d.lost_credit_updates:
+        switch["faults"] = {"lose_credit_updates": d.lost_credit_updates}
+    if switch["scheduler"] != "strict" and "queues" not in switch["scheduler"]:
+        switch["strict_priority_classes"] = d.rng.randrange(d.classes)
+    schedule_classes(d, switch, control)
+    if "pfc" in control:
+        fit_pfc(d, switch, control["pfc"], has_queues=control.get("sfc", {}).get("mode") == "nic_isolation")
+    switch["flow_control"] = control
+    if f"switch.{PLUGINS}" in d.forced:
+        switch[PLUGINS] = plugged(d, f"switch.{PLUGINS}")
+    return switch
+
+
+def fit_mechanisms(d: Draw, switch: dict[str, Any], control: dict[str, Any]) -> None:
+    """Gives switches the queues, classes and buffers that their mechanisms need, or leaves mechanisms out."""
     if set(CONGESTION_POINTS) & set(control):
         # These mechanisms read the queues of outputs.
         if switch["queueing"] == "iq" and d.forced.get("switch.flow_control") in CONGESTION_POINTS:
             switch["queueing"] = "voq"
         elif switch["queueing"] == "iq":
-            control = {key: value for key, value in control.items() if key not in CONGESTION_POINTS}
+            for key in CONGESTION_POINTS:
+                control.pop(key, None)
     if "congestion_isolation" in control:
         # Congestion isolation needs two classes.
         switch["classes"] = d.classes = max(d.classes, 2)
@@ -130,37 +147,31 @@ def draw_switch(d: Draw) -> dict[str, Any]:
             switch["queueing"] = "voq"
         else:
             switch["scheduler"] = "round_robin"
-    if "credits" in control and d.lost_credit_updates:
-        switch["faults"] = {"lose_credit_updates": d.lost_credit_updates}
-    if switch["scheduler"] != "strict" and "queues" not in switch["scheduler"]:
-        switch["strict_priority_classes"] = d.rng.randrange(d.classes)
-    schedule_classes(d, switch, control)
-    if "pfc" in control:
-        accounting = d.forced.get("switch.flow_control.pfc.accounting") or (
-            "egress" if d.rng.random() < 0.2 else "ingress"
-        )
-        if accounting == "egress":
-            # An egress queue has no headroom of a port's size: many ports fill the queue at once.
-            switch["buffer"] = "unlimited"
-            # Under `iq` the queue of an output is unknown.
-            if switch.get("queueing") == "iq":
-                switch["queueing"] = "voq"
-        control["pfc"]["accounting"] = accounting
-        if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
-            # The pool's threshold decides.
-            control["pfc"].pop("xoff")
-            control["pfc"].pop("xon", None)
-        elif isinstance(switch["buffer"], dict):
-            # Classes share the memory of a port. Each class may fill up to its threshold, at most 20, and headroom. The
-            # queues of an interface are classes in this sense.
-            classes = 4 if control.get("sfc", {}).get("mode") == "nic_isolation" else d.classes
-            room = 20 * d.largest + d.headroom()
-            per_queue = "per_queue" in switch["buffer"]
-            switch["buffer"] = {"per_queue": f"{room}B"} if per_queue else {"per_port": f"{classes * room}B"}
-        if d.classes > 1 and d.by_class.random() < 0.3:
-            control["pfc"]["classes"] = d.by_class.sample(range(d.classes), d.by_class.randint(1, d.classes))
-    switch["flow_control"] = control
-    return switch
+
+
+def fit_pfc(d: Draw, switch: dict[str, Any], pfc_settings: dict[str, Any], *, has_queues: bool) -> None:
+    """Draws what PFC counts, and gives buffers the room that the counts need. has_queues: at interfaces of hosts."""
+    accounting = d.forced.get("switch.flow_control.pfc.accounting") or ("egress" if d.rng.random() < 0.2 else "ingress")
+    if accounting == "egress":
+        # An egress queue has no headroom of a port's size: many ports fill the queue at once.
+        switch["buffer"] = "unlimited"
+        # Under `iq` the queue of an output is unknown.
+        if switch.get("queueing") == "iq":
+            switch["queueing"] = "voq"
+    pfc_settings["accounting"] = accounting
+    if isinstance(switch["buffer"], dict) and "shared" in switch["buffer"]:
+        # The pool's threshold decides.
+        pfc_settings.pop("xoff")
+        pfc_settings.pop("xon", None)
+    elif isinstance(switch["buffer"], dict):
+        # Classes share the memory of a port. Each class may fill up to its threshold, at most 20, and headroom. The
+        # queues of an interface are classes in this sense.
+        classes = 4 if has_queues else d.classes
+        room = 20 * d.largest + d.headroom()
+        per_queue = "per_queue" in switch["buffer"]
+        switch["buffer"] = {"per_queue": f"{room}B"} if per_queue else {"per_port": f"{classes * room}B"}
+    if d.classes > 1 and d.by_class.random() < 0.3:
+        pfc_settings["classes"] = d.by_class.sample(range(d.classes), d.by_class.randint(1, d.classes))
 
 
 def schedule_classes(d: Draw, switch: dict[str, Any], control: dict[str, Any]) -> None:
@@ -310,20 +321,22 @@ def watch(d: Draw, switch: dict[str, Any], host: dict[str, Any]) -> None:
         control["pfc"]["watchdog"] |= {"poll": f"{detection}us", "restoration": f"{d.rng.choice([1, 5]) * detection}us"}
 
 
-def settle(d: Draw, scenario: dict[str, Any]) -> bool:
-    """Leaves out parts until the scenario is accepted; false if all parts of a refusal are forced.
+def settle(d: Draw, scenario: dict[str, Any]) -> str:
+    """Leaves out parts until the scenario is accepted; returns the refusal if all parts of the refusal are forced.
 
     A refusal names a key, and often another part. The part that is not forced is left out, otherwise the other part.
     """
+    refusal = ""
     for _ in range(20):
         try:
             xoff.check(scenario)
         except xoff.InputError as refused:
-            if not leave_out(d, scenario, str(refused)):
-                return False
+            refusal = str(refused)
+            if not leave_out(d, scenario, refusal):
+                return refusal
         else:
-            return True
-    return False
+            return ""
+    return refusal
 
 
 def leave_out(d: Draw, scenario: dict[str, Any], refused: str) -> bool:
@@ -344,13 +357,37 @@ def leave_out(d: Draw, scenario: dict[str, Any], refused: str) -> bool:
 
 
 def draw_scenario(rng: Random, forced: Forced) -> dict[str, Any]:
-    """Draws an accepted scenario with the forced parts."""
+    """Draws an accepted scenario with the forced parts. Raises `InputError` if no scenario is accepted."""
+    refusal = ""
     for _ in range(200):
         d = Draw(rng, forced)
         scenario = draw_with(d)
-        if settle(d, scenario):
+        refusal = settle(d, scenario)
+        if not refusal and has_plugins(scenario, forced):
             return scenario
-    raise AssertionError(f"no scenario with {dict(forced)} was accepted")
+    parts = ", ".join(f"{path}={option}" for path, option in forced.items())
+    raise xoff.InputError(f"conformance: no drawn scenario with {parts} is accepted; the last refusal: {refusal}")
+
+
+def has_plugins(scenario: dict[str, Any], forced: Forced) -> bool:
+    """True if no other part has taken the place of a forced part of a plug-in."""
+    for path, option in forced.items():
+        section, *keys = path.split(".")
+        at: Any = scenario[section][0] if section == "workload" else scenario[section]
+        for key in keys:
+            at = at.get(key, {})
+        if keys[-1:] == [PLUGINS] and option not in at:
+            return False
+    return True
+
+
+def draw_small(rng: Random, forced: Forced) -> dict[str, Any] | None:
+    """Draws a scenario that takes seconds at most: published distributions have flows of a gigabyte."""
+    for _ in range(20):
+        scenario = draw_scenario(rng, forced)
+        if "workload.poisson.sizes" not in forced or xoff.check(scenario)["workload"]["bytes"] < 100_000_000:
+            return scenario
+    return None
 
 
 def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
@@ -358,31 +395,9 @@ def draw_once(rng: Random, forced: Forced) -> dict[str, Any]:
     return draw_with(Draw(rng, forced))
 
 
-def draw_with(d: Draw) -> dict[str, Any]:
-    """Draws a scenario place by place."""
+def draw_host(d: Draw, network: dict[str, Any], switch: dict[str, Any]) -> dict[str, Any]:
+    """Draws the settings of hosts; parts of switches may follow from them."""
     rng, forced = d.rng, d.forced
-    payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
-    framing = {
-        "payload": f"{payload}B",
-        "header": f"{header}B",
-        "preamble_and_ifg": rng.choice(["0B", "20B"]),
-        "control_frame_size": rng.choice(["64B", "84B"]),
-    }
-    d.largest = payload + header + 20
-    d.classes = rng.choice([1, 1, 2, 3])
-    # PortFC and relayed pauses need paths with few relays; other mechanisms need sources that are no relays.
-    few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
-    at_switches = tuple(
-        f"switch.flow_control.{key}"
-        for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "sfc.fallback", "bfc")
-    )
-    if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
-        few = ["leaf_spine", "star", "line"]
-    if "hierarchical" in forced.values():
-        # Groups of two, and two of them.
-        few = ["fat_tree"]
-    network = written(d, "network", d.choose("network", few))
-    switch = draw_switch(d)
     host: dict[str, Any] = {}
     for kind, chance in (("transport", 0.5), ("congestion_control", 0.4)):
         path = f"host.{kind}"
@@ -425,38 +440,72 @@ def draw_with(d: Draw) -> dict[str, Any]:
         host["first_hop"] = "highest"
         if pfc.get("relays") == "forward":
             host["relay"]["scheduler"] = "relay_first"
+    return host
+
+
+def draw_workload(d: Draw, before: list[dict[str, Any]], *, is_first: bool) -> dict[str, Any]:
+    """Draws traffic beside the workloads before; the first workload is of the forced kind."""
+    rng, forced = d.rng, d.forced
+    fixed = any(key.startswith("workload") for key in forced) and is_first
+    if fixed and f"workload.{PLUGINS}" in forced:
+        kind = PLUGINS
+    elif fixed and "workload.poisson.sizes" in forced:
+        kind = "poisson"
+    elif fixed and any(key.startswith(("workload.collective", "workload.connections")) for key in forced):
+        kind = "collective"
+    else:
+        # Draws of serving leave all other draws as they are.
+        others = [one for one in registered("workload") if one != "serving"]
+        kind = d.choose("workload", others) if is_first else rng.choice(others)
+    # Names of listed flows are unique in the scenario.
+    if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in before):
+        kind = "incast"
+    shared: dict[str, Any] = {"connections": d.choose("workload.connections")} if kind in MESSAGES else {}
+    if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
+        shared["connections_per_channel"] = 3
+    traffic = written(d, "workload", kind)
+    if d.apart.random() < 0.07 and not fixed:
+        kind, traffic = "serving", written(d, "workload", "serving")
+        shared = {}
+    if any(isinstance(of, dict) and of.get("library") == "nccl" for of in traffic.values()):
+        shared = {"connections": "persistent"}
+    return {
+        **traffic,
+        **shared,
+        "class": rng.randrange(d.classes),
+        "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
+    }
+
+
+def draw_with(d: Draw) -> dict[str, Any]:
+    """Draws a scenario place by place."""
+    rng, forced = d.rng, d.forced
+    payload, header = rng.choice([300, 1000, 4000]), rng.choice([0, 48])
+    framing = {
+        "payload": f"{payload}B",
+        "header": f"{header}B",
+        "preamble_and_ifg": rng.choice(["0B", "20B"]),
+        "control_frame_size": rng.choice(["64B", "84B"]),
+    }
+    d.largest = payload + header + 20
+    d.classes = rng.choice([1, 1, 2, 3])
+    # PortFC and relayed pauses need paths with few relays; other mechanisms need sources that are no relays.
+    few = ["leaf_spine", "star", "rail"] if set(forced.values()) & {"portfc", "forward"} else None
+    at_switches = tuple(
+        f"switch.flow_control.{key}"
+        for key in ("congestion_isolation", "sfc.mode", "sfc.resume_ends", "sfc.fallback", "bfc")
+    )
+    if {"congestion_isolation", "bfc"} & set(forced.values()) or any(key.startswith(at_switches) for key in forced):
+        few = ["leaf_spine", "star", "line"]
+    if "hierarchical" in forced.values():
+        # Groups of two, and two of them.
+        few = ["fat_tree"]
+    network = written(d, "network", d.choose("network", few))
+    switch = draw_switch(d)
+    host = draw_host(d, network, switch)
     workloads: list[dict[str, Any]] = []
     for number in range(rng.randint(1, 3)):
-        first = number == 0
-        fixed = any(key.startswith("workload") for key in forced) and first
-        if fixed and "workload.poisson.sizes" in forced:
-            kind = "poisson"
-        elif fixed and any(key.startswith(("workload.collective", "workload.connections")) for key in forced):
-            kind = "collective"
-        else:
-            # Draws of serving leave all other draws as they are.
-            others = [one for one in registered("workload") if one != "serving"]
-            kind = d.choose("workload", others) if first else rng.choice(others)
-        # Names of listed flows are unique in the scenario.
-        if any(kind in {"flows", "table"} and {"flows", "table"} & set(one) for one in workloads):
-            kind = "incast"
-        shared: dict[str, Any] = {"connections": d.choose("workload.connections")} if kind in MESSAGES else {}
-        if kind in MESSAGES and shared["connections"] == "persistent" and rng.random() < 0.3:
-            shared["connections_per_channel"] = 3
-        traffic = written(d, "workload", kind)
-        if d.apart.random() < 0.07 and not fixed:
-            kind, traffic = "serving", written(d, "workload", "serving")
-            shared = {}
-        if any(isinstance(of, dict) and of.get("library") == "nccl" for of in traffic.values()):
-            shared = {"connections": "persistent"}
-        workloads.append(
-            {
-                **traffic,
-                **shared,
-                "class": rng.randrange(d.classes),
-                "start": rng.choice(["0ns", "0ns", "5us", "300us"]),
-            }
-        )
+        workloads.append(draw_workload(d, workloads, is_first=number == 0))
     seed = rng.randrange(10**6)
     mix(d, network, switch)
     watch(d, switch, host)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from tests.validation.scenario_schema import registered
+from xoff.conformance.schema import registered
 
 Forced = Mapping[str, str]
 
@@ -23,6 +23,7 @@ class Draw:
         self.by_class = Random(str((state[:4], state[-1], "classes")))
         self.arrivals = Random(str((state[:4], state[-1], "arrivals")))
         self.curves = Random(str((state[:4], state[-1], "curves")))
+        self.settings = Random(str((state[:4], state[-1], "plugins")))
         self.forced = forced
         self.hosts = 0
         self.largest = 0

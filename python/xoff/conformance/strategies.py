@@ -6,15 +6,14 @@ drawn scenario is lossless exactly if PFC or credits are on: buffers then have t
 without a strategy is drawn from the schema: its defaults, and an example for each key without a default.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.validation.job_strategies import ALGORITHMS, OPERATIONS, collective, graph, serving, training
-from tests.validation.scenario_draw import Draw
-from tests.validation.scenario_schema import part, resolved
+import pyarrow as pa
 
-from xoff import _core
+from xoff.conformance.draw import Draw
+from xoff.conformance.generic import PLUGINS, generic, plugged
+from xoff.conformance.jobs import ALGORITHMS, OPERATIONS, collective, graph, serving, training
 
 # Mechanisms that set the rates of sources from queues of outputs.
 CONGESTION_POINTS = ("bcn", "qcn")
@@ -420,10 +419,8 @@ def flows(d: Draw) -> list[dict[str, Any]]:
 
 def table(d: Draw) -> Any:
     """The same as a data frame, which has the columns of all rows."""
-    import polars as pl
-
     names = ("src", "dst", "size", "id")
-    return pl.DataFrame([{name: row[name] for name in names} for row in flows(d)])
+    return pa.Table.from_pylist([{name: row[name] for name in names} for row in flows(d)])
 
 
 def nothing(_: Draw) -> None:
@@ -522,31 +519,6 @@ def conweave(d: Draw) -> dict[str, Any]:
         "flush_default": d.rng.choice(["1us", "200us"]),
         "queues": d.rng.choice([1, 16]),
     }
-
-
-def generic(d: Draw, path: str, option: str) -> Any:
-    """Draws a part without a strategy: an example for each key without a default."""
-    if "oneOf" in part(path):
-        variant = next(one for one in part(path)["oneOf"] if option in {one.get("const"), *one.get("properties", {})})
-        return None if "const" in variant else example(d, variant["properties"][option])
-    made = example(d, part(f"{path}.{option}"))
-    if path == "network":
-        resolved_text, _ = _core.resolve(json.dumps({"network": {option: made}}), "json", [])
-        d.hosts = json.loads(_core.check(resolved_text, {}))["network"]["hosts"]
-    return made
-
-
-def example(d: Draw, schema: dict[str, Any]) -> Any:
-    """Returns a value allowed by the schema."""
-    if schema.get("$ref", "").endswith("/Link"):
-        return d.link()
-    schema = resolved(schema) if schema.get("type") != "array" else schema
-    if "examples" in schema:
-        return schema["examples"][0]
-    if schema.get("type") == "object":
-        return {key: example(d, schema["properties"][key]) for key in schema.get("required", [])}
-    simple = {"integer": max(schema.get("minimum", 0), 4), "number": 0.5, "boolean": False, "array": []}
-    return simple[schema["type"]]
 
 
 def class_schedulers(d: Draw) -> list[dict[str, Any]]:
@@ -666,6 +638,8 @@ STRATEGIES: dict[str, dict[str, Callable[[Draw], Any]]] = NAMED | {
 
 def written(d: Draw, path: str, option: str) -> Any:
     """Returns an option with its parameters, or the bare name of an option without parameters."""
+    if option == PLUGINS:
+        return {PLUGINS: plugged(d, f"{path}.{PLUGINS}")}
     strategy = STRATEGIES[path].get(option)
     parameters = strategy(d) if strategy else generic(d, path, option)
     return option if parameters is None else {option: parameters}
