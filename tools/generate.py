@@ -541,6 +541,7 @@ _GROUPS = {
         "irn",
         "ndp",
         "nscc",
+        "python_control",
         "raw",
         "rccc",
         "relay",

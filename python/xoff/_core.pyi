@@ -14,6 +14,9 @@ class InputError(ValueError):
 class PluginError(RuntimeError):
     """A plug-in panicked. The message names the plug-in, the function and the place."""
 
+class CallError(RuntimeError):
+    """A congestion control in Python failed: the number of the class, the method and the reason are the arguments."""
+
 class Output:
     """What one run left behind."""
 
@@ -46,6 +49,7 @@ def run(
     clusters: bool = True,
     fast_forward: bool = True,
     rows: bool = True,
+    python: tuple[str, float] | None = None,
 ) -> Output: ...
 def check(resolved: str, tables: Mapping[str, Any]) -> str: ...
 def settle(resolved: str, tables: Mapping[str, Any]) -> str: ...

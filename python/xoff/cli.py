@@ -143,32 +143,32 @@ def run(
 
     with Functions(allow_python, python_timeout) as functions:
         prepared = running.prepare(running.source(file), overrides=settings(set), seed=seed, functions=functions)
-    if out is not None:
-        from xoff.replacing import check_result
+        functions.close(unless=prepared.controls is not None)
+        if out is not None:
+            from xoff.replacing import check_result
 
-        check_result(out, prepared, force=force)
-    try:
-        with run_bar(escape(formatting.plain(prepared.name))) as bar, running.Interrupts(out) as interrupts:
-            # Without --out only the summary is kept: table rows, of which a lossy run writes millions, are discarded.
-            keep = () if out is None else None
-            result = running.run_prepared(
-                prepared,
-                threads=threads,
-                fast_forward=not no_fast_forward,
-                out=out,
-                keep=keep,
-                progress=bar.report,
-                poll=interrupts.poll,
-                stops=interrupts.stops,
-            )
-    except running.CutError as error:
-        if error.result is not None:
-            print(f"xoff: the run is cut; what was complete is in {error.result.directory}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    except AuditError as error:
-        if as_json:
-            print(json.dumps(error.result.summary))
-        raise
+            check_result(out, prepared, force=force)
+        try:
+            with run_bar(escape(formatting.plain(prepared.name))) as bar, running.Interrupts(out) as interrupts:
+                keep = () if out is None else None  # A lossy run writes millions of rows, discarded without --out.
+                result = running.run_prepared(
+                    prepared,
+                    threads=threads,
+                    fast_forward=not no_fast_forward,
+                    out=out,
+                    keep=keep,
+                    progress=bar.report,
+                    poll=interrupts.poll,
+                    stops=interrupts.stops,
+                )
+        except running.CutError as error:
+            if error.result is not None:
+                print(f"xoff: the run is cut; what was complete is in {error.result.directory}", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except AuditError as error:
+            if as_json:
+                print(json.dumps(error.result.summary))
+            raise
     if as_json:
         print(json.dumps(result.summary))
         return

@@ -20,6 +20,7 @@ import pyarrow as pa
 from xoff import _core, formatting
 from xoff._core import InputError
 from xoff.functions import TIMEOUT_SECONDS, Functions
+from xoff.functions import controls as functions_of_controls
 from xoff.functions import workloads as functions_of_workloads
 from xoff.results import AuditError, DirectoryWriter, Result
 from xoff.tables import is_table, read_table
@@ -154,6 +155,8 @@ class Prepared:
     name: str
     document: dict[str, Any]
     """The resolved scenario as dictionaries and lists."""
+    controls: functions_of_controls.Controls | None = None
+    """The congestion controls in Python."""
     stored: Mapping[str, str] = field(default_factory=dict)
     """The files that hold tables for several results, by key of the scenario, relative to a result directory."""
 
@@ -189,20 +192,22 @@ def run(
     out: a directory for the result, written during the run. The directory appears under this name only when complete.
         If the run violates an audit, the tables go to a directory with ``.failed`` appended to the name.
     progress: called with a `Progress` at most ten times a second; an exception from the callback stops the run.
-    allow_python: allows the Python functions that the scenario names as workloads. Read their code first.
+    allow_python: allows the Python functions and classes that the scenario names as workloads and congestion controls.
+        Read their code first.
     python_timeout: the longest time of a call of a Python function, in seconds.
 
     Raises `InputError` for bad input, and `AuditError` for a run without a result because of a violated audit.
     """
     with Functions(allow_python, python_timeout) as functions:
         prepared = prepare(scenario, overrides=overrides, seed=seed, tables=tables, functions=functions)
-    return run_prepared(
-        prepared,
-        threads=threads,
-        fast_forward=fast_forward,
-        out=out,
-        progress=progress,
-    )
+        functions.close(unless=prepared.controls is not None)
+        return run_prepared(
+            prepared,
+            threads=threads,
+            fast_forward=fast_forward,
+            out=out,
+            progress=progress,
+        )
 
 
 def run_prepared(
@@ -234,9 +239,18 @@ def run_prepared(
         return stops is not None and stops()
 
     def simulate(sink: Callable[[str, Any], None] | None, *, rows: bool = True) -> _core.Output:
-        return _core.run(
-            prepared.resolved, prepared.tables, threads, report, sink, poll, fast_forward=fast_forward, rows=rows
-        )
+        with functions_of_controls.serving(prepared.controls, poll) as python:
+            return _core.run(
+                prepared.resolved,
+                prepared.tables,
+                threads,
+                report,
+                sink,
+                poll,
+                fast_forward=fast_forward,
+                rows=rows,
+                python=python,
+            )
 
     if out is None:
         output = simulate(None if keep is None else lambda _name, _rows: None, rows=keep is None)
@@ -419,7 +433,10 @@ def prepare(
     found, called = _read_tables(named, given, base, read)
     if called and read is not None:
         found |= functions_of_workloads.call(functions, known, resolved, found, called, base)
-    return Prepared(resolved, found, str(known.get("name") or name), known)
+    controls = None
+    if read is not None:
+        resolved, controls = functions_of_controls.declare(functions, known, resolved, base)
+    return Prepared(resolved, found, str(known.get("name") or name), known, controls)
 
 
 def _read_tables(

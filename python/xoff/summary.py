@@ -32,6 +32,7 @@ __all__ = [
     "Performance",
     "PfcCounts",
     "PortfcCounts",
+    "PythonCounts",
     "QcnCounts",
     "RcccCounts",
     "ReorderGatesCounts",
@@ -734,6 +735,13 @@ class RcccCounts(TypedDict):
     """Credit that lapsed, in bytes."""
 
 
+class PythonCounts(TypedDict):
+    """The counts of Python."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
 class Summary(TypedDict):
     """The measurements of a run, in numbers."""
 
@@ -846,6 +854,9 @@ class Summary(TypedDict):
 
     rccc: RcccCounts
     """The counts of RCCC; zeros if the scenario does not give it."""
+
+    python: PythonCounts
+    """The counts of Python; zeros if the scenario does not give it."""
 
     high_water: HighWaters
     """High-water marks of the counts that have thresholds."""

@@ -36,6 +36,7 @@ pub mod pause_response;
 pub mod plugin_parts;
 pub mod plugins;
 pub mod pulls;
+pub mod python_names;
 pub mod queueing;
 pub mod receiving;
 pub mod record;

@@ -5,6 +5,7 @@
 //! ten times a second, also while the work reports nothing, as during the building of a network. Work without
 //! a caller ends at its next report, or with the process.
 
+use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -13,6 +14,10 @@ use std::time::Duration as WallTime;
 use pyo3::prelude::*;
 use xoff_scenario::{Observer, Progress, Table};
 
+#[cfg(unix)]
+use crate::CallError;
+#[cfg(unix)]
+use crate::controls::{Failure, Reason};
 use crate::{PluginError, broken, panics, stream};
 
 /// Maximum delay of an interrupt.
@@ -75,6 +80,29 @@ impl Observer for Remote {
     }
 }
 
+/// Returns the exception on a failed call of a congestion control in Python. Any other panic goes on.
+#[cfg(unix)]
+fn failed_call(panic: Box<dyn Any + Send>) -> PyErr {
+    match panic.downcast::<Failure>() {
+        Ok(failure) => {
+            let Failure { number, method, reason } = *failure;
+            let why = match reason {
+                Reason::Wrong(why) => why,
+                Reason::Late => "late".into(),
+                Reason::Ended => "ended".into(),
+            };
+            CallError::new_err((number, method, why))
+        }
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Lets a panic go on.
+#[cfg(not(unix))]
+fn failed_call(panic: Box<dyn Any + Send>) -> PyErr {
+    std::panic::resume_unwind(panic)
+}
+
 impl Caller {
     /// Does some work, and returns its result or an exception raised by Python meanwhile.
     pub fn wait_for<T: Send + 'static>(
@@ -113,7 +141,7 @@ impl Caller {
         }
         py.detach(|| worker.join()).map_err(|panic| match panics::take() {
             Some(message) => PluginError::new_err(message),
-            None => std::panic::resume_unwind(panic),
+            None => failed_call(panic),
         })
     }
 

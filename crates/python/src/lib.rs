@@ -28,6 +28,8 @@ use xoff_models::sizing::{PfcRequest, SfcRequest, size_pfc as pfc_size, size_sfc
 use xoff_scenario::{Cells, Data, Input, InputErrors, Runner, Scenario, Table};
 
 mod caller;
+#[cfg(unix)]
+mod controls;
 mod panics;
 
 use crate::caller::Caller;
@@ -44,6 +46,13 @@ create_exception!(
     PluginError,
     PyRuntimeError,
     "A plug-in panicked. The message names the plug-in, the function and the place."
+);
+
+create_exception!(
+    _core,
+    CallError,
+    PyRuntimeError,
+    "A congestion control in Python failed. The arguments are the number of the class, the method, and the reason: the rest of a sentence, `late` or `ended`."
 );
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
@@ -296,9 +305,24 @@ impl Output {
     }
 }
 
+/// Links the congestion controls in Python to the process at a socket.
+#[cfg(unix)]
+fn link(scenario: &mut Scenario, socket: &str, timeout: f64) -> PyResult<()> {
+    let connection = controls::Connection::new(socket, timeout).map_err(broken)?;
+    let session: Arc<dyn xoff_models::congestion_control::python::Session> = Arc::new(connection);
+    scenario.host.link_python(&session);
+    Ok(())
+}
+
+/// Refuses congestion controls in Python, as the system has no sockets with paths.
+#[cfg(not(unix))]
+fn link(_: &mut Scenario, _: &str, _: f64) -> PyResult<()> {
+    Err(bad("Python functions need a system with fork, such as Linux or macOS"))
+}
+
 /// Runs a resolved scenario.
 #[pyfunction]
-#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true, rows=true))]
+#[pyo3(signature = (resolved, tables, threads, progress=None, sink=None, poll=None, window_ps=None, partitions=None, clusters=true, fast_forward=true, rows=true, python=None))]
 #[allow(clippy::too_many_arguments, reason = "the interpreter passes owned values")]
 fn run(
     py: Python<'_>,
@@ -313,8 +337,14 @@ fn run(
     clusters: bool,
     fast_forward: bool,
     rows: bool,
+    python: Option<(String, f64)>,
 ) -> PyResult<Output> {
-    let scenario = scenario(resolved)?;
+    let mut scenario = scenario(resolved)?;
+    // Calls of one process wait for one another: more threads would only wait.
+    let threads = if python.is_some() { 1 } else { threads };
+    if let Some((socket, timeout)) = python {
+        link(&mut scenario, &socket, timeout)?;
+    }
     let mut tables = inputs(tables)?;
     let plan = Plan {
         threads,
@@ -408,6 +438,7 @@ pub fn fill(module: &Bound<'_, PyModule>, plugins: Vec<&'static Plugin>) -> PyRe
         panics::watch(names);
     }
     module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("CallError", module.py().get_type::<CallError>())?;
     module.add("PluginError", module.py().get_type::<PluginError>())?;
     module.add_class::<Output>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;

@@ -1,8 +1,10 @@
 //! The document's types.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use xoff_models::congestion_control::CongestionControl;
+use xoff_models::congestion_control::{CongestionControl, python};
 use xoff_models::core::Queueing;
 use xoff_models::cut_through;
 use xoff_models::delays::Traced;
@@ -298,6 +300,28 @@ impl HostSettings {
             congestion_control: self.congestion_control.clone(),
             of: [None; 2],
             of_classes: Vec::new(),
+        }
+    }
+
+    /// Returns the paths of all classes in Python, and their tables.
+    pub fn python_controls(&self) -> Vec<(String, &python::Params)> {
+        let general = std::iter::once((None, Some(&self.congestion_control)));
+        let overrides = self.overrides.iter().enumerate();
+        general
+            .chain(overrides.map(|(i, change)| (Some(i), change.congestion_control.as_ref())))
+            .filter_map(|(of, table)| {
+                Some((format!("{}.python", Stack::control_path(of)), table?.python.as_ref()?))
+            })
+            .collect()
+    }
+
+    /// Links all classes in Python to the session of a run. The number of a class is its place in
+    /// [`Self::python_controls`].
+    pub fn link_python(&mut self, session: &Arc<dyn python::Session>) {
+        let overrides = self.overrides.iter_mut().filter_map(|change| change.congestion_control.as_mut());
+        let tables = std::iter::once(&mut self.congestion_control).chain(overrides);
+        for (number, python) in tables.filter_map(|table| table.python.as_mut()).enumerate() {
+            python.link = Some(python::Link { session: session.clone(), number: xoff_units::number(number) });
         }
     }
 }

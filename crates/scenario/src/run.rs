@@ -200,6 +200,7 @@ impl Runner {
         mut look: impl FnMut(&mut Checkpoint<'_, Node>) -> bool,
     ) -> Result<Outcome, InputError> {
         let (threads, is_enabled) = (engine.threads, engine.fast_forward);
+        linked(&self.scenario)?;
         let mut collector = Collector::new(&self, observer.wants_rows());
         let plan = self.plan.without_flows();
         let Self { topology, plan: whole, settings, scenario, began, .. } = self;
@@ -271,6 +272,16 @@ impl Runner {
         let summary = collector.summary(&scenario, fingerprint, verdicts, performance, cp.now);
         Ok(Outcome { summary, tables, was_stopped })
     }
+}
+
+/// Refuses a congestion control in Python without a session.
+fn linked(scenario: &Scenario) -> Result<(), InputError> {
+    let controls = scenario.host.python_controls();
+    let Some((path, python)) = controls.into_iter().find(|(_, python)| python.link.is_none()) else {
+        return Ok(());
+    };
+    let why = format!("`{}` is Python code; `xoff run --allow-python` runs the class", python.class);
+    Err(InputError::new(path, why))
 }
 
 /// Moves the end of an idle run to the last event, and looks for a deadlock there.

@@ -45,7 +45,8 @@ pub struct FastForward {
     /// Busy periods replayed from a recorded busy period.
     pub busy_periods: u64,
     /// Main reasons against fast-forward: components with a state that never recurred, `traffic` for queues
-    /// and packets in flight, `flows` for flows that began or ended too often.
+    /// and packets in flight, `flows` for flows that began or ended too often, `python` for a congestion
+    /// control in Python.
     pub blockers: Vec<&'static str>,
 }
 

@@ -217,7 +217,8 @@ fn every_part_is_shifted_somewhere() {
     let names: BTreeSet<&str> = SCENARIOS.iter().flat_map(|s| s.0.split(' ')).collect();
     let all =
         mechanisms::GROUPS.iter().chain(transport::GROUPS).chain(congestion_control::GROUPS).map(|g| g.name);
-    let missing: Vec<_> = all.filter(|name| !names.contains(name)).collect();
+    // The objects of `python` are outside, and no run with them is fast-forwarded.
+    let missing: Vec<_> = all.filter(|name| *name != "python" && !names.contains(name)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "parts without a scenario here");
 }
 

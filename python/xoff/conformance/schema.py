@@ -50,6 +50,8 @@ BESIDE = {
     # The rows of `python` are those of `table`, which is drawn; `tests/python/test_functions.py` holds both equal.
     "workload": {"name", "start", "class", "connections", "connections_per_channel", "nccl", "python"},
     "switch.ecn": {"scope", "classes"},
+    # A class in Python needs permission; `tests/python/test_python_controls.py` holds a class equal to `dctcp`.
+    "host.congestion_control": {"python"},
 }
 
 

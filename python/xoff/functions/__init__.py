@@ -8,10 +8,11 @@ of an earlier call, so that rows do not depend on the order of calls.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -97,21 +98,32 @@ class Functions:
         self.is_checked = is_checked
         self.poll: Callable[[], None] | None = None
         self._lock = threading.Lock()
+        self._keeps = False
         self._idle: dict[Path, list[Interpreter]] = {}
         self._all: list[Interpreter] = []
 
     def __enter__(self) -> Self:
+        self._keeps = True
         return self
+
+    def __reduce__(self) -> tuple[type[Functions], tuple[bool, float]]:
+        """Copies the permission alone into another process."""
+        return Functions, (self.allowed, self.timeout)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Ends the processes of functions. A later call begins a new process, which reads the modules again."""
+    def close(self, *, unless: bool = False) -> None:
+        """Ends the processes of functions. A later call begins a new process, which reads the modules again.
+
+        unless: whether a run still needs the processes, which then stay.
+        """
+        if unless:
+            return
         with self._lock:
-            ended, self._all, self._idle = self._all, [], {}
+            ended, self._all, self._idle, self._keeps = self._all, [], {}, False
         for one in ended:
             one.kill()
 
@@ -172,23 +184,46 @@ class Functions:
         """
         return self._ask(key, reference, directory, {"ask": "digest"}).digest
 
+    def declared(self, key: str, reference: str, directory: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the declarations of a congestion control, with a hash of the code.
+
+        Raises `InputError` with the key and the class.
+        """
+        self.check_allowed(key, reference, directory)
+        module, _, name = check_reference(reference, f"{key}.class").partition(":")
+        request = {"ask": "class", "module": module, "class": name, "parameters": dict(parameters)}
+        with self.lent(directory) as process:
+            found = process.tell(request, self.timeout, self.poll)
+        if "why" in found:
+            raise FunctionError(f"{key}: `{reference}` {found['why']}")
+        return dict(found["declared"])
+
     def _ask(self, key: str, reference: str, directory: Path, request: Mapping[str, Any]) -> Answer:
         self.check_allowed(key, reference, directory)
         module, _, function = check_reference(reference, key).partition(":")
-        place = directory.absolute()
-        process = self._taken(place)
-        try:
+        with self.lent(directory) as process:
             answer = process.ask({**request, "module": module, "function": function}, self.timeout, self.poll)
-        except BaseException:
-            process.kill()
-            raise
-        if process.is_alive:
-            with self._lock:
-                if process in self._all:
-                    self._idle.setdefault(place, []).append(process)
         if answer.why:
             raise FunctionError(f"{key}: `{reference}` {answer.why}")
         return answer
+
+    @contextlib.contextmanager
+    def lent(self, directory: Path) -> Iterator[Interpreter]:
+        """Lends a process for modules of a folder. An exception ends the process, as does the end after `close`."""
+        place = directory.absolute()
+        process = self._taken(place)
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+        with self._lock:
+            if is_kept := self._keeps and process.is_alive and process in self._all:
+                self._idle.setdefault(place, []).append(process)
+            else:
+                self._all = [one for one in self._all if one is not process]
+        if not is_kept:
+            process.kill()
 
     def _taken(self, place: Path) -> Interpreter:
         with self._lock:

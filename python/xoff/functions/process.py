@@ -33,6 +33,8 @@ main(*sys.argv[2:])
 # Set in processes of functions.
 _INSIDE = "XOFF_IN_PYTHON_FUNCTION"
 _POLL_SECONDS = 0.1
+# Longest wait for the place in the code of an interrupted call, or for the exit code of an ended process.
+_STOP_SECONDS = 5.0
 _SHOWN = 500
 
 
@@ -99,12 +101,9 @@ class Interpreter:
             file.unlink()
         reply = self._exchange({**request, "limit": limit}, limit, poll)
         if reply is None:
-            where = self._stack()
+            why = self._late(limit)
             self.kill()
-            return Answer(
-                f"did not return within {limit:g} s and was interrupted{where}; --python-timeout SECONDS "
-                "(python_timeout) sets the limit"
-            )
+            return Answer(why)
         if reply == b"":
             code = self._process.wait()
             self.kill()
@@ -116,6 +115,46 @@ class Interpreter:
             return Answer(_text(found["why"]))
         tables = {name: _table(self._work / f"{name}.arrow") for name in found.get("tables", ())}
         return Answer("", tables, found.get("value"), found["digest"])
+
+    def tell(self, request: Mapping[str, Any], limit: float, poll: Callable[[], None] | None) -> Mapping[str, Any]:
+        """Returns the reply to a request about a congestion control; with ``why``, the reason of a missing answer.
+
+        limit, poll: as for `ask`.
+        """
+        reply = self._exchange({**request, "limit": limit}, limit, poll)
+        if reply is None:
+            why = self._late(limit)
+            self.kill()
+            return {"why": why}
+        if reply == b"":
+            code = self._process.wait()
+            self.kill()
+            return {"why": f"ended its process with {_ending(code)}"}
+        found: dict[str, Any] = json.loads(reply)
+        return {**found, "why": _text(found["why"])} if "why" in found else found
+
+    def finish(self) -> None:
+        """Waits for the end of the objects of a run; a process whose objects do not end is killed."""
+        if "exit" not in self.tell({"ask": "stopped", "is_late": False}, _STOP_SECONDS, None):
+            self.kill()
+
+    def ending(self, reason: str, limit: float) -> str:
+        """Returns the reason of a failed call, as the rest of a sentence about the method.
+
+        reason: ``late`` for a call that did not return within the limit, ``ended`` for an ended process, or the words.
+        """
+        if reason not in {"late", "ended"}:
+            return _text(reason)
+        found = self.tell({"ask": "stopped", "is_late": reason == "late"}, _STOP_SECONDS, None)
+        if reason == "late":
+            return self._late(limit)
+        return f"ended its process with {_ending(found['exit'])}" if "exit" in found else "ended its process"
+
+    def _late(self, limit: float) -> str:
+        return (
+            f"did not return within {limit:g} s and was interrupted{self._stack()}; --python-timeout SECONDS "
+            "(python_timeout) sets the limit"
+        )
 
     def _exchange(self, request: Mapping[str, Any], limit: float, poll: Callable[[], None] | None) -> bytes | None:
         """Returns the line of the reply: empty if the process ended, None after `limit` seconds."""

@@ -14,6 +14,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import time
 import traceback
@@ -21,14 +22,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from types import ModuleType
+from typing import IO, Any, NoReturn
 
 import pyarrow as pa
 
 from xoff.functions import Hosts
 from xoff.functions.code import code_digest
+from xoff.functions.control_server import WrongClassError, declared, serve
 from xoff.functions.rows import RowsError, tables
-from xoff.reading import declared
+from xoff.reading import declared as declared_columns
 from xoff.results import NotRecordedError, load
 from xoff.summary import Summary
 from xoff.type_check import mismatch
@@ -39,6 +42,8 @@ _BEYOND_SECONDS = 5.0
 # The share of the limit after which the place in the code is written down.
 _STACK_SHARE = 0.9
 _LEAST_SECONDS = 1e-3
+# Requests about congestion controls.
+_OF_CONTROLS = ("class", "serve", "stopped")
 
 
 def main(directory: str, work: str) -> None:
@@ -72,9 +77,12 @@ class _Server:
     def __init__(self, directory: Path, work: Path, pipes: tuple[IO[bytes], ...]) -> None:
         self._directory, self._work, self._pipes = directory, work, pipes
         self._before = frozenset(sys.modules)
+        self._child = 0
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the reply to a request."""
+        if request["ask"] in _OF_CONTROLS:
+            return getattr(self, f"_{request['ask']}")(request)  # type: ignore[no-any-return]
         end = time.monotonic() + float(request["limit"])
         try:
             with self._watched(end):
@@ -101,6 +109,85 @@ class _Server:
             return {"exit": code}
         return {**found, "digest": digest}
 
+    def _class(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the declarations of a congestion control, and a hash of the code."""
+        return self._guarded(request, lambda: {"declared": self._declared(request)})
+
+    def _serve(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Begins a fork of this process that serves the objects of a run at a socket; returns the place of the socket.
+
+        The fork writes down the running code at a signal, also in a loop in C.
+        """
+
+        def begin() -> dict[str, Any]:
+            classes = []
+            for number, one in enumerate(request["classes"]):
+                if self._declared(one)["code"] != one["code"]:
+                    return {"why": "changed after the run was prepared; run it again", "number": number}
+                classes.append((self._function(one["module"], one["class"]), one["parameters"]))
+            place = str(self._work / "socket")
+            Path(place).unlink(missing_ok=True)
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(place)
+            listener.listen(1)
+            self._child = os.fork()
+            if self._child == 0:
+                self._serve_forever(listener, classes, int(request["seed"]))
+            listener.close()
+            return {"socket": place}
+
+        return self._guarded(request, begin)
+
+    def _stopped(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns how the fork of `_serve` ended; a fork that goes on writes down its running code."""
+        end = time.monotonic() + float(request["limit"])
+        stack = self._work / "stack"
+        while time.monotonic() < end:
+            done, status = os.waitpid(self._child, os.WNOHANG)
+            if done:
+                return {"exit": os.waitstatus_to_exitcode(status)}
+            if request["is_late"]:
+                os.kill(self._child, signal.SIGUSR1)
+                if stack.exists() and stack.stat().st_size:
+                    break
+            time.sleep(_LEAST_SECONDS)
+        return {}
+
+    def _serve_forever(self, listener: socket.socket, classes: list[Any], seed: int) -> NoReturn:
+        code = 1
+        try:
+            for pipe in self._pipes:
+                pipe.close()
+            with (self._work / "stack").open("w") as stack:
+                faulthandler.register(signal.SIGUSR1, file=stack, all_threads=False)
+                _seed(seed)
+                serve(listener, classes, lambda error: self._raised(error, "raised"))
+            code = 0
+        finally:
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+
+    def _declared(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        module, name = str(request["module"]), str(request["class"])
+        found = self._function(module, name)
+        own = getattr(sys.modules[module], "__file__", None)
+        try:
+            answer = declared(found, request["parameters"])
+        except WrongClassError as error:
+            raise _UserError(str(error)) from None
+        return {**answer, "code": code_digest(module, name, self._directory, own and Path(own))}
+
+    def _guarded(self, request: Mapping[str, Any], answer: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        try:
+            with self._watched(time.monotonic() + float(request["limit"])):
+                return answer()
+        except _UserError as error:
+            return {"why": str(error)}
+        except BaseException as error:
+            return {"why": self._raised(error, "cannot be imported: the module raised")}
+
     def _function(self, module: str, name: str) -> Callable[..., Any]:
         """Returns a function of a module, which is imported at the first request."""
         first = module.partition(".")[0]
@@ -119,8 +206,7 @@ class _Server:
             raise _UserError(f"is missing: {where}, and no installed module `{module}`") from None
         function = getattr(found, name, None)
         if function is None:
-            names = [one for one, value in vars(found).items() if inspect.isfunction(value) and not one.startswith("_")]
-            raise _UserError(f"is missing: `{module}` has the functions {', '.join(names) or 'none'}")
+            raise _UserError(f"is missing: {_instead(found, is_class=name[:1].isupper())}")
         if not callable(function):
             raise _UserError(f"is no function, but of type {type(function).__name__}")
         return function  # type: ignore[no-any-return]
@@ -165,10 +251,7 @@ class _Server:
 
     def _called(self, function: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
         seed = int(request.get("seed", 0))
-        # Draws without a generator of the function's own are repeatable as well.
-        random.seed(seed)
-        if (numpy := sys.modules.get("numpy")) is not None:
-            numpy.random.seed(seed % 2**32)
+        _seed(seed)
         if request["ask"] == "value":
             value = _bound(function, load(request["result"]))()
             return {"value": _number(value)}
@@ -203,6 +286,13 @@ class _Server:
         return f"{what} {type(error).__name__}{f': {text}' if text else ''}{where}"
 
 
+def _seed(seed: int) -> None:
+    """Makes draws without a generator of the user's own repeatable."""
+    random.seed(seed)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed % 2**32)
+
+
 @cache
 def _warm_up(ask: str) -> None:
     """Imports here, once, the modules that each fork would import."""
@@ -211,8 +301,15 @@ def _warm_up(ask: str) -> None:
         pa.array([0])
     else:
         importlib.import_module("pyarrow.parquet")
-        declared()
+        declared_columns()
         mismatch({}, Summary)
+
+
+def _instead(module: ModuleType, *, is_class: bool) -> str:
+    """Returns the names that a module has in the place of a missing function or class."""
+    is_kind, kind = (inspect.isclass, "classes") if is_class else (inspect.isfunction, "functions")
+    names = [one for one, value in vars(module).items() if is_kind(value) and not one.startswith("_")]
+    return f"`{module.__name__}` has the {kind} {', '.join(names) or 'none'}"
 
 
 def _bound(function: Callable[..., Any], *arguments: Any, **parameters: Any) -> Callable[[], Any]:

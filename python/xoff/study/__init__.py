@@ -207,12 +207,12 @@ class Study:
     @contextlib.contextmanager
     def calling(self, watch: Watch) -> Iterator[None]:
         """Lets a watch interrupt Python functions, and ends their processes at the end."""
-        self.plan.functions.poll = watch.poll
-        try:
-            yield
-        finally:
-            self.plan.functions.poll = None
-            self.plan.functions.close()
+        with self.plan.functions as functions:
+            functions.poll = watch.poll
+            try:
+                yield
+            finally:
+                functions.poll = None
 
     def measure(self, *keys: str, workers: int = 1) -> None:
         """Computes the metrics of Python functions for these runs, where a run has a result and lacks a value.

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from xoff import running
 from xoff._core import InputError
+from xoff.functions import FunctionError
 from xoff.results import AuditError
 from xoff.study.estimate import Estimate
 from xoff.study.identity import engine
@@ -168,6 +169,9 @@ def _perform(job: Job, store: Store, work: Path, watch: Watch | None) -> Outcome
         running.run_prepared(job.prepared, threads=job.threads, out=place, keep=job.keep, progress=progress, poll=poll)
     except AuditError as error:
         status, message, audits = "audit", error.found, error.result.audits
+    except FunctionError as error:
+        # Code may have changed, or a machine may be slow: another try may help.
+        return Outcome(job.key, "crashed", str(error))
     except InputError as error:
         if isinstance(error.__cause__, OSError):
             # The disk is at fault, not the scenario.

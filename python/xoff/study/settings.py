@@ -17,7 +17,11 @@ from xoff import _core
 _UNITS = {"Time": "ps", "Bytes": "bytes", "Rate": "bps"}
 ANY = "any"
 """The kind of a value that no type limits."""
-_FREE = ("workload[].python.parameters",)
+_FREE = (
+    "workload[].python.parameters",
+    "host.congestion_control.python.parameters",
+    "host.overrides[].congestion_control.python.parameters",
+)
 """Tables with keys of the user's own."""
 _INDEX = re.compile(r"\[\d+\]")
 

@@ -182,6 +182,10 @@ pub trait Control: Sized {
     const HEARS_ACKS: bool = false;
     /// The mechanism of switches that the control needs, and the warning for scenarios without the mechanism.
     const LISTENS_TO: Option<(&'static str, &'static str)> = None;
+    /// Returns the mechanism and the warning of [`Self::LISTENS_TO`] for these parameters.
+    fn listens_to(_params: &Self::Params) -> Option<(&'static str, &'static str)> {
+        Self::LISTENS_TO
+    }
     /// The control's use of [`Packet::set_tag`] when a packet is sent.
     const TAG: Tag = Tag::Unused;
     /// Bits that the control and the mechanism that the control listens to have in the tag of packets: the lowest

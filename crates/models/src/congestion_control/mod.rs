@@ -106,7 +106,7 @@ macro_rules! registry {
             /// The mechanism of switches that the given congestion control needs, and the warning for
             /// scenarios without the mechanism.
             pub fn listens_to(&self) -> Option<(&'static str, &'static str)> {
-                None$(.or_else(|| self.$module.as_ref().and($module::$name::LISTENS_TO)))*
+                None$(.or_else(|| $module::$name::listens_to(self.$module.as_ref()?)))*
                     .or_else(|| self.plugins.iter().find_map(|(entry, _)| entry.part.listens_to))
             }
         }
@@ -279,6 +279,8 @@ registry! {
     /// RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given
     /// beside it.
     rccc: Rccc,
+    /// A class in Python: a new idea at small scale.
+    python: Python,
 }
 
 impl Scheme {

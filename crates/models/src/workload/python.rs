@@ -7,15 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::python_names::{check_arguments, is_reference};
+
 /// Key and message of a mistake.
 type Problem = (String, String);
 
 /// Names of arguments that the function gets in any case.
 const TAKEN: [&str; 2] = ["hosts", "seed"];
-/// The key by which the reader of TOML passes dates on.
-const DATE: &str = "$__toml_private_datetime";
-/// Longest reference to a function; file systems have no longer names.
-const LONGEST: usize = 255;
 
 /// `workload[…].python`
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,18 +41,7 @@ impl Params {
             let form = "is not of the form module:function, such as traffic:all_to_one";
             return wrong("function", format!("`{}` {form}", self.function.escape_debug()));
         }
-        for (name, value) in &self.parameters {
-            if !is_name(name) {
-                return wrong("parameters", format!("`{}` cannot name an argument", name.escape_debug()));
-            }
-            if TAKEN.contains(&name.as_str()) {
-                let why = format!("the function gets `{name}` in any case; choose another name");
-                return wrong(&format!("parameters.{name}"), why);
-            }
-            if has_date(value) {
-                return wrong(&format!("parameters.{name}"), "a date is not allowed; give a text".into());
-            }
-        }
+        check_arguments(&self.parameters, &TAKEN, "function").or_else(|(key, why)| wrong(&key, why))?;
         if self.groups.is_some() && !is_graph {
             return wrong("groups", "needs `graph` in the same workload".into());
         }
@@ -62,62 +49,9 @@ impl Params {
     }
 }
 
-/// True for `module:function`, with dots in the module for packages.
-pub fn is_reference(text: &str) -> bool {
-    text.len() <= LONGEST
-        && text
-            .split_once(':')
-            .is_some_and(|(module, function)| module.split('.').all(is_name) && is_name(function))
-}
-
-/// True for a value with a date of TOML, for which JSON has no type.
-fn has_date(value: &Value) -> bool {
-    match value {
-        Value::Array(list) => list.iter().any(has_date),
-        Value::Object(table) => table.keys().any(|key| key == DATE) || table.values().any(has_date),
-        _ => false,
-    }
-}
-
-/// True for a Python identifier in ASCII.
-fn is_name(text: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_reference_is_two_names_and_names_no_path() {
-        for text in ["traffic:web", "lab.traffic:web", "_a.b1:_c"] {
-            assert!(is_reference(text), "{text}");
-        }
-        for text in [
-            "",
-            "traffic",
-            "traffic:",
-            ":web",
-            "a:b:c",
-            "../traffic:web",
-            "/tmp/x:web",
-            "a b:c",
-            "a-b:c",
-            "1a:b",
-            "a.:b",
-            ".a:b",
-            "a..b:c",
-            "a:b.c",
-            "a:b()",
-            "é:b",
-            "a\n:b",
-            "os;x:y",
-        ] {
-            assert!(!is_reference(text), "{text}");
-        }
-        assert!(!is_reference(&format!("{}:b", "a".repeat(LONGEST))));
-    }
 
     #[test]
     fn arguments_are_named_and_have_types_of_json() {

@@ -58,6 +58,8 @@ enum Sync {
 /// Fast-forward of a run.
 pub struct FastForward {
     is_enabled: bool,
+    /// True if the state of flows is in Python, which excludes fast-forward.
+    is_in_python: bool,
     /// True if no link fails and all senders wait for acknowledgements: then components and busy periods are
     /// possible.
     is_closed: bool,
@@ -73,8 +75,8 @@ pub struct FastForward {
 }
 
 impl FastForward {
-    /// Returns the fast-forward of a run up to a moment. Records of every event, as of delays, exclude
-    /// fast-forward.
+    /// Returns the fast-forward of a run up to a moment. Records of every event, as of delays, and congestion
+    /// controls in Python exclude fast-forward.
     pub fn of(
         scenario: &Scenario,
         settings: &Settings,
@@ -85,8 +87,10 @@ impl FastForward {
         let probe = &scenario.probe;
         let is_closed =
             settings.failures.is_empty() && settings.protocols().iter().all(Protocol::acknowledges);
+        let is_in_python = is_enabled && !scenario.host.python_controls().is_empty();
         Self {
-            is_enabled: is_enabled && probe.delays == Traced::None && !probe.replay,
+            is_in_python,
+            is_enabled: is_enabled && !is_in_python && probe.delays == Traced::None && !probe.replay,
             is_closed,
             shared: Shared::new(until),
             whole: Search::of(Scope::whole(cp), cp),
@@ -101,6 +105,9 @@ impl FastForward {
     pub fn end(mut self) -> (Forwarded, Vec<&'static str>) {
         self.whole.report_blockers(&mut self.shared);
         self.components.searches().for_each(|search| search.report_blockers(&mut self.shared));
+        if self.is_in_python {
+            return (self.shared.forwarded, vec!["python"]);
+        }
         (self.shared.forwarded, self.shared.blockers.1)
     }
 
