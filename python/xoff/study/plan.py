@@ -24,12 +24,12 @@ from xoff.functions import FunctionError, Functions, Metric, NotAllowedError
 from xoff.functions import workloads as functions_of_workloads
 from xoff.reading import declared
 from xoff.study import design as designs
-from xoff.study import metrics, python_metrics
+from xoff.study import frames, metrics, python_metrics
 from xoff.study.axes import MAX_COMBINATIONS, Column, Factor, Level, check_path, columns, dimensions, factors, unset
 from xoff.study.design import Design
 from xoff.study.identity import engine, run_key, table_digest
 from xoff.study.store import input_file
-from xoff.tables import read_table
+from xoff.tables import is_table, read_table
 from xoff.type_check import mismatch
 
 KEYS = {
@@ -176,6 +176,8 @@ class Plan:
     """The directory of the study's file, in which the modules of these functions are looked up first."""
     functions: Functions = field(default_factory=Functions)
     """The permission to call Python functions."""
+    frames: Mapping[str, pa.Table] = field(default_factory=dict, repr=False)
+    """The data frames of axes and variants, by the text in their place."""
     runs: list[Run] = field(default_factory=list)
     impossible: list[Impossible] = field(default_factory=list)
     _tables: dict[tuple[str, Any], pa.Table] = field(default_factory=dict, repr=False)
@@ -193,6 +195,7 @@ class Plan:
                 directory=self.directory,
                 read=self._read,
                 functions=self.functions,
+                tables=frames.of_settings(point.settings, self.frames),
             )
         except NotAllowedError:
             raise
@@ -449,14 +452,15 @@ def read(
 
 def begin(source: str | Path | Mapping[str, Any], keep: Sequence[str] = (), functions: Functions | None = None) -> Plan:
     """Returns the plan of a study without examining its combinations; arguments as for `read`."""
-    document, directory, name = _opened(source)
+    document, directory, name, found = _opened(source)
     if keep:
         document = {**document, "keep": [*_texts(document.get("keep", _KEPT), "keep"), *keep]}
     if "objective" in document:
         named = f"xoff tune {source}" if isinstance(source, str | Path) else "xoff tune"
         why = f"`{named}` runs the search; `xoff sweep` needs a study without [objective]"
         raise InputError(f"objective: {why}")
-    return _begun(document, directory, name, functions, lambda seeds, taken: _layout(document, seeds, taken))
+    plan = _begun(document, directory, name, functions, lambda seeds, taken: _layout(document, seeds, taken))
+    return replace(plan, frames=found)
 
 
 def read_factors(
@@ -466,15 +470,16 @@ def read_factors(
 
     Raises `InputError` with the key.
     """
-    document, directory, name = _opened(source)
+    document, directory, name, found = _opened(source)
     varied = factors(document)
     # A range between two whole numbers may hold fractions: inner places decide on the type of the column.
     shown = [factor.levels or tuple(factor.at(share) for share in (0, 0.31, 0.618, 0.77, 1)) for factor in varied]
-    return _begun(document, directory, name, functions, lambda _, taken: (columns(shown, taken), (), None)), varied
+    plan = _begun(document, directory, name, functions, lambda _, taken: (columns(shown, taken), (), None))
+    return replace(plan, frames=found), varied
 
 
-def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str]:
-    """Returns the document of a study, the directory of the files, and the default name."""
+def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], Path, str, dict[str, pa.Table]]:
+    """Returns the document of a study, the directory of the files, the default name, and the data frames by text."""
     if isinstance(source, str | Path):
         path = Path(source)
         document: Mapping[str, Any] = _parsed(path)
@@ -491,7 +496,8 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], 
         if key not in KEYS:
             allowed = ", ".join(f"`{one}`" for one in KEYS)
             raise InputError(f"{key}: unknown key of a study; allowed are {allowed}")
-    return document, directory, name
+    document, found = frames.taken(document)
+    return document, directory, name, found
 
 
 def _begun(
@@ -552,7 +558,7 @@ def _absent(document: Any, path: str) -> str:
 
 def _copied(value: Any) -> Any:
     """Returns a copy of a document, which later changes of the original do not reach. Tables are not copied."""
-    if isinstance(value, running.SupportsToDict):
+    if isinstance(value, running.SupportsToDict) and not is_table(value):
         return value.to_dict()
     if isinstance(value, Mapping):
         return {key: _copied(inner) for key, inner in value.items()}
