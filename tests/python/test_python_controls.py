@@ -297,6 +297,20 @@ def test_overrides_have_classes_of_their_own(place: Path) -> None:
     assert message.startswith("host.overrides[0].congestion_control.python: `laws:Faulty.on_ack` raised KeyError")
 
 
+def test_a_class_stands_beside_credit_of_receivers(place: Path) -> None:
+    of_xoff = xoff.run(written(place, "dctcp = {}\nrccc = {}"))
+    of_python = xoff.run(written(place, python("Dctcp") + "\nrccc = {}"), allow_python=True)
+    assert_equal(of_python, of_xoff)
+    assert of_xoff.fingerprint != xoff.run(written(place, "rccc = {}")).fingerprint
+
+
+def test_a_signal_that_no_switch_gives_is_a_warning(place: Path) -> None:
+    text = STAR.replace('ecn = { step = { threshold = "30KB" } }', "")
+    [warning] = xoff.check(written(place, python("Dctcp"), text), allow_python=True)["warnings"]
+    assert warning["path"] == "host.congestion_control.python"
+    assert warning["message"].endswith("set switch.ecn")
+
+
 def test_a_window_moves_a_window_in_a_round_trip(place: Path) -> None:
     text = STAR.replace('size = "300KB"', 'size = "400KB"').replace("senders = [1, 2, 3, 4]", "senders = [1]")
     result = xoff.run(written(place, python("Window", "packets = 4"), text), allow_python=True)

@@ -276,11 +276,11 @@ registry! {
     timely: Timely,
     /// NSCC, Ultra Ethernet's, from marks, delays and trims.
     nscc: Nscc,
+    /// A class in Python: a new idea at small scale.
+    python: Python,
     /// RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given
     /// beside it.
     rccc: Rccc,
-    /// A class in Python: a new idea at small scale.
-    python: Python,
 }
 
 impl Scheme {
