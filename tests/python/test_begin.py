@@ -78,6 +78,15 @@ def test_new_functions_run_as_they_are(xoff_here: Command, tmp_path: Path) -> No
     text = (tmp_path / "lab/fanout-study.toml").read_text().replace("# [objective]", "[objective]")
     (tmp_path / "lab/fanout-study.toml").write_text(text.replace("# minimise", "minimise"))
     assert xoff_here("check", "lab/fanout-study.toml", "--allow-python").returncode == 0
+    # So is the commented congestion control.
+    text = (tmp_path / "lab/fanout.toml").read_text()
+    control = '[host.congestion_control.python]\nclass = "fanout:Halving"\n'
+    assert "\n# ".join(f"# {control}".split("\n")[:2]) in text
+    text = text.replace('[host.congestion_control.dcqcn]\npreset = "conweave"\n', control)
+    (tmp_path / "lab/fanout.toml").write_text(text)
+    other = xoff.run(tmp_path / "lab/fanout.toml", allow_python=True)
+    assert other.summary["warnings"] == []
+    assert "python" in other.summary["components"]
 
 
 def test_new_functions_have_a_name_that_python_can_import(xoff_here: Command, tmp_path: Path) -> None:
