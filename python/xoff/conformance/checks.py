@@ -154,8 +154,8 @@ def _repeats(examined: Examined) -> Check:
         check.detail = f"never: {formatting.plain(reason)}"
     else:
         check.problem = (
-            "no draw was fast-forwarded: some state never recurs; classify the field by `state!`, "
-            f"or give the reason in package.metadata.xoff.never_repeats.{examined.part.name}"
+            "no draw was fast-forwarded: give more --draws. If a field only grows, correct its class in `state!`; "
+            f"else give the reason in package.metadata.xoff.never_repeats.{examined.part.name}"
         )
     return check
 
@@ -181,8 +181,8 @@ def counts_check(name: str, several: Sequence[Examined]) -> Check | None:
     check.detail += f"; not drawn: {', '.join(rare)}" if rare else ""
     if nothing := silent(name, several):
         check.problem = (
-            f"no draw adds to {', '.join(nothing)}: is the hook in `watches`? "
-            f"For a rare situation give a reason in package.metadata.xoff.rare_counts"
+            f"no draw adds to {', '.join(nothing)}: give more --draws, and look for the hook in `watches`. "
+            "For a rare situation give a reason in package.metadata.xoff.rare_counts"
         )
     return check
 
