@@ -1675,6 +1675,42 @@ class Nscc(_Part):
 
 
 @dataclass(kw_only=True)
+class PythonDeclarations(_Part):
+    """The declarations of a class: attributes and methods."""
+
+    code: str
+    """A hash of the code: of the module of the class and of the imported modules of the same folder."""
+
+    methods: Sequence[Literal["on_ack", "on_loss", "on_notification", "on_sent", "on_timer"]]
+    """The methods of the class."""
+
+    echo: Literal["packet", "ack"] | None = None
+    """The form in which receivers tell the sender of marked packets. Default: receivers ignore marks."""
+
+    echo_interval: str | None = None
+    """The least time between two notifications of marks for a flow."""
+
+    listens_to: Literal["ecn", "telemetry"] | None = None
+    """The mechanism of switches that the class needs."""
+
+
+@dataclass(kw_only=True)
+class PythonControl(_Part):
+    """`host.congestion_control.python`."""
+
+    class_: str
+    """The class as `module:Class`, called as `Class(line, flow, **parameters)` for each flow. The module is looked up
+    beside the file of the scenario, then among the installed modules.
+    """
+
+    parameters: Mapping[str, Any] | None = None
+    """Further arguments of the class, by name."""
+
+    declared: PythonDeclarations | None = None
+    """The declarations of the class, which xoff reads before a run. Results of runs have this key."""
+
+
+@dataclass(kw_only=True)
 class Oversubscription(_Part):
     """`host.congestion_control.rccc.oversubscription`."""
 
@@ -1721,42 +1757,6 @@ class Rccc(_Part):
 
 
 @dataclass(kw_only=True)
-class PythonDeclarations(_Part):
-    """The declarations of a class: attributes and methods."""
-
-    code: str
-    """A hash of the code: of the module of the class and of the imported modules of the same folder."""
-
-    methods: Sequence[Literal["on_ack", "on_loss", "on_notification", "on_sent", "on_timer"]]
-    """The methods of the class."""
-
-    echo: Literal["packet", "ack"] | None = None
-    """The form in which receivers tell the sender of marked packets. Default: receivers ignore marks."""
-
-    echo_interval: str | None = None
-    """The least time between two notifications of marks for a flow."""
-
-    listens_to: Literal["ecn", "telemetry"] | None = None
-    """The mechanism of switches that the class needs."""
-
-
-@dataclass(kw_only=True)
-class PythonControl(_Part):
-    """`host.congestion_control.python`."""
-
-    class_: str
-    """The class as `module:Class`, called as `Class(line, flow, **parameters)` for each flow. The module is looked up
-    beside the file of the scenario, then among the installed modules.
-    """
-
-    parameters: Mapping[str, Any] | None = None
-    """Further arguments of the class, by name."""
-
-    declared: PythonDeclarations | None = None
-    """The declarations of the class, which xoff reads before a run. Results of runs have this key."""
-
-
-@dataclass(kw_only=True)
 class CongestionControl(_Part):
     """`host.congestion_control`: at most one congestion control (`rccc` may stand beside it). Default: line rate."""
 
@@ -1787,11 +1787,11 @@ class CongestionControl(_Part):
     nscc: Nscc | None = None
     """NSCC, Ultra Ethernet's, from marks, delays and trims."""
 
-    rccc: Rccc | None = None
-    """RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it."""
-
     python: PythonControl | None = None
     """A class in Python: a new idea at small scale."""
+
+    rccc: Rccc | None = None
+    """RCCC, Ultra Ethernet's, from credit that receivers grant. One more congestion control may be given beside it."""
 
     plugins: Mapping[str, Any] | None = None
     """Congestion controls of plug-ins."""

@@ -713,6 +713,13 @@ class NsccCounts(TypedDict):
     """Congestion notifications."""
 
 
+class PythonCounts(TypedDict):
+    """The counts of Python."""
+
+    notifications: int
+    """Congestion notifications."""
+
+
 class RcccCounts(TypedDict):
     """The counts of RCCC."""
 
@@ -733,13 +740,6 @@ class RcccCounts(TypedDict):
 
     lapsed_bytes: int
     """Credit that lapsed, in bytes."""
-
-
-class PythonCounts(TypedDict):
-    """The counts of Python."""
-
-    notifications: int
-    """Congestion notifications."""
 
 
 class Summary(TypedDict):
@@ -852,11 +852,11 @@ class Summary(TypedDict):
     nscc: NsccCounts
     """The counts of NSCC; zeros if the scenario does not give it."""
 
-    rccc: RcccCounts
-    """The counts of RCCC; zeros if the scenario does not give it."""
-
     python: PythonCounts
     """The counts of Python; zeros if the scenario does not give it."""
+
+    rccc: RcccCounts
+    """The counts of RCCC; zeros if the scenario does not give it."""
 
     high_water: HighWaters
     """High-water marks of the counts that have thresholds."""
