@@ -286,7 +286,7 @@ pub const fn fit(fields: &[(u32, u32)]) -> bool {
 /// The kind of a frame, one of 64.
 ///
 /// The numbers below [`Kind::OF_PLUGINS`] are kinds of xoff, with a line each in [`frames!`]. The numbers from there on
-/// are kinds of plug-ins: a range of five numbers for each pair of scope and owner in [`RANGES`].
+/// are kinds of plug-ins: a range of five numbers for each pair of scope and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kind(u8);
 

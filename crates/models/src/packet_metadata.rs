@@ -1,5 +1,5 @@
 //! Side records: data beside a frame without room in its 24 bytes. A component that writes a side record has
-//! a line in [`records!`]. The ACK of a packet takes its record over.
+//! a line in `records!`. The ACK of a packet takes its record over.
 
 use xoff_engine::{Slab, state};
 

@@ -1,42 +1,16 @@
 //! The two halves of a congestion control: the timers of flows, and the receiver's half of a host.
 
-use xoff_engine::state;
 use xoff_units::{Moment, index};
 
+use super::half::{Receiver, arm, expire};
 use super::receive::back_of;
 use super::receiver::ALL_HERE;
 use super::sender::Sender;
 use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
 use crate::packet::Packet;
-use crate::receiving::{Outbox, Peer, Receiving};
+use crate::receiving::{Outbox, Peer};
 use crate::token;
-
-/// The receiver's half of a host, and the time of its timer, if a timer is set.
-#[derive(Debug, Clone)]
-pub(super) struct Receiver {
-    pub half: Box<dyn Receiving>,
-    pub timer: Option<Moment>,
-}
-
-state!(Receiver {
-    part: half;
-    moments: timer;
-});
-
-/// Sets a timer for `wanted`, unless a timer for the same time or before is set.
-fn arm(timer: &mut Option<Moment>, wanted: Moment, token: u64, subject: u32, effects: &mut Effects) {
-    let at = wanted.max(effects.now);
-    if wanted != Moment::NEVER && timer.is_none_or(|set| at < set) {
-        *timer = Some(at);
-        effects.push(Effect::Alarm(token, at, subject));
-    }
-}
-
-/// Takes a timer that is due. A timer that was set again for a time before has no effect when it expires.
-fn expire(timer: &mut Option<Moment>, now: Moment) -> bool {
-    timer.take_if(|at| *at <= now).is_some()
-}
 
 fn send(outbox: Outbox, effects: &mut Effects) {
     for frame in outbox.frames() {

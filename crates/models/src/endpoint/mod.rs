@@ -9,6 +9,7 @@ mod acks;
 mod classify;
 mod config;
 mod credit;
+mod half;
 mod halves;
 mod holds;
 mod jitter;
@@ -118,7 +119,7 @@ pub struct Endpoint {
     first_timeouts: VecDeque<(Moment, u32)>,
     free: Vec<u32>,
     /// The receiver's half of the flows that end here.
-    receiving: Option<halves::Receiver>,
+    receiving: Option<half::Receiver>,
     /// The credit of flows that start here.
     counters: CreditCounters,
     free_receivers: Vec<u32>,
@@ -226,19 +227,9 @@ impl state::State for Endpoint {
         programs.walk(walk);
         nvlink.walk(walk);
         serving.walk(walk);
-        walk_senders(senders, walk);
-        if config.schemes.is_ranked {
-            // The order of flows depends on what is left of each.
-            for sender in senders.iter().flatten() {
-                walk.value(sender.left(&config.framing));
-            }
-        }
+        walk_senders(senders, config, walk);
         walk.value(free.word());
-        // A flow that has arrived whole is told by its sender. The places of the others do not matter.
-        walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
-            walk.of_flow(*flow);
-            receivers[index(*place)].walk(walk);
-        });
+        walk_receivers(receiver_of, receivers, walk);
         walk_first_timeouts(first_timeouts, walk);
         walk.within("receiver", |walk| receiving.walk(walk));
         weight.walk(walk);
@@ -255,12 +246,28 @@ impl state::State for Endpoint {
 }
 
 /// Shows the senders of flows.
-fn walk_senders(senders: &mut Vec<Option<Sender>>, walk: &mut StateVisitor<'_>) {
+fn walk_senders(senders: &mut Vec<Option<Sender>>, config: &Config, walk: &mut StateVisitor<'_>) {
     senders.walk(walk);
     for sender in senders.iter_mut().flatten() {
         sender.follow_messages();
         sender.walk_deadline(walk);
+        if config.schemes.is_ranked {
+            // The order of flows depends on what is left of each.
+            walk.value(sender.left(&config.framing));
+        }
     }
+}
+
+/// Shows arriving flows. A flow that has arrived whole is told by its sender. The places of the others do not matter.
+fn walk_receivers(
+    receiver_of: &mut FxHashMap<u32, u32>,
+    receivers: &mut [Receiver],
+    walk: &mut StateVisitor<'_>,
+) {
+    walk.keyed(receiver_of.iter_mut().filter(|r| *r.1 != ALL_HERE), |walk, flow, place| {
+        walk.of_flow(*flow);
+        receivers[index(*place)].walk(walk);
+    });
 }
 
 /// Shows the first timeouts of flows.
@@ -314,7 +321,7 @@ impl Endpoint {
         Self {
             node,
             first_flow: config.sources.first[index(node)],
-            receiving: config.receiving(node).map(|half| halves::Receiver { half, timer: None }),
+            receiving: config.receiving(node).map(|half| half::Receiver { half, timer: None }),
             counters: CreditCounters::default(),
             config,
             slots: Vec::new(),

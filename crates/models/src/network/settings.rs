@@ -83,7 +83,7 @@ impl Settings {
             .collect()
     }
 
-    /// Returns the given components, in the order of [`groups`].
+    /// Returns the given components, in the order of [`super::groups`].
     pub fn parts(&self) -> Vec<&'static str> {
         let mechanisms = self.mechanisms().parts();
         let mut names: Vec<&'static str> =
