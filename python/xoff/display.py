@@ -178,11 +178,17 @@ class PlanBar(_CountBar):
     def __init__(self, doing: str = "Planning", what: str = "runs") -> None:
         super().__init__(doing, _Remaining(table_column=Column(no_wrap=True, min_width=16)), what)
         self._started = time.monotonic()
+        self._what = what
+        self._log = _Log()
 
     def report(self, done: int, total: int) -> None:
-        """Moves the bar to the share of planned runs."""
+        """Moves the bar to the share of planned runs; in a pipe prints a line every `LOG_SECONDS`."""
         elapsed = time.monotonic() - self._started
-        if not err.is_terminal or elapsed < _PATIENCE_SECONDS:
+        if not err.is_terminal:
+            rest = elapsed / max(done, 1) * (total - done)
+            self._log.tell(lambda: f"{done:,} of {total:,} {self._what}, {left((rest, rest))}")
+            return
+        if elapsed < _PATIENCE_SECONDS:
             return
         if self._task is None:
             self._task = self._bars.add_task("", total=total, elapsed_seconds=elapsed)
