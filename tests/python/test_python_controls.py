@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from patience import wait_until
 from small import Command
 from xoff import _core, running
 from xoff.functions import Functions
+from xoff.functions.control_server import serve
 from xoff.study import metrics
 from xoff.study.identity import run_key
 
@@ -271,10 +275,9 @@ def test_dctcp_in_python_is_dctcp_to_the_byte(place: Path, name: str) -> None:
     of_xoff = xoff.run(written(place, "dctcp = {}", SCENARIOS[name]))
     of_python = xoff.run(written(place, python("Dctcp"), SCENARIOS[name]), allow_python=True)
     assert_equal(of_python, of_xoff)
-    counted = metrics.metrics(json.loads(json.dumps(of_python.summary)))["python_notifications"]
-    assert counted is not None
-    assert counted > 0
-    assert of_python.summary["python"]["notifications"] == of_xoff.summary["dctcp"]["notifications"] > 0
+    marks = of_xoff.summary["dctcp"]["notifications"]
+    assert of_python.summary["python"]["notifications"] == marks > 0
+    assert metrics.metrics(json.loads(json.dumps(of_python.summary)))["python_notifications"] == marks
     other = xoff.run(written(place, python("Dctcp", "g = 0.5"), SCENARIOS[name]), allow_python=True)
     assert other.fingerprint != of_xoff.fingerprint
 
@@ -540,3 +543,53 @@ def test_a_failure_in_a_study_names_the_method_and_is_tried_again(place: Path, x
     done = xoff_here("sweep", "study.toml", "--allow-python", "--out", "study")
     assert done.returncode not in {0, 130}
     assert "`laws:Faulty.on_ack` leaves rate = 0.0" in done.stderr + done.stdout
+
+
+HALVING = """
+class Halving:
+    def __init__(self, line, flow):
+        # A copy that is not deep would share the list.
+        self.rates = [float(line.rate_bps)]
+
+    @property
+    def rate(self):
+        return self.rates[-1]
+
+    def on_loss(self, kind, now_ps):
+        self.rates.append(self.rate / 2)
+"""
+
+
+def test_a_copy_is_deep_and_requests_may_arrive_in_parts(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(HALVING, names)  # noqa: S102 (the text is ours)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "s"))
+    listener.listen(1)
+    server = threading.Thread(target=serve, args=(listener, [(names["Halving"], {})], str))
+    server.start()
+
+    def request(kind: int, number: int, body: bytes) -> bytes:
+        return struct.pack("<HBI", 7 + len(body), kind, number) + body
+
+    start = struct.pack("<IQQQQQQIB", 0, 8 * 10**9, 4, 1, 1000, 48, 5000, 9, 0)
+    loss = struct.pack("<?Q", False, 77)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / "s"))
+
+        def rate(*parts: bytes) -> float:
+            for part in parts:
+                client.sendall(part)
+            failed, found, _, _ = struct.unpack("<BdQQ", client.recv(25, socket.MSG_WAITALL))
+            assert not failed
+            return float(found)
+
+        whole = request(0, 1, start)
+        assert rate(*(whole[at : at + 1] for at in range(len(whole)))) == 8e9
+        assert rate(request(2, 1, loss)) == 4e9
+        assert rate(request(6, 2, struct.pack("<I", 1))) == 4e9
+        assert rate(request(2, 2, loss)) == 2e9
+        # The copy is gone, and the original has the rate of before.
+        assert rate(request(7, 2, b"") + request(2, 1, loss)) == 2e9
+    server.join()
+    listener.close()

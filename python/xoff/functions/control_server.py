@@ -82,26 +82,27 @@ def serve(
     classes: the classes with their arguments, by number.
     raised: returns the words for an exception.
     """
-    connection, _ = listener.accept()
     server = _Objects(classes)
     waiting = b""
-    while part := connection.recv(_BUFFER):
-        data = waiting + part if waiting else part
-        at = 0
-        while len(data) - at >= _HEAD.size:
-            size, kind, number = _HEAD.unpack_from(data, at)
-            if len(data) - at < size:
-                break
-            try:
-                reply = server.reply(kind, number, data, at + _HEAD.size, at + size)
-            except _AttributeError as error:
-                reply = _failure(str(error))
-            except BaseException as error:
-                reply = _failure(raised(error))
-            if reply:
-                connection.sendall(reply)
-            at += size
-        waiting = data[at:]
+    connection, _ = listener.accept()
+    with connection:
+        while part := connection.recv(_BUFFER):
+            data = waiting + part if waiting else part
+            at = 0
+            while len(data) - at >= _HEAD.size:
+                size, kind, number = _HEAD.unpack_from(data, at)
+                if len(data) - at < size:
+                    break
+                try:
+                    reply = server.reply(kind, number, data, at + _HEAD.size, at + size)
+                except _AttributeError as error:
+                    reply = _failure(str(error))
+                except BaseException as error:
+                    reply = _failure(raised(error))
+                if reply:
+                    connection.sendall(reply)
+                at += size
+            waiting = data[at:]
 
 
 def _failure(why: str) -> bytes:

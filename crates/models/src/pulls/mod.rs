@@ -13,15 +13,11 @@ mod share;
 use xoff_engine::state;
 use xoff_engine::state::{State, StateVisitor, Word};
 
-pub use self::pacer::Pacer;
+pub use self::pacer::{PULLS, Pacer, SLOW};
 pub use self::rules::{Demand, Rules, Targets};
 pub use self::share::{Adaption, Share};
 use crate::count::{Count, Tally};
 
-/// Pulls sent by receivers.
-pub const PULLS: Count = Count::number("pulls", "pulls");
-/// Pulls of flows without demand.
-pub const SLOW: Count = Count::number("slow_pulls", "pulls of flows without demand");
 /// Frames of flows without credit that request credit.
 pub const REQUESTS: Count = Count::number("requests", "requests of flows without credit");
 /// Credit of senders, including first windows.

@@ -11,11 +11,15 @@ use xoff_units::{Duration, Moment};
 
 use super::rules::{Demand, Rules};
 use super::share::Share;
-use super::{PULLS, SLOW};
-use crate::count::Tally;
+use crate::count::{Count, Tally};
 use crate::frames::{self, Granted};
 use crate::packet::Packet;
 use crate::receiving::{Outbox, Peer, Receiving};
+
+/// Pulls sent by receivers.
+pub const PULLS: Count = Count::number("pulls", "pulls");
+/// Pulls of flows without demand.
+pub const SLOW: Count = Count::number("slow_pulls", "pulls of flows without demand");
 
 /// The pull state of a flow that ends at the host, in packets or quanta.
 #[derive(Debug, Clone, Copy)]
