@@ -17,9 +17,13 @@ PLACE = Path(__file__).resolve().parent / "examples"
 
 
 def names() -> list[str]:
-    """Returns the names of the scenarios and studies: the path in the folder without ``.toml``."""
+    """Returns the names of the scenarios and studies: the path in the folder without ``.toml``.
+
+    The files of plug-ins (`PLACE / "plugins"`) need a core with the plug-in, and are written with all examples.
+    """
     files = (file.relative_to(PLACE) for file in PLACE.rglob("*.toml"))
-    return sorted((file.with_suffix("").as_posix() for file in files), key=lambda name: ("/" in name, name))
+    own = (file.with_suffix("").as_posix() for file in files if file.parts[0] != "plugins")
+    return sorted(own, key=lambda name: ("/" in name, name))
 
 
 def title(name: str) -> str:

@@ -21,7 +21,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def test_the_list_has_every_example_with_a_sentence(xoff_here: Command) -> None:
     found = json.loads(xoff_here("examples", "--json").stdout)["examples"]
     files = {file.relative_to(_ROOT / "examples").as_posix() for file in (_ROOT / "examples").rglob("*.toml")}
-    assert {f"{one['name']}.toml" for one in found} == files
+    assert {f"{one['name']}.toml" for one in found} == {file for file in files if not file.startswith("plugins/")}
     assert all(10 < len(one["title"]) < 160 for one in found)
 
 
