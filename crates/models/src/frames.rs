@@ -1,4 +1,4 @@
-//! The kinds of frames and their fields. A line of [`frames!`] gives a kind, its fields, its scope and its
+//! The kinds of frames and their fields. A line of `frames!` gives a kind, its fields, its scope and its
 //! owner.
 //!
 //! A frame has 64 bits for fields. Fields are packed and unpacked only here. Data packets and their answers
@@ -285,7 +285,7 @@ pub const fn fit(fields: &[(u32, u32)]) -> bool {
 
 /// The kind of a frame, one of 64.
 ///
-/// The numbers below [`Kind::OF_PLUGINS`] are kinds of xoff, with a line each in [`frames!`]. The numbers from there on
+/// The numbers below [`Kind::OF_PLUGINS`] are kinds of xoff, with a line each in `frames!`. The numbers from there on
 /// are kinds of plug-ins: a range of five numbers for each pair of scope and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kind(u8);
