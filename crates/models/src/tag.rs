@@ -43,17 +43,26 @@ impl TagField {
     }
 }
 
-/// Returns the fields of mechanisms, given the bits of the congestion control, the mechanism that the control
-/// listens to, and name and bits of each mechanism. None without enough bits.
+/// The use of the tag by a congestion control: the bits, and the mechanism that the control listens to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TagUse {
+    /// Bits of the control.
+    pub bits: u8,
+    /// The name of the mechanism.
+    pub listens_to: Option<&'static str>,
+}
+
+/// Returns the fields of mechanisms, given all congestion controls of a scenario, and name and bits of each
+/// mechanism. None without enough bits, and for two mechanisms that would share the lowest bits.
 pub fn share<'a>(
-    control: u8,
-    listens_to: Option<&str>,
+    controls: &[TagUse],
     mechanisms: impl IntoIterator<Item = (&'a str, u8)>,
 ) -> Option<Vec<(&'a str, TagField)>> {
     let mechanisms: Vec<_> = mechanisms.into_iter().filter(|(_, bits)| *bits > 0).collect();
-    let is_heard = |name: &str| listens_to == Some(name);
-    let lowest =
-        mechanisms.iter().filter(|(name, _)| is_heard(name)).map(|(_, bits)| *bits).fold(control, u8::max);
+    let is_heard = |name: &str| controls.iter().any(|control| control.listens_to == Some(name));
+    let heard: Vec<u8> =
+        mechanisms.iter().filter(|(name, _)| is_heard(name)).map(|(_, bits)| *bits).collect();
+    let lowest = controls.iter().map(|control| control.bits).chain(heard.iter().copied()).max().unwrap_or(0);
     let mut shift = lowest;
     let mut fields = Vec::new();
     for (name, bits) in mechanisms {
@@ -64,7 +73,7 @@ pub fn share<'a>(
             shift = shift.checked_add(bits).filter(|end| *end <= BITS)?;
         }
     }
-    (lowest <= BITS).then_some(fields)
+    (lowest <= BITS && heard.len() < 2).then_some(fields)
 }
 
 #[cfg(test)]
@@ -84,13 +93,16 @@ mod tests {
     fn the_mechanism_of_a_control_shares_the_bits_of_the_control() {
         let field = |shift, bits| TagField { shift, bits };
         let mechanisms = [("bolt", 5), ("reps", 16), ("none", 0)];
-        assert_eq!(
-            share(5, Some("bolt"), mechanisms),
-            Some(vec![("bolt", field(0, 5)), ("reps", field(5, 16))])
-        );
-        assert_eq!(share(0, None, [("reps", 16)]), Some(vec![("reps", field(0, 16))]));
-        assert_eq!(share(32, Some("bcn"), [("bcn", 32)]), Some(vec![("bcn", field(0, 32))]));
-        assert_eq!(share(32, Some("bcn"), [("bcn", 32), ("reps", 16)]), None);
-        assert_eq!(share(0, None, [("bfc", 32), ("reps", 16)]), None);
+        let of = |bits, listens_to| TagUse { bits, listens_to };
+        let both = Some(vec![("bolt", field(0, 5)), ("reps", field(5, 16))]);
+        assert_eq!(share(&[of(5, Some("bolt"))], mechanisms), both);
+        // A control without tags stands at other hosts.
+        assert_eq!(share(&[of(0, Some("ecn")), of(5, Some("bolt"))], mechanisms), both);
+        assert_eq!(share(&[], [("reps", 16)]), Some(vec![("reps", field(0, 16))]));
+        assert_eq!(share(&[of(32, Some("bcn"))], [("bcn", 32)]), Some(vec![("bcn", field(0, 32))]));
+        assert_eq!(share(&[of(32, Some("bcn"))], [("bcn", 32), ("reps", 16)]), None);
+        assert_eq!(share(&[], [("bfc", 32), ("reps", 16)]), None);
+        // Two controls whose mechanisms would write the same bits.
+        assert_eq!(share(&[of(5, Some("bolt")), of(4, Some("other"))], [("bolt", 5), ("other", 4)]), None);
     }
 }

@@ -11,7 +11,7 @@ use xoff_models::queueing::buffer;
 use xoff_models::routing::FirstHop;
 use xoff_models::routing::ate::Volume;
 use xoff_models::stack::{Override, Stack};
-use xoff_models::tag;
+use xoff_models::tag::{self, TagUse};
 use xoff_models::transport::Protocol;
 use xoff_models::workload::MAX_START;
 use xoff_units::{Duration, Moment};
@@ -408,8 +408,8 @@ fn control(s: &Scenario, transport: &Protocol, control: &CongestionControl) -> R
         .into_iter()
         .find(|p| p.properties().tag_bits > 0 && Some(p.name()) != listens_to)
         .map(|p| p.name());
-    let bits = if by_pulls.is_some() { tag::BITS } else { scheme.tag_bits() };
-    let by_mechanism = by_mechanism.filter(|_| tag::share(bits, listens_to, mechanisms.tag_bits()).is_none());
+    let by_mechanism =
+        by_mechanism.filter(|_| tag::share(&[control.tag_use(line)], mechanisms.tag_bits()).is_none());
     if let (Some(own), Some(other)) =
         (by_pulls.or(by_control), by_control.filter(|_| by_pulls.is_some()).or(by_mechanism))
     {
@@ -477,6 +477,13 @@ pub fn stacks(s: &Scenario, list: &[Stack]) -> Result<(), InputError> {
         if let Some(place) = (0..2).find(|place| (here[*place] || there[*place]) && is_other[*place]) {
             let why = "receivers must be the same at all hosts; remove the override, or give all hosts this setting";
             return Err(InputError::new(&paths[place], why));
+        }
+        let uses: Vec<TagUse> =
+            list.iter().flat_map(Stack::controls).map(|(_, control)| control.tag_use(line)).collect();
+        if tag::share(&uses, s.switch.mechanisms().tag_bits()).is_none() {
+            let why =
+                "the congestion controls of the hosts need the same bits of packets; remove the override";
+            return Err(InputError::new(&paths[1], why));
         }
     }
     Ok(())

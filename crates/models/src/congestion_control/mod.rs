@@ -17,6 +17,7 @@ use crate::count::{Group, listened};
 use crate::packet::Packet;
 use crate::plugin_parts::{FlowState, Given};
 use crate::pulls::Rules;
+use crate::tag::{self, TagUse};
 
 /// Makes the table `host.congestion_control` and the enums of all congestion controls. A line names a module
 /// and a type. The module is the key in the table and holds `Params`; the comment is the documentation of the
@@ -283,6 +284,14 @@ registry! {
     rccc: Rccc,
 }
 
+impl CongestionControl {
+    /// Returns the use of the tag of packets by the given congestion controls.
+    pub fn tag_use(&self, line: Line) -> TagUse {
+        let bits = if self.pulls(line).is_some() { tag::BITS } else { Scheme::new(self, line).tag_bits() };
+        TagUse { bits, listens_to: self.listens_to().map(|(name, _)| name) }
+    }
+}
+
 impl Scheme {
     /// See [`Control::on_sent`].
     #[inline]
@@ -318,7 +327,6 @@ impl Scheme {
     }
 
     /// See [`Control::limit`].
-    #[inline]
     pub fn limit(&self, state: &State) -> u32 {
         each!(self, state, (c, s) => c.limit(s), u32::MAX)
     }

@@ -491,7 +491,7 @@ impl Tables {
     fn validate_tags(&self, parts: &[Box<dyn Part + '_>]) -> Result<(), (String, String)> {
         let properties: Vec<Properties> = parts.iter().map(|part| part.properties()).collect();
         let has_record = properties.iter().any(|p| p.writes_beside_data);
-        let has_room = tag::share(0, None, self.tag_bits()).is_some();
+        let has_room = tag::share(&[], self.tag_bits()).is_some();
         let is_writer = |p: &Properties| p.tag_bits > 0 || p.writes_beside_data;
         let mut writers = parts.iter().zip(&properties).filter(|(_, p)| is_writer(p)).map(|(part, _)| part);
         if let (true, Some(first), Some(second)) =

@@ -16,8 +16,8 @@ use xoff_engine::random::Stream;
 use xoff_engine::{Engine, LinkSpec, Plan as EnginePlan, PlanError};
 use xoff_units::{Duration, Moment, Rate, index, number};
 
-use crate::congestion_control::contract::{Echo, Line};
-use crate::congestion_control::{self, CongestionControl, Scheme};
+use crate::congestion_control::contract::Echo;
+use crate::congestion_control::{self, Scheme};
 use crate::core::{Core, Queueing};
 use crate::count::Group;
 use crate::cut_through::{self, CutThrough};
@@ -36,9 +36,8 @@ use crate::retry::{self, Retry};
 use crate::routing::ate::Weight;
 use crate::routing::{FirstHop, Map, shortest};
 use crate::sizing;
-use crate::stack::Stack;
 use crate::streams;
-use crate::tag::{self, TagField};
+use crate::tag::TagField;
 use crate::topology::{NodeSpec, PortSpec, Topology};
 use crate::transport::{self, Protocol};
 use crate::workload::AllFlows;
@@ -171,19 +170,6 @@ impl Configs {
             .then(configs)
             .map(|configs| Box::new(Mixed { configs, places: settings.stacks.places().clone() }))
     }
-}
-
-/// Returns the bits of each mechanism in the tag of packets.
-fn tags(settings: &Settings) -> Vec<(&'static str, TagField)> {
-    let line = Line::nominal(settings.framing);
-    let stacks = settings.stacks.list().iter();
-    let controls: Vec<_> = stacks.flat_map(Stack::controls).map(|(_, control)| control).collect();
-    let bits = |control: &&CongestionControl| {
-        if control.pulls(line).is_some() { tag::BITS } else { Scheme::new(control, line).tag_bits() }
-    };
-    let listens_to = controls.iter().find_map(|control| control.listens_to()).map(|(name, _)| name);
-    let bits = controls.iter().map(bits).max().unwrap_or(0);
-    tag::share(bits, listens_to, settings.mechanisms().tag_bits()).unwrap_or_default()
 }
 
 /// Inputs for building nodes.
@@ -427,7 +413,7 @@ pub fn build(
     let parts = settings.locals.list().iter().map(|l| l.mechanisms.parts()).collect();
     let ports = topology.ports();
     let lines = Lines::new(topology, &ports, settings);
-    let (round_trip, tags) = (lines.line.round_trip, tags(settings));
+    let (round_trip, tags) = (lines.line.round_trip, settings.tags().unwrap_or_default());
     let builder = Builder { topology, ports, settings, map, round_trip, parts, tags };
     let mut starts = std::mem::take(&mut plan.starts).into_iter();
     let mut waiting = std::mem::take(&mut plan.waiting).into_iter();

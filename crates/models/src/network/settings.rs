@@ -19,7 +19,8 @@ use crate::record::Wanted;
 use crate::relay;
 use crate::retry;
 use crate::routing::FirstHop;
-use crate::stack::Stacks;
+use crate::stack::{Stack, Stacks};
+use crate::tag::{self, TagField, TagUse};
 use crate::topology::{NodeSpec, PortSpec};
 use crate::transport::Protocol;
 use xoff_units::{Duration, Rate, index, number};
@@ -81,6 +82,14 @@ impl Settings {
             .iter()
             .map(|stack| Protocol::new(&stack.transport, Line::nominal(self.framing)))
             .collect()
+    }
+
+    /// Returns the bits of each mechanism in the tag of packets; none if parts need more bits than a tag has.
+    pub fn tags(&self) -> Option<Vec<(&'static str, TagField)>> {
+        let line = Line::nominal(self.framing);
+        let controls = self.stacks.list().iter().flat_map(Stack::controls);
+        let uses: Vec<TagUse> = controls.map(|(_, control)| control.tag_use(line)).collect();
+        tag::share(&uses, self.mechanisms().tag_bits())
     }
 
     /// Returns the given components, in the order of [`super::groups`].
