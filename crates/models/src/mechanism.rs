@@ -26,6 +26,7 @@ use crate::routing::{Map, Sources};
 use crate::param_error::ParamError;
 use crate::pause_response::Response;
 use crate::tag::TagField;
+use crate::telemetry::Hop;
 use crate::topology::{PortSpec, Wiring};
 
 /// Set of hooks of a mechanism; a node calls no other hooks.
@@ -131,6 +132,21 @@ pub struct Departure<'a> {
     pub is_own: bool,
     /// Side records of packets at this node; see [`Packet::record`].
     pub records: &'a mut Records,
+}
+
+impl Departure<'_> {
+    /// Returns the record of the output at the departure of a data packet.
+    pub fn hop(&self, core: &Core, now: Moment) -> Hop {
+        let port = &core.ports[self.port];
+        Hop {
+            node: core.id,
+            port: self.port,
+            at: now,
+            sent: port.data_bytes + port.control_bytes - u64::from(self.packet.bytes()),
+            queued: core.waiting_bytes(self.port),
+            rate: port.rate,
+        }
+    }
 }
 
 /// Place at which a data packet is about to wait.

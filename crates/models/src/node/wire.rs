@@ -132,12 +132,12 @@ impl Node {
                 cx.mark(self.counts.data_hops);
             }
             if self.mechanisms.want(Watches::DEPARTURE) {
-                self.depart(port, queue, &mut frame, cx);
+                self.depart(Watches::DEPARTURE, port, queue, &mut frame, cx);
             }
         } else {
             p.control_bytes += u64::from(frame.bytes());
             if self.mechanisms.want(Watches::ANSWER_DEPARTURE) && frame.is_answer() {
-                self.answer_departs(port, queue, &mut frame, cx);
+                self.depart(Watches::ANSWER_DEPARTURE, port, queue, &mut frame, cx);
             }
         }
         if self.is_watched {
@@ -157,21 +157,28 @@ impl Node {
         } else {
             cx.send(port.index(), arrives, frame);
         }
+        if frame.is_answer() && self.mechanisms.want(Watches::ANSWER_DEPARTURE) {
+            self.apply(cx);
+        }
     }
 
+    /// Shows a frame that starts on the wire to mechanisms that watch `hook`: data, or acknowledgements.
     #[cold]
-    pub(super) fn depart(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
+    pub(super) fn depart(
+        &mut self,
+        hook: Watches,
+        port: PortId,
+        queue: QueueId,
+        packet: &mut Packet,
+        cx: &mut Cx<'_>,
+    ) {
         let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
-        self.mechanisms.each(Watches::DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_departure(&mut event, core, fx);
-        });
-    }
-
-    #[cold]
-    fn answer_departs(&mut self, port: PortId, queue: QueueId, packet: &mut Packet, cx: &mut Cx<'_>) {
-        let mut event = Departure { is_own: packet.hops() == 0, packet, port, queue, records: cx.sides() };
-        self.mechanisms.each(Watches::ANSWER_DEPARTURE, &self.core, &mut self.effects, |m, core, fx| {
-            m.on_answer_departure(&mut event, core, fx);
+        self.mechanisms.each(hook, &self.core, &mut self.effects, |m, core, fx| {
+            if hook == Watches::DEPARTURE {
+                m.on_departure(&mut event, core, fx);
+            } else {
+                m.on_answer_departure(&mut event, core, fx);
+            }
         });
     }
 

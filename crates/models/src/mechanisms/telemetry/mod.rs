@@ -16,7 +16,6 @@ use crate::core::{Core, Queueing};
 use crate::effects::Effects;
 use crate::mechanism::{Departure, Hooks, Install, Properties, Site, ValidationContext, Watches};
 use crate::param_error::ParamError;
-use crate::telemetry::Hop;
 use pint::Pint;
 use xoff_engine::state;
 
@@ -74,15 +73,7 @@ impl Hooks for Telemetry {
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
-        let port = &core.ports[event.port];
-        let hop = Hop {
-            node: core.id,
-            port: event.port,
-            at: effects.now,
-            sent: port.data_bytes + port.control_bytes - u64::from(event.packet.bytes()),
-            queued: core.waiting_bytes(event.port),
-            rate: port.rate,
-        };
+        let hop = event.hop(core, effects.now);
         let record = event.packet.record(event.records);
         match &mut self.pint {
             None => record.hops.push(hop),

@@ -59,15 +59,7 @@ impl Hooks for Fncc {
     }
 
     fn on_departure(&mut self, event: &mut Departure<'_>, core: &Core, effects: &mut Effects) {
-        let port = &core.ports[event.port];
-        self.outputs[event.port.index()] = Some(Hop {
-            node: core.id,
-            port: event.port,
-            at: effects.now,
-            sent: port.data_bytes + port.control_bytes - u64::from(event.packet.bytes()),
-            queued: core.waiting_bytes(event.port),
-            rate: port.rate,
-        });
+        self.outputs[event.port.index()] = Some(event.hop(core, effects.now));
     }
 
     fn on_answer_departure(&mut self, event: &mut Departure<'_>, _: &Core, _: &mut Effects) {
