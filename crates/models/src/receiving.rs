@@ -35,13 +35,12 @@ state!(Peer {
 pub struct Outbox {
     /// The moment of the event.
     pub now: Moment,
-    /// Wire bytes of a control frame.
-    pub control_bytes: u16,
+    control_bytes: u16,
     frames: Vec<Packet>,
 }
 
 impl Outbox {
-    /// Returns an empty outbox.
+    /// Returns an empty outbox; a frame takes `control_bytes` on the wire.
     pub const fn new(now: Moment, control_bytes: u16) -> Self {
         Self { now, control_bytes, frames: Vec::new() }
     }

@@ -9,6 +9,9 @@ use xoff_engine::{Plan, state};
 use xoff_models::congestion_control::contract::{
     Ack, Control, Count, Line, NewFlow, Notice, Outbox, Peer, Receiving, Sent, Tag, TagField, Tally,
 };
+use xoff_models::core::Core;
+use xoff_models::effects::{Effect, Effects};
+use xoff_models::mechanism::{Departure, Enqueued, Hooks, Install, Properties, Site, Watches};
 use xoff_models::packet::Packet;
 use xoff_models::plugins::{Entry, Plugin, install};
 use xoff_models::workload::{Made, Making, Problem, Traffic};
@@ -19,6 +22,11 @@ static HALVES: Plugin = Plugin {
     congestion_controls: &[
         Entry::congestion_control::<Polite>("polite", "Waits for the receiver's word."),
         Entry::congestion_control::<Stamped>("stamped", "Writes five bits onto packets."),
+        Entry::congestion_control::<Farsighted>("farsighted", "Halves the rate for the last megabyte."),
+    ],
+    mechanisms: &[
+        Entry::mechanism::<Reader>("reader", "Reads five bits of packets."),
+        Entry::mechanism::<Echoing>("echoing", "Sets a timer for each acknowledgement."),
     ],
     workloads: &[Entry::workload::<Calls>("calls", "Requests and replies.")],
     frames: &[&PLEASE, &GO],
@@ -193,6 +201,7 @@ impl Control for Stamped {
     const HEARS_ACKS: bool = true;
     const TAG: Tag = Tag::Echoed;
     const TAG_BITS: u8 = 5;
+    const LISTENS_TO: Option<(&'static str, &'static str)> = Some(("reader", "nobody reads the bits"));
 
     fn new(_: &PoliteParams, line: Line) -> Self {
         Self { rate: line.rate }
@@ -214,6 +223,118 @@ impl Control for Stamped {
     fn counts(&self, state: &Echoes, tally: &mut dyn Tally) {
         tally.add(RIGHT, state.right);
         tally.add(WRONG, state.wrong);
+    }
+}
+
+/// A control whose last megabyte takes twice the time. The control looks ahead by 2^32 packets.
+#[derive(Debug, Clone)]
+struct Farsighted {
+    rate: Rate,
+}
+
+impl Control for Farsighted {
+    type Params = PoliteParams;
+    type State = ();
+    const LABEL: &'static str = "Farsighted";
+    const COUNTS: &'static [Count] = &[];
+
+    fn new(_: &PoliteParams, line: Line) -> Self {
+        Self { rate: line.rate }
+    }
+
+    fn looks_ahead(&self) -> u64 {
+        1000 << 32
+    }
+
+    fn start(&self, _: &NewFlow) {}
+
+    fn on_sent(&self, (): &mut (), _: &mut Packet, sent: Sent) -> Duration {
+        self.rate.serializer().time(sent.bytes) * if sent.left < 1_000_000 { 2 } else { 1 }
+    }
+}
+
+/// Counts packets with the bits of [`Stamped`], and with other bits.
+#[derive(Debug, Clone)]
+struct Reader {
+    tag: TagField,
+    right: u64,
+    wrong: u64,
+}
+
+state!(Reader { total: right, wrong; constant: tag; });
+
+impl Install for Reader {
+    type Params = PoliteParams;
+    const LABEL: &'static str = "Reader";
+    const COUNTS: &'static [Count] = &[RIGHT, WRONG];
+
+    fn install(_: &PoliteParams, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        site.forwards.then_some(Self { tag: site.tag, right: 0, wrong: 0 })
+    }
+
+    fn properties(_: &PoliteParams) -> Properties {
+        Properties { tag_bits: 5, ..Properties::default() }
+    }
+}
+
+impl Hooks for Reader {
+    fn watches(&self) -> Watches {
+        Watches::ENQUEUE
+    }
+
+    fn on_enqueue(&mut self, event: &Enqueued<'_>, _: &Core, _: &mut Effects) {
+        match event.packet.tag_of(self.tag) {
+            21 => self.right += 1,
+            0 => {}
+            _ => self.wrong += 1,
+        }
+    }
+
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
+        tally.add(RIGHT, self.right);
+        tally.add(WRONG, self.wrong);
+    }
+}
+
+/// Sets a timer of 100 ns for each acknowledgement that departs, and counts timers in time and late.
+#[derive(Debug, Clone)]
+struct Echoing {
+    due: Vec<Moment>,
+    right: u64,
+    wrong: u64,
+}
+
+state!(Echoing { dues: due; total: right, wrong; });
+
+impl Install for Echoing {
+    type Params = PoliteParams;
+    const LABEL: &'static str = "Echoing";
+    const COUNTS: &'static [Count] = &[RIGHT, WRONG];
+
+    fn install(_: &PoliteParams, site: &Site<'_>, _: &mut Core) -> Option<Self> {
+        site.forwards.then(|| Self { due: Vec::new(), right: 0, wrong: 0 })
+    }
+}
+
+impl Hooks for Echoing {
+    fn watches(&self) -> Watches {
+        Watches::ANSWER_DEPARTURE
+    }
+
+    fn on_answer_departure(&mut self, _: &mut Departure<'_>, _: &Core, effects: &mut Effects) {
+        let at = effects.now + Duration::ns(100);
+        self.due.push(at);
+        effects.push(Effect::Timer(at, 0));
+    }
+
+    fn on_timer(&mut self, _: u32, _: &Core, effects: &mut Effects) {
+        let at = self.due.remove(0);
+        *(if at == effects.now { &mut self.right } else { &mut self.wrong }) += 1;
+    }
+
+    fn counts(&self, _: Moment, tally: &mut dyn Tally) {
+        tally.add(RIGHT, self.right);
+        tally.add(WRONG, self.wrong + self.due.len() as u64);
     }
 }
 
@@ -285,6 +406,51 @@ fn parts_that_tag_packets_stand_beside_one_another_while_bits_are_left() {
     // BFC needs all bits.
     let error = from_toml(&format!("{SPRAYED}switch.flow_control.bfc = {{}}"), &[]).unwrap_err().to_string();
     assert!(error.contains("plugins.stamped: tags packets, as does bfc; remove one of the two"), "{error}");
+}
+
+#[test]
+fn a_mechanism_of_one_override_shares_the_bits_of_the_control_there() {
+    // DCTCP of the other hosts listens to ECN. The counts are those of the control of the override.
+    let text = SPRAYED.replace(
+        "host.congestion_control.plugins.stamped = {}",
+        "host.congestion_control.dctcp = {}\n\
+         host.overrides = [{ hosts = [\"host0\", \"host1\"], congestion_control = { plugins.stamped = {} } }]",
+    );
+    let outcome = run(&format!("{text}switch.plugins.reader = {{}}"), Plan::default());
+    let counts = &outcome.summary.counts;
+    assert!(counts["reader"]["right"] > 0 && counts["reader"]["wrong"] == 0, "{:?}", counts["reader"]);
+    assert!(counts["stamped"]["right"] >= 600 && counts["stamped"]["wrong"] == 0, "{:?}", counts["stamped"]);
+    assert!(!counts["dctcp"].contains_key("right"), "{:?}", counts["dctcp"]);
+}
+
+#[test]
+fn fast_forward_ends_before_a_control_acts_by_what_is_left() {
+    let text = NETWORK.replace("polite", "farsighted");
+    let text = format!("{text}workload = [{{ flows = [{{ src = 1, dst = 0, size = \"20MB\" }}] }}]");
+    let [skipped, full] =
+        [true, false].map(|fast_forward| run(&text, Plan { fast_forward, ..Plan::default() }).summary);
+    assert_eq!(skipped.fingerprint, full.fingerprint);
+    // 19 MB at 100 Gb/s and 1 MB at 50 Gb/s, with 48 bytes of headers for 1000: 1.76 ms.
+    assert!((1_750_000_000..1_800_000_000).contains(&full.fct_ps.max.unwrap()), "{:?}", full.fct_ps.max);
+}
+
+#[test]
+fn an_effect_of_an_acknowledgement_that_departs_has_the_time_of_the_departure() {
+    let text = format!("{NETWORK}switch.plugins.echoing = {{}}\n").replace("plugins.polite", "dctcp");
+    let text = format!("{text}workload = [{{ flows = [{{ src = 1, dst = 0, size = \"22KB\" }}] }}]");
+    let counts = &run(&text, Plan::default()).summary.counts["echoing"];
+    assert_eq!((counts["right"], counts["wrong"]), (22, 0));
+}
+
+#[test]
+fn a_flow_at_its_limit_waits_for_the_receiver() {
+    let text = format!("{NETWORK}probe.delays = \"all\"\n");
+    let text = format!("{text}workload = [{{ flows = [{{ src = 1, dst = 0, size = \"22KB\" }}] }}]");
+    let delays = format!("{:?}", run(&text, Plan::default()).tables);
+    assert!(
+        delays.contains("awaiting_pull") && !delays.contains("\"window\""),
+        "the receiver allows packets"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The contract of a congestion control: the rate and the window of a flow.
 //!
 //! A congestion control lives at the source of a flow and reacts to packets sent, answers, losses and
-//! messages of the network. A control may have a half at the destination ([`Receiving`]). This file knows no congestion control; the registry in
-//! `congestion_control/mod.rs` lists all congestion controls.
+//! messages of the network. A control may have a half at the destination ([`Receiving`]). This file knows no
+//! congestion control; the registry in `congestion_control/mod.rs` lists all congestion controls.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

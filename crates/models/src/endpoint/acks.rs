@@ -148,7 +148,7 @@ impl Endpoint {
     #[cold]
     fn finish(&mut self, slot: usize, now: Moment) {
         let Some(s) = self.senders[slot].take() else { return };
-        self.count_flow(&s);
+        self.count_finished(&s);
         self.sent.push(s.record(Some(now), &self.config.framing, now));
         self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
         // A slot still listed in its queue is given up at its next turn; only then may it be used again.

@@ -97,7 +97,8 @@ impl Schemes {
 
     /// Returns the packets before the end of a flow's data up to which a flow acts by what is left.
     pub(super) fn looks_ahead(&self, payload: u64) -> u32 {
-        self.list.iter().map(|scheme| scheme.looks_ahead().div_ceil(payload)).max().unwrap_or(0) as u32
+        let packets = self.list.iter().map(|scheme| scheme.looks_ahead().div_ceil(payload)).max();
+        packets.unwrap_or(0).min(u64::from(u32::MAX)) as u32
     }
 
     /// True if answers bring back the tags of packets of a class.

@@ -1,7 +1,5 @@
 //! Pulls at both ends of a flow: arrivals request credit, and sent packets use credit.
 
-use xoff_units::Moment;
-
 use super::receive::all_here;
 use super::receiver::ALL_HERE;
 use super::sender::Sender;
@@ -58,12 +56,13 @@ impl Endpoint {
     }
 
     /// Handles a returned header of a trimmed packet of this host.
-    pub fn on_bounce(&mut self, header: &Packet, now: Moment) {
+    pub fn on_bounce(&mut self, header: &Packet, effects: &mut Effects) {
         let Some(slot) = self.slot(header.flow()) else { return };
         let (config, Some(s)) = (&*self.config, &mut self.senders[slot]) else { return };
         let pulled = s.credit.as_ref().map_or(0, |credit| credit.pulled());
         let is_free = config.transport.on_bounce(&mut s.progress, &mut s.transport, header.seq(), pulled);
-        config.schemes.at(s.control, s.port).on_loss(&mut s.rate, Loss::Reported, now);
+        config.schemes.at(s.control, s.port).on_loss(&mut s.rate, Loss::Reported, effects.now);
+        s.set_timer(config, effects);
         if let Some(credit) = s.credit.as_mut().filter(|_| is_free) {
             credit.add(1, &mut self.counters);
         }

@@ -2,9 +2,9 @@
 
 use xoff_units::{Moment, index};
 
-use super::half::{Receiver, arm, expire};
 use super::receive::back_of;
 use super::receiver::ALL_HERE;
+use super::receiver_half::{ReceiverHalf, arm, expire};
 use super::sender::Sender;
 use super::{Config, Endpoint};
 use crate::effects::{Effect, Effects};
@@ -65,7 +65,7 @@ impl Endpoint {
     /// Passes an arrival to the receiver's half; `is_end` for the packet that completes a flow.
     #[cold]
     pub(super) fn report(&mut self, packet: &Packet, is_end: bool, effects: &mut Effects) {
-        let Some(Receiver { half, timer }) = &mut self.receiving else { return };
+        let Some(ReceiverHalf { half, timer }) = &mut self.receiving else { return };
         let node = self.config.sources.of(packet.flow());
         let source = Peer { node, path: back_of(packet.path()) };
         let mut outbox = Outbox::new(effects.now, self.config.framing.control);
@@ -87,7 +87,7 @@ impl Endpoint {
 
     /// The timer of the receiver's half expired.
     pub fn on_receiver_timer(&mut self, effects: &mut Effects) {
-        let Some(Receiver { half, timer }) = &mut self.receiving else { return };
+        let Some(ReceiverHalf { half, timer }) = &mut self.receiving else { return };
         if expire(timer, effects.now) && half.timer() <= effects.now {
             let mut outbox = Outbox::new(effects.now, self.config.framing.control);
             half.on_timer(&mut outbox);

@@ -9,7 +9,6 @@ mod acks;
 mod classify;
 mod config;
 mod credit;
-mod half;
 mod halves;
 mod holds;
 mod jitter;
@@ -19,6 +18,7 @@ mod messages;
 pub mod nvlink;
 mod receive;
 mod receiver;
+mod receiver_half;
 mod schedule;
 mod send_times;
 mod sender;
@@ -113,13 +113,13 @@ pub struct Endpoint {
     held_back: u64,
     /// Messages of the network to congestion control.
     pub notifications: u64,
-    /// The counts of congestion control, over finished flows.
-    counted: BTreeMap<&'static str, u64>,
+    /// The counts of congestion controls over finished flows, by control and count.
+    counted: BTreeMap<(&'static str, &'static str), (Count, u64)>,
     /// First timeouts of flows, in the order of their first packets.
     first_timeouts: VecDeque<(Moment, u32)>,
     free: Vec<u32>,
     /// The receiver's half of the flows that end here.
-    receiving: Option<half::Receiver>,
+    receiving: Option<receiver_half::ReceiverHalf>,
     /// The credit of flows that start here.
     counters: CreditCounters,
     free_receivers: Vec<u32>,
@@ -219,7 +219,7 @@ impl state::State for Endpoint {
         latest.walk(walk);
         counters.walk(walk);
         walk.total_each(late_holds.values_mut());
-        walk.total_each(counted.values_mut());
+        walk.total_each(counted.values_mut().map(|(_, n)| n));
         // A flow that ends is no repetition.
         walk.same((wide(sent.len()) << 32) | wide(arrived.len()));
         walk.rows(delivered);
@@ -321,7 +321,7 @@ impl Endpoint {
         Self {
             node,
             first_flow: config.sources.first[index(node)],
-            receiving: config.receiving(node).map(|half| half::Receiver { half, timer: None }),
+            receiving: config.receiving(node).map(|half| receiver_half::ReceiverHalf { half, timer: None }),
             counters: CreditCounters::default(),
             config,
             slots: Vec::new(),
@@ -379,7 +379,7 @@ impl Endpoint {
                 .messages
                 .as_ref()
                 .map_or(s.progress.packets, |messages| messages.first_end())
-                .saturating_sub(1 + ahead),
+                .saturating_sub(ahead.saturating_add(1)),
             credit: s.credit.as_ref().map(|credit| (credit.pulled(), if asks { credit.pulled() } else { 0 })),
             message: s.messages.as_ref().map(|messages| (messages.first_packets(), self.to_come(s.flow))),
         })
@@ -444,22 +444,34 @@ impl Endpoint {
         self.config.schemes.first(0)?.name()
     }
 
-    /// Adds up the counts of congestion control.
-    pub fn count_control(&self, tally: &mut dyn Tally) {
-        tally.add(NOTIFICATIONS, self.notifications);
-        for (name, n) in &self.counted {
-            tally.add(Count::number(name, ""), *n);
+    /// Adds up the counts of congestion controls: `add` gets the name of the control, the count, and the number.
+    pub fn count_control(&self, mut add: impl FnMut(&'static str, Count, u64)) {
+        if let Some(control) = self.control() {
+            add(control, NOTIFICATIONS, self.notifications);
+        }
+        for ((control, _), (count, n)) in &self.counted {
+            add(control, *count, *n);
         }
         for s in self.senders.iter().flatten() {
-            self.config.schemes.at(s.control, s.port).counts(&s.rate, tally);
+            self.count_flow(s, &mut add);
+        }
+    }
+
+    /// Passes on the counts of a flow.
+    fn count_flow(&self, s: &Sender, add: &mut impl FnMut(&'static str, Count, u64)) {
+        let scheme = self.config.schemes.at(s.control, s.port);
+        if let Some(control) = scheme.name() {
+            scheme.counts(&s.rate, &mut |count, n| add(control, count, n));
         }
     }
 
     /// Adds the counts of a finished flow.
-    fn count_flow(&mut self, s: &Sender) {
-        let counted = &mut self.counted;
-        let mut add = |count: Count, n| *counted.entry(count.name).or_default() += n;
-        self.config.schemes.at(s.control, s.port).counts(&s.rate, &mut add);
+    fn count_finished(&mut self, s: &Sender) {
+        let mut counted = std::mem::take(&mut self.counted);
+        self.count_flow(s, &mut |control, count, n| {
+            counted.entry((control, count.name)).or_insert((count, 0)).1 += n;
+        });
+        self.counted = counted;
     }
 
     /// True when the flow has started and not ended.

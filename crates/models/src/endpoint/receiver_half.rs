@@ -8,12 +8,12 @@ use crate::receiving::Receiving;
 
 /// The receiver's half of a host, and the time of its timer, if a timer is set.
 #[derive(Debug, Clone)]
-pub(super) struct Receiver {
+pub(super) struct ReceiverHalf {
     pub half: Box<dyn Receiving>,
     pub timer: Option<Moment>,
 }
 
-state!(Receiver {
+state!(ReceiverHalf {
     part: half;
     moments: timer;
 });

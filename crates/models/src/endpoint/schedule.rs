@@ -226,7 +226,7 @@ impl Endpoint {
     /// Ends a flow with its last packet, for transports without answers.
     fn let_go(&mut self, slot: u32, now: Moment) {
         let Some(s) = self.senders[index(slot)].take() else { return };
-        self.count_flow(&s);
+        self.count_finished(&s);
         self.sent.push(s.record(None, &self.config.framing, now));
         self.slots[index(s.flow - self.first_flow)] = NO_SLOT;
         self.free.push(slot);
@@ -271,7 +271,7 @@ impl Endpoint {
         let arrives = s.arrives(next);
         Some(if s.held_until() > now {
             Wait::SourceHeld
-        } else if !s.has_credit() {
+        } else if !s.has_credit() || next >= self.config.schemes.at(s.control, s.port).limit(&s.rate) {
             Wait::Pull
         } else if !s.has_window(next, &self.config) {
             Wait::Window

@@ -55,7 +55,8 @@ pub(super) struct Sender {
     pub start: Moment,
 }
 
-/// The messages of the network to a flow. Most flows hear none.
+/// The messages of the network to a flow, and the timer of the flow's congestion control. Most flows hear no message
+/// and have no timer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
     /// The end of the hold.

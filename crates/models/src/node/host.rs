@@ -148,7 +148,8 @@ impl Node {
         }
         match packet.kind().owner() {
             Owner::Transport if packet.kind() == Kind::Header && endpoint.is_own(packet.flow()) => {
-                endpoint.on_bounce(&packet, cx.now());
+                endpoint.on_bounce(&packet, &mut self.effects);
+                self.apply(cx);
                 self.requeue(packet.flow(), cx);
             }
             Owner::Transport if packet.kind() == Kind::Header => {

@@ -544,9 +544,7 @@ impl Collector {
         if let Some(part) = e.receiving_part() {
             e.count_receiving(&mut self.counts.of(part));
         }
-        if let Some(control) = e.control() {
-            e.count_control(&mut self.counts.of(control));
-        }
+        e.count_control(|control, count, n| self.counts.of(control).add(count, n));
     }
 
     /// Adds rows of unfinished flows, of ports and of queues, and returns the remaining tables.
