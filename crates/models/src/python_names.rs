@@ -68,7 +68,7 @@ mod tests {
             ":web",
             "a:b:c",
             "../traffic:web",
-            "/tmp/x:web",
+            "/traffic:web",
             "a b:c",
             "a-b:c",
             "1a:b",

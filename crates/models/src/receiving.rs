@@ -1,9 +1,8 @@
 //! The contract of a receiver's half: the part of a transport or a congestion control at the destination.
 //!
-//! A host has one half for all flows that end at the host, so that the half can share the host's line among
-//! flows. The half sees data, trimmed headers, and frames of the sender's half. The half answers with frames
-//! in an [`Outbox`], has a timer, and may write onto acknowledgements. The [pacer of pulls](crate::pulls) is
-//! such a half.
+//! A host has one half for all flows that end at the host: the half can share the host's line among flows. The half sees data, trimmed headers, and frames of the sender's half. The half answers with frames
+//! in an [`Outbox`], has a timer, and may write onto acknowledgements. Example: the [pacer of
+//! pulls](crate::pulls).
 
 use std::fmt::Debug;
 

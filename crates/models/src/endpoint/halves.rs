@@ -78,7 +78,7 @@ impl Endpoint {
         arm(timer, half.timer(), token::RECEIVER, 0, effects);
     }
 
-    /// Passes a frame of the sender's half to the receiver's half. A flow that is here whole needs no answer.
+    /// Passes a frame of the sender's half to the receiver's half. A flow that has arrived whole needs no answer.
     pub fn on_frame(&mut self, frame: &Packet, effects: &mut Effects) {
         if self.receiving.is_some() && self.receiver(frame.flow()) != ALL_HERE {
             self.report(frame, false, effects);

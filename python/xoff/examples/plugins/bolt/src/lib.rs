@@ -32,18 +32,18 @@ xoff_models::plugin_frames! {
     }
 }
 
-/// The bits that a packet carries in its tag, and that the acknowledgement returns.
+/// The bits in the tag of a packet. The acknowledgement returns the bits.
 pub mod bits {
     /// Bits in all.
     pub const COUNT: u8 = 5;
-    /// The flow sends its first window: no answer has come.
+    /// The flow sends the first window: no answer has come.
     pub const FIRST: u32 = 1;
-    /// The flow sends its last window: all that is left fits into the window.
+    /// The flow sends the last window: the payload that is left fits into the window.
     pub const LAST: u32 = 2;
-    /// Every output on the path so far has capacity for one packet more in each round trip.
+    /// Every output that the packet has passed has capacity for a further packet in each round trip.
     pub const INCREASE: u32 = 4;
     /// A switch on the path has sent a signal for the packet.
     pub const DECREASE: u32 = 8;
-    /// The flow may add one packet for this round trip.
+    /// The flow may add a packet to the window in this round trip.
     pub const ADDITIVE: u32 = 16;
 }

@@ -1,9 +1,9 @@
 //! Bolt at a switch: signals to sources (SRC), supply matching (SM) and proactive ramp-up (PRU).
 //!
-//! Models: a data packet that arrives at an output with a queue of `threshold` loses its increase bit, and
-//! the switch sends a signal to the source, unless a switch before has. Without such a queue a packet keeps
-//! its increase bit if a flow has announced its end (PRU) or if the output's supply exceeds the demand by a
-//! packet (SM). Source: the authors' ns-3 code (`PfifoBoltQueueDisc::DoEnqueue`).
+//! Models: a data packet that arrives at an output with a queue of `threshold` loses the increase bit, and
+//! the switch sends a signal to the source, unless a switch before has. Without a queue of `threshold` a
+//! packet keeps the increase bit in two cases: a flow has announced the end of the flow (PRU), or the supply
+//! of the output exceeds the demand by a packet (SM). Source: the authors' ns-3 code (`PfifoBoltQueueDisc::DoEnqueue`).
 //! Simplifications: a switch acts when a packet arrives, before the packet is admitted; the queue is that of
 //! data; the drain time of a later switch with a longer queue does not replace the time of the first.
 //! Invariants: the supply is at most `supply_cap`; a packet gains no increase bit.
@@ -113,7 +113,7 @@ impl Output {
         }
     }
 
-    /// A frame takes its bytes from the supply of the time since the last frame.
+    /// A frame takes bytes from the supply of the time since the last frame.
     fn count(&mut self, bytes: u16, rate: f64, now: Moment) {
         let supplied = (now - self.counted).real() * rate / 8e12;
         self.supply = (self.supply + supplied - f64::from(bytes)).min(self.cap);

@@ -14,17 +14,14 @@ use serde::{Deserialize, Serialize};
 use xoff_models::congestion_control::contract::{
     Control, Count, Hosts, Line, NOTIFICATIONS, NewFlow, Notice, Receiving, Sent, Tag,
 };
-use xoff_models::framing::Framing;
 use xoff_models::packet::Packet;
 use xoff_models::param_error::ParamError;
 use xoff_models::state;
-use xoff_units::{Bytes, Duration, Rate};
+use xoff_units::{Bytes, Duration};
 
 use crate::Grant;
+use crate::law::{CLASSES, Homa};
 use crate::receiver::{GRANTS, Receiver};
-
-/// Classes of the network, of which class 7 goes first.
-pub const CLASSES: u8 = 8;
 
 /// `host.congestion_control.plugins.homa`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,17 +46,6 @@ impl Default for Params {
     }
 }
 
-/// Homa's constants on a line, for both halves.
-#[derive(Debug, Clone)]
-pub struct Homa {
-    pub(crate) rate: Rate,
-    pub(crate) framing: Framing,
-    /// Wire bytes of a message under way.
-    pub(crate) under_way: u64,
-    pub(crate) overcommitment: u8,
-    cutoffs: Vec<u64>,
-}
-
 /// A message at its source.
 #[derive(Debug, Clone)]
 pub struct State {
@@ -76,25 +62,6 @@ state!(State {
     value: class;
     constant: size, unscheduled;
 });
-
-impl Homa {
-    /// Returns the number of unscheduled packets of a message.
-    pub(crate) fn unscheduled(&self, size: u64) -> u32 {
-        let packets = self.framing.packets(size);
-        packets.min(self.under_way.div_ceil(self.framing.largest())) as u32
-    }
-
-    /// Returns the class of an unscheduled packet with `left` bytes of the message before the packet.
-    pub(crate) fn class(&self, left: u64) -> u8 {
-        let level = self.cutoffs.iter().take_while(|cutoff| **cutoff < left).count();
-        CLASSES - 1 - level as u8
-    }
-
-    /// Returns the payload of a message from a packet on.
-    pub(crate) fn left(&self, size: u64, seq: u32) -> u64 {
-        size.saturating_sub(u64::from(seq) * self.framing.payload)
-    }
-}
 
 impl Control for Homa {
     type Params = Params;
@@ -122,7 +89,10 @@ impl Control for Homa {
 
     fn validate(params: &Params, _: &Hosts<'_>) -> Result<(), ParamError> {
         if !(1..CLASSES).contains(&params.overcommitment) {
-            return Err(("overcommitment", format!("{} is out of range; allowed are 1 to 7", params.overcommitment)));
+            return Err((
+                "overcommitment",
+                format!("{} is out of range; allowed are 1 to 7", params.overcommitment),
+            ));
         }
         if !params.cutoffs.is_sorted() {
             return Err(("cutoffs", "must ascend".into()));
@@ -130,7 +100,10 @@ impl Control for Homa {
         let most = usize::from(CLASSES - 1 - params.overcommitment);
         if params.cutoffs.len() > most {
             let classes = params.overcommitment;
-            return Err(("cutoffs", format!("at most {most} bounds: {classes} of 8 classes are for granted packets")));
+            return Err((
+                "cutoffs",
+                format!("at most {most} bounds: {classes} of 8 classes are for granted packets"),
+            ));
         }
         Ok(())
     }

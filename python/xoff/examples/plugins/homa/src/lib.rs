@@ -4,6 +4,7 @@
 //! Source: the authors' OMNeT++ simulation (`PlatformLab/HomaSimulation`).
 
 pub mod control;
+pub mod law;
 pub mod receiver;
 
 use xoff_models::frames::Index;
@@ -11,7 +12,7 @@ use xoff_models::plugins::{Entry, Plugin};
 
 /// The part of the plug-in: both halves in `host.congestion_control.plugins.homa`.
 pub static PLUGIN: Plugin = Plugin {
-    congestion_controls: &[Entry::congestion_control::<control::Homa>("homa", "Homa: grants and priorities.")],
+    congestion_controls: &[Entry::congestion_control::<law::Homa>("homa", "Homa: grants and priorities.")],
     frames: &[&GRANT],
     ..Plugin::new("homa", env!("CARGO_PKG_VERSION"))
 };

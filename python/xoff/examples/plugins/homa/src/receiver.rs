@@ -1,10 +1,10 @@
-//! Homa at a receiver: the messages that have grants, and the classes of their packets.
+//! Homa at a receiver: the messages with grants, and the classes of granted packets.
 //!
 //! Models: each source competes with the message of the fewest ungranted bytes. The receiver grants the
-//! messages of the first `overcommitment` sources, in the order of ungranted bytes, one packet at a time, so
-//! that each message has at most `rtt_bytes` on the wire. A second grant to a source follows after the time
+//! messages of the first `overcommitment` sources, in the order of ungranted bytes, one packet at a time. Each
+//! message has at most `rtt_bytes` on the wire. A second grant to a source follows after the time
 //! of the granted packet on the line. Granted packets of `n` messages take the `n` lowest classes, and the
-//! message of the fewest bytes takes the highest of these. The last `rtt_bytes` of a message have the class
+//! message of the fewest bytes takes the highest of the `n`. The last `rtt_bytes` of a message have the class
 //! of unscheduled packets, if that class is higher. Source: the authors' OMNeT++ simulation
 //! (`ReceiveScheduler`, `SchedSenders`). Simplifications: a message keeps no class when other messages come
 //! or go. Invariant: the bytes of a message under way are below `rtt_bytes` before a grant.
@@ -18,7 +18,7 @@ use xoff_models::state;
 use xoff_units::Moment;
 
 use crate::Grant;
-use crate::control::Homa;
+use crate::law::Homa;
 
 /// Grants sent by receivers.
 pub const GRANTS: Count = Count::number("grants", "grants");
@@ -92,7 +92,7 @@ impl Receiver {
             for (place, flow) in active.into_iter().enumerate() {
                 has_granted |= self.grant_one(flow, (count - 1 - place) as u8, outbox);
             }
-            // A message with its last grant makes room for another.
+            // A message without ungranted packets makes room for another message.
             if !has_granted {
                 return;
             }
