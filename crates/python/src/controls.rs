@@ -1,7 +1,7 @@
 //! Congestion controls in Python: the classes live in a process of their own, at the other end of a socket.
 //!
-//! Each call is a request and a reply of a few bytes. The other end is `python/xoff/functions/controls.py`, which has
-//! the same formats. A failed call ends the run: the thread unwinds with a [`Failure`], without the message of a panic.
+//! Each call is a request and a reply of a few bytes. The other end is `python/xoff/functions/control_server.py`, which
+//! has the same formats. A failed call ends the run: the thread unwinds with a [`Failure`], without the message of a panic.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -67,7 +67,7 @@ struct Wire {
 }
 
 impl Connection {
-    /// Connects to the socket of a process; a reply may take so long.
+    /// Connects to the socket of a process. A reply may take `timeout` seconds.
     pub fn new(path: &str, timeout: f64) -> std::io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(WallTime::from_secs_f64(timeout)))?;
