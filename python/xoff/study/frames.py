@@ -1,6 +1,7 @@
 """Data frames as values of a study's parameters: a text stands for each frame, and the frames are kept by text.
 
-The text is a hash of the rows: a study with equal frames finds the runs of an earlier study.
+The text is a hash of rows, types and metadata: a study with an equal frame finds the runs of an earlier study. The
+metadata of pandas and of polars differ, so that equal rows of the two libraries are two frames.
 """
 
 from __future__ import annotations

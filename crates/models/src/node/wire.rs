@@ -157,7 +157,7 @@ impl Node {
         } else {
             cx.send(port.index(), arrives, frame);
         }
-        if frame.is_answer() && self.mechanisms.want(Watches::ANSWER_DEPARTURE) {
+        if self.mechanisms.want(Watches::ANSWER_DEPARTURE) && frame.is_answer() {
             self.apply(cx);
         }
     }
