@@ -2,6 +2,7 @@
 
 use xoff_units::Moment;
 
+use crate::Message;
 use crate::event_set::{Arrival, EventSet, NO_EVENT, key_of};
 
 /// The order of arrival of the messages in an inbox. One such buffer serves all nodes of a partition in turn,
@@ -58,6 +59,17 @@ impl Arrivals {
             if !is_sorted {
                 self.sorter.sort(&mut self.order, (end - least) << place_bits);
             }
+        }
+        event_set.set_arrival(self.first(inbox));
+    }
+
+    /// Puts arrivals with equal keys in the order of their turns.
+    #[cold]
+    pub fn take_turns<M: Message>(&mut self, inbox: &[Arrival<M>], event_set: &mut EventSet<M>) {
+        let places = self.places;
+        let arrival = |word: &u64| &inbox[(word & places) as usize];
+        for run in self.order.chunk_by_mut(|a, b| arrival(a).key == arrival(b).key) {
+            run.sort_by_key(|word| arrival(word).message.turn());
         }
         event_set.set_arrival(self.first(inbox));
     }

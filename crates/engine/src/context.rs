@@ -42,6 +42,18 @@ impl<M: Message> Context<'_, M> {
         }
     }
 
+    /// Sends a message on `output` that takes the turn of another in-link of the receiver: among arrivals of
+    /// one moment the message comes where a message on `link` would come.
+    pub fn send_in_turn(&mut self, output: usize, link: u16, arrival: Moment, message: M) {
+        let route = Route { link, ..self.outputs[output] };
+        self.check(route, arrival);
+        if route.local {
+            self.channel.deliver(route.node, link, arrival, message);
+        } else {
+            self.channel.post(route, Post { node: route.node, link, express: false, arrival, message });
+        }
+    }
+
     /// Sends a message on `output` that may overtake messages in flight on the link: a control frame without
     /// the processing delay of the receiver.
     pub fn send_express(&mut self, output: usize, arrival: Moment, message: M) {

@@ -32,6 +32,8 @@ pub struct Plan {
     pub until: Moment,
     /// Allows fast-forward by code that knows the nodes; the engine itself skips nothing.
     pub fast_forward: bool,
+    /// Allows folding by code that knows the nodes ([`Node::has_turns`]); the engine itself folds nothing.
+    pub fold: bool,
     /// Events per window below which one thread runs, and the other threads sleep: with few events, the
     /// meeting of threads costs more than the threads gain. The engine compares the mean of the latest
     /// windows, and decides anew at each checkpoint. Example: with 100, windows of 60 events run on one
@@ -50,6 +52,7 @@ impl Default for Plan {
             checkpoint: Duration::us(10),
             until: Moment::NEVER,
             fast_forward: true,
+            fold: true,
             solo_below: 100,
         }
     }
@@ -292,9 +295,15 @@ impl<N: Node> Engine<N> {
 
     /// Returns a hash of the arrivals of all nodes, combined in node order.
     pub fn fingerprint(&self) -> u64 {
+        self.fingerprint_of(0..self.places.len() as u32)
+    }
+
+    /// Returns a hash of the arrivals at these nodes, combined in the given order.
+    pub fn fingerprint_of(&self, nodes: impl IntoIterator<Item = u32>) -> u64 {
         let all = self.checkpoint(Moment::ZERO);
-        self.places.iter().fold(0, |hash, (p, s)| {
-            fold(hash, all.partitions[*p as usize].slots[*s as usize].fingerprint.value())
+        nodes.into_iter().fold(0, |hash, node| {
+            let (p, s) = self.places[node as usize];
+            fold(hash, all.partitions[p as usize].slots[s as usize].fingerprint.value())
         })
     }
 

@@ -96,6 +96,12 @@ pub trait Node: Send {
     /// Called once at time zero, in node order, before any event.
     fn on_start(&mut self, cx: &mut Context<'_, Self::Message>);
 
+    /// True if [`Message::turn`] orders messages with equal keys at this node, whatever partition sent the
+    /// messages.
+    fn has_turns(&self) -> bool {
+        false
+    }
+
     /// Returns the meaning of timers with this token.
     fn timer(_token: u64) -> Timer {
         Timer::Future
@@ -123,6 +129,12 @@ pub trait Message: Copy + Send {
     #[inline]
     fn side(&self) -> Option<u32> {
         None
+    }
+
+    /// Returns the turn of the message among messages of the same moment and in-link ([`Node::has_turns`]).
+    #[inline]
+    fn turn(&self) -> u64 {
+        0
     }
 
     /// Returns the message with its side record in another slot.

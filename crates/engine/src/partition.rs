@@ -272,6 +272,9 @@ impl<N: Node> Partition<N> {
             event_set.push_express(express);
         }
         arrivals.collect(&mut inbox.messages, event_set, self.channel.next[index], window.end);
+        if node.has_turns() {
+            arrivals.take_turns(&inbox.messages, event_set);
+        }
         let mut cx = Context {
             now: Moment::ZERO,
             node: *id,
