@@ -12,6 +12,7 @@ use super::graph::{CLASS, Graph, Lines};
 use super::handover::QueueKey;
 use super::operation::What;
 use super::piece::Way;
+use super::shape::Shape;
 use crate::framing::Framing;
 
 /// A connection between two ranks, with its total traffic.
@@ -74,17 +75,26 @@ impl Graph {
     /// Returns the messages of the collectives of any group, by places among the ranks of the group and lines
     /// among those of the group.
     fn sums(&self, collectives: &Collectives, packets: &dyn Fn(u64) -> u64) -> Vec<(Ends, Sum)> {
+        let shapes = || collectives.keys().map(|(shape, ..)| &self.shapes[index(*shape)]);
+        let senders = shapes().map(Shape::senders).max().unwrap_or(0);
         let mut places: FxHashMap<Ends, usize> = FxHashMap::default();
         let mut sums: Vec<(Ends, Sum)> = Vec::new();
-        for ((shape, ..), (number, times)) in collectives {
-            for (place, piece) in (0..).zip(self.shapes[index(*shape)].pieces()) {
-                let ends = (piece.from, piece.to, self.line(None, piece.channel, *number, place), piece.way);
-                let at = *places.entry(ends).or_insert(sums.len());
-                if at == sums.len() {
-                    sums.push((ends, Sum::default()));
+        // The messages of one sender after another: the map of a sender stays in the cache.
+        for sender in 0..senders {
+            places.clear();
+            for ((shape, ..), (number, times)) in collectives {
+                let shape = &self.shapes[index(*shape)];
+                for place in if sender < shape.senders() { shape.sends(sender) } else { 0..0 } {
+                    let piece = shape.piece(place);
+                    let line = self.line(None, piece.channel, *number, place);
+                    let ends = (piece.from, piece.to, line, piece.way);
+                    let at = *places.entry(ends).or_insert(sums.len());
+                    if at == sums.len() {
+                        sums.push((ends, Sum::default()));
+                    }
+                    let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
+                    sums[at].1.add(sum, *times);
                 }
-                let sum = Sum { messages: 1, bytes: piece.bytes, packets: packets(piece.bytes) };
-                sums[at].1.add(sum, *times);
             }
         }
         sums
@@ -180,7 +190,13 @@ impl Graph {
                 });
             }
         });
-        found.sort_unstable_by_key(|one| (one.from, one.to, one.line));
+        if found.is_sorted_by_key(|one| one.from) {
+            for of_rank in found.chunk_by_mut(|a, b| a.from == b.from) {
+                of_rank.sort_unstable_by_key(|one| (one.to, one.line));
+            }
+        } else {
+            found.sort_unstable_by_key(|one| (one.from, one.to, one.line));
+        }
         found.dedup_by(|next, one| {
             let is_same = (next.from, next.to, next.line) == (one.from, one.to, one.line);
             if is_same {

@@ -155,6 +155,11 @@ impl Shape {
         self.pieces[index(place)]
     }
 
+    /// Returns the number of ranks.
+    pub const fn senders(&self) -> u32 {
+        number(self.receives.len())
+    }
+
     /// The places of the messages of a sender.
     pub fn sends(&self, rank: u32) -> std::ops::Range<u32> {
         self.first[index(rank)]..self.first[index(rank) + 1]
