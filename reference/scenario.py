@@ -89,7 +89,7 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
     """Raises ValueError unless every feature of `scenario` that changes behaviour is modelled."""
     modelled = {
         "": {"name", "description", "seed", "network", "framing", "switch", "host", "workload", "probe", "until"}
-        | {"audits", "fault"},
+        | {"audits", "fault", "ties"},
         "network": {"explicit"},
         "framing": {"payload", "header", "preamble_and_ifg", "control_frame_size", "min_frame_size"},
         "switch": {"forwarding_latency", "queueing", "buffer", "cut_through", "flow_control", "ecn"}
@@ -109,6 +109,8 @@ def refuse_what_is_not_modelled(scenario: dict[str, Any]) -> None:
             table = table.get(step, {})
         if unknown := set(table) - keys:
             raise ValueError(f"the reference does not model {path or 'the scenario'}: {sorted(unknown)}")
+    if scenario.get("ties", "relative") != "relative":
+        raise ValueError("the reference models ties by port, and relative ties")
     if scenario["switch"].get("queueing", "oq") != "oq":
         raise ValueError("the reference models output queues")
     dcqcn = scenario.get("host", {}).get("congestion_control", {}).get("dcqcn")

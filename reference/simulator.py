@@ -7,22 +7,24 @@ with the core, prefers plain code over speed, and refuses every scenario with an
 
 Time is integer picoseconds. All events of all nodes are in one heap, ordered by time, then node, then rank: delivered
 or forwarded frames, then PFC frames, then timers, then send decisions; within a rank by port number (timers: by the
-order in which they were set).
+order in which they were set; frames at a switch: in the order of `symmetry.py`).
 """
 
 import heapq
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from reference.dcqcn import Limiter, read_values
-from reference.fault import Change, Outage, ps_per_byte, read_faults
+from reference.fault import Change, Outage, read_faults
 from reference.flow import Flow
+from reference.network import Frame, Node, Port, build_network
 from reference.scenario import buffer_bytes, curves, marks_by_port, quantity, refuse_what_is_not_modelled
 from reference.shared_memory import SharedMemory
-from reference.turns import Classes, Turns, read_classes
+from reference.symmetry import Symmetry
+from reference.turns import read_classes
 
 # The rank of an event among the events of one node at one instant.
 RANK_FRAME = 0
@@ -63,98 +65,6 @@ class Drop(NamedTuple):
     seq: int
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A frame on the wire. `route` names every node from the first to the last; a PFC frame goes one hop."""
-
-    kind: str
-    bytes: int
-    route: tuple[str, ...] = ()
-    flow: Flow | None = None
-    seq: int | None = None
-    class_number: int = 0  # the class of a data packet, or the class that a PFC frame is about
-    pause: bool = False
-    is_marked: bool = False
-    sent_ps: int = 0  # start of its transmission on the last link
-    whole_ps: int = 0  # at a switch: arrival of the last bit, plus the switch's processing delay
-
-
-@dataclass
-class Queue:
-    """A class of a port: what waits for the port, and what came by the port."""
-
-    paused: bool = False  # by PFC frames received on this port
-    pause_ps: int | None = None  # when a received pause begins to act
-    data: deque[tuple[Frame, int]] = field(default_factory=deque)  # switches: the frame, and its ingress port
-    queued_bytes: int = 0  # switches: bytes in `data`
-    marked: int = 0  # switches: packets marked
-    ring: deque[Flow] = field(default_factory=deque)  # hosts: the flows in order of their turns
-    ingress_bytes: int = 0  # switches: bytes that arrived by this port and still wait in the switch
-    pause_sent: bool = False  # switches: the peer was told to pause
-    ingress_peak_bytes: int = 0
-
-
-@dataclass
-class Port:
-    """An end of a link, with a queue for each class."""
-
-    number: int
-    peer: str
-    peer_port: int
-    ps_per_byte: int
-    delay_ps: int
-    classes: list[Queue]
-    turns: Turns
-    idle_from_ps: int = 0
-    own: tuple[int, int] = (0, 0)  # its picoseconds per byte and its delay without faults
-    changes: list[Change] = field(default_factory=list)  # the current changes of the link in this direction
-    settling: int = 0  # how many waits for earlier frames, after its link got shorter, are pending
-    arrived_ps: int = 0  # arrival of the last frame that was sent before the last change
-    outages: list[Outage] = field(default_factory=list)  # the current outages of the link
-    failed_ps: list[int] = field(default_factory=list)  # times at which the link went down
-    control: deque[Frame] = field(default_factory=deque)  # never paused
-    sending: Flow | None = None  # hosts: the flow that joins the back of its ring after the current frame
-
-    def may_send(self, number: int) -> bool:
-        """Whether a class has frames or flows, and is not paused."""
-        queue = self.classes[number]
-        return bool(queue.data or queue.ring) and not queue.paused
-
-    def sizes(self, number: int) -> list[int]:
-        """Returns the bytes of the first two frames of a class that may send."""
-        data = self.classes[number].data
-        return [data[place][0].bytes for place in range(min(2, len(data)))] if self.may_send(number) else []
-
-    def settle_turns(self, number: int) -> None:
-        """Lets a class join the turns of classes if it may send, and leave if not; all leave while the link is down."""
-        if self.may_send(number) and not self.outages:
-            self.turns.join(number)
-        else:
-            self.turns.leave(number)
-
-    def queued_bytes(self) -> int:
-        """Returns the bytes of all classes that wait for the port."""
-        return sum(queue.queued_bytes for queue in self.classes)
-
-    def is_flushed(self) -> bool:
-        """Whether frames for the link are lost because it is down."""
-        return any(outage.flushes for outage in self.outages)
-
-
-@dataclass
-class Node:
-    """A host, which has one port, or a switch."""
-
-    index: int
-    name: str
-    is_host: bool
-    ports: list[Port] = field(default_factory=list)
-
-    def port_to(self, peer: str) -> Port:
-        """Returns the port whose link leads to the node named `peer`."""
-        return next(port for port in self.ports if port.peer == peer)
-
-
 @dataclass
 class Result:
     """The result of a run: trace and drops in a canonical order, the flows by index, and counts of switch ports.
@@ -170,10 +80,12 @@ class Result:
 
 
 class Simulator:
-    """A run of a scenario."""
+    """A run of a scenario; the rotations (stride, size) of hosts describe the symmetry for relative ties."""
 
-    def __init__(self, scenario: dict[str, Any]) -> None:
+    def __init__(self, scenario: dict[str, Any], rotations: Sequence[tuple[int, int]] = ()) -> None:
         refuse_what_is_not_modelled(scenario)
+        if rotations and "ties" not in scenario:
+            raise ValueError("rotations need a scenario with relative ties")
         framing = scenario["framing"]
         switch = scenario["switch"]
         host = scenario.get("host", {})
@@ -209,6 +121,7 @@ class Simulator:
         self.trace: list[Row] = []
         self.drops: list[Drop] = []
         self.nodes = build_network(scenario["network"]["explicit"], self.classes)
+        self.symmetry = Symmetry(self.nodes, rotations)
         self.memories = {
             node.name: SharedMemory(shared, pfc, len(node.ports), len(self.classes), self.paused_classes)
             for node in self.nodes.values()
@@ -321,7 +234,8 @@ class Simulator:
             coming = replace(frame, whole_ps=arrival_ps + self.switch_delay_ps)
             needed_ps = self.needed_ps(port, peer, frame)
             arrival_ps = self.now_ps + needed_ps + port.delay_ps + self.switch_delay_ps
-            self.at(arrival_ps, peer, RANK_FRAME, peer_port.number, lambda: self.forward(peer, peer_port, coming))
+            turn = self.symmetry.turn(peer, peer_port, frame)
+            self.at(arrival_ps, peer, RANK_FRAME, turn, lambda: self.forward(peer, peer_port, coming))
 
     def needed_ps(self, port: Port, switch: Node, frame: Frame) -> int:
         """Returns the time from the start of a frame until a switch has the needed bits."""
@@ -665,12 +579,14 @@ class Simulator:
         self.list_flow(flow)
 
 
-def simulate(scenario: dict[str, Any]) -> Result:
+def simulate(scenario: dict[str, Any], rotations: Sequence[tuple[int, int]] = ()) -> Result:
     """Runs `scenario`, a dictionary in the form of a scenario file.
+
+    rotations: with relative ties, the symmetry of the network, by (stride, size) of rotations of the numbers of hosts.
 
     Raises ValueError for features that the reference does not model.
     """
-    return Simulator(scenario).run()
+    return Simulator(scenario, rotations).run()
 
 
 def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
@@ -678,22 +594,3 @@ def canonical(row: Row) -> tuple[int, str, int, str, str, int, int, int]:
     flow = -1 if row.flow is None else row.flow
     seq = -1 if row.seq is None else row.seq
     return (row.time_ps, row.node, row.port, row.event, row.kind, flow, seq, row.bytes)
-
-
-def build_network(explicit: dict[str, Any], classes: Classes) -> dict[str, Node]:
-    """Returns the nodes: hosts are numbered before switches, and the n-th link listed at a node is its port n."""
-    nodes: dict[str, Node] = {}
-    for entry in sorted(explicit["nodes"], key=lambda entry: entry["kind"] != "host"):
-        nodes[entry["name"]] = Node(len(nodes), entry["name"], entry["kind"] == "host")
-    for link in explicit["links"]:
-        a, b = nodes[link["a"]], nodes[link["b"]]
-        if any(port.peer == b.name for port in a.ports):
-            raise ValueError("the reference does not model parallel links")
-        own = (ps_per_byte(link["rate"]), quantity(link["delay"], "time"))
-        a_number, b_number = len(a.ports), len(b.ports)
-        for node, number, peer, peer_number in ((a, a_number, b, b_number), (b, b_number, a, a_number)):
-            queues = [Queue() for _ in range(len(classes))]
-            node.ports.append(Port(number, peer.name, peer_number, *own, queues, Turns(classes), own=own))
-    if any(node.is_host and len(node.ports) != 1 for node in nodes.values()):
-        raise ValueError("the reference models hosts with one port")
-    return nodes
